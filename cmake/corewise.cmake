@@ -1,0 +1,30 @@
+# What every target of the project has in common.
+include(GNUInstallDirs)
+
+# corewise_compile_options(TARGET): the language and the warnings.
+function(corewise_compile_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  # GCC 12 sees overlaps in `"text" + std::to_string(n)` that are not there: https://gcc.gnu.org/PR105651. Clang blames
+  # the caller for what libstdc++'s stable_sort itself uses; GCC tells of deprecated things that we use.
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+    $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
+    $<$<BOOL:${COREWISE_WERROR}>:-Werror>)
+endfunction()
+
+# corewise_layer(NAME): the include roots of the library corewise_NAME, and its place in the package. Each layer has its
+# own public root, so that an include against the arrow does not compile.
+function(corewise_layer name)
+  set(target corewise_${name})
+  add_library(corewise::${name} ALIAS ${target})
+  corewise_compile_options(${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target}
+    PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
+  install(TARGETS ${target} EXPORT corewise
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endfunction()

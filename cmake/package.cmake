@@ -1,0 +1,28 @@
+# What `cmake --install` adds to the layers: the target corewise::corewise, find_package's files and pkg-config's.
+include(CMakePackageConfigHelpers)
+
+add_library(corewise INTERFACE)
+add_library(corewise::corewise ALIAS corewise)
+target_link_libraries(corewise INTERFACE corewise_engine)
+install(TARGETS corewise EXPORT corewise)
+
+set(corewise_package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/corewise)
+install(EXPORT corewise NAMESPACE corewise:: FILE corewise-targets.cmake DESTINATION ${corewise_package_folder})
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/corewise-config.cmake.in
+  ${CMAKE_CURRENT_BINARY_DIR}/corewise-config.cmake INSTALL_DESTINATION ${corewise_package_folder})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/corewise-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${CMAKE_CURRENT_BINARY_DIR}/corewise-config.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/corewise-config-version.cmake
+  DESTINATION ${corewise_package_folder})
+
+# The prefix is found from where the file lies, so that the installed tree can be moved.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
+cmake_path(SET to_prefix NORMALIZE ${libdir}/pkgconfig)
+string(REGEX REPLACE "[^/]+" ".." to_prefix ${to_prefix})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/corewise.pc.in ${CMAKE_CURRENT_BINARY_DIR}/corewise.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/corewise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/corewise/configs)

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <corewise/engine/hint.hpp>
+#include <corewise/engine/metrics.hpp>
+#include <corewise/engine/profile.hpp>
+#include <corewise/engine/task.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corewise {
+
+/// What became of a submitted task. A task that was not accepted was destroyed without having run.
+enum class [[nodiscard]] submit_result : std::uint8_t {
+  accepted,
+  full,     ///< `limits.in_flight` tasks are in flight already
+  stopping, ///< the engine shuts down, or this is a forked child
+};
+
+/// What an embedder can hook into. Called from the engine's threads, and the log from constructing ones; must
+/// not throw, and must stay callable while tasks run, that is, until `shutdown` was clean.
+struct engine_hooks {
+  std::function<void(worker_id)> on_worker_start; ///< on each thread that takes a worker's place
+  std::function<void(worker_id)> on_worker_stop;
+  std::function<void(std::string_view)> log; ///< warnings and reports; silent by default
+  std::function<void(std::exception_ptr)>
+      on_exception; ///< a task's exception, when the profile says `report`
+};
+
+/// What a shutdown left behind.
+struct shutdown_report {
+  struct running_task {
+    worker_id worker;
+    std::chrono::nanoseconds since; ///< how long the worker has been busy without a pause
+  };
+  std::vector<running_task>
+      running;               ///< tasks that had not ended at the deadline; their threads go on until they do
+  std::uint64_t dropped = 0; ///< queued tasks that were destroyed without having run
+
+  bool clean() const noexcept { return running.empty() && dropped == 0; }
+};
+
+/// A pool of workers that knows the machine.
+///
+///     corewise::engine e;
+///     (void)e.submit([] { work(); });
+///     e.drain();
+///
+/// Every member may be called from any thread, and from tasks where it is not said otherwise. In a forked
+/// child every call answers `stopping` or does nothing.
+class engine {
+ public:
+  /// Starts the workers that the profile asks for. Machine trouble becomes `warnings()`, or with `strict` an
+  /// error. Throws `profile_error`, `topology_error`, `std::system_error`.
+  explicit engine(profile p = {}, engine_hooks hooks = {});
+  /// `shutdown(destructor_deadline)`, and the log hears what remained.
+  ~engine();
+  engine(engine&&) = delete;
+
+  static constexpr std::chrono::seconds destructor_deadline{10};
+
+  /// Runs `f()` once on some worker near the caller, or where `wish` says. With `limits.on_full: wait` a
+  /// thread from outside waits for room; a task never does (it would deadlock) and is answered `full`. Cost:
+  /// no system call while somebody is awake; one when a sleeper is woken. Allocates from recycled blocks.
+  /// Throws what copying or moving `f` throws, `std::bad_alloc`.
+  template <std::invocable F> submit_result submit(F&& f, const hint& wish = {}) {
+    return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/true);
+  }
+  /// As `submit`, but never waits.
+  template <std::invocable F> submit_result try_submit(F&& f, const hint& wish = {}) {
+    return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/false);
+  }
+
+  /// Waits until all that was submitted before the call has ended, and all that those tasks submitted in
+  /// turn. Throws `std::logic_error` on a worker of this engine, where it would deadlock.
+  void drain();
+
+  /// Accepts nothing from outside any more, runs what is queued until the deadline, then drops the rest.
+  /// Tasks that still run then are answered; their threads end when the tasks do. Later calls answer the same
+  /// report. Throws `std::logic_error` on a worker of this engine.
+  shutdown_report shutdown(std::chrono::nanoseconds deadline);
+
+  metrics_snapshot metrics() const;
+  /// What the machine could not give; complete when the constructor returns.
+  std::vector<std::string> warnings() const;
+
+  const profile& configuration() const noexcept;
+  const topology& machine() const noexcept;
+  const locality_groups& groups() const noexcept;
+  const worker_layout& workers() const noexcept;
+
+  /// The worker that runs the calling task; nothing outside this engine's tasks or after `blocking` gave it
+  /// away.
+  std::optional<worker_id> this_worker() const noexcept;
+
+ private:
+  submit_result accept(task* t, const hint& wish, bool may_wait);
+
+  std::shared_ptr<class runtime> runtime_;
+};
+
+namespace detail {
+
+class worker;
+
+/// For as long as it lives, the calling task does not hold a worker: its seat goes to a spare thread, for
+/// good. When no spare is left the thread keeps its seat, which is then marked so that nothing is placed
+/// there meanwhile.
+class blocking_region {
+ public:
+  blocking_region() noexcept;
+  blocking_region(const blocking_region&) = delete;
+  blocking_region& operator=(const blocking_region&) = delete;
+  ~blocking_region();
+
+ private:
+  worker* kept_ = nullptr;
+};
+
+} // namespace detail
+
+/// Calls `f`, which may block (files, locks, waiting), from a task without taking a worker away from the
+/// others: a spare thread takes the worker's place, and this thread finishes the task beside it. Elsewhere it
+/// just calls `f`. Cost: waking a thread, about 5-20 us. Throws what `f` throws.
+template <std::invocable F> decltype(auto) blocking(F&& f) {
+  const detail::blocking_region region;
+  return std::forward<F>(f)();
+}
+
+} // namespace corewise

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <corewise/topology/groups.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace corewise {
+
+/// What one worker has done since the engine began. Tasks, unless a name says otherwise.
+struct worker_metrics {
+  worker_id worker;
+  group_id group;
+  std::uint64_t placed = 0;                        ///< sent to its queues by submitters, itself among them
+  std::uint64_t executed = 0;                      ///< run to their end on it
+  std::uint64_t load = 0;                          ///< waiting in its queues now, and the one that it runs
+  std::array<std::uint64_t, level_count> stolen{}; ///< taken from others, by the victim's level
+  std::uint64_t injected = 0;                      ///< taken from injection queues
+  std::uint64_t overflowed = 0;         ///< moved from its full ring to its group's injection queue
+  std::uint64_t spilled = 0;            ///< sent by tasks on it to a worker outside its domain
+  std::uint64_t parks = 0;              ///< times that it went to sleep
+  std::uint64_t wakes = 0;              ///< times that somebody woke it
+  std::uint64_t timeouts = 0;           ///< times that the sentinel's time-out woke it
+  std::uint64_t rescued_by_timeout = 0; ///< work that only a time-out found: a lost wake-up; stays 0
+  std::uint64_t blocking_calls = 0;
+  std::chrono::nanoseconds busy{0}; ///< from finding work to having none
+};
+
+/// What an engine has done, as plain numbers: read without stopping anybody, so sums over workers that run
+/// are approximate by what happens meanwhile and exact at rest.
+struct metrics_snapshot {
+  std::vector<worker_metrics> workers; ///< by worker id
+  std::uint64_t submitted = 0;
+  std::uint64_t finished = 0;
+  std::uint64_t rejected = 0; ///< refused by `limits.in_flight`
+  std::uint64_t failed = 0;   ///< ended by an exception
+  std::uint64_t injected = 0; ///< waiting in injection queues
+  std::uint64_t spare_threads = 0;
+
+  std::uint64_t in_flight() const noexcept { return submitted - finished; }
+  /// Tasks that are queued or run now: loads and injection queues together. Suspended ones are in flight
+  /// only.
+  std::uint64_t waiting() const noexcept { return total().load + injected; }
+  worker_metrics total() const;
+
+  std::string to_text() const;
+  std::string to_json() const;
+};
+
+} // namespace corewise

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <corewise/policies/policy.hpp>
+#include <corewise/topology/discovery.hpp>
+#include <corewise/topology/groups.hpp>
+#include <corewise/topology/workers.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corewise {
+
+/// Where worker threads are tied to.
+enum class pin_to : std::uint8_t {
+  automatic, ///< the group's CPUs: the kernel balances inside
+  core,
+  group,
+  node,
+  none,
+};
+/// Where workers' memory is taken from.
+enum class memory_on : std::uint8_t { node, anywhere };
+enum class steal_start : std::uint8_t { nearest, random };
+enum class injection_scope : std::uint8_t { group, engine, none };
+enum class wake_order : std::uint8_t { nearest, lowest };
+enum class full_action : std::uint8_t { reject, wait };
+enum class exception_action : std::uint8_t { terminate, report };
+
+/// A duration that can be "never".
+using optional_duration = std::optional<std::chrono::nanoseconds>;
+
+/// How sleeping workers time out.
+struct park_timeout_setting {
+  enum class mode : std::uint8_t { adaptive, fixed, never } kind = mode::adaptive;
+  std::chrono::nanoseconds fixed{0};
+};
+
+struct integer_range {
+  std::uint32_t min = 0;
+  std::uint32_t max = 0; ///< equal to `min` when the profile says `fixed`
+};
+
+/// Everything that configures an engine. The defaults are good on any machine; `load_profile` reads one from
+/// YAML. Field by field in docs/profile.md, which is made from the same table as the checks.
+struct profile {
+  std::uint32_t version = 1;
+  std::string name = "default";
+
+  struct topology_section {
+    machine_description machine; ///< source, use, capacity, kinds, distances
+    grouping_options groups;
+    smt_use smt = smt_use::one_per_core;
+  } topology;
+
+  struct workers_section {
+    std::optional<std::uint32_t> per_group; ///< nothing: auto
+    std::optional<std::uint32_t> total;     ///< `--workers N`; no YAML key
+    pin_to pin = pin_to::automatic;
+    memory_on memory = memory_on::node;
+  } workers;
+
+  struct dispatch_section {
+    std::string policy = "nearest_lightest";
+    dispatch_weights weights;
+  } dispatch;
+
+  struct steal_section {
+    std::string policy = "nearest_half"; ///< nearest_half | none
+    steal_start start = steal_start::nearest;
+    std::uint32_t batch_max = 128;
+    /// Tasks that must wait in a domain before a worker at that level is woken for them or takes them.
+    struct thresholds {
+      std::uint32_t same_node = 2;
+      std::uint32_t same_package = 2;
+      std::uint32_t cross_package = 4;
+    } minimum_at;
+  } steal;
+
+  struct queues_section {
+    std::uint32_t local = 256;
+    std::string overflow = "half";
+    std::uint32_t lifo_cap = 3;
+    optional_duration lifo_age = std::chrono::microseconds{50};
+    std::uint32_t budget = 128;
+    std::optional<std::uint32_t> inbox = 1024; ///< nothing: unbounded
+  } queues;
+
+  struct injection_section {
+    injection_scope scope = injection_scope::group;
+    std::uint32_t buffer = 32;
+    std::chrono::nanoseconds target_latency = std::chrono::milliseconds{1};
+    integer_range interval{8, 255};
+    integer_range batch{4, 64};
+  } injection;
+
+  struct idle_section {
+    std::uint32_t searchers_per_mille = 500;
+    std::chrono::nanoseconds spin = std::chrono::microseconds{20};
+    wake_order wake = wake_order::nearest;
+    park_timeout_setting park_timeout;
+  } idle;
+
+  struct blocking_section {
+    std::uint32_t spares_max = 64;
+    std::chrono::nanoseconds keep_alive = std::chrono::seconds{10};
+    optional_duration stuck_after = std::chrono::milliseconds{100};
+  } blocking;
+
+  struct limits_section {
+    std::uint64_t in_flight = 0; ///< 0: unbounded
+    full_action on_full = full_action::reject;
+  } limits;
+
+  exception_action on_exception = exception_action::terminate;
+  bool strict = false;
+};
+
+/// One thing that is wrong with a profile or machine file.
+struct profile_issue {
+  std::string file;
+  std::uint32_t line = 0;   ///< from 1; 0: no place in the file (it could not be read)
+  std::uint32_t column = 0; ///< from 1
+  std::string key;          ///< the path of the key, "steal.minimum_at.same_node"; may be empty
+  std::string message;      ///< what was found; what would be right
+
+  /// "file:line:column: key.path: what was found; what would be right"
+  std::string to_string() const;
+};
+
+/// A profile or machine file that cannot be used, with everything that is wrong with it. `what()` has a line
+/// for each.
+class profile_error : public std::runtime_error {
+ public:
+  explicit profile_error(std::vector<profile_issue> issues);
+  const std::vector<profile_issue>& issues() const noexcept { return issues_; }
+
+ private:
+  std::vector<profile_issue> issues_;
+};
+
+/// Reads a profile. Relative paths in it are relative to its folder. Any thread.
+/// Throws `profile_error` with all that is wrong.
+profile load_profile(const std::filesystem::path& file);
+/// Reads a profile from text; `name` stands for the file in errors.
+profile parse_profile(std::string_view yaml, const std::string& name = "profile");
+/// Checks what a profile's fields say together, for profiles made in code. Empty: all right.
+std::vector<profile_issue> check_profile(const profile& p);
+
+/// Reads what `--machine` takes, live | FILE.xml | FILE.yaml | SYNTHETIC, into `into`: the source, and for a
+/// machine file also its kinds and distances. Throws `profile_error` or `topology_error`.
+void use_machine(machine_description& into, const std::string& machine);
+
+/// The JSON schema of a profile (draft 2020-12) and the reference page, both made from the table of fields.
+std::string profile_schema();
+std::string profile_reference();
+
+} // namespace corewise

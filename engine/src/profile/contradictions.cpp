@@ -1,0 +1,124 @@
+#include "contradictions.hpp"
+
+#include "quotation.hpp"
+#include "spelling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace corewise::detail {
+
+namespace {
+
+using contradiction_list = std::vector<contradiction>;
+
+void check_range(contradiction_list& found, const std::string& key, const integer_range& range) {
+  if (range.min > range.max)
+    found.push_back(
+        {{key + ".min", key + ".max"},
+         fmt::format("found min {} above max {}; min must not be above max", range.min, range.max)});
+}
+
+/// What is spilled to another package must not be enough for that package's neighbours to steal it back.
+void check_spill(contradiction_list& found, const profile& p) {
+  if (p.dispatch.policy != "nearest_lightest" || p.steal.policy == "none") return;
+  const double spill = p.dispatch.weights.spill.cross_package;
+  const std::uint32_t minimum = p.steal.minimum_at.cross_package;
+  if (spill >= 2.0 * minimum) return;
+  found.push_back(
+      {{"dispatch.spill.cross_package", "steal.minimum_at.cross_package"},
+       fmt::format("found spill.cross_package {} and steal.minimum_at.cross_package {}; spill must be at "
+                   "least 2 × the minimum, or what was sent to another package is stolen straight back",
+                   spill, minimum)});
+}
+
+void check_selection(contradiction_list& found, const machine_description::selection& use) {
+  if (!use.cpus) return;
+  if (use.cpus->empty())
+    found.push_back(
+        {{"topology.use.cpus"}, "found no CPU; name at least one, or leave the key out to use all"});
+  else if (use.cpus->is_subset_of(use.reserve))
+    found.push_back({{"topology.use.reserve", "topology.use.cpus"},
+                     fmt::format("found {} reserved of the CPUs {}; leave at least one to use",
+                                 use.reserve.to_string(), use.cpus->to_string())});
+}
+
+void check_name(contradiction_list& found, const std::string& key, const std::string& name,
+                const std::vector<std::string>& names) {
+  if (std::ranges::find(names, name) != names.end()) return;
+  found.push_back({{key, "topology.kinds"},
+                   fmt::format("found {}; expected a kind that topology.kinds describes ({}){}", quote(name),
+                               fmt::join(names, ", "), did_you_mean(name, names))});
+}
+
+/// Kinds that are described by hand are all that there are.
+void check_kind_names(contradiction_list& found, const machine_description& machine) {
+  if (machine.kinds.empty()) return;
+  std::vector<std::string> names;
+  for (const kind_description& kind : machine.kinds) names.push_back(kind.name);
+  for (const auto& [name, capacity] : machine.capacities)
+    check_name(found, "topology.capacity." + name, name, names);
+  for (std::size_t i = 0; i < machine.use.kinds.size(); ++i)
+    check_name(found, fmt::format("topology.use.kinds[{}]", i), machine.use.kinds[i], names);
+}
+
+void check_kinds(contradiction_list& found, const std::vector<kind_description>& kinds,
+                 const std::string& prefix) {
+  cpu_set before;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const std::string key = fmt::format("{}[{}]", prefix, i);
+    if (kinds[i].cpus.empty()) found.push_back({{key + ".cpus"}, "found no CPU; name at least one"});
+    if (kinds[i].cpus.intersects(before))
+      found.push_back({{key + ".cpus"},
+                       fmt::format("found {} in another kind, too; a CPU is in one kind only",
+                                   (kinds[i].cpus & before).to_string())});
+    before |= kinds[i].cpus;
+    const auto first = std::ranges::find(kinds, kinds[i].name, &kind_description::name);
+    if (first - kinds.begin() != static_cast<std::ptrdiff_t>(i))
+      found.push_back(
+          {{key + ".name"},
+           fmt::format("found {} a second time; each kind has a name of its own", quote(kinds[i].name))});
+  }
+}
+
+void check_distances(contradiction_list& found, const std::vector<std::vector<std::uint32_t>>& matrix,
+                     const std::string& key) {
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    if (matrix[i].size() != matrix.size())
+      found.push_back({{fmt::format("{}[{}]", key, i)},
+                       fmt::format("found {} distances in one of {} rows; a row has a distance to each node",
+                                   matrix[i].size(), matrix.size())});
+    else if (matrix[i][i] != 10)
+      found.push_back({{fmt::format("{}[{}][{}]", key, i, i)},
+                       fmt::format("found {} from a node to itself; that is 10 always", matrix[i][i])});
+  }
+}
+
+} // namespace
+
+std::vector<contradiction> find_contradictions(const std::vector<kind_description>& kinds,
+                                               const std::vector<std::vector<std::uint32_t>>& distances,
+                                               const std::string& prefix) {
+  contradiction_list found;
+  check_kinds(found, kinds, prefix + "kinds");
+  check_distances(found, distances, prefix + "distances");
+  return found;
+}
+
+std::vector<contradiction> find_contradictions(const profile& p) {
+  contradiction_list found =
+      find_contradictions(p.topology.machine.kinds, p.topology.machine.distances, "topology.");
+  check_selection(found, p.topology.machine.use);
+  check_kind_names(found, p.topology.machine);
+  check_spill(found, p);
+  check_range(found, "injection.interval", p.injection.interval);
+  check_range(found, "injection.batch", p.injection.batch);
+  if (p.workers.total && (*p.workers.total == 0 || *p.workers.total > 65536))
+    found.push_back(
+        {{"workers.total"}, fmt::format("found {}; expected 1 to 65536 workers", *p.workers.total)});
+  return found;
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <corewise/engine/profile.hpp>
+
+#include <string>
+#include <vector>
+
+namespace corewise::detail {
+
+/// What is wrong with fields of which each by itself is right.
+struct contradiction {
+  /// The fields that it is about, the one to blame first.
+  std::vector<std::string> keys;
+  std::string message;
+};
+
+/// The contradictions between the fields of a profile.
+std::vector<contradiction> find_contradictions(const profile& p);
+
+/// Those of a description by hand; `prefix` stands before "kinds" and "distances" in the keys.
+std::vector<contradiction> find_contradictions(const std::vector<kind_description>& kinds,
+                                               const std::vector<std::vector<std::uint32_t>>& distances,
+                                               const std::string& prefix);
+
+} // namespace corewise::detail

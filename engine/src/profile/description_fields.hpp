@@ -1,0 +1,111 @@
+#pragma once
+
+#include "field_sorts.hpp"
+
+#include <corewise/topology/discovery.hpp>
+
+/// The fields that a profile's `topology` and a machine file have in common.
+namespace corewise::detail {
+
+/// A row of a source that is a text: `Source` has it as `member`.
+template <class Target, class Source, class At, class Member>
+field<Target> source_text_field(const std::string& path, At at, Member member) {
+  return make_field<Target>(
+      path, texts(4096),
+      [at, member](Target& t, const element&, const setting& v) {
+        Source source;
+        source.*member = std::get<std::string>(v);
+        at(t) = std::move(source);
+      },
+      [at, member](const Target& t, const auto& visit) {
+        if (const auto* source = std::get_if<Source>(&at(t))) visit({}, std::string(source->*member));
+      });
+}
+
+/// The rows of `source`; `at` answers the `machine_source`.
+template <class Target, class At> field_table<Target> source_fields(const std::string& prefix, At at) {
+  field<Target> live = make_field<Target>(
+      prefix + "source", one_of({"live"}),
+      [at](Target& t, const element&, const setting&) { at(t) = live_source{}; },
+      [at](const Target& t, const auto& visit) {
+        if (std::holds_alternative<live_source>(at(t))) visit({}, "live");
+      });
+  live.facts.description = "The machine: `live` is the one at hand";
+  live.facts.note = "host limits (affinity, cpuset, CPU quota) apply to `live` only";
+
+  auto xml = source_text_field<Target, xml_source>(prefix + "source.xml", at, &xml_source::file);
+  xml.facts.description = "A file in hwloc's XML format; relative paths begin at this file's folder";
+  xml.facts.form = "xml";
+
+  auto synthetic =
+      source_text_field<Target, synthetic_source>(prefix + "source.synthetic", at, &synthetic_source::text);
+  synthetic.facts.description =
+      "An hwloc synthetic description, such as `\"pack:2 numa:1 l3:4 core:8 pu:2\"`";
+  synthetic.facts.form = "synthetic";
+  return {live, xml, synthetic};
+}
+
+/// A row of `kinds[]`; `read` answers what a kind has, `write` puts it there.
+template <class Target, class At, class Write, class Read>
+field<Target> kind_field(const std::string& path, value_rule rule, At at, Write write, Read read) {
+  return make_field<Target>(
+      path, std::move(rule),
+      [at, write](Target& t, const element& e, const setting& v) {
+        write(item_at(at(t).kinds, e.indices.at(0)), v);
+      },
+      [at, read](const Target& t, const auto& visit) {
+        for (std::size_t i = 0; i < at(t).kinds.size(); ++i)
+          if (const std::optional<setting> v = read(at(t).kinds[i])) visit({{i}, {}}, *v);
+      });
+}
+
+/// The rows of `kinds[]`; `at` answers what has the member `kinds`.
+template <class Target, class At> field_table<Target> kind_fields(const std::string& prefix, At at) {
+  auto cpus = kind_field<Target>(
+      prefix + "kinds[].cpus", cpu_lists(), at,
+      [](kind_description& k, const setting& v) { k.cpus = *cpu_set::parse(std::get<std::string>(v)); },
+      [](const kind_description& k) { return std::optional<setting>(k.cpus.to_string()); });
+  cpus.facts.description =
+      "The CPUs of a core kind that is described by hand, instead of the discovered kinds";
+  cpus.facts.required = true;
+  auto name = kind_field<Target>(
+      prefix + "kinds[].name", texts(32), at,
+      [](kind_description& k, const setting& v) { k.name = std::get<std::string>(v); },
+      [](const kind_description& k) { return std::optional<setting>(k.name); });
+  name.facts.description = "Its name, such as P, E, LP-E";
+  name.facts.required = true;
+  auto capacity = kind_field<Target>(
+      prefix + "kinds[].capacity", integers(1, full_capacity), at,
+      [](kind_description& k, const setting& v) {
+        k.capacity = static_cast<std::uint32_t>(std::get<std::uint64_t>(v));
+      },
+      [](const kind_description& k) {
+        return k.capacity ? std::optional<setting>(std::uint64_t{*k.capacity}) : std::nullopt;
+      });
+  capacity.facts.description = "Its speed where the fastest kind has 1024";
+  capacity.facts.default_text = "as discovered";
+  for (field<Target>* f : {&cpus, &name}) f->facts.default_text = "kinds as discovered";
+  return {cpus, name, capacity};
+}
+
+/// The row of `distances`; `at` answers what has the member `distances`.
+template <class Target, class At> field<Target> distance_field(const std::string& prefix, At at) {
+  field<Target> f = make_field<Target>(
+      prefix + "distances[][]", integers(10, 255),
+      [at](Target& t, const element& e, const setting& v) {
+        item_at(item_at(at(t).distances, e.indices.at(0)), e.indices.at(1)) =
+            static_cast<std::uint32_t>(std::get<std::uint64_t>(v));
+      },
+      [at](const Target& t, const auto& visit) {
+        for (std::size_t i = 0; i < at(t).distances.size(); ++i)
+          for (std::size_t j = 0; j < at(t).distances[i].size(); ++j)
+            visit({{i, j}, {}}, std::uint64_t{at(t).distances[i][j]});
+      });
+  f.facts.description = "A row of distances from each memory node to each, nodes by ascending number, "
+                        "instead of the discovered";
+  f.facts.unit = "SLIT";
+  f.facts.default_text = "as discovered";
+  return f;
+}
+
+} // namespace corewise::detail

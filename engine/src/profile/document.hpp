@@ -1,0 +1,34 @@
+#pragma once
+
+#include "document_text.hpp"
+
+#include <string>
+#include <vector>
+
+namespace corewise::detail {
+
+/// One value of a YAML document, with its place. What YAML has beyond that (anchors, aliases, tags, keys that
+/// are not names) is refused while reading, so nothing below meets it.
+struct document_node {
+  enum class sort { nothing, scalar, list, map } what = sort::nothing;
+  text_place at;
+  std::string key; ///< in a map
+  text_place key_at;
+  std::string text;       ///< of a scalar
+  bool in_quotes = false; ///< of a scalar: also block scalars, which are text as well
+  bool refused = false;   ///< something else than its value is wrong with it, and has been reported
+  std::vector<document_node> children;
+};
+
+/// Deepest and largest document. Profiles need 4 levels and 100 values; a machine file with 128 nodes has
+/// 16,384 distances.
+inline constexpr std::size_t document_depth_max = 32;
+inline constexpr std::size_t document_nodes_max = 20'000;
+/// Longest scalar, in bytes.
+inline constexpr std::size_t scalar_bytes_max = 4096;
+
+/// Reads the one document in `text`; an empty one is `nothing`. What is wrong is added to `issues`; after a
+/// syntax error the answer holds nothing.
+document_node read_document(const document_text& text, issue_list& issues);
+
+} // namespace corewise::detail

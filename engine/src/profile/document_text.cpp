@@ -1,0 +1,128 @@
+#include "document_text.hpp"
+
+#include "text_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace corewise::detail {
+
+namespace {
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+std::string with_plain_line_ends(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] != '\r' || i + 1 == text.size() || text[i + 1] != '\n') out += text[i];
+  return out;
+}
+
+/// One character of UTF-8: its code point and length in bytes.
+struct character {
+  char32_t code;
+  std::size_t size;
+};
+
+/// Nothing when `text` does not begin with a character: stray and missing bytes, overlong forms, surrogates.
+std::optional<character> first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return character{lead, 1};
+  const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < size) return std::nullopt;
+  char32_t code = lead & (0xFFU >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return std::nullopt;
+    code = code << 6U | (byte(i) & 0x3FU);
+  }
+  const char32_t least = size == 2 ? 0x80 : size == 3 ? 0x800 : 0x10000;
+  if (code < least || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return std::nullopt;
+  return character{code, size};
+}
+
+/// Characters that YAML does not allow, and the byte order mark inside a text.
+bool is_control(char32_t c) {
+  return (c < 0x20 && c != '\t' && c != '\n') || c == 0x7F || (c >= 0x80 && c < 0xA0 && c != 0x85) ||
+         c == 0xFEFF;
+}
+
+std::string name_of_control(char32_t c) {
+  if (c == 0) return "found a NUL byte; a profile is text";
+  if (c == '\r') return "found a carriage return inside a line; end lines with LF or CR LF";
+  return fmt::format("found the control character U+{:04X}; remove it", static_cast<std::uint32_t>(c));
+}
+
+std::string name_of_encoding(std::string_view text) {
+  const bool utf16 = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
+  return utf16 ? "found UTF-16; save the file as UTF-8"
+               : "found bytes that are not UTF-8; save the file as UTF-8";
+}
+
+bool is_tab_indented(std::string_view line) {
+  const std::size_t text = line.find_first_not_of(" \t");
+  return text != std::string_view::npos && line[text] != '#' &&
+         line.substr(0, text).find('\t') != std::string_view::npos;
+}
+
+} // namespace
+
+document_text::document_text(std::string_view text) : size_before_(text.size()) {
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  text_ = with_plain_line_ends(text.substr(0, text_bytes_max));
+  lines_.push_back(0);
+  for (std::size_t i = 0; i < text_.size(); ++i)
+    if (text_[i] == '\n') lines_.push_back(i + 1);
+}
+
+bool document_text::check(issue_list& issues) const {
+  if (size_before_ > text_bytes_max) {
+    issues.add({}, "",
+               fmt::format("found more than {} KiB; a profile has a few KiB, {} KiB at most",
+                           text_bytes_max / 1024, text_bytes_max / 1024));
+    return false;
+  }
+  if (!check_characters(issues)) return false;
+  check_tabs(issues);
+  return issues.empty();
+}
+
+bool document_text::check_characters(issue_list& issues) const {
+  for (std::size_t at = 0; at < text_.size();) {
+    const std::optional<character> c = first_character(std::string_view(text_).substr(at));
+    if (!c || is_control(c->code)) {
+      issues.add(place(at), "", c ? name_of_control(c->code) : name_of_encoding(text_));
+      return false;
+    }
+    at += c->size;
+  }
+  return true;
+}
+
+void document_text::check_tabs(issue_list& issues) const {
+  for (std::size_t l = 0; l < lines_.size(); ++l) {
+    const std::size_t end = l + 1 < lines_.size() ? lines_[l + 1] - 1 : text_.size();
+    const std::string_view line = std::string_view(text_).substr(lines_[l], end - lines_[l]);
+    if (is_tab_indented(line))
+      issues.add(place(l, line.find('\t')), "", "found a tab in the indentation; indent with spaces");
+  }
+}
+
+text_place document_text::place(std::size_t line, std::size_t byte) const {
+  line = std::min(line, lines_.size() - 1);
+  const std::string_view before = std::string_view(text_).substr(lines_[line], byte);
+  const auto characters =
+      std::ranges::count_if(before, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+  return {static_cast<std::uint32_t>(line + 1), static_cast<std::uint32_t>(characters + 1)};
+}
+
+text_place document_text::place(std::size_t position) const {
+  const auto after = std::ranges::upper_bound(lines_, position);
+  const auto line = static_cast<std::size_t>(after - lines_.begin()) - 1;
+  return place(line, position - lines_[line]);
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "issue_list.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corewise::detail {
+
+/// A text that is fit for the YAML parser, and where its lines begin.
+class document_text {
+ public:
+  /// Takes the byte order mark and the carriage returns of CRLF line ends away.
+  explicit document_text(std::string_view text);
+
+  const std::string& text() const noexcept { return text_; }
+
+  /// Adds what must not be in a profile: too many bytes, NUL and other control characters, what is not UTF-8,
+  /// tabs that indent. Answers whether there was none. Cost: one pass; a text that is too large isn't read.
+  bool check(issue_list& issues) const;
+
+  /// The place of a byte that is given by line and byte from 0.
+  text_place place(std::size_t line, std::size_t byte) const;
+  text_place place(std::size_t position) const;
+
+ private:
+  bool check_characters(issue_list& issues) const;
+  void check_tabs(issue_list& issues) const;
+
+  std::size_t size_before_;
+  std::string text_;
+  std::vector<std::size_t> lines_; // positions
+};
+
+} // namespace corewise::detail

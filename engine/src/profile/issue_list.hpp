@@ -1,0 +1,40 @@
+#pragma once
+
+#include "text_place.hpp"
+
+#include <corewise/engine/profile.hpp>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace corewise::detail {
+
+/// What is wrong with one file, as it is found.
+class issue_list {
+ public:
+  /// More issues than anybody reads; the rest is counted, so that a hostile file cannot make megabytes of
+  /// messages.
+  static constexpr std::size_t most = 1000;
+
+  explicit issue_list(std::string file) : file_(std::move(file)) {}
+
+  void add(text_place at, const std::string& key, const std::string& message);
+  bool empty() const noexcept { return issues_.empty(); }
+  /// Whether something is wrong at `key`, above it or below it.
+  bool concerns(const std::string& key) const;
+
+  /// Throws `profile_error` with all of them in the order of their places, if there are any.
+  void throw_if_any() &&;
+
+ private:
+  std::string file_;
+  std::vector<profile_issue> issues_;
+  std::set<std::string> keys_;
+  std::size_t left_out_ = 0;
+};
+
+/// The issue of a file of which nothing could be read.
+profile_issue unreadable(const std::string& file, const std::string& message);
+
+} // namespace corewise::detail

@@ -1,0 +1,30 @@
+#include "profile_fields.hpp"
+#include "read_fields.hpp"
+#include "source_file.hpp"
+#include "text_file.hpp"
+
+namespace corewise {
+
+namespace {
+
+/// Reads a profile; `folder` is where its relative paths begin, and where nothing is given they stay as they are.
+profile parse(std::string_view yaml, const std::string& name, const std::filesystem::path* folder) {
+  detail::issue_list issues(name);
+  profile p;
+  const auto places = detail::read_fields(yaml, detail::profile_fields(), p, issues);
+  detail::add_contradictions(detail::find_contradictions(p), places, issues);
+  if (folder) detail::resolve_source(p.topology.machine.source, *folder, "topology.", places, issues);
+  std::move(issues).throw_if_any();
+  return p;
+}
+
+} // namespace
+
+profile load_profile(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.parent_path();
+  return parse(detail::read_text_file(file), file.string(), &folder);
+}
+
+profile parse_profile(std::string_view yaml, const std::string& name) { return parse(yaml, name, nullptr); }
+
+} // namespace corewise

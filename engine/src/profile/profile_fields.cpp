@@ -1,0 +1,403 @@
+#include "profile_fields.hpp"
+
+#include "description_fields.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+/// A generic function to a member of the profile, which serves to write and to read it.
+#define COREWISE_AT(member) [](auto& p) -> auto& { return p.member; }
+
+namespace corewise::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+using row = field<profile>;
+using rows = field_table<profile>;
+
+constexpr auto live = change::live;
+constexpr auto restart = change::restart;
+constexpr std::string_view no_effect_yet = "accepted, but has no effect yet";
+
+struct row_text {
+  std::string unit = {};
+  std::string description = {};
+  std::string note = {};
+  std::string form = {};
+  std::string default_text = {};
+};
+
+row with(row r, change changes, row_text text) {
+  r.facts.changes = changes;
+  r.facts.unit = std::move(text.unit);
+  r.facts.description = std::move(text.description);
+  r.facts.note = std::move(text.note);
+  r.facts.form = std::move(text.form);
+  r.facts.default_text = std::move(text.default_text);
+  return r;
+}
+
+rows head() {
+  return {
+      with(integer_field<profile>("version", COREWISE_AT(version), integers(1, 1)), restart,
+           {.description = "The version of this format"}),
+      with(text_field<profile>("name", COREWISE_AT(name), texts(64)), restart,
+           {.description = "What to call the profile"}),
+  };
+}
+
+row use_cpus() {
+  return make_field<profile>(
+      "topology.use.cpus", cpu_lists(),
+      [](profile& p, const element&, const setting& v) {
+        p.topology.machine.use.cpus = cpu_set::parse(std::get<std::string>(v));
+      },
+      [](const profile& p, const auto& visit) {
+        if (const auto& cpus = p.topology.machine.use.cpus) visit({}, cpus->to_string());
+      });
+}
+
+row use_reserve() {
+  return make_field<profile>(
+      "topology.use.reserve", cpu_lists(),
+      [](profile& p, const element&, const setting& v) {
+        p.topology.machine.use.reserve = *cpu_set::parse(std::get<std::string>(v));
+      },
+      [](const profile& p, const auto& visit) { visit({}, p.topology.machine.use.reserve.to_string()); });
+}
+
+rows selection() {
+  return {
+      with(list_field<profile>("topology.use.packages[]", COREWISE_AT(topology.machine.use.packages),
+                               integers(0, 65535)),
+           restart, {.description = "Packages (sockets) to use, by number", .default_text = "all"}),
+      with(list_field<profile>("topology.use.numa[]", COREWISE_AT(topology.machine.use.nodes),
+                               integers(0, 65535)),
+           restart, {.description = "NUMA nodes whose CPUs to use, by number", .default_text = "all"}),
+      with(list_field<profile>("topology.use.kinds[]", COREWISE_AT(topology.machine.use.kinds), texts(32)),
+           restart, {.description = "Core kinds to use, by name", .default_text = "all"}),
+      with(use_cpus(), restart, {.description = "CPUs to use", .default_text = "all"}),
+      with(use_reserve(), restart, {.description = "CPUs that are left to others"}),
+  };
+}
+
+rows grouping() {
+  return {
+      with(choice_field<profile, domain_kind>("topology.group_by", COREWISE_AT(topology.groups.group_by),
+                                              {{"core", domain_kind::core},
+                                               {"llc", domain_kind::llc},
+                                               {"numa", domain_kind::numa},
+                                               {"package", domain_kind::package},
+                                               {"machine", domain_kind::machine}}),
+           restart,
+           {.description = "What a locality domain is, always within one NUMA node and one package"}),
+      with(integer_field<profile>("topology.group_max", COREWISE_AT(topology.groups.group_max),
+                                  integers(0, 65536)),
+           restart,
+           {.unit = "cores",
+            .description = "Larger domains are cut evenly into groups of at most so many; 0: never cut"}),
+      with(choice_field<profile, smt_use>("topology.smt", COREWISE_AT(topology.smt),
+                                          {{"one_per_core", smt_use::one_per_core}, {"all", smt_use::all}}),
+           restart, {.description = "Which hardware threads of a core get a worker"}),
+  };
+}
+
+row capacity_auto() {
+  return make_field<profile>(
+      "topology.capacity", one_of({"auto"}),
+      [](profile& p, const element&, const setting&) { p.topology.machine.capacities.clear(); },
+      [](const profile& p, const auto& visit) {
+        if (p.topology.machine.capacities.empty()) visit({}, "auto");
+      });
+}
+
+row capacity_of_kind() {
+  return make_field<profile>(
+      "topology.capacity.*", integers(1, full_capacity),
+      [](profile& p, const element& e, const setting& v) {
+        p.topology.machine.capacities[e.names.at(0)] = static_cast<std::uint32_t>(std::get<std::uint64_t>(v));
+      },
+      [](const profile& p, const auto& visit) {
+        for (const auto& [name, capacity] : p.topology.machine.capacities)
+          visit({{}, {name}}, std::uint64_t{capacity});
+      });
+}
+
+rows capacities() {
+  return {
+      with(capacity_auto(), restart,
+           {.description = "How fast each core kind is: `auto` believes the machine"}),
+      with(capacity_of_kind(), restart,
+           {.description = "The capacity of the kind of this name, where the fastest has 1024",
+            .default_text = "as discovered"}),
+  };
+}
+
+rows workers() {
+  return {
+      with(optional_integer_field<profile>("workers.per_group", COREWISE_AT(workers.per_group),
+                                           integers(1, 4096, {"auto"})),
+           live,
+           {.unit = "workers",
+            .description =
+                "Workers in each group, dealt round-robin over its cores; `auto`: one for each core or "
+                "CPU (see `smt`), but no more than the CPU quota in all"}),
+      with(choice_field<profile, pin_to>("workers.pin", COREWISE_AT(workers.pin),
+                                         {{"auto", pin_to::automatic},
+                                          {"core", pin_to::core},
+                                          {"group", pin_to::group},
+                                          {"node", pin_to::node},
+                                          {"none", pin_to::none}}),
+           restart,
+           {.description =
+                "What worker threads are tied to; `auto` is the group, inside which the kernel balances"}),
+      with(choice_field<profile, memory_on>("workers.memory", COREWISE_AT(workers.memory),
+                                            {{"node", memory_on::node}, {"anywhere", memory_on::anywhere}}),
+           restart, {.description = "Where workers' memory is taken from: their own NUMA node, or anywhere"}),
+  };
+}
+
+row policy_choice() {
+  std::vector<std::string> names;
+  for (const std::string_view name : policy_names()) names.emplace_back(name);
+  return text_field<profile>("dispatch.policy", COREWISE_AT(dispatch.policy), one_of(std::move(names)));
+}
+
+rows dispatch() {
+  const auto spill = [](const char* key, auto at, const char* where) {
+    return with(number_field<profile>(std::string("dispatch.spill.") + key, at, numbers(0, 1'000'000)), live,
+                {.unit = "tasks", .description = std::string("What it costs to send a task to ") + where});
+  };
+  return {
+      with(policy_choice(), live, {.description = "The rule by which a task is given a worker"}),
+      with(choice_field<profile, score_kind>("dispatch.score", COREWISE_AT(dispatch.weights.score),
+                                             {{"expected_delay", score_kind::expected_delay},
+                                              {"drain_time", score_kind::drain_time},
+                                              {"count", score_kind::count}}),
+           live,
+           {.description =
+                "How a worker's load is weighed: (load + 1) × 1024 / capacity, load × 1024 / capacity, "
+                "or the load alone"}),
+      spill("same_domain", COREWISE_AT(dispatch.weights.spill.same_domain), "another worker of its domain"),
+      spill("same_node", COREWISE_AT(dispatch.weights.spill.same_node), "another domain of its NUMA node"),
+      spill("same_package", COREWISE_AT(dispatch.weights.spill.same_package),
+            "another NUMA node of its package"),
+      spill("cross_package", COREWISE_AT(dispatch.weights.spill.cross_package),
+            "another package; at least 2 × `steal.minimum_at.cross_package`"),
+  };
+}
+
+rows steal() {
+  const auto minimum = [](const char* key, auto at, const char* where) {
+    return with(
+        integer_field<profile>(std::string("steal.minimum_at.") + key, at, integers(1, 1'000'000)), live,
+        {.unit = "tasks",
+         .description = std::string("So many must wait before a worker ") + where + " comes for them"});
+  };
+  return {
+      with(text_field<profile>("steal.policy", COREWISE_AT(steal.policy), one_of({"nearest_half", "none"})),
+           live, {.description = "What a worker without work takes: half of a victim's ring, or nothing"}),
+      with(choice_field<profile, steal_start>(
+               "steal.start", COREWISE_AT(steal.start),
+               {{"nearest", steal_start::nearest}, {"random", steal_start::random}}),
+           live, {.description = "Where it begins to look: near itself, or anywhere"}),
+      with(integer_field<profile>("steal.batch_max", COREWISE_AT(steal.batch_max), integers(1, 65536)), live,
+           {.unit = "tasks", .description = "The most that one theft takes"}),
+      minimum("same_node", COREWISE_AT(steal.minimum_at.same_node), "from another domain of the NUMA node"),
+      minimum("same_package", COREWISE_AT(steal.minimum_at.same_package),
+              "from another NUMA node of the package"),
+      minimum("cross_package", COREWISE_AT(steal.minimum_at.cross_package), "from another package"),
+  };
+}
+
+rows queues() {
+  const std::string no_effect{no_effect_yet};
+  return {
+      with(integer_field<profile>("queues.local", COREWISE_AT(queues.local), powers_of_two(2, 32768)),
+           restart, {.unit = "tasks", .description = "Room in each worker's ring"}),
+      with(text_field<profile>("queues.overflow", COREWISE_AT(queues.overflow), one_of({"half"})), restart,
+           {.description = "What a full ring sends to the injection queue"}),
+      with(integer_field<profile>("queues.lifo_cap", COREWISE_AT(queues.lifo_cap), integers(0, 1000)),
+           restart,
+           {.unit = "tasks",
+            .description = "How often in a row the newest task may run first; 0: no LIFO slot",
+            .note = no_effect}),
+      with(optional_duration_field<profile>("queues.lifo_age", COREWISE_AT(queues.lifo_age),
+                                            durations(1us, 1s)),
+           restart, {.description = "Thieves may take a LIFO slot's task of this age", .note = no_effect}),
+      with(integer_field<profile>("queues.budget", COREWISE_AT(queues.budget), integers(1, 65536)), restart,
+           {.unit = "tasks",
+            .description =
+                "A tick, after which a worker looks after shared work, ends after so many or 500 us"}),
+      with(optional_integer_field<profile>("queues.inbox", COREWISE_AT(queues.inbox),
+                                           powers_of_two(2, 65536, {"unbounded"})),
+           restart,
+           {.unit = "tasks",
+            .description =
+                "Room for what others send to a worker; a full inbox sends on to the injection queue",
+            .note = "`unbounded` has the room of 1024 yet, and sends on what is more"}),
+  };
+}
+
+rows injection_interval() {
+  const auto bound = [](const char* key, auto at, const char* which) {
+    return with(integer_field<profile>(std::string("injection.interval.") + key, at, integers(1, 65535)),
+                live,
+                {.unit = "tasks",
+                 .description = std::string("The ") + which + " number of own tasks between two looks at it",
+                 .form = "range"});
+  };
+  row fixed = make_field<profile>(
+      "injection.interval.fixed", integers(1, 65535),
+      [](profile& p, const element&, const setting& v) {
+        const auto n = static_cast<std::uint32_t>(std::get<std::uint64_t>(v));
+        p.injection.interval = {n, n};
+      },
+      [](const profile&, const auto&) {}); // shown as min and max
+  return {
+      bound("min", COREWISE_AT(injection.interval.min), "least"),
+      bound("max", COREWISE_AT(injection.interval.max), "greatest"),
+      with(std::move(fixed), live,
+           {.unit = "tasks",
+            .description = "This number instead, whatever the latency",
+            .form = "fixed",
+            .default_text = "adapts"}),
+  };
+}
+
+rows injection() {
+  return {
+      with(choice_field<profile, injection_scope>("injection.scope", COREWISE_AT(injection.scope),
+                                                  {{"group", injection_scope::group},
+                                                   {"engine", injection_scope::engine},
+                                                   {"none", injection_scope::none}}),
+           restart,
+           {.description =
+                "How many queues take what fits nowhere else: one for each group, one in all, or none",
+            .note = "`none` acts as `group` yet"}),
+      with(integer_field<profile>("injection.buffer", COREWISE_AT(injection.buffer), integers(1, 65536)),
+           restart,
+           {.unit = "tasks",
+            .description = "So many gather before they are sent to the queue together",
+            .note = std::string(no_effect_yet)}),
+      with(duration_field<profile>("injection.target_latency", COREWISE_AT(injection.target_latency),
+                                   durations(1us, 10s)),
+           live, {.description = "Workers look at the queue as often as this waiting time takes"}),
+  };
+}
+
+rows injection_batch() {
+  return {
+      with(
+          integer_field<profile>("injection.batch.min", COREWISE_AT(injection.batch.min), integers(1, 65536)),
+          live, {.unit = "tasks", .description = "The least that one look takes, where there is as much"}),
+      with(
+          integer_field<profile>("injection.batch.max", COREWISE_AT(injection.batch.max), integers(1, 65536)),
+          live, {.unit = "tasks", .description = "The most that one look takes"}),
+  };
+}
+
+row park_timeout() {
+  using mode = park_timeout_setting::mode;
+  return make_field<profile>(
+      "idle.park_timeout", durations(100us, 1h, {"adaptive", "never"}),
+      [](profile& p, const element&, const setting& v) {
+        p.idle.park_timeout = {};
+        if (const auto* d = std::get_if<std::chrono::nanoseconds>(&v))
+          p.idle.park_timeout = {mode::fixed, *d};
+        else if (std::get<std::string>(v) == "never")
+          p.idle.park_timeout.kind = mode::never;
+      },
+      [](const profile& p, const auto& visit) {
+        const park_timeout_setting& timeout = p.idle.park_timeout;
+        if (timeout.kind == mode::fixed) return visit({}, timeout.fixed);
+        visit({}, timeout.kind == mode::never ? "never" : "adaptive");
+      });
+}
+
+rows idle() {
+  return {
+      with(
+          integer_field<profile>("idle.searchers_per_mille", COREWISE_AT(idle.searchers_per_mille),
+                                 integers(1, 1000)),
+          live,
+          {.unit = "‰ of workers", .description = "So many of a domain's workers may look for work at once"}),
+      with(duration_field<profile>("idle.spin", COREWISE_AT(idle.spin), durations(0us, 100ms)), live,
+           {.description = "A worker without work looks around for so long before it sleeps"}),
+      with(choice_field<profile, wake_order>(
+               "idle.wake", COREWISE_AT(idle.wake),
+               {{"nearest", wake_order::nearest}, {"lowest", wake_order::lowest}}),
+           live, {.description = "Which sleeper is woken: the nearest to the work, or the lowest in number"}),
+      with(park_timeout(), live,
+           {.description =
+                "When a sleeper looks up unasked: `adaptive` (one of them does, up to 1 s apart), all of "
+                "them after a fixed time, or never"}),
+  };
+}
+
+rows blocking() {
+  return {
+      with(
+          integer_field<profile>("blocking.spares_max", COREWISE_AT(blocking.spares_max), integers(0, 65536)),
+          live,
+          {.unit = "threads",
+           .description = "Threads beside the workers, which take over while tasks block"}),
+      with(duration_field<profile>("blocking.keep_alive", COREWISE_AT(blocking.keep_alive),
+                                   durations(0us, 24h)),
+           live, {.description = "A spare thread that is not needed for so long ends"}),
+      with(optional_duration_field<profile>("blocking.stuck_after", COREWISE_AT(blocking.stuck_after),
+                                            durations(1ms, 24h)),
+           live,
+           {.description = "A worker whose task runs for so long is taken for blocked",
+            .note = std::string(no_effect_yet)}),
+  };
+}
+
+rows limits() {
+  return {
+      with(integer_field<profile>("limits.in_flight", COREWISE_AT(limits.in_flight),
+                                  integers(0, 1'000'000'000'000)),
+           live,
+           {.unit = "tasks", .description = "The most that may be submitted and not finished; 0: no limit"}),
+      with(choice_field<profile, full_action>("limits.on_full", COREWISE_AT(limits.on_full),
+                                              {{"reject", full_action::reject}, {"wait", full_action::wait}}),
+           live, {.description = "What a submitter meets at that limit: a refusal, or waiting for room"}),
+  };
+}
+
+rows tail() {
+  return {
+      with(choice_field<profile, exception_action>(
+               "on_exception", COREWISE_AT(on_exception),
+               {{"terminate", exception_action::terminate}, {"report", exception_action::report}}),
+           live,
+           {.description = "What an exception that leaves a task does: ends the process, or is reported"}),
+      with(flag_field<profile>("strict", COREWISE_AT(strict)), restart,
+           {.description = "Whether what the machine cannot give is an error instead of a warning"}),
+  };
+}
+
+rows make_table() {
+  rows table;
+  for (rows section :
+       {head(), source_fields<profile>("topology.", COREWISE_AT(topology.machine.source)), selection(),
+        grouping(), capacities(), kind_fields<profile>("topology.", COREWISE_AT(topology.machine)),
+        rows{distance_field<profile>("topology.", COREWISE_AT(topology.machine))}, workers(), dispatch(),
+        steal(), queues(), injection(), injection_interval(), injection_batch(), idle(), blocking(), limits(),
+        tail()})
+    std::ranges::move(section, std::back_inserter(table));
+  return table;
+}
+
+} // namespace
+
+const field_table<profile>& profile_fields() {
+  static const rows table = make_table();
+  return table;
+}
+
+} // namespace corewise::detail
+
+#undef COREWISE_AT

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace corewise::detail {
+
+/// A place in a text: line and column from 1, columns in characters.
+struct text_place {
+  std::uint32_t line = 1;
+  std::uint32_t column = 1;
+
+  auto operator<=>(const text_place&) const = default;
+};
+
+} // namespace corewise::detail

@@ -1,0 +1,89 @@
+#include "issue_list.hpp"
+#include "machine_file.hpp"
+#include "quotation.hpp"
+#include "source_file.hpp"
+
+#include <corewise/engine/profile.hpp>
+
+#include <algorithm>
+#include <fstream>
+
+namespace corewise {
+
+namespace {
+
+enum class machine_text : std::uint8_t { live, xml_file, machine_file, synthetic, nothing_known };
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// Whether the text begins as hwloc's synthetic descriptions do: "pack:2", "2 4", "[numa]", "(size=...)".
+bool looks_synthetic(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  if (text.empty() || text.find('/') != std::string_view::npos) return false;
+  if (text[0] == '[' || text[0] == '(') return true;
+  const auto name = static_cast<std::size_t>(std::ranges::find_if_not(text, is_alphanumeric) - text.begin());
+  const std::string_view rest = text.substr(name);
+  if (rest.starts_with(':')) return name > 0 && rest.size() > 1 && is_digit(rest[1]);
+  return std::ranges::all_of(text.substr(0, name), is_digit) && (rest.empty() || rest[0] == ' ');
+}
+
+bool has_yaml_suffix(const std::filesystem::path& file) {
+  return file.extension() == ".yaml" || file.extension() == ".yml";
+}
+
+bool begins_as_xml(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  char first = 0;
+  return in >> first && first == '<';
+}
+
+machine_text tell(const std::string& machine) {
+  if (machine == "live") return machine_text::live;
+  const std::filesystem::path file(machine);
+  if (file.extension() == ".xml") return machine_text::xml_file;
+  if (has_yaml_suffix(file)) return machine_text::machine_file;
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored))
+    return begins_as_xml(file) ? machine_text::xml_file : machine_text::machine_file;
+  return looks_synthetic(machine) ? machine_text::synthetic : machine_text::nothing_known;
+}
+
+[[noreturn]] void refuse(const std::string& file, const std::string& message) {
+  throw profile_error({detail::unreadable(file, message)});
+}
+
+void use_xml(machine_description& into, const std::filesystem::path& file) {
+  if (const std::string why = detail::why_unreadable(file); !why.empty())
+    refuse(file.string(), "cannot be read: " + why);
+  into.source = xml_source{file};
+  into.source_name.clear();
+}
+
+/// The file describes the whole machine, so kinds and distances of another one must not stay.
+void use_machine_file(machine_description& into, const std::string& file) {
+  detail::machine_file described = detail::load_machine_file(file);
+  into.source = std::move(described.source);
+  into.source_name = "machine:" + file;
+  into.kinds = std::move(described.kinds);
+  into.distances = std::move(described.distances);
+}
+
+} // namespace
+
+void use_machine(machine_description& into, const std::string& machine) {
+  switch (tell(machine)) {
+  case machine_text::live: into.source = live_source{}; break;
+  case machine_text::synthetic: into.source = synthetic_source{machine}; break;
+  case machine_text::xml_file: return use_xml(into, machine);
+  case machine_text::machine_file: return use_machine_file(into, machine);
+  case machine_text::nothing_known:
+    refuse(detail::printable(machine),
+           "no such file, and not a synthetic description such as "
+           "\"pack:2 numa:1 l3:4 core:8 pu:2\"; give live, FILE.xml, FILE.yaml or such "
+           "a description");
+  }
+  into.source_name.clear();
+}
+
+} // namespace corewise

@@ -1,0 +1,57 @@
+#include "runtime.hpp"
+
+#include <fmt/format.h>
+
+namespace corewise {
+
+namespace {
+
+/// What remained at the destructor's deadline, for the log.
+std::string remains(const shutdown_report& report) {
+  std::string text = fmt::format("engine destroyed with work left: {} queued tasks dropped", report.dropped);
+  for (const auto& r : report.running)
+    text +=
+        fmt::format("; worker {} still runs a task, for {} ms", r.worker.value, r.since.count() / 1'000'000);
+  return text;
+}
+
+} // namespace
+
+engine::engine(profile p, engine_hooks hooks)
+    : runtime_(std::make_shared<runtime>(std::move(p), std::move(hooks))) {
+  try {
+    runtime_->start();
+  } catch (...) {
+    runtime_->shutdown(std::chrono::seconds{1});
+    throw;
+  }
+}
+
+engine::~engine() {
+  if (runtime_->forked()) {
+    runtime_->keep_for_ever();
+    return;
+  }
+  const shutdown_report report = runtime_->end(destructor_deadline);
+  if (!report.clean() && runtime_->hooks().log) runtime_->hooks().log(remains(report));
+}
+
+submit_result engine::accept(task* t, const hint& wish, bool may_wait) {
+  return runtime_->accept(t, wish, may_wait);
+}
+void engine::drain() { runtime_->drain(); }
+shutdown_report engine::shutdown(std::chrono::nanoseconds deadline) { return runtime_->shutdown(deadline); }
+metrics_snapshot engine::metrics() const { return runtime_->metrics(); }
+std::vector<std::string> engine::warnings() const { return runtime_->warnings(); }
+const profile& engine::configuration() const noexcept { return runtime_->settings(); }
+const topology& engine::machine() const noexcept { return runtime_->machine(); }
+const locality_groups& engine::groups() const noexcept { return runtime_->groups(); }
+const worker_layout& engine::workers() const noexcept { return runtime_->layout(); }
+
+std::optional<worker_id> engine::this_worker() const noexcept {
+  const detail::execution& here = detail::this_execution;
+  if (here.engine != runtime_.get() || here.seat == nullptr) return std::nullopt;
+  return here.seat->id();
+}
+
+} // namespace corewise

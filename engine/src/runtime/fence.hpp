@@ -1,0 +1,35 @@
+#pragma once
+
+#include <atomic>
+
+namespace corewise::detail {
+
+/// The store-load barrier of the parking protocol (idle.hpp). It orders a store before it with a load after
+/// it; nothing is published through it. ThreadSanitizer does not know fences, so there it is a
+/// read-modify-write, which is stronger.
+inline void full_fence() noexcept {
+#if defined(__SANITIZE_THREAD__)
+#define COREWISE_FENCE_BY_RMW 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define COREWISE_FENCE_BY_RMW 1
+#endif
+#endif
+#ifdef COREWISE_FENCE_BY_RMW
+  static std::atomic<int> word{0};
+  word.fetch_add(1, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+/// Tells the core that this is a waiting loop.
+inline void pause_core() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+} // namespace corewise::detail

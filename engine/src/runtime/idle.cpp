@@ -1,0 +1,235 @@
+#include "idle.hpp"
+
+#include "fence.hpp"
+
+namespace corewise::detail {
+
+namespace {
+
+/// Adds to a counter that only the calling thread writes.
+void count(std::atomic<std::uint64_t>& counter) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+} // namespace
+
+idle_workers::idle_workers(const locality_groups& groups, const worker_layout& layout,
+                           std::span<const std::unique_ptr<group_board>> boards,
+                           std::span<worker_queues* const> queues,
+                           std::span<injection_queue* const> injection, const profile& settings)
+    : groups_(groups),
+      layout_(layout),
+      boards_(boards),
+      queues_(queues),
+      injection_(injection),
+      minimum_at_(settings.steal.minimum_at),
+      stealing_(settings.steal.policy != "none"),
+      lowest_first_(settings.idle.wake == wake_order::lowest),
+      timeout_(settings.idle.park_timeout),
+      domains_(std::make_unique<domain_state[]>(groups.domains().size())),
+      seats_(std::make_unique<seat_state[]>(layout_.size())) {
+  for (std::size_t d = 0; d < groups.domains().size(); ++d) {
+    std::size_t workers = 0;
+    for (const group_id g : groups.domains()[d]) workers += layout_.of_group(g).size();
+    domains_[d].searchers_max = std::max<std::uint32_t>(
+        1, static_cast<std::uint32_t>(workers * settings.idle.searchers_per_mille / 1000));
+  }
+}
+
+std::size_t idle_workers::index_in_group(worker_id w) const noexcept {
+  return w.value - layout_.of_group(layout_[w].group).front().id.value;
+}
+
+std::uint32_t idle_workers::threshold(level l) const noexcept {
+  switch (l) {
+  case level::same_node: return minimum_at_.same_node;
+  case level::same_package: return minimum_at_.same_package;
+  case level::cross_package: return minimum_at_.cross_package;
+  default: return 1;
+  }
+}
+
+// --- the producer's side
+
+void idle_workers::pushed(worker_id w) noexcept {
+  full_fence(); // P2
+  if (parked_.load(std::memory_order_relaxed) == 0) return;
+  const group_id g = layout_[w].group;
+  if (!stealing_) {
+    // Nobody else would take it from there.
+    if (!wake(g, index_in_group(w)) && injection_[g.value]->size() != 0) wake_any(g);
+    return;
+  }
+  if (domain_of(w).searching.load(std::memory_order_relaxed) != 0) return; // P3
+  if (!wake_in_domain(w)) wake_farther(g);
+}
+
+bool idle_workers::wake(group_id g, std::size_t index) noexcept {
+  worker_bits& parked = boards_[g.value]->parked;
+  if (!parked.test(index) || !parked.claim(index)) return false; // pairs: claim
+  parked_.fetch_sub(1, std::memory_order_relaxed);
+  const worker_id w = layout_.of_group(g)[index].id;
+  domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst);
+  seats_[w.value].bed.unpark();
+  return true;
+}
+
+bool idle_workers::wake_any(group_id g) noexcept {
+  const worker_bits& parked = boards_[g.value]->parked;
+  for (std::size_t i = parked.lowest(); i < parked.size(); i = parked.lowest())
+    if (wake(g, i)) return true;
+  return false;
+}
+
+bool idle_workers::wake_in_domain(worker_id nearest) noexcept {
+  const group_id own = layout_[nearest].group;
+  if (!lowest_first_) {
+    if (wake(own, index_in_group(nearest)) || wake_any(own)) return true;
+  }
+  for (const group_id g : groups_.domains()[groups_[own].domain])
+    if (wake_any(g)) return true;
+  return false;
+}
+
+void idle_workers::wake_farther(group_id from) noexcept {
+  std::uint32_t waiting = 0;
+  for (const group_id g : groups_[from].steal_order) {
+    const level l = groups_.level_between(from, g);
+    if (l <= level::same_domain || !boards_[g.value]->parked.any()) continue;
+    if (waiting == 0) waiting = waiting_in_domain(groups_[from].domain);
+    if (waiting < threshold(l)) return; // the thresholds grow with distance
+    if (domains_[groups_[g].domain].searching.load(std::memory_order_relaxed) != 0) return;
+    if (wake_any(g)) return;
+  }
+}
+
+std::uint32_t idle_workers::waiting_in_domain(std::uint32_t domain) const noexcept {
+  std::uint32_t waiting = 0;
+  for (const group_id g : groups_.domains()[domain]) {
+    waiting += injection_[g.value]->size();
+    for (const worker_place& p : layout_.of_group(g)) waiting += queues_[p.id.value]->waiting();
+  }
+  return waiting;
+}
+
+bool idle_workers::work_in_group(group_id g) const noexcept {
+  if (injection_[g.value]->size() != 0) return true;
+  for (const worker_place& p : layout_.of_group(g))
+    if (queues_[p.id.value]->ready()) return true;
+  return false;
+}
+
+void idle_workers::stop() noexcept {
+  stopping_.store(true, std::memory_order_seq_cst);
+  full_fence(); // with W2: who does not see the flag is seen asleep, or takes the token when it lies down
+  for (std::size_t w = 0; w < layout_.size(); ++w) seats_[w].bed.unpark();
+}
+
+// --- the worker's side
+
+bool idle_workers::try_search(worker_id w) noexcept {
+  if (!stealing_) return false;
+  domain_state& d = domain_of(w);
+  // Two may pass at once and overshoot by one for a moment; the bound is a matter of cost, not of
+  // correctness.
+  if (d.searching.load(std::memory_order_relaxed) >= d.searchers_max) return false;
+  d.searching.fetch_add(1, std::memory_order_seq_cst);
+  return true;
+}
+
+void idle_workers::found_work(worker_id w) noexcept {
+  domain_state& d = domain_of(w);
+  if (d.searching.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
+  full_fence();
+  if (!stealing_ || parked_.load(std::memory_order_relaxed) == 0) return;
+  const group_id own = layout_[w].group;
+  for (const group_id g : groups_.domains()[groups_[own].domain]) {
+    if (!work_in_group(g)) continue;
+    if (!wake_in_domain(w)) wake_farther(own);
+    return;
+  }
+}
+
+bool idle_workers::work_for(worker_id w) const noexcept {
+  const group_id own = layout_[w].group;
+  if (queues_[w.value]->ready() || injection_[own.value]->size() != 0) return true;
+  if (!stealing_) return false;
+  for (const group_id g : groups_[own].steal_order)
+    if (work_in_group(g) && may_take(own, g)) return true;
+  return false;
+}
+
+bool idle_workers::may_take(group_id thief, group_id victim) const noexcept {
+  const level l = groups_.level_between(thief, victim);
+  return l <= level::same_domain || waiting_in_domain(groups_[victim].domain) >= threshold(l);
+}
+
+void idle_workers::park(worker_id w, bool searching) noexcept {
+  worker_bits& bits = boards_[layout_[w].group.value]->parked;
+  bool last = true;
+  bits.set(index_in_group(w)); // W1, pairs: claim
+  parked_.fetch_add(1, std::memory_order_seq_cst);
+  if (searching) last = domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  full_fence(); // W2
+  // Not the last: another searcher looks after the rest. Own queues are cheap to look at, so that is always
+  // done.
+  const bool stay =
+      stopping_.load(std::memory_order_relaxed) || (last ? work_for(w) : queues_[w.value]->ready()); // W3
+  if (stay && bits.claim(index_in_group(w))) return wake_up_oneself(w); // pairs: claim
+  count(seats_[w.value].counts.parks);
+  sleep(w); // W4
+}
+
+void idle_workers::wake_up_oneself(worker_id w) noexcept {
+  parked_.fetch_sub(1, std::memory_order_relaxed);
+  domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void idle_workers::sleep(worker_id w) noexcept {
+  seat_state& seat = seats_[w.value];
+  std::uint32_t expected = nobody;
+  const bool sentinel = timeout_.kind == park_timeout_setting::mode::adaptive &&
+                        sentinel_.compare_exchange_strong(expected, w.value, std::memory_order_relaxed);
+  const bool token = sentinel ? watch(w) : seat.bed.park(fixed_timeout());
+  if (sentinel) sentinel_.store(nobody, std::memory_order_relaxed);
+  if (!token) count(seat.counts.timeouts);
+  if (boards_[layout_[w].group.value]->parked.claim(index_in_group(w))) { // pairs: claim
+    // Nobody claimed us: a time-out, or a token that was left for an earlier sleep.
+    return wake_up_oneself(w);
+  }
+  if (!token) seat.bed.park({}); // the claimer's token is on its way
+  count(seat.counts.wakes);
+}
+
+std::optional<std::chrono::nanoseconds> idle_workers::fixed_timeout() const noexcept {
+  if (timeout_.kind != park_timeout_setting::mode::fixed) return std::nullopt;
+  return timeout_.fixed;
+}
+
+bool idle_workers::watch(worker_id w) noexcept {
+  seat_state& seat = seats_[w.value];
+  std::chrono::nanoseconds patience = patience_min;
+  std::optional<std::uint64_t> seen;
+  while (!seat.bed.park(patience)) {
+    const std::optional<std::uint64_t> now = stalled_work(w);
+    if (now && now == seen) {
+      count(seat.counts.rescued);
+      return false;
+    }
+    // Work may be seen between its push and its wake-up: whoever pushes may lose its CPU just there for a
+    // while.
+    patience = now ? second_look : std::min(patience * 2, patience_max);
+    seen = now;
+    count(seat.counts.timeouts);
+  }
+  return true;
+}
+
+std::optional<std::uint64_t> idle_workers::stalled_work(worker_id w) const noexcept {
+  if (!work_for(w)) return std::nullopt;
+  std::uint64_t positions = 0; // of all queues: they all only grow, so the sum changes when any task is taken
+  for (const worker_queues* q : queues_) positions += q->taken();
+  return positions;
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,137 @@
+#pragma once
+
+#include "parker.hpp"
+#include "queues.hpp"
+
+#include <corewise/engine/profile.hpp>
+#include <corewise/policies/load_view.hpp>
+
+#include <memory>
+#include <vector>
+
+// Who sleeps, who searches, and why no task is stranded between them.
+//
+// A worker without work is a *searcher* of its domain, then *parked*. Three rules (Go's and Tokio's, by domain):
+//   1. Whoever pushes a task while nobody searches the domain wakes one parked worker, which becomes a searcher.
+//   2. A searcher that finds work stops searching; if it was the last, and more work waits, it wakes another.
+//   3. The last searcher that finds nothing looks everywhere once more after it has announced that it parks.
+// So at most one wake-up is under way in a domain, and a burst wakes workers one after another, each only
+// while work waits. When a domain has nobody left to wake, a push that leaves `minimum_at` tasks waiting
+// there wakes the nearest parked worker further out.
+//
+// The claim of a parked bit is a fetch_and, so one waker wins; the winner counts the sleeper as a searcher
+// *before* it leaves the token. A parked worker that finds work in its last look claims its own bit; when a
+// waker was quicker it takes the token instead.
+//
+//     producer                                    worker
+//     P1  put the task into a queue               W1  set my parked bit, count me as parked,
+//                                                     leave the searchers
+//     P2  full fence                              W2  full fence
+//     P3  somebody searches the domain: done      W3  look at the queues; work: claim my bit back, search
+//     P4  claim a parked bit, count a searcher,   W4  sleep until a token comes
+//         leave the token
+//
+// No wake-up is lost: of the two fences one comes first. If P2 does, W3 sees the task. If W2 does, P3 sees
+// that the worker searches no longer, or P4 sees its bit. A worker that was not the last searcher
+// looks at its own queues only and leaves the rest to the last one. tests/model/park.pml proves it, and that it
+// fails without a fence, without the last look, and without rule 2.
+//
+// Tasks that a worker moves from a shared queue to its ring are in no queue for a moment, in which a last look misses
+// them: so that worker counts as having pushed them.
+//
+// One *sentinel* sleeps with a time-out that doubles to 1 s. It should never find anything: work that waits
+// at two of its looks, while nothing at all was taken from any queue, is counted as `rescued_by_timeout`.
+//
+// Rejected: one count of searchers for the machine (searchers would drag work across packages); waking on
+// every push (a system call for each task of a burst); a flag "about to park" instead of the fence (the waker
+// may read it too early).
+//
+// | tag    | release site         | acquire site          | publishes              | weakened                   |
+// |--------|----------------------|-----------------------|------------------------|----------------------------|
+// | claim  | parked bit: fetch_or | parked bit: fetch_and | that the worker sleeps | two wakers wake one worker |
+// | P2, W2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | a wake-up is lost          |
+
+namespace corewise::detail {
+
+class idle_workers {
+ public:
+  /// All arguments outlive it. `queues` by worker id; `injection` by group.
+  idle_workers(const locality_groups& groups, const worker_layout& layout,
+               std::span<const std::unique_ptr<group_board>> boards, std::span<worker_queues* const> queues,
+               std::span<injection_queue* const> injection, const profile& settings);
+
+  /// Rules 1 and conservation: a task was pushed to worker w (or to its group's injection queue). Any thread.
+  /// Cost: a fence and a load while nobody sleeps; a system call when somebody is woken.
+  void pushed(worker_id w) noexcept;
+
+  /// Whether w may search; counts it if so. False when enough of its domain do.
+  bool try_search(worker_id w) noexcept;
+  /// Whether workers of group `thief` may take what waits in group `victim`: thresholds by level. Cost
+  /// outside the own domain: a look at each worker of the victim's domain.
+  bool may_take(group_id thief, group_id victim) const noexcept;
+  /// Rule 2. The worker has found work.
+  void found_work(worker_id w) noexcept;
+
+  /// The worker goes to sleep, if it still should after a last look, until it is woken. `searching`: it is
+  /// counted as a searcher now. When this returns it is.
+  void park(worker_id w, bool searching) noexcept;
+
+  struct counters {
+    std::atomic<std::uint64_t> parks{0}; // single writer: the worker
+    std::atomic<std::uint64_t> wakes{0};
+    std::atomic<std::uint64_t> timeouts{0};
+    std::atomic<std::uint64_t> rescued{0};
+  };
+  const counters& counts(worker_id w) const noexcept { return seats_[w.value].counts; }
+
+  /// Nobody goes to sleep any more, and who sleeps wakes up. Any thread.
+  void stop() noexcept;
+
+ private:
+  struct alignas(128) domain_state {
+    std::atomic<std::uint32_t> searching{0};
+    std::uint32_t searchers_max = 1;
+  };
+  struct alignas(128) seat_state {
+    parker bed;
+    counters counts;
+  };
+
+  domain_state& domain_of(worker_id w) noexcept { return domains_[groups_[layout_[w].group].domain]; }
+  std::size_t index_in_group(worker_id w) const noexcept;
+  bool wake(group_id g, std::size_t index) noexcept;
+  bool wake_any(group_id g) noexcept;
+  bool wake_in_domain(worker_id nearest) noexcept;
+  void wake_farther(group_id from) noexcept;
+  std::uint32_t waiting_in_domain(std::uint32_t domain) const noexcept;
+  bool work_in_group(group_id g) const noexcept;
+  bool work_for(worker_id w) const noexcept;
+  std::uint32_t threshold(level l) const noexcept;
+  void wake_up_oneself(worker_id w) noexcept;
+  void sleep(worker_id w) noexcept;
+  std::optional<std::chrono::nanoseconds> fixed_timeout() const noexcept;
+  bool watch(worker_id w) noexcept;
+  std::optional<std::uint64_t> stalled_work(worker_id w) const noexcept;
+
+  const locality_groups& groups_;
+  const worker_layout& layout_;
+  std::span<const std::unique_ptr<group_board>> boards_;
+  std::span<worker_queues* const> queues_;
+  std::span<injection_queue* const> injection_;
+  profile::steal_section::thresholds minimum_at_;
+  bool stealing_;
+  bool lowest_first_;
+  park_timeout_setting timeout_;
+  std::unique_ptr<domain_state[]> domains_;
+  std::unique_ptr<seat_state[]> seats_;
+  alignas(128) std::atomic<std::uint32_t> parked_{0};
+  std::atomic<bool> stopping_{false};
+  alignas(128) std::atomic<std::uint32_t> sentinel_{nobody};
+
+  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  static constexpr std::chrono::nanoseconds patience_min = std::chrono::milliseconds{1};
+  static constexpr std::chrono::nanoseconds patience_max = std::chrono::seconds{1};
+  static constexpr std::chrono::nanoseconds second_look = std::chrono::milliseconds{100};
+};
+
+} // namespace corewise::detail

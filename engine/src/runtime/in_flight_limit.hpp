@@ -1,0 +1,62 @@
+#pragma once
+
+#include "futex.hpp"
+
+namespace corewise::detail {
+
+/// `limits.in_flight`: how many tasks may be in flight at once; 0 is no limit, and then it costs nothing.
+///
+/// The one count that all threads share: a limit that is never passed needs one. Who waits for room announces
+/// itself before it tries again, and who makes room looks for waiters after; both are seq_cst, so one of them
+/// sees the other.
+class in_flight_limit {
+ public:
+  explicit in_flight_limit(std::uint64_t most) noexcept : most_(most) {}
+
+  /// Any thread. False: full.
+  bool enter() noexcept {
+    if (most_ == 0) return true;
+    std::uint64_t now = in_flight_.load(std::memory_order_seq_cst);
+    while (now < most_)
+      if (in_flight_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) return true;
+    return false;
+  }
+
+  /// Waits for room while `open()`. False: no longer open.
+  template <class Open> bool wait_and_enter(const Open& open) noexcept {
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    bool entered = false;
+    for (;;) {
+      const std::uint32_t seen = room_.load(std::memory_order_acquire);
+      if (!open()) break;
+      entered = enter();
+      if (entered) break;
+      futex_wait(room_, seen);
+    }
+    waiters_.fetch_sub(1, std::memory_order_relaxed);
+    return entered;
+  }
+
+  /// Any thread: an entered task is gone.
+  void release() noexcept {
+    if (most_ == 0) return;
+    in_flight_.fetch_sub(1, std::memory_order_seq_cst);
+    if (waiters_.load(std::memory_order_seq_cst) != 0) tell(1);
+  }
+
+  /// Everybody who waits looks at `open()` again.
+  void wake_all() noexcept { tell(INT_MAX); }
+
+ private:
+  void tell(int threads) noexcept {
+    room_.fetch_add(1, std::memory_order_release);
+    futex_wake(room_, threads);
+  }
+
+  const std::uint64_t most_;
+  alignas(128) std::atomic<std::uint64_t> in_flight_{0};
+  std::atomic<std::uint32_t> waiters_{0};
+  std::atomic<std::uint32_t> room_{0};
+};
+
+} // namespace corewise::detail

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <corewise/engine/task.hpp>
+#include <corewise/policies/load_board.hpp>
+
+#include <span>
+
+// The local queue of a worker: a bounded ring that its owner fills and empties at the ends, and that thieves
+// rob of half.
+//
+//     ───┬─────────┬────────────────┬───      owner:   push at tail, pop at real
+//      steal  ≤   real      ≤      tail       thieves: move real ahead by half, copy, move steal after it
+//
+// The head packs two positions. `real` is the next task to take. `steal` lags behind while a thief copies
+// what it has claimed, so that the owner does not overwrite it; one thief at a time. The positions live in
+// the worker's slot of the load board: they are what is counted, and nothing else is.
+//
+// | tag    | release site               | acquire site                | publishes            | weakened                    |
+// |--------|----------------------------|-----------------------------|----------------------|-----------------------------|
+// | filled | push: tail store           | steal: tail load            | the cells up to tail | a thief takes a stale cell  |
+// | copied | steal: last head CAS       | push: head load             | that cells were read | the owner overwrites a cell |
+// | taken  | pop, steal, shed: head CAS | pop, steal, shed: head load | who owns which tasks | a task runs twice           |
+//
+// `taken` publishes the tail as well: a thief that sees `real` moved by the owner also sees the tail that it was moved
+// towards, so `tail - real` never is negative.
+//
+// Source: the queue of Go's and Tokio's schedulers; the packed head is Tokio's.
+
+namespace corewise::detail {
+
+/// A chain of tasks through `task::next`.
+struct task_chain {
+  task* first = nullptr;
+  task* last = nullptr;
+  std::uint32_t size = 0;
+
+  void push(task* t) noexcept {
+    t->next = nullptr;
+    (last == nullptr ? first : last->next) = t;
+    last = t;
+    ++size;
+  }
+  task* pop() noexcept {
+    task* t = first;
+    if (t == nullptr) return nullptr;
+    first = t->next;
+    if (first == nullptr) last = nullptr;
+    --size;
+    return t;
+  }
+};
+
+class local_queue {
+ public:
+  using cell = std::atomic<task*>; // relaxed: ordered by head and tail
+
+  /// `cells` has a power-of-two size and, like `slot`, is the owner's to keep.
+  local_queue(load_slot& slot, std::span<cell> cells) noexcept
+      : slot_(slot),
+        cells_(cells),
+        mask_(static_cast<std::uint32_t>(cells.size() - 1)) {}
+
+  /// Owner only. False: full.
+  bool push(task* t) noexcept {
+    const std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied
+    const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed);  // own
+    if (tail - steal_of(head) >= capacity()) return false;
+    cells_[tail & mask_].store(t, std::memory_order_relaxed);
+    slot_.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
+    return true;
+  }
+
+  /// Owner only. The oldest task, or null.
+  task* pop() noexcept {
+    std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
+    for (;;) {
+      const std::uint32_t real = real_of(head);
+      if (real == slot_.owner.ring_tail.load(std::memory_order_relaxed)) return nullptr; // own
+      const std::uint64_t next =
+          steal_of(head) == real ? pack(real + 1, real + 1) : pack(steal_of(head), real + 1);
+      if (slot_.shared.ring_head.compare_exchange_weak(head, next, std::memory_order_acq_rel, // pairs: taken
+                                                       std::memory_order_acquire))
+        return cells_[real & mask_].load(std::memory_order_relaxed);
+    }
+  }
+
+  /// Owner only, when full: takes the older half out. Empty when a thief is at work, which makes room as
+  /// well.
+  task_chain shed() noexcept {
+    std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
+    const std::uint32_t real = real_of(head);
+    if (steal_of(head) != real) return {};
+    const std::uint32_t count = (slot_.owner.ring_tail.load(std::memory_order_relaxed) - real) / 2; // own
+    if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(real + count, real + count),
+                                                        std::memory_order_acq_rel, // pairs: taken
+                                                        std::memory_order_acquire))
+      return {};
+    task_chain half;
+    for (std::uint32_t i = 0; i < count; ++i)
+      half.push(cells_[(real + i) & mask_].load(std::memory_order_relaxed));
+    return half;
+  }
+
+  /// Any thread. Takes half of the tasks, rounded up, at most `most`, oldest first; none when empty or when
+  /// another thief is at work. The caller has room for them.
+  task_chain steal(std::uint32_t most) noexcept;
+
+  /// How many tasks wait. Any thread; exact at rest.
+  std::uint32_t size() const noexcept {
+    const std::uint32_t real =
+        real_of(slot_.shared.ring_head.load(std::memory_order_acquire)); // pairs: taken
+    const auto waiting =
+        static_cast<std::int32_t>(slot_.owner.ring_tail.load(std::memory_order_relaxed) - real);
+    return static_cast<std::uint32_t>(
+        std::clamp<std::int32_t>(waiting, 0, static_cast<std::int32_t>(capacity())));
+  }
+
+  /// Tasks that were ever taken out, modulo 2^32.
+  std::uint32_t taken() const noexcept {
+    return real_of(slot_.shared.ring_head.load(std::memory_order_relaxed));
+  }
+
+  std::uint32_t capacity() const noexcept { return mask_ + 1; }
+
+ private:
+  static std::uint64_t pack(std::uint32_t steal, std::uint32_t real) noexcept {
+    return std::uint64_t{steal} << 32 | real;
+  }
+  static std::uint32_t steal_of(std::uint64_t head) noexcept {
+    return static_cast<std::uint32_t>(head >> 32);
+  }
+  static std::uint32_t real_of(std::uint64_t head) noexcept { return static_cast<std::uint32_t>(head); }
+
+  load_slot& slot_;
+  std::span<cell> cells_;
+  std::uint32_t mask_;
+};
+
+inline task_chain local_queue::steal(std::uint32_t most) noexcept {
+  std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  do {
+    first = real_of(head);
+    if (steal_of(head) != first) return {};
+    const std::uint32_t waiting =
+        slot_.owner.ring_tail.load(std::memory_order_acquire) - first; // pairs: filled
+    // A tail read long after the head may seem further ahead than the ring is long; the CAS then fails.
+    count = std::min({(waiting + 1) / 2, most, capacity()});
+    if (count == 0) return {};
+  } while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(first, first + count),
+                                                         std::memory_order_acq_rel, // pairs: taken
+                                                         std::memory_order_acquire));
+  task_chain stolen;
+  for (std::uint32_t i = 0; i < count; ++i)
+    stolen.push(cells_[(first + i) & mask_].load(std::memory_order_relaxed));
+
+  head = pack(first, first + count);
+  while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(real_of(head), real_of(head)),
+                                                       std::memory_order_acq_rel, // pairs: copied
+                                                       std::memory_order_acquire)) {
+  }
+  return stolen;
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,120 @@
+#include <corewise/engine/metrics.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace corewise {
+
+namespace {
+
+/// One number of a snapshot, described once for every form that it is shown in.
+template <class T> struct field {
+  const char* name;
+  const char* unit;
+  const char* help;
+  std::uint64_t (*value)(const T&);
+};
+
+template <level L> std::uint64_t stolen_at(const worker_metrics& w) {
+  return w.stolen[static_cast<std::size_t>(L)];
+}
+
+constexpr field<worker_metrics> worker_fields[] = {
+    {"placed", "tasks", "sent to its queues", [](const worker_metrics& w) { return w.placed; }},
+    {"executed", "tasks", "run to their end", [](const worker_metrics& w) { return w.executed; }},
+    {"load", "tasks", "queued for it or run by it now", [](const worker_metrics& w) { return w.load; }},
+    {"stolen_same_group", "tasks", "taken from workers of its group", stolen_at<level::same_group>},
+    {"stolen_same_domain", "tasks", "taken from other groups of its domain", stolen_at<level::same_domain>},
+    {"stolen_same_node", "tasks", "taken from other domains of its node", stolen_at<level::same_node>},
+    {"stolen_same_package", "tasks", "taken from other nodes of its package", stolen_at<level::same_package>},
+    {"stolen_cross_package", "tasks", "taken from other packages", stolen_at<level::cross_package>},
+    {"injected", "tasks", "taken from injection queues", [](const worker_metrics& w) { return w.injected; }},
+    {"overflowed", "tasks", "moved from its full ring to the injection queue",
+     [](const worker_metrics& w) { return w.overflowed; }},
+    {"spilled", "tasks", "sent to workers outside its domain",
+     [](const worker_metrics& w) { return w.spilled; }},
+    {"parks", "times", "went to sleep", [](const worker_metrics& w) { return w.parks; }},
+    {"wakes", "times", "was woken", [](const worker_metrics& w) { return w.wakes; }},
+    {"timeouts", "times", "looked around after a time-out",
+     [](const worker_metrics& w) { return w.timeouts; }},
+    {"rescued_by_timeout", "times", "found by a time-out what a wake-up should have told; stays 0",
+     [](const worker_metrics& w) { return w.rescued_by_timeout; }},
+    {"blocking_calls", "calls", "gave its seat away to block",
+     [](const worker_metrics& w) { return w.blocking_calls; }},
+    {"busy_ns", "ns", "from finding work to having none",
+     [](const worker_metrics& w) { return static_cast<std::uint64_t>(w.busy.count()); }},
+};
+
+constexpr field<metrics_snapshot> engine_fields[] = {
+    {"submitted", "tasks", "accepted", [](const metrics_snapshot& m) { return m.submitted; }},
+    {"finished", "tasks", "run or dropped", [](const metrics_snapshot& m) { return m.finished; }},
+    {"in_flight", "tasks", "accepted and not finished",
+     [](const metrics_snapshot& m) { return m.in_flight(); }},
+    {"rejected", "tasks", "refused by limits.in_flight",
+     [](const metrics_snapshot& m) { return m.rejected; }},
+    {"failed", "tasks", "ended by an exception", [](const metrics_snapshot& m) { return m.failed; }},
+    {"injection_queued", "tasks", "waiting in injection queues",
+     [](const metrics_snapshot& m) { return m.injected; }},
+    {"spare_threads", "threads", "waiting for a seat",
+     [](const metrics_snapshot& m) { return m.spare_threads; }},
+};
+
+template <class T, std::size_t N>
+void append_text(std::string& out, const T& values, const field<T> (&fields)[N], const char* indent) {
+  for (const field<T>& f : fields)
+    out += fmt::format("{}{:<21} {:>12} {:<7} {}\n", indent, f.name, f.value(values), f.unit, f.help);
+}
+
+template <class T, std::size_t N>
+nlohmann::ordered_json to_object(const T& values, const field<T> (&fields)[N]) {
+  nlohmann::ordered_json out;
+  for (const field<T>& f : fields) out[f.name] = f.value(values);
+  return out;
+}
+
+} // namespace
+
+worker_metrics metrics_snapshot::total() const {
+  worker_metrics t;
+  for (const worker_metrics& w : workers) {
+    t.placed += w.placed;
+    t.executed += w.executed;
+    t.load += w.load;
+    for (std::size_t l = 0; l < level_count; ++l) t.stolen[l] += w.stolen[l];
+    t.injected += w.injected;
+    t.overflowed += w.overflowed;
+    t.spilled += w.spilled;
+    t.parks += w.parks;
+    t.wakes += w.wakes;
+    t.timeouts += w.timeouts;
+    t.rescued_by_timeout += w.rescued_by_timeout;
+    t.blocking_calls += w.blocking_calls;
+    t.busy += w.busy;
+  }
+  return t;
+}
+
+std::string metrics_snapshot::to_text() const {
+  std::string out = "engine\n";
+  append_text(out, *this, engine_fields, "  ");
+  out += "all workers\n";
+  append_text(out, total(), worker_fields, "  ");
+  for (const worker_metrics& w : workers) {
+    out += fmt::format("worker {} of group {}\n", w.worker.value, w.group.value);
+    append_text(out, w, worker_fields, "  ");
+  }
+  return out;
+}
+
+std::string metrics_snapshot::to_json() const {
+  nlohmann::ordered_json out = to_object(*this, engine_fields);
+  out["workers"] = nlohmann::ordered_json::array();
+  for (const worker_metrics& w : workers) {
+    nlohmann::ordered_json one = {{"worker", w.worker.value}, {"group", w.group.value}};
+    one.update(to_object(w, worker_fields));
+    out["workers"].push_back(std::move(one));
+  }
+  return out.dump();
+}
+
+} // namespace corewise

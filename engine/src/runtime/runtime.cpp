@@ -1,0 +1,363 @@
+#include "runtime.hpp"
+
+#include "fence.hpp"
+#include "forked.hpp"
+
+#include <corewise/policies/origin.hpp>
+#include <corewise/topology/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <stdexcept>
+
+namespace corewise {
+
+using detail::this_execution;
+
+namespace {
+
+/// A task on its way in: destroyed unless somebody takes it over.
+class arriving_task {
+ public:
+  explicit arriving_task(task* t) noexcept : task_(t) {}
+  arriving_task(const arriving_task&) = delete;
+  arriving_task& operator=(const arriving_task&) = delete;
+  ~arriving_task() {
+    if (task_ != nullptr) task_->act(task_, task_action::discard);
+  }
+  task* release() noexcept { return std::exchange(task_, nullptr); }
+
+ private:
+  task* task_;
+};
+
+profile checked(profile settings) {
+  if (std::vector<profile_issue> issues = check_profile(settings); !issues.empty())
+    throw profile_error(std::move(issues));
+  return settings;
+}
+
+worker_options worker_options_of(const profile& settings, const topology& machine) {
+  return {.smt = settings.topology.smt,
+          .per_group = settings.workers.per_group,
+          .total = settings.workers.total,
+          .start_cpu = machine.is_this_system() ? this_cpu() : std::nullopt};
+}
+
+} // namespace
+
+runtime::runtime(profile settings, engine_hooks hooks)
+    : settings_(checked(std::move(settings))),
+      hooks_(std::move(hooks)),
+      machine_(discover(settings_.topology.machine)),
+      groups_(machine_, settings_.topology.groups),
+      layout_(machine_, groups_, worker_options_of(settings_, machine_)),
+      policy_(make_policy(settings_.dispatch.policy, groups_, layout_, settings_.dispatch.weights)),
+      born_in_(detail::fork_generation()),
+      limit_(settings_.limits.in_flight),
+      threads_(*this, layout_.size()) {
+  for (const std::string& w : machine_.warnings()) warn(w);
+  check_machine();
+  make_groups();
+  make_seats();
+}
+
+runtime::~runtime() { drop_queued(); }
+
+void runtime::check_machine() {
+  if (!machine_.is_this_system()) {
+    warn("the machine is described, not this one (" + machine_.source() +
+         "): workers are not pinned and memory is not bound");
+    return;
+  }
+  if (settings_.workers.pin == pin_to::none) return;
+  cpu_set used;
+  for (const worker_place& p : layout_.workers()) used |= groups_[p.group].cpus;
+  claim_ = detail::cpu_claim(std::move(used));
+  if (!claim_.overlap().empty())
+    warn("another engine of this process uses CPUs " + claim_.overlap().to_string() + " too");
+}
+
+bool runtime::wants_node_memory() const noexcept {
+  return settings_.workers.memory == memory_on::node && machine_.is_this_system() &&
+         machine_.nodes().size() > 1;
+}
+
+void runtime::make_groups() {
+  const detail::group_state::sizes sizes{.ring = std::bit_ceil(settings_.queues.local),
+                                         .inbox = std::bit_ceil(settings_.queues.inbox.value_or(1024))};
+  for (const locality_group& g : groups_.groups()) {
+    const auto workers = layout_.of_group(g.id);
+    std::optional<std::uint32_t> node;
+    if (g.node && wants_node_memory()) node = machine_.nodes()[*g.node].os_index;
+    refusal why;
+    group_states_.push_back(std::make_unique<detail::group_state>(workers, sizes, node, &why));
+    if (why) warn_once("queues are not bound to their node: " + *why);
+    boards_.push_back(std::make_unique<group_board>(workers.size(), group_states_.back()->slots()));
+    const bool shared = settings_.injection.scope == injection_scope::engine;
+    injection_.push_back(&group_states_[shared ? 0 : g.id.value]->injection());
+  }
+  view_.emplace(boards_, layout_, sizes.ring, sizes.inbox);
+}
+
+void runtime::make_seats() {
+  for (const locality_group& g : groups_.groups()) {
+    group_states_[g.id.value]->make_seats(*this, layout_.of_group(g.id));
+    for (detail::worker& seat : group_states_[g.id.value]->seats()) {
+      seats_.push_back(&seat);
+      queues_.push_back(&seat.queues());
+    }
+  }
+  idle_ = std::make_unique<detail::idle_workers>(groups_, layout_, boards_, queues_, injection_, settings_);
+}
+
+void runtime::start() {
+  threads_.start(shared_from_this());
+  if (settings_.strict && !warnings().empty()) {
+    std::string all = "the profile is strict, and the machine does not give what it asks for:";
+    for (const std::string& w : warnings()) all += "\n  " + w;
+    throw topology_error(all);
+  }
+}
+
+bool runtime::forked() const noexcept { return detail::fork_generation() != born_in_; }
+
+// --- the way in
+
+submit_result runtime::accept(task* arriving, const hint& wish, bool may_wait) {
+  arriving_task held(arriving);
+  if (forked()) return submit_result::stopping;
+  const detail::execution& here = this_execution;
+  const bool inside = here.engine == this;
+  if (detail::worker* seat = inside ? here.seat : nullptr) {
+    if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
+    task* t = held.release();
+    t->phase = here.phase;
+    seat->books().submitted[here.phase].add();
+    place_from_seat(*seat, t, wish);
+    return submit_result::accepted;
+  }
+  detail::submitter& me = submitters_.mine();
+  if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
+  const std::uint8_t phase = inside ? here.phase : drains_.open_phase();
+  me.books.submitted[phase].add();
+  if (!inside && closed_meanwhile()) {
+    me.books.finished[phase].add();
+    limit_.release();
+    drains_.progress();
+    return submit_result::stopping;
+  }
+  task* t = held.release();
+  t->phase = phase;
+  place_from_outside(me, t, wish);
+  return submit_result::accepted;
+}
+
+/// Tasks may submit until the engine has ended: a shutdown waits for them. Others may not once it has begun.
+bool runtime::open_to(bool inside) const noexcept {
+  const stage now = stage_.load(std::memory_order_acquire);
+  return now == stage::open || (inside && now == stage::closing);
+}
+
+/// A shutdown that began after `enter` either sees the submission that was counted, or is seen here.
+bool runtime::closed_meanwhile() const noexcept {
+  detail::full_fence();
+  return stage_.load(std::memory_order_relaxed) != stage::open;
+}
+
+submit_result runtime::enter(bool inside, bool may_wait) {
+  if (!open_to(inside)) return submit_result::stopping;
+  if (limit_.enter()) return submit_result::accepted;
+  if (may_wait && !inside && settings_.limits.on_full == full_action::wait)
+    return limit_.wait_and_enter([&] { return open_to(false); }) ? submit_result::accepted
+                                                                 : submit_result::stopping;
+  rejected_.fetch_add(1, std::memory_order_relaxed);
+  return submit_result::full;
+}
+
+void runtime::place_from_seat(detail::worker& seat, task* t, const hint& wish) noexcept {
+  load_view view = *view_;
+  view.task_time_ns = seat.task_time_ns();
+  const placement to = policy_->place(view, {.group = seat.place().group, .worker = seat.id()}, wish,
+                                      seat.rng(), seat.cursor());
+  if (to.worker == seat.id()) {
+    seat.push(t);
+    idle_->pushed(seat.id());
+    return;
+  }
+  if (to.level > level::same_domain) seat.count_spill();
+  send(t, to);
+}
+
+void runtime::place_from_outside(detail::submitter& from, task* t, const hint& wish) noexcept {
+  const task_origin origin = outside_origin(from.rng);
+  load_view view = *view_;
+  view.task_time_ns = group_states_[origin.group.value]->task_time_ns();
+  send(t, policy_->place(view, origin, wish, from.rng, from.cursor));
+}
+
+task_origin runtime::outside_origin(placement_rng& rng) const noexcept {
+  if (machine_.is_this_system())
+    if (const std::optional<std::uint32_t> cpu = this_cpu())
+      if (const std::optional<task_origin> here = origin_from_cpu(groups_, *cpu)) return *here;
+  return origin_at_random(layout_, rng);
+}
+
+void runtime::send(task* t, const placement& to) noexcept {
+  worker_bits& spinning = boards_[to.group.value]->spinning;
+  const std::size_t index = to.worker.value - layout_.of_group(to.group).front().id.value;
+  if (spinning.test(index)) spinning.claim(index); // so that the next submitter chooses another
+  if (!queues_[to.worker.value]->in.push(t)) {
+    detail::task_chain one;
+    one.push(t);
+    injection_[to.group.value]->push(one);
+  }
+  idle_->pushed(to.worker);
+}
+
+// --- the way out
+
+void runtime::failed() noexcept {
+  failed_.fetch_add(1, std::memory_order_relaxed);
+  if (settings_.on_exception == exception_action::terminate) std::terminate();
+  if (hooks_.on_exception) hooks_.on_exception(std::current_exception());
+  if (!hooks_.log) return;
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    hooks_.log(std::string("a task ended by an exception: ") + e.what());
+  } catch (...) {
+    hooks_.log("a task ended by an exception");
+  }
+}
+
+bool runtime::leave_seat(detail::worker& seat) noexcept { return threads_.take_over(seat); }
+
+void runtime::finished_without_seat(std::uint8_t phase) noexcept {
+  submitters_.mine().books.finished[phase].add();
+  limit_.release();
+  drains_.progress();
+}
+
+bool runtime::quiet(std::uint8_t phase) const {
+  const counts now = sum(phase);
+  return now.finished == now.submitted;
+}
+
+runtime::counts runtime::sum(std::uint8_t phase) const {
+  counts c;
+  const auto all = [&](auto f) {
+    for (const detail::worker* seat : seats_) f(seat->books());
+    submitters_.for_each_ledger(f);
+    f(dropped_);
+  };
+  all([&](const detail::ledger& l) { c.finished += l.finished[phase].read(); });
+  all([&](const detail::ledger& l) { c.submitted += l.submitted[phase].read(); });
+  return c;
+}
+
+void runtime::drain() {
+  if (forked()) return;
+  if (this_execution.engine == this)
+    throw std::logic_error("engine::drain on a worker of the engine would deadlock");
+  drains_.drain([this](std::uint8_t phase) { return quiet(phase); });
+}
+
+shutdown_report runtime::shutdown(std::chrono::nanoseconds deadline) {
+  if (forked()) return {};
+  if (this_execution.engine == this)
+    throw std::logic_error("engine::shutdown on a worker of the engine would deadlock");
+  return end(deadline);
+}
+
+shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
+  const std::scoped_lock lock(shutdown_mutex_);
+  if (report_) return *report_;
+  constexpr std::chrono::nanoseconds longest = std::chrono::hours{24 * 365};
+  const auto until = detail::monotonic::now() + std::clamp(deadline, std::chrono::nanoseconds{0}, longest);
+  stage_.store(stage::closing, std::memory_order_seq_cst);
+  detail::full_fence(); // with closed_meanwhile
+  limit_.wake_all();
+  drains_.wait([this] { return quiet(0) && quiet(1); }, until);
+
+  stage_.store(stage::ended, std::memory_order_seq_cst);
+  idle_->stop();
+  threads_.stop();
+  // Threads that are in no task leave at once; the others have had their time.
+  constexpr std::chrono::milliseconds to_leave{200};
+  shutdown_report report;
+  report.running = threads_.join(std::max(until, detail::monotonic::now() + to_leave));
+  report.dropped = drop_queued();
+  return *(report_ = std::move(report));
+}
+
+/// Destroys what is queued, unrun; as a thief, since a thread that is still in a task may push. Answers how
+/// many.
+std::uint64_t runtime::drop_queued() noexcept {
+  std::uint64_t dropped = 0;
+  const auto drop = [&](task* t) {
+    const std::uint8_t phase = t->phase;
+    t->act(t, task_action::discard);
+    dropped_.finished[phase].add();
+    limit_.release();
+    ++dropped;
+  };
+  for (detail::worker_queues* q : queues_) {
+    while (task* t = q->in.pop()) drop(t);
+    for (detail::task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
+      drop(stolen.first);
+  }
+  for (detail::injection_queue* injection : injection_)
+    while (task* t = injection->pop(1).first) drop(t);
+  drains_.progress();
+  return dropped;
+}
+
+// --- for people
+
+void runtime::warn(std::string text) {
+  if (hooks_.log) hooks_.log(text);
+  const std::scoped_lock lock(warnings_mutex_);
+  warnings_.push_back(std::move(text));
+}
+
+void runtime::warn_once(const std::string& text) {
+  {
+    const std::scoped_lock lock(warnings_mutex_);
+    if (std::find(warnings_.begin(), warnings_.end(), text) != warnings_.end()) return;
+  }
+  warn(text);
+}
+
+std::vector<std::string> runtime::warnings() const {
+  const std::scoped_lock lock(warnings_mutex_);
+  return warnings_;
+}
+
+metrics_snapshot runtime::metrics() const {
+  metrics_snapshot m;
+  for (const detail::worker* seat : seats_) {
+    worker_metrics w = seat->metrics();
+    const auto& idle = idle_->counts(seat->id());
+    w.parks = idle.parks.load(std::memory_order_relaxed);
+    w.wakes = idle.wakes.load(std::memory_order_relaxed);
+    w.timeouts = idle.timeouts.load(std::memory_order_relaxed);
+    w.rescued_by_timeout = idle.rescued.load(std::memory_order_relaxed);
+    m.workers.push_back(w);
+  }
+  for (std::uint8_t phase = 0; phase < detail::phases; ++phase) {
+    const counts c = sum(phase);
+    m.finished += c.finished;
+    m.submitted += c.submitted;
+  }
+  for (const auto& g : group_states_) m.injected += g->injection().size();
+  m.rejected = rejected_.load(std::memory_order_relaxed);
+  m.failed = failed_.load(std::memory_order_relaxed);
+  m.spare_threads = forked() ? 0 : threads_.spares();
+  return m;
+}
+
+} // namespace corewise

@@ -1,0 +1,127 @@
+#pragma once
+
+#include "cpu_claims.hpp"
+#include "drain.hpp"
+#include "execution.hpp"
+#include "group_state.hpp"
+#include "idle.hpp"
+#include "in_flight_limit.hpp"
+#include "submitter.hpp"
+#include "threads.hpp"
+#include "worker.hpp"
+
+#include <corewise/engine/engine.hpp>
+
+namespace corewise {
+
+/// All that an engine is. The engine's threads share it, so that one that is still in a task when the engine
+/// is destroyed has firm ground under it.
+///
+/// Reading order: `accept` → `worker::run` → `idle_workers::park`; docs/life_of_a_task.md follows a task
+/// through it.
+class runtime : public std::enable_shared_from_this<runtime> {
+ public:
+  runtime(profile settings, engine_hooks hooks);
+  ~runtime();
+
+  /// Starts the workers' threads and waits until each sits on its seat. Throws `std::system_error`.
+  void start();
+
+  submit_result accept(task* t, const hint& wish, bool may_wait);
+  void drain();
+  shutdown_report shutdown(std::chrono::nanoseconds deadline);
+  /// As `shutdown`, but for the destructor, which may not throw.
+  shutdown_report end(std::chrono::nanoseconds deadline);
+  /// In a forked child: the threads are not there; only the memory is.
+  bool forked() const noexcept;
+  /// For a forked child: the threads cannot be joined, and the locks may be held for ever, so the memory is left alone.
+  void keep_for_ever() noexcept { self_ = shared_from_this(); }
+
+  metrics_snapshot metrics() const;
+  std::vector<std::string> warnings() const;
+
+  /// Gives the calling thread's seat to a spare thread. False: there is none, the thread keeps its seat.
+  bool leave_seat(detail::worker& seat) noexcept;
+  /// A task ended by an exception, which is in flight now.
+  void failed() noexcept;
+  /// A task of `phase` ended on a thread that has no seat any more.
+  void finished_without_seat(std::uint8_t phase) noexcept;
+  /// One accepted task is gone.
+  void release_one() noexcept { limit_.release(); }
+
+  const profile& settings() const noexcept { return settings_; }
+  const topology& machine() const noexcept { return machine_; }
+  const locality_groups& groups() const noexcept { return groups_; }
+  const worker_layout& layout() const noexcept { return layout_; }
+  const engine_hooks& hooks() const noexcept { return hooks_; }
+
+  detail::worker& seat(worker_id w) noexcept { return *seats_[w.value]; }
+  detail::group_state& group(group_id g) noexcept { return *group_states_[g.value]; }
+  group_board& board(group_id g) noexcept { return *boards_[g.value]; }
+  detail::injection_queue& injection(group_id g) noexcept { return *injection_[g.value]; }
+  detail::idle_workers& idle() noexcept { return *idle_; }
+  detail::drain_gate& drains() noexcept { return drains_; }
+  bool wants_node_memory() const noexcept;
+  bool stealing() const noexcept { return settings_.steal.policy != "none"; }
+  /// Workers look at nothing any more and leave.
+  bool ended() const noexcept { return stage_.load(std::memory_order_acquire) == stage::ended; }
+
+  void warn(std::string text);
+  /// Warns unless the same has been said.
+  void warn_once(const std::string& text);
+
+ private:
+  enum class stage : std::uint8_t { open, closing, ended };
+
+  void make_groups();
+  void make_seats();
+  void check_machine();
+  bool open_to(bool inside) const noexcept;
+  bool closed_meanwhile() const noexcept;
+  submit_result enter(bool inside, bool may_wait);
+  void place_from_seat(detail::worker& seat, task* t, const hint& wish) noexcept;
+  void place_from_outside(detail::submitter& from, task* t, const hint& wish) noexcept;
+  void send(task* t, const placement& to) noexcept;
+  task_origin outside_origin(placement_rng& rng) const noexcept;
+  struct counts {
+    std::uint64_t finished = 0;
+    std::uint64_t submitted = 0;
+  };
+  counts sum(std::uint8_t phase) const;
+  bool quiet(std::uint8_t phase) const;
+  std::uint64_t drop_queued() noexcept;
+
+  profile settings_;
+  engine_hooks hooks_;
+  topology machine_;
+  locality_groups groups_;
+  worker_layout layout_;
+  std::unique_ptr<policy> policy_;
+  const unsigned born_in_; // the fork generation
+
+  std::vector<std::unique_ptr<detail::group_state>> group_states_;
+  std::vector<std::unique_ptr<group_board>> boards_;
+  std::vector<detail::injection_queue*> injection_;
+  std::vector<detail::worker*> seats_;
+  std::vector<detail::worker_queues*> queues_;
+  std::optional<load_view> view_;
+  std::unique_ptr<detail::idle_workers> idle_;
+
+  detail::submitter_registry submitters_;
+  detail::drain_gate drains_;
+  detail::in_flight_limit limit_;
+  std::atomic<stage> stage_{stage::open};
+  std::atomic<std::uint64_t> failed_{0};
+  std::atomic<std::uint64_t> rejected_{0};
+  detail::ledger dropped_; // by the thread that shuts down
+  detail::cpu_claim claim_;
+
+  mutable std::mutex warnings_mutex_;
+  std::vector<std::string> warnings_;
+  std::mutex shutdown_mutex_;
+  std::optional<shutdown_report> report_;
+  std::shared_ptr<runtime> self_;  // of a forked child only
+  detail::worker_threads threads_; // last: its threads use all the rest
+};
+
+} // namespace corewise

@@ -1,0 +1,212 @@
+#include <corewise/engine/task.hpp>
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+// Recycled blocks for closures.
+//
+//     thread's cache ──full──► depot of its node ──► another thread's cache on that node
+//
+// A producer outside allocates and a worker frees, so blocks wander; they come back in batches through the
+// depot of the memory node that they lie on, and at most once in `batch` blocks somebody takes a lock. Pages
+// are never given back: the depots hold as many blocks as were in flight at the peak.
+//
+// Under AddressSanitizer every block is allocated plainly, so that a use after the end of a task is seen.
+
+#if defined(__SANITIZE_ADDRESS__)
+#define COREWISE_PLAIN_BLOCKS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define COREWISE_PLAIN_BLOCKS 1
+#endif
+#endif
+
+namespace corewise::detail {
+
+#ifdef COREWISE_PLAIN_BLOCKS
+
+block acquire_block(std::size_t size_class) {
+  return {::operator new(block_sizes[size_class], std::align_val_t{block_alignment}), 0};
+}
+
+void release_block(void* memory, std::size_t size_class, std::uint16_t) noexcept {
+  ::operator delete(memory, block_sizes[size_class], std::align_val_t{block_alignment});
+}
+
+#else
+
+namespace {
+
+constexpr std::size_t batch = 32;
+constexpr std::size_t slab_bytes = 65536;
+constexpr std::size_t nodes_max = 1024;
+
+struct free_block {
+  free_block* next;       // in one list
+  free_block* next_batch; // of a batch's first block: the next batch in the depot
+};
+
+/// A stack of blocks with its length.
+struct free_list {
+  free_block* top = nullptr;
+  std::size_t size = 0;
+
+  void push(void* memory) noexcept {
+    top = ::new (memory) free_block{top, nullptr};
+    ++size;
+  }
+  void* pop() noexcept {
+    free_block* b = top;
+    top = b->next;
+    --size;
+    return b;
+  }
+};
+
+/// The spare blocks of one size on one memory node, in whole batches and a rest.
+class depot {
+ public:
+  void put_batch(free_block* first) noexcept {
+    const std::scoped_lock lock(mutex_);
+    first->next_batch = batches_;
+    batches_ = first;
+  }
+
+  void put_one(void* memory) noexcept {
+    const std::scoped_lock lock(mutex_);
+    rest_.push(memory);
+    if (rest_.size < batch) return;
+    rest_.top->next_batch = batches_;
+    batches_ = rest_.top;
+    rest_ = {};
+  }
+
+  /// A batch of blocks, new ones where none are spare. Throws `std::bad_alloc`.
+  free_list take_batch(std::size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    if (batches_ == nullptr) carve_slab(bytes);
+    free_block* first = batches_;
+    batches_ = first->next_batch;
+    return {first, batch};
+  }
+
+ private:
+  /// New pages lie on the node of the thread that touches them first: the caller's.
+  void carve_slab(std::size_t bytes) {
+    void* slab = ::mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (slab == MAP_FAILED) throw std::bad_alloc();
+    auto* at = static_cast<std::byte*>(slab);
+    for (const std::byte* end = at + slab_bytes; at + batch * bytes <= end;) {
+      free_list list;
+      for (std::size_t i = 0; i < batch; ++i, at += bytes) list.push(at);
+      list.top->next_batch = batches_;
+      batches_ = list.top;
+    }
+  }
+
+  std::mutex mutex_;
+  free_block* batches_ = nullptr;
+  free_list rest_;
+};
+
+using node_depots = std::array<depot, block_classes>;
+
+/// The depots of a node, made at its first use and never destroyed: threads may outlive static objects.
+node_depots& depots_of(std::uint16_t node) {
+  static std::array<std::atomic<node_depots*>, nodes_max> all{};
+  auto& place = all[node];
+  if (node_depots* there = place.load(std::memory_order_acquire)) return *there;
+  auto* mine = new node_depots;
+  node_depots* expected = nullptr;
+  if (place.compare_exchange_strong(expected, mine, std::memory_order_acq_rel, std::memory_order_acquire))
+    return *mine;
+  delete mine;
+  return *expected;
+}
+
+std::uint16_t this_node() noexcept {
+  unsigned cpu = 0;
+  unsigned node = 0;
+  if (::getcpu(&cpu, &node) != 0 || node >= nodes_max) return 0;
+  return static_cast<std::uint16_t>(node);
+}
+
+/// One thread's blocks. Up to two batches of each size, so that a thread that alternates between taking and
+/// giving does not visit the depot each time.
+class block_cache {
+ public:
+  block_cache() : home_(this_node()), depots_(&depots_of(home_)) {}
+  block_cache(const block_cache&) = delete;
+  block_cache& operator=(const block_cache&) = delete;
+  ~block_cache();
+
+  block take(std::size_t size_class) {
+    free_list& list = lists_[size_class];
+    if (list.top == nullptr) {
+      list = spare_[size_class];
+      spare_[size_class] = {};
+      if (list.top == nullptr) list = (*depots_)[size_class].take_batch(block_sizes[size_class]);
+    }
+    return {list.pop(), home_};
+  }
+
+  void give(void* memory, std::size_t size_class, std::uint16_t home) noexcept {
+    if (home != home_) return depots_of(home)[size_class].put_one(memory);
+    free_list& list = lists_[size_class];
+    if (list.size == batch) {
+      free_list& spare = spare_[size_class];
+      if (spare.size == batch) (*depots_)[size_class].put_batch(spare.top);
+      // A partly used batch only ever is in `list`, so `spare` is whole or empty.
+      spare = list;
+      list = {};
+    }
+    list.push(memory);
+  }
+
+ private:
+  std::uint16_t home_;
+  node_depots* depots_;
+  std::array<free_list, block_classes> lists_;
+  std::array<free_list, block_classes> spare_;
+};
+
+// Trivial, so it can be read after the cache of an ending thread is gone.
+thread_local bool cache_gone = false;
+
+block_cache::~block_cache() {
+  cache_gone = true;
+  for (std::size_t c = 0; c < block_classes; ++c)
+    for (free_list* list : {&lists_[c], &spare_[c]})
+      while (list->top != nullptr) (*depots_)[c].put_one(list->pop());
+}
+
+block_cache* cache() {
+  if (cache_gone) return nullptr;
+  thread_local block_cache mine;
+  return &mine;
+}
+
+} // namespace
+
+block acquire_block(std::size_t size_class) {
+  if (block_cache* mine = cache()) return mine->take(size_class);
+  const std::uint16_t home = this_node();
+  depot& from = depots_of(home)[size_class];
+  free_list list = from.take_batch(block_sizes[size_class]);
+  void* memory = list.pop();
+  while (list.top != nullptr) from.put_one(list.pop());
+  return {memory, home};
+}
+
+void release_block(void* memory, std::size_t size_class, std::uint16_t home) noexcept {
+  if (block_cache* mine = cache()) return mine->give(memory, size_class, home);
+  depots_of(home)[size_class].put_one(memory);
+}
+
+#endif
+
+} // namespace corewise::detail

@@ -1,0 +1,210 @@
+#include "threads.hpp"
+
+#include "runtime.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace corewise::detail {
+
+namespace {
+
+/// The CPUs that a worker's thread is tied to; empty: none.
+cpu_set pin_target(const runtime& engine, const worker_place& place) {
+  const locality_group& g = engine.groups()[place.group];
+  switch (engine.settings().workers.pin) {
+  case pin_to::none: return {};
+  case pin_to::core: return engine.machine().cores()[place.core].cpus;
+  case pin_to::node: return g.node ? engine.machine().nodes()[*g.node].home_cpus : engine.machine().cpus();
+  case pin_to::automatic:
+  case pin_to::group: break;
+  }
+  return g.cpus;
+}
+
+} // namespace
+
+worker_threads::worker_threads(runtime& engine, std::size_t seats) noexcept
+    : engine_(engine),
+      seats_(seats) {}
+
+worker_threads::~worker_threads() {
+  for (const auto& t : threads_)
+    if (t->handle.joinable()) t->handle.detach();
+}
+
+void worker_threads::start(std::shared_ptr<runtime> keep) {
+  {
+    const std::scoped_lock lock(mutex_);
+    keep_ = std::move(keep);
+  }
+  for (const worker_place& p : engine_.layout().workers())
+    if (!start_thread(engine_.seat(p.id)))
+      throw std::system_error(EAGAIN, std::generic_category(), "cannot start a worker thread");
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return seated_ >= seats_; });
+}
+
+bool worker_threads::start_thread(worker& seat) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (stopping_) return false;
+  try {
+    threads_.push_back(std::make_unique<thread_record>());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  thread_record& record = *threads_.back();
+  record.next_seat = &seat;
+  try {
+    record.handle = std::thread([this, &record, keep = keep_] { main(record); });
+  } catch (const std::exception&) {
+    threads_.pop_back();
+    return false;
+  }
+  ++alive_;
+  return true;
+}
+
+bool worker_threads::take_over(worker& seat) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopping_) return false;
+    note_leaving(seat);
+    if (hand_to_spare(seat)) return true;
+    reap();
+    if (alive_ >= seats_ + engine_.settings().blocking.spares_max) return false;
+  }
+  return start_thread(seat);
+}
+
+/// The caller holds the lock, as in the three below.
+bool worker_threads::hand_to_spare(worker& seat) noexcept {
+  if (spares_.empty()) return false;
+  // One of the same group is tied to the right CPUs already; else the one that became spare last.
+  auto at = std::find_if(spares_.rbegin(), spares_.rend(),
+                         [&](const thread_record* t) { return t->bound_to == seat.place().group; });
+  if (at == spares_.rend()) at = spares_.rbegin();
+  thread_record& spare = **at;
+  spares_.erase(std::next(at).base());
+  spare.next_seat = &seat;
+  spare.bed.unpark();
+  return true;
+}
+
+worker_threads::thread_record* worker_threads::caller() noexcept {
+  for (const auto& t : threads_)
+    if (t->handle.get_id() == std::this_thread::get_id()) return t.get();
+  return nullptr;
+}
+
+void worker_threads::note_leaving(const worker& seat) noexcept {
+  thread_record* me = caller();
+  if (me == nullptr) return;
+  me->seatless = true;
+  me->since = monotonic::now() - seat.busy_for().value_or(std::chrono::nanoseconds{0});
+}
+
+void worker_threads::main(thread_record& me) {
+  this_execution.engine = &engine_;
+  {
+    const std::scoped_lock lock(mutex_); // the record is complete
+    me.seat = std::exchange(me.next_seat, nullptr);
+  }
+  for (worker* seat = me.seat; seat != nullptr; seat = wait_for_seat(me)) {
+    sit(me, *seat);
+    const bool kept = seat->run();
+    if (engine_.hooks().on_worker_stop) engine_.hooks().on_worker_stop(seat->id());
+    if (kept) break; // the engine has ended
+  }
+  this_execution = {};
+  const std::scoped_lock lock(mutex_);
+  me.ended = true;
+  --alive_;
+  changed_.notify_all();
+}
+
+void worker_threads::sit(thread_record& me, worker& seat) {
+  this_execution.seat = &seat;
+  bind(me, seat);
+  if (engine_.hooks().on_worker_start) engine_.hooks().on_worker_start(seat.id());
+  const std::scoped_lock lock(mutex_);
+  me.seat = &seat;
+  me.seatless = false;
+  ++seated_;
+  changed_.notify_all();
+}
+
+void worker_threads::bind(thread_record& me, const worker& seat) {
+  const worker_place& place = seat.place();
+  if (me.bound_to == place.group && me.bound_core == place.core) return;
+  const locality_group& g = engine_.groups()[place.group];
+  const std::string name = "corewise-g" + std::to_string(place.group.value);
+  ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+  if (engine_.machine().is_this_system()) {
+    if (const cpu_set cpus = pin_target(engine_, place); !cpus.empty())
+      if (const refusal why = pin_this_thread(cpus)) engine_.warn_once("workers are not pinned: " + *why);
+    if (g.node && engine_.wants_node_memory())
+      if (const refusal why = prefer_node(engine_.machine().nodes()[*g.node].os_index))
+        engine_.warn_once("workers' memory is not bound to their node: " + *why);
+  }
+  me.bound_to = place.group;
+  me.bound_core = place.core;
+}
+
+worker* worker_threads::wait_for_seat(thread_record& me) {
+  const auto until = monotonic::now() + engine_.settings().blocking.keep_alive;
+  std::unique_lock lock(mutex_);
+  if (stopping_) return nullptr;
+  me.seat = nullptr;
+  me.seatless = false;
+  spares_.push_back(&me);
+  for (;;) {
+    const auto left = until - monotonic::now();
+    if (stopping_ || left.count() <= 0) {
+      std::erase(spares_, &me);
+      return nullptr;
+    }
+    lock.unlock();
+    me.bed.park(left);
+    lock.lock();
+    if (me.next_seat != nullptr) return me.seat = std::exchange(me.next_seat, nullptr);
+  }
+}
+
+/// Forgets the threads that are gone.
+void worker_threads::reap() noexcept {
+  std::erase_if(threads_, [](const std::unique_ptr<thread_record>& t) {
+    if (t->ended) t->handle.join(); // it is past its last lock
+    return t->ended;
+  });
+}
+
+void worker_threads::stop() noexcept {
+  const std::scoped_lock lock(mutex_);
+  stopping_ = true;
+  keep_.reset();
+  for (thread_record* t : spares_) t->bed.unpark();
+}
+
+std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_point limit) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, limit, [&] { return alive_ == 0; });
+  reap();
+  std::vector<shutdown_report::running_task> running;
+  for (const auto& t : threads_) {
+    t->handle.detach();
+    if (t->seat == nullptr) continue;
+    const auto busy = t->seatless ? std::nullopt : t->seat->busy_for();
+    running.push_back({t->seat->id(), busy.value_or(monotonic::now() - t->since)});
+  }
+  return running;
+}
+
+std::size_t worker_threads::spares() const {
+  const std::scoped_lock lock(mutex_);
+  return spares_.size();
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "parker.hpp"
+#include "worker.hpp"
+
+#include <corewise/engine/engine.hpp>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace corewise::detail {
+
+/// The threads of an engine, on seats or spare. A seat is not a thread (design.md, D9): a thread that is about to
+/// block gives its seat to a spare one and becomes spare itself when its task has ended.
+///
+///     new ──► on a seat ──blocking──► without a seat ──task ended──► spare ──► on a seat again
+///                │                                                     └──keep_alive──► gone
+///                └──engine stops──► gone
+class worker_threads {
+ public:
+  worker_threads(runtime& engine, std::size_t seats) noexcept;
+  worker_threads(const worker_threads&) = delete;
+  worker_threads& operator=(const worker_threads&) = delete;
+  ~worker_threads();
+
+  /// Starts a thread on each seat and waits until all sit. Throws `std::system_error`.
+  void start(std::shared_ptr<runtime> keep);
+
+  /// Puts a spare thread on `seat`. False: there is none and no more may be made. Any thread.
+  bool take_over(worker& seat) noexcept;
+
+  /// Spare threads leave; those on seats see for themselves that the engine has ended.
+  void stop() noexcept;
+  /// Waits until all threads are gone, at most until `limit`; answers those that still run a task. They are
+  /// left to themselves. Once.
+  std::vector<shutdown_report::running_task> join(monotonic::time_point limit);
+
+  /// Threads without a seat, waiting for one.
+  std::size_t spares() const;
+
+ private:
+  struct thread_record {
+    std::thread handle;
+    parker bed;
+    worker* next_seat = nullptr;      // guarded by mutex_
+    bool seatless = false;            // guarded by mutex_: it gave its seat away and is still in the task
+    bool ended = false;               // guarded by mutex_
+    worker* seat = nullptr;           // guarded by mutex_: the seat it sits on, or sat on when its task began
+    monotonic::time_point since;      // guarded by mutex_: seatless: since when it has been busy
+    std::optional<group_id> bound_to; // the thread's own
+    std::optional<std::uint32_t> bound_core;
+  };
+
+  bool start_thread(worker& seat) noexcept;
+  bool hand_to_spare(worker& seat) noexcept;
+  thread_record* caller() noexcept;
+  void note_leaving(const worker& seat) noexcept;
+  void main(thread_record& me);
+  void sit(thread_record& me, worker& seat);
+  void bind(thread_record& me, const worker& seat);
+  worker* wait_for_seat(thread_record& me);
+  void reap() noexcept;
+
+  runtime& engine_;
+  const std::size_t seats_;
+  std::shared_ptr<runtime> keep_; // given to each thread; dropped when stopping
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<thread_record>> threads_;
+  std::vector<thread_record*> spares_;
+  std::size_t alive_ = 0;
+  std::size_t seated_ = 0;
+  bool stopping_ = false;
+};
+
+} // namespace corewise::detail

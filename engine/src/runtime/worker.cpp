@@ -1,0 +1,323 @@
+#include "worker.hpp"
+
+#include "fence.hpp"
+#include "runtime.hpp"
+
+namespace corewise::detail {
+
+namespace {
+
+/// A tick ends after the profile's budget of tasks or this time, whichever is first.
+constexpr std::chrono::microseconds tick_time{500};
+/// Looks at the core's pause hint between two rounds of searching.
+constexpr int pauses_between_rounds = 16;
+
+} // namespace
+
+worker::worker(runtime& engine, worker_id id, worker_queues queues, load_slot& slot)
+    : engine_(engine),
+      id_(id),
+      queues_(queues),
+      slot_(slot),
+      rng_(id.value + 1) {}
+
+const worker_place& worker::place() const noexcept { return engine_.layout()[id_]; }
+
+std::size_t worker::index_in_group() const noexcept {
+  return id_.value - engine_.layout().of_group(place().group).front().id.value;
+}
+
+// --- the loop
+
+bool worker::run() {
+  while (task* t = next())
+    if (!execute(t)) return false;
+  return true;
+}
+
+/// The next task, from the nearest place that has one; sleeps while there is none. Null: the engine has
+/// ended.
+task* worker::next() noexcept {
+  for (;;) {
+    if (engine_.ended()) return end_work(), nullptr;
+    if (task* t = poll()) return t;
+    end_work();
+    if (task* t = search()) return t;
+    engine_.idle().park(id_, searching_);
+    searching_ = true;
+  }
+}
+
+/// Own work. The ring comes first, but once in `interval_` tasks what waits in the inbox and the injection
+/// queue does, so that tasks that spawn or yield without end starve nobody.
+task* worker::poll() noexcept {
+  task* t = nullptr;
+  const bool due = --until_shared_ == 0;
+  if (due) {
+    until_shared_ = interval_;
+    t = poll_shared(due);
+  }
+  if (t == nullptr) t = queues_.ring.pop();
+  if (t == nullptr) t = poll_shared(false);
+  if (t == nullptr) return nullptr;
+  if (std::exchange(searching_, false)) engine_.idle().found_work(id_);
+  begin_work();
+  return t;
+}
+
+task* worker::poll_shared(bool due) noexcept {
+  if (due)
+    if (task* t = take_injected(place().group)) return t;
+  if (task* t = take_inbox(due)) return t;
+  return due ? nullptr : take_injected(place().group);
+}
+
+/// One task from the inbox; when a batch is due, more of them move to the ring.
+task* worker::take_inbox(bool batch) noexcept {
+  const std::uint32_t most = batch ? std::min(batch_of(queues_.in.size()), room()) + 1 : 1;
+  task_chain taken;
+  while (taken.size < most) {
+    task* t = queues_.in.pop();
+    if (t == nullptr) break;
+    taken.push(t);
+  }
+  return keep(taken);
+}
+
+task* worker::take_injected(group_id from) noexcept {
+  injection_queue& queue = engine_.injection(from);
+  if (queue.size() == 0) return nullptr;
+  const task_chain batch = queue.pop(std::min(batch_of(queue.size()), room() + 1));
+  counts_.injected.add(batch.size);
+  return keep(batch);
+}
+
+/// How much of `waiting` a worker takes at once: its share, within the profile's bounds.
+std::uint32_t worker::batch_of(std::uint32_t waiting) const noexcept {
+  const auto& bounds = engine_.settings().injection.batch;
+  const auto workers = static_cast<std::uint32_t>(engine_.layout().of_group(place().group).size());
+  return std::clamp(waiting / workers, bounds.min, bounds.max);
+}
+
+std::uint32_t worker::room() const noexcept {
+  // A thief that copies holds places that `size` counts as free, hence half.
+  return queues_.ring.capacity() / 2 - std::min(queues_.ring.size(), queues_.ring.capacity() / 2);
+}
+
+/// The first to run now, the rest into the ring, which has room for them. On their way they were in no queue, so the
+/// last searcher may have looked for them in vain: unless this worker is a searcher itself, it says that they are here.
+task* worker::keep(task_chain taken) noexcept {
+  task* first = taken.pop();
+  if (taken.size == 0) return first;
+  while (task* t = taken.pop()) store(t);
+  if (!searching_) engine_.idle().pushed(id_);
+  return first;
+}
+
+void worker::push(task* t) noexcept {
+  counts_.pushed.add();
+  store(t);
+}
+
+void worker::store(task* t) noexcept {
+  if (queues_.ring.push(t)) return;
+  task_chain excess = queues_.ring.shed();
+  excess.push(t);
+  counts_.overflowed.add(excess.size);
+  engine_.injection(place().group).push(excess);
+}
+
+// --- searching
+
+task* worker::search() noexcept {
+  if (!engine_.stealing()) return nullptr;
+  if (!searching_ && !engine_.idle().try_search(id_)) return nullptr;
+  searching_ = true;
+  worker_bits& spinning = engine_.board(place().group).spinning;
+  spinning.set(index_in_group());
+  const auto until = monotonic::now() + engine_.settings().idle.spin;
+  task* t = steal();
+  while (t == nullptr && !engine_.ended() && monotonic::now() < until) {
+    for (int i = 0; i < pauses_between_rounds; ++i) pause_core();
+    t = poll_shared(false);
+    if (t == nullptr) t = steal();
+  }
+  spinning.claim(index_in_group());
+  if (t == nullptr) return nullptr;
+  searching_ = false;
+  engine_.idle().found_work(id_);
+  begin_work();
+  return t;
+}
+
+task* worker::steal() noexcept {
+  return engine_.settings().steal.start == steal_start::nearest ? steal_nearest() : steal_anywhere();
+}
+
+task* worker::steal_nearest() noexcept {
+  for (const group_id g : engine_.groups()[place().group].steal_order)
+    if (task* t = steal_from_group(g)) return t;
+  return nullptr;
+}
+
+/// Levels do not matter for the order, but thresholds hold.
+task* worker::steal_anywhere() noexcept {
+  const auto workers = static_cast<std::uint32_t>(engine_.layout().size());
+  const std::uint32_t start = rng_.below(workers);
+  for (std::uint32_t i = 0; i < workers; ++i) {
+    worker& victim = engine_.seat(worker_id{(start + i) % workers});
+    const group_id g = victim.place().group;
+    if (&victim == this || !victim.queues_.ready() || !engine_.idle().may_take(place().group, g)) continue;
+    if (task* t = steal_from(victim, engine_.groups().level_between(place().group, g))) return t;
+  }
+  return nullptr;
+}
+
+task* worker::steal_from_group(group_id g) noexcept {
+  const std::span<worker> seats = engine_.group(g).seats();
+  const level distance = engine_.groups().level_between(place().group, g);
+  const bool near = distance <= level::same_domain;
+  if (near && g != place().group)
+    if (task* t = take_injected(g)) return t;
+  if (seats.empty()) return nullptr;
+  const std::uint32_t start = rng_.below(static_cast<std::uint32_t>(seats.size()));
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    worker& victim = seats[(start + i) % seats.size()];
+    if (&victim == this || !victim.queues_.ready()) continue;
+    if (!near && !engine_.idle().may_take(place().group, g)) return nullptr;
+    if (task* t = steal_from(victim, distance)) return t;
+  }
+  if (!near && engine_.injection(g).size() != 0 && engine_.idle().may_take(place().group, g))
+    return take_injected(g);
+  return nullptr;
+}
+
+/// Half of the victim's ring, or else half of its inbox.
+task* worker::steal_from(worker& victim, level distance) noexcept {
+  const std::uint32_t most = std::min(engine_.settings().steal.batch_max, room() + 1);
+  task_chain stolen = victim.queues_.ring.steal(most);
+  if (stolen.size == 0) {
+    const std::uint32_t half = std::min((victim.queues_.in.size() + 1) / 2, most);
+    while (stolen.size < half) {
+      task* t = victim.queues_.in.pop();
+      if (t == nullptr) break;
+      stolen.push(t);
+    }
+  }
+  counts_.stolen[static_cast<std::size_t>(distance)].add(stolen.size);
+  return keep(stolen);
+}
+
+// --- running
+
+/// False: the task gave the seat away, and nothing of it is the caller's any more.
+bool worker::execute(task* t) {
+  const std::uint8_t phase = t->phase;
+  // Those who drain the other phase must hear of its last task now: this one may never end.
+  if (std::exchange(this_execution.phase, phase) != phase) engine_.drains().progress();
+  slot_.owner.running.store(1, std::memory_order_relaxed);
+  try {
+    t->act(t, task_action::run);
+  } catch (...) {
+    engine_.failed();
+  }
+  if (this_execution.seat != this) {
+    engine_.finished_without_seat(phase);
+    return false;
+  }
+  slot_.owner.running.store(0, std::memory_order_relaxed);
+  counts_.executed.add();
+  books_.finished[phase].add();
+  engine_.release_one();
+  count_poll();
+  return true;
+}
+
+bool worker::leave() noexcept {
+  counts_.blocking.add();
+  slot_.owner.running.store(0, std::memory_order_relaxed);
+  this_execution.seat = nullptr;
+  if (engine_.leave_seat(*this)) return true;
+  this_execution.seat = this;
+  engine_.board(place().group).unavailable.set(index_in_group());
+  if (queues_.ready()) engine_.idle().pushed(id_); // others must do what waits here
+  return false;
+}
+
+bool worker::blocked() const noexcept {
+  return engine_.board(place().group).unavailable.test(index_in_group());
+}
+
+void worker::return_to_work() noexcept {
+  engine_.board(place().group).unavailable.claim(index_in_group());
+  slot_.owner.running.store(1, std::memory_order_relaxed);
+}
+
+// --- time
+
+void worker::begin_work() noexcept {
+  if (std::exchange(working_, true)) return;
+  tick_began_ = monotonic::now();
+  busy_since_ns_.store(tick_began_.time_since_epoch().count(), std::memory_order_relaxed);
+  polls_ = 0;
+  next_look_ = 1;
+}
+
+void worker::end_work() noexcept {
+  if (!std::exchange(working_, false)) return;
+  const auto now = monotonic::now();
+  end_tick(now);
+  const std::int64_t since = busy_since_ns_.exchange(0, std::memory_order_relaxed);
+  counts_.busy_ns.add(static_cast<std::uint64_t>(now.time_since_epoch().count() - since));
+}
+
+/// Reads the clock after 1, 2, 4 ... tasks, so that short tasks do not pay for it and long ones end a tick in
+/// time.
+void worker::count_poll() noexcept {
+  if (++polls_ < next_look_) return;
+  next_look_ = std::min(polls_ * 2, engine_.settings().queues.budget);
+  const auto now = monotonic::now();
+  if (polls_ >= engine_.settings().queues.budget || now - tick_began_ >= tick_time) end_tick(now);
+}
+
+void worker::end_tick(monotonic::time_point now) noexcept {
+  clock_.sample(now - tick_began_, polls_);
+  const std::uint64_t average = std::max<std::uint64_t>(1, clock_.average_ns());
+  const auto& injection = engine_.settings().injection;
+  interval_ = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(static_cast<std::uint64_t>(injection.target_latency.count()) / average,
+                                injection.interval.min, injection.interval.max));
+  until_shared_ = std::min(until_shared_, interval_);
+  engine_.group(place().group).note_task_time(average);
+  tick_began_ = now;
+  polls_ = 0;
+  next_look_ = 1;
+  engine_.drains().progress();
+}
+
+// --- for people
+
+worker_metrics worker::metrics() const noexcept {
+  worker_metrics m;
+  m.worker = id_;
+  m.group = place().group;
+  m.placed = counts_.pushed.read() + queues_.in.put();
+  m.executed = counts_.executed.read();
+  m.load = queues_.waiting() + slot_.owner.running.load(std::memory_order_relaxed);
+  for (std::size_t l = 0; l < level_count; ++l) m.stolen[l] = counts_.stolen[l].read();
+  m.injected = counts_.injected.read();
+  m.overflowed = counts_.overflowed.read();
+  m.spilled = counts_.spilled.read();
+  m.blocking_calls = counts_.blocking.read();
+  m.busy = std::chrono::nanoseconds{static_cast<std::int64_t>(counts_.busy_ns.read())} +
+           busy_for().value_or(std::chrono::nanoseconds{0});
+  return m;
+}
+
+std::optional<std::chrono::nanoseconds> worker::busy_for() const noexcept {
+  const std::int64_t since = busy_since_ns_.load(std::memory_order_relaxed);
+  if (since == 0) return std::nullopt;
+  return std::chrono::nanoseconds{monotonic::now().time_since_epoch().count() - since};
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,110 @@
+#pragma once
+
+#include "idle.hpp"
+#include "ledger.hpp"
+#include "queues.hpp"
+#include "task_clock.hpp"
+
+#include <corewise/engine/metrics.hpp>
+
+namespace corewise {
+class runtime;
+}
+
+namespace corewise::detail {
+
+/// A seat: a worker's place in the engine, with its queues, its books and its counters. At any time at most
+/// one thread sits on it and runs `run`; what is marked *owner* only that thread may call.
+class alignas(128) worker {
+ public:
+  worker(runtime& engine, worker_id id, worker_queues queues, load_slot& slot);
+
+  /// Owner. Runs tasks until the engine stops or a task gives the seat away. True: the seat is still the
+  /// caller's.
+  bool run();
+
+  /// Owner, from within a task that is about to block. True: the seat is another thread's now, and the rest
+  /// of the task runs without one. False: there is no spare thread; the seat stays the caller's and counts as
+  /// unavailable until `return_to_work`.
+  bool leave() noexcept;
+  void return_to_work() noexcept;
+  /// Owner. Whether a blocking call around this one keeps the seat already.
+  bool blocked() const noexcept;
+
+  /// Owner. Puts a task into the own ring; what has no room goes to the group's injection queue.
+  void push(task* t) noexcept;
+
+  worker_id id() const noexcept { return id_; }
+  const worker_place& place() const noexcept;
+  worker_queues& queues() noexcept { return queues_; }
+  ledger& books() noexcept { return books_; }
+  const ledger& books() const noexcept { return books_; }
+  placement_rng& rng() noexcept { return rng_; }
+  placement_cursor& cursor() noexcept { return cursor_; }
+  std::uint64_t task_time_ns() const noexcept { return clock_.average_ns(); }
+
+  /// Owner. Counts a task that was sent out of the domain.
+  void count_spill() noexcept { counts_.spilled.add(); }
+
+  /// Any thread.
+  worker_metrics metrics() const noexcept;
+  /// Any thread: how long the worker has had work without a pause; nothing while it has none.
+  std::optional<std::chrono::nanoseconds> busy_for() const noexcept;
+
+ private:
+  task* next() noexcept;
+  task* poll() noexcept;
+  task* poll_shared(bool due) noexcept;
+  task* take_inbox(bool batch) noexcept;
+  task* take_injected(group_id from) noexcept;
+  std::uint32_t batch_of(std::uint32_t waiting) const noexcept;
+  std::uint32_t room() const noexcept;
+  task* search() noexcept;
+  task* steal() noexcept;
+  task* steal_nearest() noexcept;
+  task* steal_anywhere() noexcept;
+  task* steal_from_group(group_id g) noexcept;
+  task* steal_from(worker& victim, level distance) noexcept;
+  std::size_t index_in_group() const noexcept;
+  task* keep(task_chain taken) noexcept;
+  void store(task* t) noexcept;
+
+  bool execute(task* t);
+  void begin_work() noexcept;
+  void end_work() noexcept;
+  void count_poll() noexcept;
+  void end_tick(monotonic::time_point now) noexcept;
+
+  struct counters { // single writer: whoever sits on the seat
+    book pushed;
+    book executed;
+    std::array<book, level_count> stolen;
+    book injected;
+    book overflowed;
+    book spilled;
+    book blocking;
+    book busy_ns;
+  };
+
+  runtime& engine_;
+  worker_id id_;
+  worker_queues queues_;
+  load_slot& slot_;
+  placement_rng rng_;
+  placement_cursor cursor_;
+  task_clock clock_;
+
+  bool working_ = false;           // between begin_work and end_work
+  bool searching_ = false;         // counted as a searcher of the domain
+  std::uint32_t polls_ = 0;        // tasks of this tick
+  std::uint32_t next_look_ = 1;    // the poll at which the clock is read next
+  std::uint32_t until_shared_ = 1; // polls until inbox and injection queue are looked at before the ring
+  std::uint32_t interval_ = 8;
+  monotonic::time_point tick_began_;
+  std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
+
+  ledger books_;
+  counters counts_;
+};
+
+} // namespace corewise::detail

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <corewise/topology/ids.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+// The load board: how many tasks wait for each worker, without counting them.
+//
+// Other systems add an atomic read-modify-write to each push and pop to keep a counter. Here the counter *is*
+// the block of queue positions that the queues need anyway: load is the difference of positions. One line is
+// written by the owner, one by thieves and producers, so that a reader takes two misses a worker at most and
+// nobody pays for counting alone.
+//
+// A reader takes the shared line first and the owner's line second: a position that only grows is then read
+// early where it is subtracted. What a reader sees may be out of date by the pushes and pops that ran
+// meanwhile; `load_view::load` clamps the difference to [0, capacity]. At rest it is exact.
+//
+// | tag   | release site               | acquire site    | publishes            | weakened                       |
+// |-------|----------------------------|-----------------|----------------------|--------------------------------|
+// | board | every position's own store | load_view::load | nothing but a number | a load that lags; never a task |
+
+namespace corewise {
+
+/// One worker's slot. The queues of the engine work on these words directly; the simulator and `explain` set
+/// them.
+struct alignas(128) load_slot {
+  /// Written by the worker that owns the slot.
+  struct alignas(64) owner_line {
+    std::atomic<std::uint32_t> ring_tail{0};
+    std::atomic<std::uint32_t> running{0};   ///< 1 while a task runs
+    std::atomic<std::uint64_t> inbox_out{0}; ///< thieves move it too, when they take from the inbox
+  } owner;
+  /// Written by thieves and producers, for the queue's own sake.
+  struct alignas(64) shared_line {
+    std::atomic<std::uint64_t> ring_head{0}; ///< steal position << 32 | real position
+    std::atomic<std::uint64_t> inbox_in{0};
+  } shared;
+};
+static_assert(sizeof(load_slot) == 128);
+
+/// What one worker has: the parts that the systems we learned from count differently.
+struct worker_load {
+  std::uint32_t queued = 0;  ///< tasks in its ring and its inbox
+  std::uint32_t running = 0; ///< 0 or 1
+
+  std::uint32_t total() const noexcept { return queued + running; }
+};
+
+/// A set of workers of one group, one bit each, of any width; every operation is one atomic instruction on
+/// one word. `claim` clears, so two submitters never win the same worker.
+class worker_bits {
+ public:
+  explicit worker_bits(std::size_t count = 0)
+      : words_(std::make_unique<std::atomic<std::uint64_t>[]>((count + 63) / 64)),
+        count_(count) {}
+
+  std::size_t size() const noexcept { return count_; }
+  /// Workers `64 * w` to `64 * w + 63`, the first in the lowest bit; for those who combine sets.
+  std::uint64_t word(std::size_t w, std::memory_order order = std::memory_order_relaxed) const noexcept {
+    return words_[w].load(order);
+  }
+  void set(std::size_t i, std::memory_order order = std::memory_order_seq_cst) noexcept {
+    words_[i / 64].fetch_or(bit(i), order);
+  }
+  /// Clears bit i; answers whether it was set, that is, whether the caller claimed it.
+  bool claim(std::size_t i, std::memory_order order = std::memory_order_seq_cst) noexcept {
+    return (words_[i / 64].fetch_and(~bit(i), order) & bit(i)) != 0;
+  }
+  bool test(std::size_t i, std::memory_order order = std::memory_order_relaxed) const noexcept {
+    return (words_[i / 64].load(order) & bit(i)) != 0;
+  }
+  bool any(std::memory_order order = std::memory_order_relaxed) const noexcept {
+    for (std::size_t w = 0; w < (count_ + 63) / 64; ++w)
+      if (words_[w].load(order) != 0) return true;
+    return false;
+  }
+  /// The lowest set bit, or `size()` when there is none.
+  std::size_t lowest(std::memory_order order = std::memory_order_relaxed) const noexcept {
+    for (std::size_t w = 0; w < (count_ + 63) / 64; ++w)
+      if (const std::uint64_t word = words_[w].load(order); word != 0)
+        return w * 64 + static_cast<std::size_t>(std::countr_zero(word));
+    return count_;
+  }
+
+ private:
+  static std::uint64_t bit(std::size_t i) noexcept { return std::uint64_t{1} << (i % 64); }
+
+  std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+  std::size_t count_;
+};
+
+} // namespace corewise

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <corewise/policies/load_board.hpp>
+#include <corewise/topology/workers.hpp>
+
+#include <deque>
+#include <span>
+
+namespace corewise {
+
+/// The board of one group: a slot per worker and who is idle. The engine, the simulator and `explain` each
+/// own theirs.
+struct group_board {
+  group_board(std::size_t workers, load_slot* first_slot)
+      : slots(first_slot),
+        spinning(workers),
+        parked(workers),
+        unavailable(workers) {}
+
+  load_slot* slots;                  ///< one per worker of the group, on the group's node
+  alignas(128) worker_bits spinning; ///< awake without work: claiming one costs no system call
+  worker_bits parked;                ///< asleep
+  worker_bits unavailable;           ///< in a blocking call, or retired: never placed on
+};
+
+/// What a policy is shown: loads and who is idle, by group. It reads the live words, so two looks may differ.
+class load_view {
+ public:
+  /// `boards` and `layout` are the owner's and must outlive the view; one board per group.
+  load_view(std::span<const std::unique_ptr<group_board>> boards, const worker_layout& layout,
+            std::uint32_t ring_capacity, std::uint32_t inbox_capacity) noexcept
+      : boards_(boards),
+        layout_(&layout),
+        ring_capacity_(ring_capacity),
+        inbox_capacity_(inbox_capacity) {}
+
+  const group_board& board(group_id g) const noexcept { return *boards_[g.value]; }
+  const worker_layout& layout() const noexcept { return *layout_; }
+
+  /// Loads of the worker at place `index` of group g. Cost: two cache lines. Exact at rest.
+  worker_load load(group_id g, std::size_t index) const noexcept { return load(board(g).slots[index]); }
+  worker_load load(const load_slot& slot) const noexcept {
+    const std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire); // pairs: board
+    const std::uint64_t in = slot.shared.inbox_in.load(std::memory_order_acquire);    // pairs: board
+    const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed);
+    const std::uint64_t out = slot.owner.inbox_out.load(std::memory_order_relaxed);
+    const auto in_ring = static_cast<std::int32_t>(tail - static_cast<std::uint32_t>(head));
+    const auto in_inbox = static_cast<std::int64_t>(in - out);
+    return {static_cast<std::uint32_t>(std::clamp<std::int64_t>(in_ring, 0, ring_capacity_) +
+                                       std::clamp<std::int64_t>(in_inbox, 0, inbox_capacity_)),
+            slot.owner.running.load(std::memory_order_relaxed)};
+  }
+
+  /// The average time of a task near the origin, from which the spill costs are scaled.
+  std::uint64_t task_time_ns = 50'000;
+
+ private:
+  std::span<const std::unique_ptr<group_board>> boards_;
+  const worker_layout* layout_;
+  std::uint32_t ring_capacity_;
+  std::uint32_t inbox_capacity_;
+};
+
+} // namespace corewise

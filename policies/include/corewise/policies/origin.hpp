@@ -1,0 +1,18 @@
+#pragma once
+
+#include <corewise/policies/policy.hpp>
+
+namespace corewise {
+
+/// The origin of a task that a thread outside submits from `cpu`; nothing when the engine does not use that
+/// CPU. O(1). Any thread.
+std::optional<task_origin> origin_from_cpu(const locality_groups& groups, std::uint32_t cpu) noexcept;
+
+/// A home domain for a task from a thread whose CPU says nothing: that of a worker drawn by `rng`, so it has
+/// workers, and larger domains are drawn more often. O(1).
+task_origin origin_at_random(const worker_layout& workers, placement_rng& rng) noexcept;
+
+/// The origin of a task that a worker submits. O(1). Any thread.
+task_origin origin_from_worker(const worker_layout& workers, worker_id worker) noexcept;
+
+} // namespace corewise

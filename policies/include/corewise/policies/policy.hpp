@@ -1,0 +1,122 @@
+#pragma once
+
+#include <corewise/policies/load_view.hpp>
+#include <corewise/topology/workers.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace corewise {
+
+/// How a worker's load becomes a score, in tasks of the fastest kind. No score always wins (design.md, D3b), so
+/// it is a setting.
+enum class score_kind : std::uint8_t {
+  expected_delay, ///< (load + 1) × 1024 / capacity: when would this task be done?
+  drain_time,     ///< load × 1024 / capacity: when would this task begin?
+  count,          ///< load
+};
+
+/// What it costs to send a task away, by level, in tasks of the fastest kind.
+struct spill_costs {
+  double same_domain = 2;
+  double same_node = 4;
+  double same_package = 6;
+  double cross_package = 16;
+};
+
+struct dispatch_weights {
+  score_kind score = score_kind::expected_delay;
+  spill_costs spill;
+};
+
+/// The task time at and below which `spill` holds in full; longer tasks are sent away more easily.
+inline constexpr std::uint64_t spill_task_time_ns = 50'000;
+
+/// Where a task comes from.
+struct task_origin {
+  group_id group; ///< the submitting worker's group, or any group of the home domain for a task from outside
+  std::optional<worker_id> worker; ///< nothing: from outside
+};
+
+/// What the submitter wishes. Workers that fulfil all of it are preferred to all others; when none does, or
+/// none that is available, the hint is as good as absent.
+struct placement_hint {
+  std::optional<group_id> group = {};
+  std::optional<std::uint32_t> package = {}; ///< index into `topology::packages()`
+  std::optional<std::uint32_t> node = {};    ///< index into `topology::nodes()`
+  std::optional<worker_id> worker = {};
+  std::optional<std::uint32_t> kind = {}; ///< index into `topology::kinds()`
+
+  bool empty() const noexcept { return !group && !package && !node && !worker && !kind; }
+};
+
+/// xorshift64*, one per submitting thread. Source: Vigna, "An experimental exploration of Marsaglia's
+/// xorshift generators, scrambled", doi:10.1145/2845077.
+class placement_rng {
+ public:
+  explicit placement_rng(std::uint64_t seed) noexcept : state_(seed * 2 + 1) {}
+  std::uint64_t next() noexcept {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return state_ * 0x2545F4914F6CDD1DULL;
+  }
+  /// A number below `bound`, which is not 0 (multiply-shift: nearly, not exactly, unbiased).
+  std::uint32_t below(std::uint32_t bound) noexcept {
+    return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// What a policy must remember between two decisions of one submitting thread.
+struct placement_cursor {
+  std::uint32_t position = 0;
+};
+
+/// Why a worker was chosen; the `reason` of `explain`.
+enum class placement_reason : std::uint8_t {
+  own_queue,   ///< the submitting worker itself is the cheapest
+  idle_nearby, ///< an idle worker of the domain's fastest kind: nothing can be cheaper
+  least_cost,  ///< the least cost of all groups
+  hinted,      ///< the least cost among the workers that the hint allows
+};
+std::string_view to_string(placement_reason reason) noexcept;
+
+struct placement {
+  worker_id worker;
+  group_id group;
+  corewise::level level =
+      level::same_group; ///< for a task from outside the whole home domain is `same_group`
+  double score = 0;
+  double cost = 0; ///< score + penalty
+  placement_reason reason = placement_reason::least_cost;
+};
+
+/// Decides where a task goes. Pure: it owns nothing mutable and knows no thread and no clock, so the
+/// simulator and `explain` run the very code that the engine runs. Any number of threads may call `place` at
+/// once.
+///
+/// To add one: a file in policies/builtin/ and its line in policies/src/registry.cpp.
+class policy {
+ public:
+  virtual ~policy() = default;
+  virtual std::string_view name() const noexcept = 0;
+  /// Chooses among the available workers. When no worker at all is available (every one is in a blocking
+  /// call) it answers one as if all were. Cost: stated by each policy.
+  virtual placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
+                          placement_rng& rng, placement_cursor& cursor) const noexcept = 0;
+};
+
+/// The policies that `dispatch.policy` can name.
+std::vector<std::string_view> policy_names();
+/// Makes a policy for a machine; `groups` and `workers` must outlive it. Null for an unknown name.
+std::unique_ptr<policy> make_policy(std::string_view name, const locality_groups& groups,
+                                    const worker_layout& workers, const dispatch_weights& weights);
+
+} // namespace corewise

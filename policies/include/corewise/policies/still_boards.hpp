@@ -1,0 +1,38 @@
+#pragma once
+
+#include <corewise/policies/load_view.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace corewise {
+
+/// Load boards that stand still: what `explain`, the simulator and tests show to a policy. At first every
+/// worker is parked with load 0. One thread at a time.
+class still_boards {
+ public:
+  /// `workers` must outlive this.
+  still_boards(const locality_groups& groups, const worker_layout& workers);
+
+  /// Load n is one task running and n - 1 queued, and the worker is awake; with load 0 it is parked.
+  void set_load(worker_id worker, std::uint32_t load) noexcept;
+  /// A worker that sleeps although tasks wait for it: they were sent while another worker was searching its domain.
+  void set_waiting_asleep(worker_id worker, std::uint32_t tasks) noexcept;
+  /// Wakes a worker without work: load 0, and looking for some.
+  void set_spinning(worker_id worker) noexcept;
+  /// In a blocking call, or back from it. Leaves its load as it is.
+  void set_unavailable(worker_id worker, bool unavailable = true) noexcept;
+
+  /// What a policy is shown. Invalid after this has been moved or destroyed; later changes show.
+  load_view view(std::uint64_t task_time_ns = 50'000) const noexcept;
+
+ private:
+  std::size_t place_of(worker_id worker) const noexcept;
+  group_board& board_of(worker_id worker) noexcept;
+
+  const worker_layout* workers_;
+  std::unique_ptr<load_slot[]> slots_; // by worker id
+  std::vector<std::unique_ptr<group_board>> boards_;
+};
+
+} // namespace corewise

@@ -1,0 +1,158 @@
+#include "hint_filter.hpp"
+#include "reason.hpp"
+
+#include <corewise/policies/reference.hpp>
+#include <corewise/policies/score.hpp>
+
+#include <tuple>
+
+namespace corewise {
+namespace {
+
+/// What stands between a policy and all workers: those in blocking calls, and those that the hint leaves out.
+struct admission {
+  bool hinted = false;
+  bool even_unavailable = false;
+};
+
+/// One worker with all that the rule asks about it.
+struct offer {
+  worker_id worker;
+  group_id group;
+  corewise::level level = level::same_group;
+  std::uint32_t load = 0;
+  std::uint32_t capacity = full_capacity;
+  std::uint32_t distance = 0;
+  double score = 0;
+  double penalty = 0;
+
+  double cost() const noexcept { return score + penalty; }
+};
+
+bool better(const offer& a, const offer& b) noexcept {
+  // The capacities stand crosswise: the higher one wins.
+  const double a_cost = a.cost();
+  const double b_cost = b.cost();
+  return std::tie(a_cost, a.level, b.capacity, a.distance, a.worker) <
+         std::tie(b_cost, b.level, a.capacity, b.distance, b.worker);
+}
+
+/// A question to the rule, with every worker's answer.
+class weighing {
+ public:
+  weighing(const locality_groups& groups, const load_view& loads, const dispatch_weights& weights,
+           const task_origin& origin, const placement_hint& hint) noexcept
+      : groups_(groups),
+        loads_(loads),
+        score_(weights.score),
+        origin_(origin),
+        hint_(hint),
+        penalties_(level_penalties(weights.spill, loads.task_time_ns)),
+        admission_(choose_admission()) {}
+
+  bool hinted() const noexcept { return admission_.hinted; }
+
+  /// Calls `visit` with the offer of each admitted worker, in the order of ids.
+  template <class Visit> void each_offer(const Visit& visit) const {
+    for (const worker_place& w : loads_.layout().workers())
+      if (admitted(w, admission_)) visit(offer_of(w));
+  }
+
+ private:
+  /// The strictest that admits anybody.
+  admission choose_admission() const noexcept {
+    for (const bool even_unavailable : {false, true})
+      for (const bool hinted : {true, false}) {
+        const admission candidate{hinted && !hint_.empty(), even_unavailable};
+        for (const worker_place& w : loads_.layout().workers())
+          if (admitted(w, candidate)) return candidate;
+      }
+    return {};
+  }
+
+  bool admitted(const worker_place& w, const admission& a) const noexcept {
+    if (a.hinted && !(detail::allows(hint_, groups_[w.group]) && detail::allows(hint_, w.id))) return false;
+    return a.even_unavailable || !loads_.board(w.group).unavailable.test(index_of(w));
+  }
+
+  offer offer_of(const worker_place& w) const noexcept {
+    const locality_group& group = groups_[w.group];
+    const std::uint32_t load = loads_.load(w.group, index_of(w)).total();
+    return {w.id,
+            w.group,
+            level_to(w),
+            load,
+            group.capacity,
+            groups_.distance(origin_.group, w.group),
+            score_of(score_, load, group.capacity),
+            penalty_of(w)};
+  }
+
+  level level_to(const worker_place& w) const noexcept {
+    const level between = groups_.level_between(origin_.group, w.group);
+    const bool from_outside = !origin_.worker;
+    return from_outside && between == level::same_domain ? level::same_group : between;
+  }
+
+  double penalty_of(const worker_place& w) const noexcept {
+    const bool a_neighbour = origin_.worker && *origin_.worker != w.id && level_to(w) == level::same_group;
+    return penalties_[static_cast<std::size_t>(a_neighbour ? level::same_domain : level_to(w))];
+  }
+
+  std::size_t index_of(const worker_place& w) const noexcept {
+    return w.id.value - loads_.layout().of_group(w.group).front().id.value;
+  }
+
+  const locality_groups& groups_;
+  const load_view& loads_;
+  score_kind score_;
+  const task_origin& origin_;
+  const placement_hint& hint_;
+  std::array<double, level_count> penalties_;
+  admission admission_;
+};
+
+bool is_fastest_at_home(const locality_groups& groups, const worker_layout& workers,
+                        const task_origin& origin, group_id chosen) noexcept {
+  const auto& home = groups.domains()[groups[origin.group].domain];
+  return groups[chosen].domain == groups[origin.group].domain && std::ranges::none_of(home, [&](group_id g) {
+           return !workers.of_group(g).empty() && groups[g].capacity > groups[chosen].capacity;
+         });
+}
+
+} // namespace
+
+placement place_by_trying_all(const locality_groups& groups, const load_view& loads,
+                              const dispatch_weights& weights, const task_origin& origin,
+                              const placement_hint& hint) noexcept {
+  const weighing question(groups, loads, weights, origin, hint);
+  std::optional<offer> best;
+  question.each_offer([&](const offer& o) {
+    if (!best || better(o, *best)) best = o;
+  });
+  const bool idle_at_home =
+      best->load == 0 && is_fastest_at_home(groups, loads.layout(), origin, best->group);
+  return {best->worker, best->group,
+          best->level,  best->score,
+          best->cost(), detail::reason_for(question.hinted(), best->worker == origin.worker, idle_at_home)};
+}
+
+std::vector<considered> consider_groups(const locality_groups& groups, const load_view& loads,
+                                        const dispatch_weights& weights, const task_origin& origin,
+                                        const placement_hint& hint) {
+  std::optional<offer> own;
+  std::vector<std::optional<offer>> lightest(groups.size());
+  weighing(groups, loads, weights, origin, hint).each_offer([&](const offer& o) {
+    auto& place = o.worker == origin.worker ? own : lightest[o.group.value];
+    if (!place || better(o, *place)) place = o;
+  });
+  std::vector<considered> all;
+  const auto add = [&](const std::optional<offer>& o) {
+    if (o) all.push_back({o->group, o->worker, o->score, o->penalty});
+  };
+  add(own);
+  for (const auto& o : lightest) add(o);
+  return all;
+}
+
+} // namespace corewise

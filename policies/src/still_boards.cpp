@@ -1,0 +1,70 @@
+#include <corewise/policies/still_boards.hpp>
+
+#include <limits>
+
+namespace corewise {
+namespace {
+
+// Enough for any load that `explain` is asked about; the ring's positions are compared as 32-bit numbers.
+constexpr std::uint32_t ring_capacity = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint32_t inbox_capacity = 0;
+
+void put(worker_bits& bits, std::size_t place, bool member) noexcept {
+  if (member)
+    bits.set(place);
+  else
+    (void)bits.claim(place);
+}
+
+} // namespace
+
+still_boards::still_boards(const locality_groups& groups, const worker_layout& workers)
+    : workers_(&workers),
+      slots_(std::make_unique<load_slot[]>(workers.size())) {
+  boards_.reserve(groups.size());
+  for (const locality_group& g : groups.groups()) {
+    const auto members = workers.of_group(g.id);
+    load_slot* const first = members.empty() ? nullptr : &slots_[members.front().id.value];
+    boards_.push_back(std::make_unique<group_board>(members.size(), first));
+    for (const worker_place& w : members) set_load(w.id, 0);
+  }
+}
+
+void still_boards::set_load(worker_id worker, std::uint32_t load) noexcept {
+  load_slot& slot = slots_[worker.value];
+  slot.owner.running.store(load > 0 ? 1 : 0, std::memory_order_relaxed);
+  slot.owner.ring_tail.store(load > 0 ? std::min(load - 1, ring_capacity) : 0, std::memory_order_relaxed);
+  put(board_of(worker).parked, place_of(worker), load == 0);
+  put(board_of(worker).spinning, place_of(worker), false);
+}
+
+void still_boards::set_waiting_asleep(worker_id worker, std::uint32_t tasks) noexcept {
+  set_load(worker, 0);
+  slots_[worker.value].owner.ring_tail.store(std::min(tasks, ring_capacity), std::memory_order_relaxed);
+}
+
+void still_boards::set_spinning(worker_id worker) noexcept {
+  set_load(worker, 0);
+  put(board_of(worker).parked, place_of(worker), false);
+  put(board_of(worker).spinning, place_of(worker), true);
+}
+
+void still_boards::set_unavailable(worker_id worker, bool unavailable) noexcept {
+  put(board_of(worker).unavailable, place_of(worker), unavailable);
+}
+
+load_view still_boards::view(std::uint64_t task_time_ns) const noexcept {
+  load_view shown(boards_, *workers_, ring_capacity, inbox_capacity);
+  shown.task_time_ns = task_time_ns;
+  return shown;
+}
+
+std::size_t still_boards::place_of(worker_id worker) const noexcept {
+  return worker.value - workers_->of_group((*workers_)[worker].group).front().id.value;
+}
+
+group_board& still_boards::board_of(worker_id worker) noexcept {
+  return *boards_[(*workers_)[worker].group.value];
+}
+
+} // namespace corewise

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <corewise/engine/engine.hpp>
+
+#include <functional>
+
+namespace corewise::emulated {
+
+/// Has each worker of `e` run `f` once, several at a time: as many tasks as workers, each of which holds its
+/// worker until all have begun. Throws `std::runtime_error` when some had not begun after a minute.
+void on_every_worker(engine& e, const std::function<void(worker_id)>& f);
+
+} // namespace corewise::emulated

@@ -1,0 +1,93 @@
+#include "small_engine.hpp"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace corewise;
+
+namespace {
+
+profile limited(std::uint64_t most, full_action action) {
+  profile p = small_profile(2);
+  p.limits.in_flight = most;
+  p.limits.on_full = action;
+  return p;
+}
+
+} // namespace
+
+TEST_CASE("limits: with `reject` a full engine says so, destroys the task and counts it; later there is room "
+          "again") {
+  engine e(limited(3, full_action::reject));
+  gate held;
+  for (int i = 0; i < 3; ++i) CHECK(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  auto token = std::make_shared<int>(0);
+  CHECK(e.submit([token] {}) == submit_result::full);
+  CHECK(e.try_submit([token] {}) == submit_result::full);
+  CHECK(token.use_count() == 1);
+  CHECK(e.metrics().rejected == 2);
+  held.open();
+  e.drain();
+  CHECK(e.submit([] {}) == submit_result::accepted);
+}
+
+TEST_CASE(
+    "limits: with `wait` a thread from outside waits for room, and never more than the limit are in flight") {
+  engine e(limited(4, full_action::wait));
+  std::atomic<int> in_flight{0};
+  std::atomic<int> most{0};
+  std::atomic<int> runs{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i)
+        CHECK(e.submit([&] {
+          const int now = in_flight.fetch_add(1) + 1;
+          for (int seen = most.load(); seen < now && !most.compare_exchange_weak(seen, now);) {
+          }
+          runs.fetch_add(1);
+          in_flight.fetch_sub(1);
+        }) == submit_result::accepted);
+    });
+  for (auto& t : threads) t.join();
+  e.drain();
+  CHECK(runs == 8000);
+  CHECK(most <= 4);
+}
+
+TEST_CASE("limits: a task is never made to wait, which would deadlock") {
+  engine e(limited(1, full_action::wait));
+  std::atomic<int> answer{-1};
+  CHECK(e.submit([&] { answer = static_cast<int>(e.submit([] {})); }) == submit_result::accepted);
+  e.drain();
+  CHECK(answer == static_cast<int>(submit_result::full));
+}
+
+TEST_CASE("limits: try_submit does not wait") {
+  engine e(limited(1, full_action::wait));
+  gate held;
+  CHECK(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(1);
+  CHECK(e.try_submit([] {}) == submit_result::full);
+  held.open();
+  e.drain();
+}
+
+TEST_CASE("limits: who waits for room is told when the engine stops") {
+  engine e(limited(1, full_action::wait));
+  gate held;
+  CHECK(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(1);
+  std::atomic<int> answer{-1};
+  std::thread waiter([&] { answer = static_cast<int>(e.submit([] {})); });
+  std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  std::thread opener([&] {
+    while (answer.load() == -1) std::this_thread::yield();
+    held.open();
+  });
+  static_cast<void>(e.shutdown(std::chrono::seconds{10}));
+  waiter.join();
+  opener.join();
+  CHECK(answer == static_cast<int>(submit_result::stopping));
+}

@@ -1,0 +1,77 @@
+#include "small_engine.hpp"
+
+#include <corewise/topology/binding.hpp>
+
+#include <doctest/doctest.h>
+#include <pthread.h>
+
+#include <string>
+
+using namespace corewise;
+
+namespace {
+
+/// What each worker's thread may run on, asked on the worker itself.
+std::vector<cpu_set> affinities(engine& e) {
+  std::vector<cpu_set> out(e.workers().size());
+  for (const worker_place& p : e.workers().workers())
+    CHECK(e.submit([&out, p] { out[p.id.value] = this_thread_affinity(); }, {.worker = p.id}) ==
+          submit_result::accepted);
+  e.drain();
+  return out;
+}
+
+profile pinned(pin_to where) {
+  profile p;
+  p.workers.pin = where;
+  p.steal.policy = "none"; // so that each task runs where it was sent
+  return p;
+}
+
+} // namespace
+
+TEST_CASE("pinning: `auto` and `group` tie a worker to the CPUs of its group") {
+  for (const pin_to where : {pin_to::automatic, pin_to::group}) {
+    engine e(pinned(where));
+    const auto found = affinities(e);
+    for (const worker_place& p : e.workers().workers()) CHECK(found[p.id.value] == e.groups()[p.group].cpus);
+  }
+}
+
+TEST_CASE("pinning: `core` ties a worker to its core, `none` to nothing") {
+  {
+    engine e(pinned(pin_to::core));
+    const auto found = affinities(e);
+    for (const worker_place& p : e.workers().workers())
+      CHECK(found[p.id.value] == e.machine().cores()[p.core].cpus);
+  }
+  engine e(pinned(pin_to::none));
+  for (const cpu_set& found : affinities(e)) CHECK(found == this_thread_affinity());
+}
+
+TEST_CASE("pinning: threads are named after their group") {
+  engine e(pinned(pin_to::none));
+  std::string name(16, '\0');
+  CHECK(e.submit([&] { ::pthread_getname_np(::pthread_self(), name.data(), name.size()); },
+                 {.worker = worker_id{0}}) == submit_result::accepted);
+  e.drain();
+  CHECK(name.substr(0, name.find('\0')) == "corewise-g0");
+}
+
+TEST_CASE("pinning: a second engine on the same CPUs is warned and told which") {
+  engine first(pinned(pin_to::automatic));
+  CHECK(first.warnings().empty());
+  engine second(pinned(pin_to::automatic));
+  REQUIRE(second.warnings().size() == 1);
+  CHECK(second.warnings()[0].find(first.machine().cpus().to_string()) != std::string::npos);
+  profile strict = pinned(pin_to::automatic);
+  strict.strict = true;
+  CHECK_THROWS_AS(engine{strict}, std::runtime_error);
+}
+
+TEST_CASE("pinning: a described machine runs all its workers unpinned, and says so once") {
+  engine e(two_package_profile(2));
+  CHECK(e.warnings().size() == 1);
+  CHECK(e.workers().size() == 4);
+  for (const cpu_set& found : affinities(e)) CHECK(found == this_thread_affinity());
+}

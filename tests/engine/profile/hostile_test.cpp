@@ -1,0 +1,184 @@
+#include "../../topology/temporary_tree.hpp"
+#include "error_lines.hpp"
+#include "machine_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <ctime>
+#include <fstream>
+
+using namespace corewise;
+using namespace corewise::tests;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COREWISE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define COREWISE_SANITIZED 1
+#endif
+#endif
+
+namespace {
+
+#ifdef COREWISE_SANITIZED
+constexpr double seconds_most = 5;
+constexpr bool memory_is_ours = false; // a sanitizer keeps what was freed
+#else
+constexpr double seconds_most = 0.5; // a fifth of that where nobody else works
+constexpr bool memory_is_ours = true;
+#endif
+constexpr long kib_most = 64 * 1024;
+
+double cpu_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/// The process's memory in KiB, "VmRSS:" now or "VmHWM:" at most since the last `forget_peak`.
+long memory_kib(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == name) return status >> word ? std::stol(word) : 0;
+  return 0;
+}
+
+void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+std::string repeated(std::string_view unit, std::size_t bytes) {
+  std::string text;
+  while (text.size() + unit.size() <= bytes) text += unit;
+  return text;
+}
+
+/// Checks that a text is refused or read, quickly and in little memory, as a profile and as a machine file.
+void check_cheap(const std::string& text) {
+  const double begun = cpu_seconds();
+  forget_peak();
+  const long before = memory_kib("VmRSS:");
+  (void)errors_in(text);
+  (void)error_lines([&] { (void)detail::parse_machine_file(text, "f"); });
+  CHECK((cpu_seconds() - begun) / 2 < seconds_most);
+  if (memory_is_ours) CHECK(memory_kib("VmHWM:") - before < kib_most);
+}
+
+constexpr std::size_t fits = 128 * 1024;
+
+/// What YAML is made of, in all the combinations that have ever hurt a parser.
+const std::vector<std::string> units{"[",          "{",         "[a,",        "{a: ",        "- ",
+                                     "? ",         ": ",        "a: ",        "a: [",        "'a' ",
+                                     "\"",         "\"a\",",    "&a ",        "*a ",         "!a ",
+                                     "a\n",        "- a\n",     "a ",         "#",           "\n",
+                                     "|\n",        " ",         "[? ",        "[: ",         "{?",
+                                     "]",          "}",         ",",          "--- \n",      "%a\n",
+                                     "-\n ",       "a:\n ",     "[\"a\"",     "['a':",       "\"\\n",
+                                     "\"a\n",      "'a\n\n",    "[&a ",       "[*",          "{!",
+                                     ">\n a\n",    "'",         "a: b\n",     "[\n",         "[a\n,",
+                                     "-",          "a:",        "[-",         "[a:b,",       "\r\n",
+                                     "\xC3\xA9",   "a #\n",     "[#\n",       "x: |\n  a\n", "[[],",
+                                     "{a: {},",    "kinds: [[", "a: &a [*a,", "<<: ",        "!<",
+                                     "%TAG ! !\n", "...\n",     "? - ",       "- ? ",        "- - : "};
+
+} // namespace
+
+TEST_CASE("repetitions of anything are cheap") {
+  for (const std::string& unit : units)
+    for (const std::string before : {"", "[", "a: ", "topology: {use: {packages: ["}) {
+      CAPTURE(unit);
+      CAPTURE(before);
+      check_cheap(before + repeated(unit, fits - before.size()));
+    }
+}
+
+TEST_CASE("deep nesting is refused at its 33rd level") {
+  const std::string closed = repeated("[", 100) + repeated("]", 100);
+  CHECK(error_in(closed) ==
+        "f:1:33: " + repeated("[0]", 96) + ": found more than 32 levels of nesting; a profile has 4");
+  CHECK(error_in(repeated("[", fits)).find("found more than 32 levels of nesting") != std::string::npos);
+  CHECK(error_in(repeated("{a: ", fits)).find("found more than 32 levels of nesting") != std::string::npos);
+  CHECK(error_in(repeated("- ", fits)).find("found more than 32 levels of nesting") != std::string::npos);
+}
+
+TEST_CASE("nesting behind a thousand brackets in a comment is not nesting") {
+  CHECK(error_in("# " + repeated("[", 100000) + "\nstrict: true\n") == "");
+}
+
+TEST_CASE("an alias bomb is refused without being expanded") {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 30; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last;
+    for (int j = 0; j < 9; ++j) bomb += ", " + last;
+    bomb += "]\n";
+  }
+  check_cheap(bomb);
+  const line_list lines = errors_in(bomb);
+  CHECK(lines[0] ==
+        "f:1:1: a0: found an unknown key; the nearest is \"name\"; the keys here are version, name, "
+        "topology, workers, dispatch, steal, queues, injection, idle, blocking, limits, on_exception, "
+        "strict");
+  CHECK(lines[1] == "f:1:5: a0: found an anchor; write the value without it, aliases are not taken");
+  CHECK(lines.size() == 30 + 30 + 290);
+}
+
+TEST_CASE("too many values are refused") {
+  const std::string line = error_in("[" + repeated("a,", 100000) + "]");
+  CHECK(line.find(": found more than 20000 values; a profile has about 100") != std::string::npos);
+}
+
+TEST_CASE("ten thousand unknown keys make a thousand lines and one that counts the rest") {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "k" + std::to_string(i) + ": 1\n";
+  check_cheap(text);
+  const line_list lines = errors_in(text);
+  REQUIRE(lines.size() == 1001);
+  CHECK(lines.back() == "f: 4000 more errors are not shown; correct the first ones");
+}
+
+TEST_CASE("ten megabytes of anything are refused unread") {
+  const temporary_tree tree;
+  for (const std::string& unit :
+       {std::string("[", 1), std::string("a: b\n"), std::string(1, '\0'), std::string("x")}) {
+    const auto file = tree.write("large.yaml", repeated(unit, 10'000'000));
+    const double begun = cpu_seconds();
+    forget_peak();
+    const long before = memory_kib("VmRSS:");
+    CHECK(
+        error_lines([&] { (void)load_profile(file); }) ==
+        line_list{file.string() + ":1:1: found more than 128 KiB; a profile has a few KiB, 128 KiB at most"});
+    CHECK(cpu_seconds() - begun < seconds_most);
+    if (memory_is_ours) CHECK(memory_kib("VmHWM:") - before < kib_most);
+  }
+}
+
+TEST_CASE("an endless file is refused") {
+  CHECK(error_lines([] { (void)load_profile("/dev/zero"); }) ==
+        line_list{"/dev/zero:1:1: found more than 128 KiB; a profile has a few KiB, 128 KiB at most"});
+}
+
+TEST_CASE("NUL bytes and control characters are refused where they stand") {
+  CHECK(error_in(std::string("name: a\nname: \0b\n", 16)) == "f:2:7: found a NUL byte; a profile is text");
+  CHECK(error_in("name: \x1b[31m\n") == "f:1:7: found the control character U+001B; remove it");
+  CHECK(error_in("name: a\rb\n") ==
+        "f:1:8: found a carriage return inside a line; end lines with LF or CR LF");
+  CHECK(error_in("name: a\xEF\xBB\xBF\n") == "f:1:8: found the control character U+FEFF; remove it");
+  CHECK(error_in("name: \xC2\x9B\n") == "f:1:7: found the control character U+009B; remove it");
+}
+
+TEST_CASE("what is not UTF-8 is refused where it stands") {
+  const std::string message = "found bytes that are not UTF-8; save the file as UTF-8";
+  for (const char* wrong : {"\xFF", "\x80", "\xC3", "\xC3(", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80",
+                            "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "\xE2\x82"}) {
+    CAPTURE(wrong);
+    CHECK(error_in("name: é" + std::string(wrong)) == "f:1:8: " + message);
+  }
+  CHECK(error_in(std::string("\xFF\xFEn\0", 4)) == "f:1:1: found UTF-16; save the file as UTF-8");
+  CHECK(error_in("name: é€😀\n") == "");
+}
+
+TEST_CASE("a very long text is refused where it begins") {
+  CHECK(error_in("name: " + std::string(5000, 'x') + "\n") ==
+        "f:1:7: name: found 5000 bytes of text; 4096 at most");
+  CHECK(error_in("topology: {capacity: {" + std::string(40, 'x') + ": 1}}\n") ==
+        "f:1:23: topology.capacity." + std::string(40, 'x') + ": found a name of 40 bytes; 32 at most");
+}

@@ -1,0 +1,139 @@
+#include "error_lines.hpp"
+#include "profile_fields.hpp"
+#include "shown_settings.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace corewise;
+using namespace corewise::tests;
+using detail::value_rule;
+using sort = detail::value_rule::sort;
+
+namespace {
+
+/// The field at `path` with this value, in YAML's flow style: "a.b[].c" and "1" make "{a: {b: [{c: 1}]}}".
+std::string document(std::string_view path, const std::string& value) {
+  if (path.empty()) return value;
+  if (path.starts_with("[]"))
+    return '[' + document(path.substr(path.starts_with("[].") ? 3 : 2), value) + ']';
+  const std::size_t end = std::min(path.find('.'), path.find('['));
+  const std::string key = path.substr(0, end) == "*" ? "P" : std::string(path.substr(0, end));
+  const std::string_view rest =
+      end == std::string_view::npos ? "" : path.substr(path[end] == '.' ? end + 1 : end);
+  return '{' + key + ": " + document(rest, value) + '}';
+}
+
+/// Values next to each bound, outside, and such of other types.
+std::vector<std::string> wrong_values(const value_rule& rule) {
+  std::vector<std::string> wrong{"[[]]", "{no_such_key: 1}"};
+  switch (rule.what) {
+  case sort::word: wrong.insert(wrong.end(), {"no_such_word", "12"}); break;
+  case sort::flag: wrong.insert(wrong.end(), {"yes", "1", "True", "\"true\""}); break;
+  case sort::integer:
+  case sort::number:
+    wrong.insert(wrong.end(), {fmt::format("{}", rule.max + 1), "-1", "1e1", "0x1", "many"});
+    if (rule.min > 0) wrong.push_back(fmt::format("{}", rule.min - 1));
+    if (rule.power_of_two) wrong.push_back(fmt::format("{}", rule.min * 3));
+    break;
+  case sort::duration:
+    wrong.insert(wrong.end(), {fmt::format("{}ns", rule.max + 1), "-1us", "5", "soon"});
+    if (rule.min > 0) wrong.push_back(fmt::format("{}ns", rule.min - 1));
+    break;
+  case sort::text: wrong.insert(wrong.end(), {"\"\"", "\"a\\nb\"", std::string(rule.max + 1, 'x')}); break;
+  case sort::cpu_list: wrong.insert(wrong.end(), {"3-1", "x", "65536", "\"1;2\""}); break;
+  }
+  return wrong;
+}
+
+std::vector<std::string> right_values(const value_rule& rule) {
+  std::vector<std::string> right = rule.words;
+  switch (rule.what) {
+  case sort::word:
+  case sort::flag: break;
+  case sort::integer:
+  case sort::number:
+    right.insert(right.end(), {fmt::format("{}", rule.min), fmt::format("{}", rule.max)});
+    break;
+  case sort::duration:
+    right.insert(right.end(), {fmt::format("{}ns", rule.min), fmt::format("{}ns", rule.max)});
+    break;
+  case sort::text: right.insert(right.end(), {"x", std::string(rule.max, 'x')}); break;
+  case sort::cpu_list: right.insert(right.end(), {"0", "\"0-3,8\""}); break;
+  }
+  return right;
+}
+
+bool mentions(const line_list& lines, const std::string& key) {
+  for (const std::string& line : lines)
+    if (line.find(": " + key + ": ") != std::string::npos ||
+        line.find(": " + key + '.') != std::string::npos || line.find(": " + key + '[') != std::string::npos)
+      return true;
+  return false;
+}
+
+} // namespace
+
+TEST_CASE("every field refuses what is outside of its range and of other types") {
+  for (const auto& field : detail::profile_fields()) {
+    const std::string key = detail::key_path(field.facts.path, {{0, 0}, {"P"}});
+    for (const std::string& value : wrong_values(field.facts.rule)) {
+      CAPTURE(field.facts.path);
+      CAPTURE(value);
+      if (field.facts.path == "topology.capacity" && value == "{no_such_key: 1}")
+        continue; // any kind may be named
+      const line_list lines = errors_in(document(field.facts.path, value));
+      CHECK(mentions(lines, key));
+    }
+  }
+}
+
+TEST_CASE("every field takes its words and both ends of its range") {
+  for (const auto& field : detail::profile_fields()) {
+    for (const std::string& value : right_values(field.facts.rule)) {
+      CAPTURE(field.facts.path);
+      CAPTURE(value);
+      for (const std::string& line : errors_in(document(field.facts.path, value))) {
+        CAPTURE(line);
+        // Contradictions with other fields and keys that it needs beside it are another matter.
+        CHECK(line.find("; expected " + describe(field.facts.rule)) == std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_CASE("a default is in its field's range") { CHECK(check_profile(profile{}).empty()); }
+
+TEST_CASE("a profile that was made in code is held against the ranges") {
+  profile p;
+  p.steal.batch_max = 0;
+  p.idle.spin = std::chrono::hours(1);
+  p.dispatch.policy = "fastest";
+  p.queues.local = 100;
+  p.workers.pin = static_cast<pin_to>(77);
+  p.topology.machine.capacities["P"] = 2000;
+  p.workers.total = 0;
+  line_list lines;
+  for (const profile_issue& issue : check_profile(p)) lines.push_back(issue.to_string());
+  CHECK(lines == line_list{"topology.capacity.P: found \"2000\"; expected a whole number from 1 to 1024",
+                           "workers.pin: found \"77\"; expected auto, core, group, node or none",
+                           fmt::format("dispatch.policy: found \"fastest\"; expected {}",
+                                       fmt::join(policy_names(), ", ")),
+                           "steal.batch_max: found \"0\"; expected a whole number from 1 to 65536",
+                           "queues.local: found \"100\"; expected a power of two from 2 to 32768",
+                           "idle.spin: found \"1h\"; expected a duration with its unit from 0us to 100ms",
+                           "workers.total: found 0; expected 1 to 65536 workers"});
+}
+
+TEST_CASE("every row of the table says what people need to know") {
+  for (const auto& field : detail::profile_fields()) {
+    CAPTURE(field.facts.path);
+    CHECK_FALSE(field.facts.description.empty());
+    CHECK(field.facts.description.find('\n') == std::string::npos);
+    const bool counts =
+        field.facts.rule.what == sort::integer && field.facts.rule.min != field.facts.rule.max;
+    const bool is_number_of_a_thing = field.facts.path.find("[]") != std::string::npos;
+    const bool is_capacity = field.facts.rule.max == full_capacity;
+    if (counts && !is_number_of_a_thing && !is_capacity) CHECK_FALSE(field.facts.unit.empty());
+  }
+}

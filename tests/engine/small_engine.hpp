@@ -1,0 +1,44 @@
+#pragma once
+
+#include <corewise/engine/engine.hpp>
+
+#include <atomic>
+#include <semaphore>
+
+/// A profile for `workers` workers of the live machine, tied to nothing, so that tests may run side by side.
+inline corewise::profile small_profile(std::uint32_t workers) {
+  corewise::profile p;
+  p.workers.total = workers;
+  p.workers.pin = corewise::pin_to::none;
+  return p;
+}
+
+/// A machine of 2 packages of 4 cores each, described so that engines of tests have several groups.
+inline corewise::profile two_package_profile(std::uint32_t per_group) {
+  corewise::profile p = small_profile(0);
+  p.workers.total.reset();
+  p.workers.per_group = per_group;
+  p.topology.machine.source = corewise::synthetic_source{"pack:2 numa:1 l3:1 core:4 pu:1"};
+  return p;
+}
+
+/// Holds tasks until it is opened; counts those that have arrived.
+class gate {
+ public:
+  void pass() {
+    arrived_.fetch_add(1);
+    arrived_.notify_all();
+    open_.wait(false);
+  }
+  void wait_for(int arrivals) {
+    for (int now = arrived_.load(); now < arrivals; now = arrived_.load()) arrived_.wait(now);
+  }
+  void open() {
+    open_.store(true);
+    open_.notify_all();
+  }
+
+ private:
+  std::atomic<int> arrived_{0};
+  std::atomic<bool> open_{false};
+};

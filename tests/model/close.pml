@@ -1,0 +1,136 @@
+// Closing (runtime.cpp: accept, closed_meanwhile, end): every task that was accepted runs, and the end does come.
+//
+// check: pass
+// check: fail -DNO_FENCE
+// check: fail -DNO_SECOND_LOOK
+// check: fail -DQUIET_REFUSAL
+// check: fail -DNO_PROGRESS_FENCE
+// check: fail -DSUBMITTED_FIRST
+//
+// Two threads submit while a third ends the engine; there is no deadline. One of the tasks may submit another from inside,
+// which an engine that is closing still accepts.
+//
+// NO_FENCE             closed_meanwhile looks at the stage before its count can be seen
+// NO_SECOND_LOOK       who submits looks at the stage only before it counts
+// QUIET_REFUSAL        who takes its count back says nothing to the thread that waits
+// NO_PROGRESS_FENCE, SUBMITTED_FIRST   as in drain.pml
+
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+#define SUBMITTERS 2
+#define THREADS (WORKERS + SUBMITTERS)
+#define CHILD SUBMITTERS // a submitter's task has its number
+#define TASKS (SUBMITTERS + 1)
+
+#include "books.inc"
+
+mtype:stage = { open, closing, ended };
+mtype:stage stage = open;
+bool accepted[TASKS];
+bool spawned;
+byte seated = WORKERS;
+bool over;
+
+// runtime::accept, from outside
+proctype submitter(byte me; byte t) {
+  bool refused;
+  if
+  :: stage != open -> goto refuse // enter
+  :: else
+  fi;
+  if
+  :: phase[t] = 0
+  :: phase[t] = 1
+  fi;
+  buffer[me]!SUBMITTED, t;
+#ifndef NO_SECOND_LOOK
+#ifndef NO_FENCE
+  fence(me);
+#endif
+  if
+  :: stage != open -> // closed_meanwhile
+    buffer[me]!FINISHED, t;
+#ifndef QUIET_REFUSAL
+    progress(me);
+#endif
+    goto refuse
+  :: else
+  fi;
+#endif
+  accepted[t] = 1;
+  buffer[me]!PUSHED, t;
+refuse:
+  skip
+}
+
+// runtime::accept, from a task: one task does
+inline spawn() {
+  atomic { !spawned -> spawned = 1; phase[CHILD] = phase[t] }
+  if
+  :: stage == ended
+  :: else ->
+    atomic { buffer[me]!SUBMITTED, CHILD; accepted[CHILD] = 1 }
+    buffer[me]!PUSHED, CHILD
+  fi
+}
+
+proctype worker(byte me) {
+  byte t;
+  bool working;
+  do
+  :: stage == ended -> break // worker::next
+  :: atomic {
+      if
+      :: visible[0] -> t = 0
+      :: visible[1] -> t = 1
+      :: visible[2] -> t = 2
+      fi;
+      visible[t] = 0
+    }
+    working = 1;
+    if
+    :: spawn()
+    :: true
+    fi;
+    atomic { assert(!done[t]); done[t] = 1; buffer[me]!FINISHED, t; t = 0 }
+  :: working -> working = 0; progress(me)
+  od;
+  fence(me);
+  seated--
+}
+
+// runtime::end
+proctype ender() {
+  byte i, sum_finished, sum_submitted;
+  bool quiet;
+  stage = closing;
+  wait(0, 1); // its fence comes after the store above
+  stage = ended;
+  seated == 0;
+  over = 1
+}
+
+proctype monitor() {
+  byte t;
+  timeout -> assert(over);
+  d_step {
+    do
+    :: t < TASKS -> assert(done[t] == accepted[t] && !visible[t]); t++
+    :: else -> break
+    od
+  }
+}
+
+init {
+  byte t;
+  atomic {
+    do
+    :: t < WORKERS -> run memory(t); run worker(t); t++
+    :: t >= WORKERS && t < THREADS -> run memory(t); run submitter(t, t - WORKERS); t++
+    :: else -> break
+    od;
+    run ender();
+    run monitor()
+  }
+}

@@ -1,0 +1,201 @@
+#include "made_machine.hpp"
+#include "situation.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace corewise;
+using namespace corewise::tests;
+
+namespace {
+
+/// Two packages of two nodes of two cores each: workers 0-1, 2-3 | 4-5, 6-7.
+made_machine four_nodes() {
+  made_machine made;
+  for (std::uint32_t i = 0; i < 8; ++i) made.cores.push_back({std::to_string(i), i / 4, i / 2, i / 2});
+  return made;
+}
+
+} // namespace
+
+TEST_CASE("nearest_lightest: it goes outward only as far as it pays") {
+  situation s(build(four_nodes()));
+  s.load(0, 7, 0);
+  s.load(0, 1, 6); // home 7, the other node of the package 1 + 6
+  CHECK(s.place(s.on_cpu(0)).worker.value == 0);
+  s.load(0, 1, 7);
+  CHECK(s.place(s.on_cpu(0)).worker.value == 2);
+  CHECK(s.place(s.on_cpu(0)).level == level::same_package);
+  s.load(2, 3, 10); // home 8
+  CHECK(s.place(s.on_cpu(0)).worker.value == 0);
+  s.load(0, 3, 17); // home 18, across 1 + 16
+  CHECK(s.place(s.on_cpu(0)).worker.value == 4);
+}
+
+TEST_CASE("nearest_lightest: of equally good far workers the nearer one wins") {
+  made_machine made = one_kind(4, 1);
+  made.distances = {{10, 40, 20, 30}, {40, 10, 40, 40}, {20, 40, 10, 40}, {30, 40, 40, 10}};
+  situation s(build(made));
+  s.load(0, 0, 50);
+  CHECK(s.place(s.on_cpu(0)).worker.value == 2);
+  s.load(2, 2, 1);
+  CHECK(s.place(s.on_cpu(0)).worker.value == 3);
+}
+
+TEST_CASE("nearest_lightest: a faster kind further out wins when that costs less") {
+  made_machine made;
+  made.capacities = {256, 1024};
+  made.cores = {{"0", 0U, 0U, 0U, 0}, {"1", 0U, 1U, 1U, 0}, {"2", 1U, 2U, 2U, 1}};
+  dispatch_weights weights;
+  weights.spill = {1, 1, 1, 2.9};
+  situation s(build(made), weights);
+  CHECK(s.place(s.on_cpu(0)).worker.value == 2); // at home 4, idle though it is; across 1 + 2.9
+  weights.spill.cross_package = 3;
+  CHECK(situation(build(made), weights).place(s.on_cpu(0)).worker.value == 0); // 4 and 4: the lower level
+}
+
+TEST_CASE("nearest_lightest: spill need not grow with distance") {
+  dispatch_weights weights;
+  weights.spill = {9, 9, 9, 1};
+  situation s(build(four_nodes()), weights);
+  s.load(0, 1, 2);
+  CHECK(s.place(s.on_cpu(0)).worker.value == 4);
+}
+
+TEST_CASE("nearest_lightest: who is spinning is taken before who sleeps, who is unavailable never") {
+  situation s(build(one_kind(1, 4)));
+  s.boards().set_spinning({2});
+  CHECK(s.place(s.on_cpu(0)).worker.value == 2);
+  s.boards().set_unavailable({2});
+  CHECK(s.place(s.on_cpu(0)).worker.value == 0);
+  s.boards().set_unavailable({0});
+  CHECK(s.place(s.on_cpu(0)).worker.value == 1);
+  s.boards().set_unavailable({0}, false);
+  CHECK(s.place(s.on_cpu(0)).worker.value == 0);
+}
+
+TEST_CASE("nearest_lightest: when nobody is available it answers as if all were") {
+  situation s(build(one_kind(2, 2)));
+  for (std::uint32_t w = 0; w < 4; ++w) s.boards().set_unavailable({w});
+  s.load(2, 2, 1);
+  CHECK(s.place(s.on_cpu(2)).worker.value == 3);
+  placement_hint hint;
+  hint.worker = worker_id{1};
+  CHECK(s.place(s.on_cpu(2), hint).worker.value == 1);
+}
+
+TEST_CASE("nearest_lightest: a worker between two tasks counts as idle though nobody marked it") {
+  situation s(build(one_kind(1, 2)));
+  s.load(0, 0, 1); // clears the mark
+  s.load(1, 1, 1);
+  const auto view = s.boards().view();
+  view.board({0}).slots[1].owner.running.store(0, std::memory_order_relaxed);
+  CHECK(s.place(s.on_cpu(0)).worker.value == 1);
+}
+
+TEST_CASE("nearest_lightest: hints are kept where somebody can, else they are as good as absent") {
+  situation s(build(two_hybrid_sockets()));
+  placement_hint hint;
+  SUBCASE("a group") {
+    hint.group = group_id{3};
+    const placement p = s.place(s.on_cpu(0), hint);
+    CHECK(p.worker.value == 24);
+    CHECK(p.reason == placement_reason::hinted);
+    CHECK(p.cost == 18);
+  }
+  SUBCASE("a package") {
+    hint.package = 1;
+    CHECK(s.place(s.on_cpu(0), hint).worker.value == 16);
+  }
+  SUBCASE("a node and a kind") {
+    hint.node = 1;
+    hint.kind = 0;
+    CHECK(s.place(s.on_cpu(0), hint).worker.value == 24);
+  }
+  SUBCASE("a worker, loaded as it may be") {
+    hint.worker = worker_id{30};
+    s.load(30, 30, 500);
+    CHECK(s.place(s.on_cpu(0), hint).worker.value == 30);
+    s.boards().set_unavailable({30});
+    CHECK(s.place(s.on_cpu(0), hint).worker.value == 0);
+    CHECK(s.place(s.on_cpu(0), hint).reason == placement_reason::idle_nearby);
+  }
+  SUBCASE("parts that nobody fulfils together") {
+    hint.package = 0;
+    hint.node = 1;
+    CHECK(s.place(s.on_cpu(20), hint).worker.value == 16);
+  }
+  SUBCASE("what does not exist") {
+    hint.group = group_id{77};
+    CHECK(s.place(s.on_cpu(0), hint).worker.value == 0);
+    hint = {};
+    hint.worker = worker_id{77};
+    CHECK(s.place(s.on_cpu(0), hint).worker.value == 0);
+  }
+}
+
+TEST_CASE("nearest_lightest: a home domain without workers sends its tasks outward") {
+  made_machine made = one_kind(3, 2);
+  made.quota_cpus = 2;
+  situation s(build(made)); // both workers are in the first domain
+  CHECK(s.place(s.on_cpu(4)).worker.value == 0);
+  CHECK(s.place(s.on_cpu(4)).level == level::cross_package);
+}
+
+TEST_CASE("considered: from outside each group's lightest, from a worker that worker first") {
+  situation s(build(two_hybrid_sockets()));
+  s.load(0, 7, 2);
+  s.load(4, 4, 1);
+  const auto outside = s.considering(s.on_cpu(0));
+  REQUIRE(outside.size() == 4);
+  CHECK(outside[0].lightest.value == 4);
+  CHECK(outside[0].score == 2);
+  CHECK(outside[0].penalty == 0);
+  CHECK(outside[1].penalty == 0);
+  CHECK(outside[2].penalty == 16);
+
+  const auto inside = s.considering(s.on_worker(4));
+  REQUIRE(inside.size() == 5);
+  CHECK(inside[0].lightest.value == 4);
+  CHECK(inside[0].penalty == 0);
+  CHECK(inside[1].group == group_id{0});
+  CHECK(inside[1].lightest.value == 0);
+  CHECK(inside[1].penalty == 2);
+  CHECK(inside[2].penalty == 2);
+
+  placement_hint hint;
+  hint.package = 1;
+  const auto hinted = s.considering(s.on_worker(4), hint);
+  REQUIRE(hinted.size() == 2);
+  CHECK(hinted[0].group == group_id{2});
+}
+
+TEST_CASE("origin: a CPU's group, or by seed a domain that has workers") {
+  made_machine made = one_kind(4, 2);
+  made.quota_cpus = 4;
+  const situation s(build(made));
+  CHECK(origin_from_cpu(s.groups(), 5)->group == group_id{2});
+  CHECK_FALSE(origin_from_cpu(s.groups(), 8));
+  CHECK(s.on_worker(3).group == group_id{1});
+
+  std::array<int, 4> drawn{};
+  placement_rng rng(7);
+  for (int i = 0; i < 1000; ++i) ++drawn[origin_at_random(s.workers(), rng).group.value];
+  CHECK(drawn[0] > 400);
+  CHECK(drawn[1] > 400);
+  CHECK(drawn[2] + drawn[3] == 0);
+  placement_rng again(7);
+  placement_rng same(7);
+  CHECK(origin_at_random(s.workers(), again).group == origin_at_random(s.workers(), same).group);
+}
+
+TEST_CASE("registry: policies are made by name, and an unknown name makes none") {
+  const situation s(build(one_kind(1, 1)));
+  CHECK(policy_names() == std::vector<std::string_view>{"nearest_lightest"});
+  for (const std::string_view name : policy_names())
+    CHECK(make_policy(name, s.groups(), s.workers(), {})->name() == name);
+  CHECK(make_policy("nearest", s.groups(), s.workers(), {}) == nullptr);
+  CHECK(to_string(placement_reason::own_queue) == "own_queue");
+  CHECK(to_string(placement_reason::idle_nearby) == "idle_nearby");
+  CHECK(to_string(placement_reason::least_cost) == "least_cost");
+  CHECK(to_string(placement_reason::hinted) == "hinted");
+}

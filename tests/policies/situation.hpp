@@ -1,0 +1,61 @@
+#pragma once
+
+#include <corewise/policies/origin.hpp>
+#include <corewise/policies/reference.hpp>
+#include <corewise/policies/still_boards.hpp>
+#include <corewise/topology/groups.hpp>
+
+#include <memory>
+
+namespace corewise::tests {
+
+/// A machine with its workers and boards, and `nearest_lightest` to ask about them.
+class situation {
+ public:
+  explicit situation(topology machine, const dispatch_weights& weights = {},
+                     const worker_options& workers = {}, const grouping_options& grouping = {})
+      : weights_(weights),
+        machine_(std::move(machine)),
+        groups_(machine_, grouping),
+        workers_(machine_, groups_, workers),
+        boards_(groups_, workers_),
+        policy_(make_policy("nearest_lightest", groups_, workers_, weights)) {}
+  situation(situation&&) = delete;
+
+  const locality_groups& groups() const noexcept { return groups_; }
+  const worker_layout& workers() const noexcept { return workers_; }
+  const policy& rule() const noexcept { return *policy_; }
+  still_boards& boards() noexcept { return boards_; }
+
+  /// Gives workers `first` to `last` a load each.
+  void load(std::uint32_t first, std::uint32_t last, std::uint32_t n) {
+    for (std::uint32_t w = first; w <= last; ++w) boards_.set_load({w}, n);
+  }
+
+  task_origin on_cpu(std::uint32_t cpu) const { return origin_from_cpu(groups_, cpu).value(); }
+  task_origin on_worker(std::uint32_t worker) const { return origin_from_worker(workers_, {worker}); }
+
+  placement place(const task_origin& origin, const placement_hint& hint = {}) const {
+    placement_rng rng(1);
+    placement_cursor cursor;
+    return policy_->place(boards_.view(task_time_ns), origin, hint, rng, cursor);
+  }
+  placement by_trying_all(const task_origin& origin, const placement_hint& hint = {}) const {
+    return place_by_trying_all(groups_, boards_.view(task_time_ns), weights_, origin, hint);
+  }
+  std::vector<considered> considering(const task_origin& origin, const placement_hint& hint = {}) const {
+    return consider_groups(groups_, boards_.view(task_time_ns), weights_, origin, hint);
+  }
+
+  std::uint64_t task_time_ns = 50'000;
+
+ private:
+  dispatch_weights weights_;
+  topology machine_;
+  locality_groups groups_;
+  worker_layout workers_;
+  still_boards boards_;
+  std::unique_ptr<policy> policy_;
+};
+
+} // namespace corewise::tests

@@ -1,0 +1,93 @@
+#include "shell.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace corewise::tests;
+using nlohmann::json;
+
+namespace {
+
+const std::string good = "version: 1\nname: good\n";
+const std::string bad = "version: 1\nqueues: {local: -3}\nstael: {policy: none}\n";
+
+} // namespace
+
+TEST_CASE("a right profile is ok") {
+  scratch_shell shell;
+  shell.write("good.yaml", good);
+  const outcome checked = shell.run("corewise check good.yaml");
+  CHECK(checked.status == 0);
+  CHECK(checked.out == "good.yaml: ok\n");
+  CHECK(checked.err.empty());
+}
+
+TEST_CASE("all errors of all files are named with their places and the exit status is 1") {
+  scratch_shell shell;
+  shell.write("good.yaml", good);
+  shell.write("bad.yaml", bad);
+  const outcome checked = shell.run("corewise check bad.yaml good.yaml missing.yaml");
+  CHECK(checked.status == 1);
+  CHECK(checked.out == "good.yaml: ok\n");
+  CHECK_MESSAGE(contains(checked.err, "bad.yaml:2:17: queues.local: "), checked.err);
+  CHECK_MESSAGE(contains(checked.err, "bad.yaml:3:1: stael: "), checked.err);
+  CHECK_MESSAGE(contains(checked.err, "steal"), checked.err);
+  CHECK_MESSAGE(contains(checked.err, "missing.yaml"), checked.err);
+}
+
+TEST_CASE("a profile can come from standard input") {
+  scratch_shell shell;
+  shell.write("good.yaml", good);
+  shell.write("bad.yaml", bad);
+  CHECK(shell.run("corewise check - < good.yaml").status == 0);
+  const outcome checked = shell.run("corewise check - < bad.yaml");
+  CHECK(checked.status == 1);
+  CHECK_MESSAGE(contains(checked.err, "standard input:2:17: queues.local: "), checked.err);
+}
+
+TEST_CASE("a machine file is checked as one") {
+  scratch_shell shell;
+  shell.write("machine.yaml", two_sockets);
+  CHECK(shell.run("corewise check machine.yaml").status == 0);
+  shell.write("bad.yaml",
+              "source: {synthetic: \"core:2 pu:1\"}\nkinds:\n  - {cpus: 0-1, name: P, capacity: 5000}\n");
+  const outcome checked = shell.run("corewise check bad.yaml");
+  CHECK(checked.status == 1);
+  CHECK_MESSAGE(contains(checked.err, "bad.yaml:3:"), checked.err);
+}
+
+TEST_CASE("with --machine a profile is tried on that machine") {
+  scratch_shell shell;
+  shell.write("profile.yaml", "version: 1\ntopology: {use: {packages: [1]}}\n");
+  CHECK(shell.run("corewise check profile.yaml").status == 0);
+  CHECK(shell.run("corewise check --machine 'pack:2 core:2 pu:1' profile.yaml").status == 0);
+  const outcome tried = shell.run("corewise check --machine 'pack:1 core:2 pu:1' profile.yaml");
+  CHECK(tried.status == 1);
+  CHECK(contains(tried.err, "profile.yaml: "));
+}
+
+TEST_CASE("the verdict in JSON has a place for each issue") {
+  scratch_shell shell;
+  shell.write("good.yaml", good);
+  shell.write("bad.yaml", bad);
+  const outcome checked = shell.run("corewise check --format json good.yaml bad.yaml");
+  CHECK(checked.status == 1);
+  const json verdicts = json::parse(checked.out, nullptr, false);
+  REQUIRE(verdicts.size() == 2);
+  CHECK(verdicts[0] == json::parse(R"({"file": "good.yaml", "ok": true, "issues": []})"));
+  CHECK(verdicts[1]["ok"] == false);
+  REQUIRE(verdicts[1]["issues"].size() == 2);
+  for (const json& issue : verdicts[1]["issues"])
+    CHECK(keys_of(issue) == std::set<std::string>{"file", "line", "column", "key", "message"});
+}
+
+TEST_CASE("hostile profiles are refused quickly and in little memory") {
+  scratch_shell shell;
+  const std::string limited = sanitized() ? "timeout 20 " : "ulimit -v 600000; timeout 5 ";
+  for (const std::string make :
+       {"head -c 10000000 /dev/zero", "head -c 10000000 /dev/urandom", "yes -- '- a' | head -c 10000000",
+        "yes -- '[' | head -c 100000 | tr -d '\\n'", "printf 'version: 1\\0'", "cat /dev/zero"}) {
+    CAPTURE(make);
+    CHECK(shell.run(limited + "corewise check <(" + make + ")").status == 1);
+    CHECK(shell.run(make + " | (" + limited + "corewise check -)").status == 1);
+  }
+}

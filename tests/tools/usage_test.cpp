@@ -1,0 +1,72 @@
+#include "shell.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace corewise::tests;
+
+TEST_CASE("corewise --help names every command") {
+  const outcome help = run("corewise --help");
+  CHECK(help.status == 0);
+  CHECK(help.err.empty());
+  for (const char* command : {"topology", "check", "explain", "run"}) CHECK(contains(help.out, command));
+}
+
+TEST_CASE("each command has a help with its options and examples") {
+  for (const std::string command : {"topology", "check", "explain", "run digest"}) {
+    CAPTURE(command);
+    const outcome help = run("corewise " + command + " --help");
+    CHECK(help.status == 0);
+    CHECK(contains(help.out, "Usage: corewise " + command));
+    CHECK(contains(help.out, "Examples:\n  corewise " + command));
+    CHECK(contains(help.out, "--format text|json"));
+  }
+}
+
+TEST_CASE("corewise --version prints its name and a number") {
+  const outcome version = run("corewise --version");
+  CHECK(version.status == 0);
+  CHECK(version.out.starts_with("corewise "));
+  CHECK(version.out.find_first_of("0123456789") != std::string::npos);
+}
+
+TEST_CASE("a command line that makes no sense is exit status 2 and a reason on standard error") {
+  for (const std::string line :
+       {"", "run", "nonsense", "run nonsense", "topology --nonsense", "topology surplus",
+        "topology --format xml", "topology --color pink", "topology --workers 0", "topology --workers 65537",
+        "topology --workers many", "topology --machine", "check", "explain", "explain --state", "run digest",
+        "run digest a b"}) {
+    CAPTURE(line);
+    const outcome wrong = run("corewise " + line);
+    CHECK(wrong.status == 2);
+    CHECK(wrong.out.empty());
+    CHECK(wrong.err.starts_with("corewise: "));
+    CHECK(contains(wrong.err, "--help"));
+  }
+}
+
+TEST_CASE("an unknown command is named and the help of the right one is pointed at") {
+  CHECK(contains(run("corewise topologie").err, "`topologie` is not a command"));
+  CHECK(contains(run("corewise run digest --nonsense .").err, "corewise run digest --help"));
+}
+
+TEST_CASE("output that cannot be written is an error of every command") {
+  for (const std::string line :
+       {"topology", "--help", "topology --format json", "explain --state <(echo {})"}) {
+    CAPTURE(line);
+    for (const std::string to : {">/dev/full", ">&-"}) {
+      const outcome full = run("corewise " + line + " " + to);
+      CHECK(full.status == 1);
+      CHECK(contains(full.err, "corewise: standard output: "));
+    }
+  }
+}
+
+TEST_CASE("closed standard streams are not taken for files") {
+  scratch_shell shell;
+  shell.write("file", "text");
+  const outcome closed = shell.run("corewise run digest file <&- 2>&-");
+  CHECK(closed.status == 0);
+  CHECK(closed.out == shell.run("sha256sum file").out);
+  CHECK(shell.run("corewise run digest file >&-").status == 1);
+  CHECK(shell.run("cat file").out == "text");
+}

@@ -1,0 +1,174 @@
+#include "limits.hpp"
+#include "temporary_tree.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace corewise;
+using corewise::detail::read_limits;
+using corewise::tests::temporary_tree;
+
+namespace {
+
+const std::string v2_mount =
+    "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+/// A host whose process is in the version 2 group `group`.
+temporary_tree v2_host(const std::string& group, const std::string& mounts = v2_mount) {
+  temporary_tree host;
+  host.write("proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n" + mounts);
+  host.write("proc/self/cgroup", "0::" + group + "\n");
+  return host;
+}
+
+} // namespace
+
+TEST_CASE("limits: a host that tells nothing limits nothing") {
+  const temporary_tree host;
+  const auto limits = read_limits(host.root());
+  CHECK_FALSE(limits.affinity.has_value());
+  CHECK_FALSE(limits.cpuset.has_value());
+  CHECK_FALSE(limits.quota_cpus.has_value());
+  CHECK_FALSE(detail::read_online_cpus(host.root()).has_value());
+}
+
+TEST_CASE("limits: the affinity mask is the thread's, else the process's") {
+  const temporary_tree host;
+  host.write("proc/self/status",
+             "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\nMems_allowed_list:\t0\n");
+  CHECK(read_limits(host.root()).affinity->to_string() == "0-7");
+  host.write("proc/thread-self/status", "Name:\tx\nCpus_allowed_list:\t2,4-5\n");
+  CHECK(read_limits(host.root()).affinity->to_string() == "2,4-5");
+}
+
+TEST_CASE("limits: garbage is no limit") {
+  const auto host = v2_host("/a");
+  host.write("proc/self/status", "Cpus_allowed_list: 0-7\nName:\tx\nCpus_allowed_list:\tnonsense\n");
+  host.write("sys/devices/system/cpu/online", "all\n");
+  host.write("sys/fs/cgroup/a/cpuset.cpus.effective", "0--3\n");
+  host.write("sys/fs/cgroup/a/cpu.max", "lots 100000\n");
+  host.write("sys/fs/cgroup/cpu.max", "50000 0\n");
+  const auto limits = read_limits(host.root());
+  CHECK_FALSE(limits.affinity.has_value());
+  CHECK_FALSE(limits.cpuset.has_value());
+  CHECK_FALSE(limits.quota_cpus.has_value());
+  CHECK_FALSE(detail::read_online_cpus(host.root()).has_value());
+}
+
+TEST_CASE("limits: damaged mountinfo and cgroup files are no limit") {
+  const temporary_tree host;
+  host.write("proc/self/mountinfo", "\n30\n30 23 0:26 /\n30 23 0:26 / /sys/fs/cgroup rw -\n\\\\\\ - - - -\n");
+  host.write("proc/self/cgroup", "0\n0:\n::::\n\n");
+  CHECK_FALSE(read_limits(host.root()).cpuset.has_value());
+  CHECK_FALSE(read_limits(host.root()).quota_cpus.has_value());
+}
+
+TEST_CASE("limits: the online CPUs are read") {
+  const temporary_tree host;
+  host.write("sys/devices/system/cpu/online", "0-3,6\n");
+  CHECK(detail::read_online_cpus(host.root())->to_string() == "0-3,6");
+}
+
+TEST_CASE("limits: version 2 gives the group's CPUs, and an ancestor's where the group has none of its own") {
+  const auto host = v2_host("/a/b");
+  host.write("sys/fs/cgroup/cpuset.cpus.effective", "0-15\n");
+  host.write("sys/fs/cgroup/a/cpuset.cpus.effective", "0-7\n");
+  CHECK(read_limits(host.root()).cpuset->to_string() == "0-7");
+  host.write("sys/fs/cgroup/a/b/cpuset.cpus.effective", "\n");
+  CHECK(read_limits(host.root()).cpuset->to_string() == "0-7");
+  host.write("sys/fs/cgroup/a/b/cpuset.cpus.effective", "2-3\n");
+  CHECK(read_limits(host.root()).cpuset->to_string() == "2-3");
+}
+
+TEST_CASE("limits: the quota is the tightest over all ancestors") {
+  const auto host = v2_host("/a/b/c");
+  host.write("sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n");
+  CHECK_FALSE(read_limits(host.root()).quota_cpus.has_value());
+  host.write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+  CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(1.5));
+  host.write("sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
+  CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(1.5));
+  host.write("sys/fs/cgroup/a/b/c/cpu.max", "25000 50000\n");
+  CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(.5));
+}
+
+TEST_CASE("limits: a container sees its group as the root of the mount") {
+  const auto host = v2_host("/");
+  host.write("sys/fs/cgroup/cpu.max", "200000 100000\n");
+  host.write("sys/fs/cgroup/cpuset.cpus.effective", "4-7\n");
+  CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(2));
+  CHECK(read_limits(host.root()).cpuset->to_string() == "4-7");
+}
+
+TEST_CASE("limits: a mount that shows a part of the tree is matched with the group's path") {
+  const auto host =
+      v2_host("/docker/abc/inner", "30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  host.write("sys/fs/cgroup/inner/cpu.max", "300000 100000\n");
+  CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(3));
+}
+
+TEST_CASE("limits: a group outside of what is mounted has no limits that could be read") {
+  const auto beside =
+      v2_host("/docker/other", "30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  beside.write("sys/fs/cgroup/cpu.max", "100000 100000\n");
+  CHECK_FALSE(read_limits(beside.root()).quota_cpus.has_value());
+
+  const auto above = v2_host("/../x");
+  above.write("sys/fs/cgroup/cpu.max", "100000 100000\n");
+  above.write("sys/fs/cgroup/x/cpu.max", "100000 100000\n");
+  CHECK_FALSE(read_limits(above.root()).quota_cpus.has_value());
+}
+
+TEST_CASE("limits: a mount from above the namespace shows an ancestor, and its own limits count") {
+  const auto host = v2_host("/", "30 23 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  host.write("sys/fs/cgroup/cpu.max", "700000 100000\n");
+  CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(7));
+
+  const auto sibling = v2_host("/../x", "30 23 0:26 /.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  sibling.write("sys/fs/cgroup/x/cpu.max", "600000 100000\n");
+  CHECK(read_limits(sibling.root()).quota_cpus == doctest::Approx(6));
+}
+
+TEST_CASE("limits: of several mounts the one that shows the group itself counts") {
+  const auto host = v2_host("/a", "29 23 0:26 / /first rw - cgroup2 cgroup2 rw\n" + v2_mount);
+  host.write("first/cpu.max", "100000 100000\n");
+  host.write("sys/fs/cgroup/a/cpu.max", "800000 100000\n");
+  CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(8));
+}
+
+TEST_CASE("limits: a mount point with blanks is unescaped") {
+  const auto host = v2_host("/a", "30 23 0:26 / /my\\040groups\\134x rw - cgroup2 cgroup2 rw\n");
+  host.write("my groups\\x/a/cpu.max", "100000 100000\n");
+  CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(1));
+}
+
+TEST_CASE("limits: version 1 has a mount for each controller, found by its options") {
+  const temporary_tree host;
+  host.write("proc/self/mountinfo",
+             "31 30 0:27 / /cg/systemd rw - cgroup cgroup rw,xattr,name=systemd\n"
+             "32 30 0:28 / /cg/cpu,cpuacct rw shared:8 master:1 - cgroup cgroup rw,cpu,cpuacct\n"
+             "33 30 0:29 / /cg/cpuset rw - cgroup cgroup rw,cpuset\n");
+  host.write("proc/self/cgroup", "12:cpuset:/job\n4:cpu,cpuacct:/user/x\n1:name=systemd:/cpu\n");
+  host.write("cg/cpuset/job/cpuset.cpus", "0-3\n");
+  host.write("cg/cpu,cpuacct/user/cpu.cfs_quota_us", "250000\n");
+  host.write("cg/cpu,cpuacct/user/cpu.cfs_period_us", "100000\n");
+  host.write("cg/cpu,cpuacct/user/x/cpu.cfs_quota_us", "-1\n");
+  host.write("cg/cpu,cpuacct/user/x/cpu.cfs_period_us", "100000\n");
+  const auto limits = read_limits(host.root());
+  CHECK(limits.cpuset->to_string() == "0-3");
+  CHECK(limits.quota_cpus == doctest::Approx(2.5));
+  host.write("cg/cpuset/job/cpuset.effective_cpus", "1-2\n");
+  CHECK(read_limits(host.root()).cpuset->to_string() == "1-2");
+}
+
+TEST_CASE("limits: a hybrid host has some controllers in version 1 and the others in version 2") {
+  const temporary_tree host;
+  host.write("proc/self/mountinfo", "32 30 0:28 / /cg/cpu rw - cgroup cgroup rw,cpu\n"
+                                    "33 30 0:29 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+  host.write("proc/self/cgroup", "4:cpu:/one\n0::/two\n");
+  host.write("cg/cpu/one/cpu.cfs_quota_us", "50000\n");
+  host.write("cg/cpu/one/cpu.cfs_period_us", "100000\n");
+  host.write("cg/unified/two/cpuset.cpus.effective", "5\n");
+  const auto limits = read_limits(host.root());
+  CHECK(limits.quota_cpus == doctest::Approx(.5));
+  CHECK(limits.cpuset->to_string() == "5");
+}

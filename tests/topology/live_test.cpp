@@ -1,0 +1,66 @@
+#include <corewise/topology/discovery.hpp>
+#include <corewise/topology/error.hpp>
+
+#include <doctest/doctest.h>
+#include <sched.h>
+#include <unistd.h>
+
+using namespace corewise;
+
+namespace {
+
+cpu_set kernel_affinity() {
+  cpu_set_t mask;
+  REQUIRE(::sched_getaffinity(0, sizeof mask, &mask) == 0);
+  cpu_set cpus;
+  for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &mask)) cpus.insert(cpu);
+  return cpus;
+}
+
+} // namespace
+
+TEST_CASE("live: this machine is discovered with the CPUs that the thread may use") {
+  const auto machine = discover({});
+  CHECK(machine.source() == "live");
+  CHECK(machine.is_this_system());
+  CHECK(machine.cpus() == kernel_affinity());
+  REQUIRE(machine.limits().affinity.has_value());
+  CHECK(*machine.limits().affinity == kernel_affinity());
+  CHECK_FALSE(machine.cores().empty());
+}
+
+TEST_CASE("live: a smaller affinity mask makes a smaller machine") {
+  const auto before = kernel_affinity();
+  if (before.size() < 2) {
+    MESSAGE("skipped: this process has one CPU");
+    return;
+  }
+  cpu_set_t whole;
+  REQUIRE(::sched_getaffinity(0, sizeof whole, &whole) == 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(before.first(), &one);
+  REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+  const auto machine = discover({});
+  REQUIRE(::sched_setaffinity(0, sizeof whole, &whole) == 0);
+  CHECK(machine.cpus() == cpu_set::range(before.first(), before.first()));
+  CHECK(machine.cores().size() == 1);
+  CHECK(machine.kinds().size() == 1);
+}
+
+TEST_CASE("live: sysfs alone shows this machine as hwloc does") {
+  if (::access("/sys/devices/system/cpu/cpu0/topology", F_OK) != 0) {
+    MESSAGE("skipped: this machine has no CPU topology in sysfs");
+    return;
+  }
+  machine_description through_sysfs;
+  through_sysfs.source = live_source{"/."};
+  const auto machine = discover(through_sysfs);
+  const auto same = discover({});
+  CHECK_FALSE(machine.is_this_system());
+  CHECK(machine.cpus() == same.cpus());
+  CHECK(machine.cores().size() == same.cores().size());
+  CHECK(machine.kinds().size() == same.kinds().size());
+  CHECK(machine.nodes().size() == same.nodes().size());
+}

@@ -1,0 +1,184 @@
+#include "temporary_tree.hpp"
+
+#include <corewise/topology/discovery.hpp>
+#include <corewise/topology/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+using namespace corewise;
+using corewise::tests::temporary_tree;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string refusal_of(const machine_source& source) {
+  machine_description description;
+  description.source = source;
+  try {
+    const auto machine = discover(description);
+    return "discovered " + machine.cpus().to_string();
+  } catch (const topology_error& error) {
+    return error.what();
+  }
+}
+
+void check_refused(const machine_source& source, const std::string& because) {
+  const auto refusal = refusal_of(source);
+  CAPTURE(refusal);
+  CHECK_FALSE(refusal.starts_with("discovered"));
+  CHECK(refusal.find(because) != std::string::npos);
+}
+
+std::string content_of(const std::string& machine) {
+  std::ifstream in(fs::path(COREWISE_TEST_MACHINES) / (machine + ".xml"));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  REQUIRE(text.find(from) != std::string::npos);
+  return text.replace(text.find(from), from.size(), to);
+}
+
+} // namespace
+
+TEST_CASE("sources: a file that is not hwloc XML is refused with its name and the reason") {
+  const temporary_tree tree;
+  const auto whole = content_of("two_sockets");
+  const auto refused = [&](const std::string& content, const std::string& because) {
+    const auto file = tree.write("machine.xml", content);
+    check_refused(xml_source{file}, because);
+    CHECK(refusal_of(xml_source{file}).find(file.string()) != std::string::npos);
+  };
+  refused("", "is empty");
+  refused("hello", "is not hwloc XML");
+  refused("<html></html>", "is not hwloc XML");
+  refused(std::string("<topology>\0</topology>", 22), "NUL");
+  refused(whole.substr(0, whole.size() / 2), "is damaged: line");
+  refused(replaced(whole, "complete_cpuset=\"", "complete=\""), "has no proper complete_cpuset");
+  refused(replaced(whole, "type=\"PU\" os_index=\"3\"", "type=\"PU\" os_index=\"4294967295\""), "os_index");
+  refused(replaced(whole, "complete_nodeset=\"", "complete=\""), "has no proper complete_nodeset");
+  refused(replaced(whole, "</object>", "</info>"), "closes nothing");
+  refused("<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology "
+          "version=\"2.0\">\n</topology>\n",
+          "hwloc cannot read it");
+  refused(replaced(whole, "<topology version=\"2.0\">", "<topology version=\"3.0\">"), "format 3.0");
+}
+
+TEST_CASE("sources: XML that is nested without end is refused, not followed") {
+  const temporary_tree tree;
+  std::string text =
+      "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n";
+  const std::string level = "<object type=\"Group\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+                            "complete_nodeset=\"0x1\">\n";
+  for (int depth = 0; depth < 300000; ++depth) text += level;
+  check_refused(xml_source{tree.write("deep.xml", text)}, "nested");
+}
+
+TEST_CASE("sources: what is no file is refused") {
+  const temporary_tree tree;
+  check_refused(xml_source{tree.root() / "nothing.xml"}, "No such file");
+  check_refused(xml_source{tree.root()}, "is a directory");
+  check_refused(xml_source{"/dev/null"}, "not a regular file");
+  check_refused(xml_source{""}, "xml");
+}
+
+TEST_CASE("sources: a synthetic description that hwloc refuses never becomes the machine at hand") {
+  for (const std::string text :
+       {"", "bad", "pu:", "pu:0", "pack:2", "numa:2", "core:4,8", "pu:2 pu:2", "pack:2 numa:1 l3:4 core",
+        "pack:99999999999999999999 pu:2", "pack:-1 pu:2"}) {
+    CAPTURE(text);
+    const auto refusal = refusal_of(synthetic_source{text});
+    CAPTURE(refusal);
+    CHECK(refusal.find("topology source synthetic") != std::string::npos);
+    CHECK(refusal.find("\"" + text + "\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("sources: a synthetic description of more CPUs than can be named is refused at once") {
+  check_refused(synthetic_source{"pu:65537"}, "more than 65536 CPUs");
+  check_refused(synthetic_source{"pack:1000 core:1000 pu:1000"}, "more than 65536 CPUs");
+  check_refused(synthetic_source{"pack:4000000000 pu:4000000000"}, "more than 65536 CPUs");
+}
+
+TEST_CASE("sources: numbers in a synthetic description's attributes are not CPUs") {
+  machine_description description;
+  description.source =
+      synthetic_source{"pack:2 [numa(memory=128GB)] l3:2(size=33554432) core:2 pu:2(indexes=core)"};
+  const auto machine = discover(description);
+  CHECK(machine.cpus().size() == 16);
+  CHECK(machine.source() ==
+        "synthetic:pack:2 [numa(memory=128GB)] l3:2(size=33554432) core:2 pu:2(indexes=core)");
+}
+
+TEST_CASE("sources: a name given to the source is the one shown") {
+  machine_description description;
+  description.source = synthetic_source{"pu:2"};
+  description.source_name = "machine:two.yaml";
+  CHECK(discover(description).source() == "machine:two.yaml");
+}
+
+TEST_CASE("sources: variables for hwloc in the environment do not change what a source gives") {
+  ::setenv("HWLOC_XMLFILE", "/nowhere.xml", 1);
+  ::setenv("HWLOC_SYNTHETIC", "pu:7", 1);
+  ::setenv("HWLOC_CPUKINDS_RANKING", "none", 1);
+  ::setenv("HWLOC_THISSYSTEM", "1", 1);
+  machine_description description;
+  description.source = xml_source{fs::path(COREWISE_TEST_MACHINES) / "too_many_kinds.xml"};
+  CHECK(discover(description).kinds().size() == 2);
+  CHECK_FALSE(discover(description).is_this_system());
+  description.source = synthetic_source{"pack:2 pu:2"};
+  CHECK(discover(description).cpus().size() == 4);
+  CHECK_FALSE(discover(description).is_this_system());
+  check_refused(live_source{}, "HWLOC_SYNTHETIC");
+  for (const auto* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_CPUKINDS_RANKING", "HWLOC_THISSYSTEM"})
+    ::unsetenv(name);
+}
+
+namespace {
+
+/// CPU time of this thread, so that others on this machine don't count.
+double thread_milliseconds() {
+  timespec now{};
+  REQUIRE(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr double allowed_milliseconds = 50;
+#else
+constexpr double allowed_milliseconds = 1000;
+#endif
+
+void check_discovered_within(double milliseconds, const std::string& text) {
+  CAPTURE(text);
+  machine_description description;
+  description.source = synthetic_source{text};
+  double least = 1e9;
+  for (int time = 0; time < 5; ++time) {
+    const auto start = thread_milliseconds();
+    const auto machine = discover(description);
+    least = std::min(least, thread_milliseconds() - start);
+    CHECK_FALSE(machine.cpus().empty());
+  }
+  CHECK(least < milliseconds);
+}
+
+} // namespace
+
+TEST_CASE("sources: the largest machines are discovered in under 50 ms") {
+  check_discovered_within(allowed_milliseconds, "pack:4 numa:2 l3:8 core:16 pu:1");
+  check_discovered_within(allowed_milliseconds, "pack:2 l3:12 core:8 pu:2");
+  check_discovered_within(allowed_milliseconds, "numa:256 core:4 pu:1");
+}
+
+TEST_CASE("sources: a thousand nodes cost little more than hwloc's own 30 ms, up to 60 on a busy machine") {
+  check_discovered_within(allowed_milliseconds * 3, "numa:1024 pu:1");
+}

@@ -1,0 +1,132 @@
+#include "exit_status.hpp"
+#include "json_text.hpp"
+#include "machine_options.hpp"
+#include "streams.hpp"
+#include "subcommands.hpp"
+
+#include <corewise/engine/profile.hpp>
+#include <corewise/topology/discovery.hpp>
+#include <corewise/topology/error.hpp>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+namespace corewise::command {
+
+namespace {
+
+/// More than any profile may have, so that what is too large is seen to be.
+constexpr std::size_t bytes_most = std::size_t{16} << 20;
+
+struct check_options {
+  std::vector<std::string> files;
+  std::optional<std::string> machine;
+  output_format format = output_format::for_people;
+};
+
+struct verdict {
+  std::string file;
+  std::vector<profile_issue> issues; ///< those that have a place in the file
+  std::string other;                 ///< what else is wrong
+
+  bool good() const { return issues.empty() && other.empty(); }
+};
+
+/// A machine file has keys at its left margin that no profile has.
+bool is_machine_file(std::string_view yaml) {
+  static constexpr std::array<std::string_view, 3> keys{"source:", "kinds:", "distances:"};
+  for (std::size_t at = 0; at < yaml.size();) {
+    for (const std::string_view key : keys)
+      if (yaml.substr(at).starts_with(key)) return true;
+    const std::size_t end = yaml.find('\n', at);
+    at = end == std::string_view::npos ? yaml.size() : end + 1;
+  }
+  return false;
+}
+
+/// What is not a plain file (standard input, a pipe) can be read only once.
+profile read_profile(const std::string& file) {
+  if (std::filesystem::is_regular_file(file)) return load_profile(file);
+  return parse_profile(read_text(file, bytes_most), file == "-" ? "standard input" : file);
+}
+
+/// Reads the file as what it is, and, where a machine is given, tries the profile on it.
+void read_as_it_is(const std::string& file, const std::optional<std::string>& machine) {
+  profile p;
+  if (std::filesystem::is_regular_file(file) && is_machine_file(read_text(file, bytes_most)))
+    return use_machine(p.topology.machine, file);
+  p = read_profile(file);
+  if (!machine) return;
+  use_machine(p.topology.machine, *machine);
+  (void)divided_machine(p);
+}
+
+verdict check_file(const std::string& file, const std::optional<std::string>& machine) {
+  verdict v{file, {}, {}};
+  try {
+    read_as_it_is(file, machine);
+  } catch (const profile_error& error) {
+    v.issues = error.issues();
+  } catch (const std::system_error& error) {
+    v.other = error.what(); // names the file
+  } catch (const topology_error& error) {
+    v.other = fmt::format("{}: {}", file, error.what());
+  }
+  return v;
+}
+
+json json_of(const verdict& v) {
+  json issues = json::array();
+  for (const profile_issue& i : v.issues)
+    issues.push_back(
+        {{"file", i.file}, {"line", i.line}, {"column", i.column}, {"key", i.key}, {"message", i.message}});
+  if (!v.other.empty())
+    issues.push_back({{"file", v.file}, {"line", 0}, {"column", 0}, {"key", ""}, {"message", v.other}});
+  return {{"file", v.file}, {"ok", v.good()}, {"issues", issues}};
+}
+
+void print_verdict(const verdict& v) {
+  for (const profile_issue& i : v.issues) print_aside(i.to_string() + '\n');
+  if (!v.other.empty()) complain(v.other);
+  if (v.good()) print(fmt::format("{}: ok\n", v.file == "-" ? "standard input" : v.file));
+}
+
+int check_files(const check_options& options) {
+  bool all_good = true;
+  json verdicts = json::array();
+  for (const std::string& file : options.files) {
+    const verdict v = check_file(file, options.machine);
+    all_good = all_good && v.good();
+    if (options.format == output_format::for_programs)
+      verdicts.push_back(json_of(v));
+    else
+      print_verdict(v);
+  }
+  if (options.format == output_format::for_programs) print(text_of(verdicts));
+  return all_good ? done : refused;
+}
+
+} // namespace
+
+void add_check(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<check_options>();
+  CLI::App* sub = app.add_subcommand("check", "Are these profiles and machine files right?");
+  sub->add_option("FILE", options->files, "Profiles or machine files; - is standard input")->required();
+  sub->add_option("--machine", options->machine, "Try each profile on this machine, too")
+      ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
+  add_format_option(*sub, options->format);
+  sub->footer("All that is wrong goes to standard error, as FILE:LINE:COLUMN: KEY: WHAT WAS FOUND; WHAT "
+              "WOULD BE RIGHT,\n"
+              "and the exit status is 1.\n\n"
+              "Examples:\n"
+              "  corewise check server.yaml\n"
+              "  corewise check --machine live configs/*.yaml");
+  sub->callback([options, &chosen] { chosen = [options] { return check_files(*options); }; });
+}
+
+} // namespace corewise::command

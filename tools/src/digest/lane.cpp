@@ -1,0 +1,162 @@
+#include "lane.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <utility>
+
+namespace corewise::command {
+
+namespace {
+
+constexpr std::size_t lines_enough = std::size_t{64} * 1024; // bytes of them
+constexpr std::size_t troubles_enough = 256;
+
+// O_NONBLOCK: what was a file when its directory was read may be a pipe by now, and opening one waits for a
+// writer.
+constexpr int open_flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+
+void add_to(std::atomic<std::uint64_t>& single_writer, std::uint64_t n) noexcept {
+  single_writer.store(single_writer.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+bool is_regular(int fd) noexcept {
+  struct stat facts{};
+  return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+void require_accepted(submit_result result) {
+  if (result != submit_result::accepted) throw std::runtime_error("the engine refused a task");
+}
+
+} // namespace
+
+lane::lane(engine& e, file_queue& files, std::function<void(lane&)> come_home)
+    : engine_(&e),
+      files_(&files),
+      come_home_(std::move(come_home)) {}
+
+lane::~lane() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void lane::start() {
+  running_.store(1, std::memory_order_relaxed);
+  submit_fill();
+}
+
+void lane::submit_fill() noexcept {
+  try {
+    require_accepted(engine_->submit([this] {
+      blocking([this] { fill(chunks_[filling_]); });
+      arrive();
+    }));
+  } catch (...) {
+    read_failure_ = std::current_exception();
+    arrive();
+  }
+}
+
+void lane::submit_hash() noexcept {
+  try {
+    require_accepted(engine_->submit([this] {
+      hash(chunks_[filling_ ^ 1]);
+      arrive();
+    }));
+  } catch (...) {
+    hash_failure_ = std::current_exception();
+    arrive();
+  }
+}
+
+void lane::arrive() noexcept {
+  // Release: what this step did. Acquire: what the other one did, for the one that goes on.
+  if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) turn();
+}
+
+void lane::turn() noexcept {
+  const bool nothing_read = chunks_[filling_].parts.empty();
+  if (nothing_read || failure() || stopping_.load(std::memory_order_relaxed)) return come_home_(*this);
+  filling_ ^= 1;
+  const bool read_on = lines.size() < lines_enough && troubles.size() < troubles_enough;
+  running_.store(read_on ? 2 : 1, std::memory_order_relaxed);
+  submit_hash();
+  if (read_on) submit_fill();
+}
+
+void lane::fill(chunk& c) {
+  try {
+    while (!c.full() && (fd_ >= 0 || open_next(c))) read_some(c);
+    if (fd_ >= 0 && c.used > part_begin_)
+      c.parts.push_back({file_part::fate::goes_on, part_begin_, c.used - part_begin_, {}, 0});
+    part_begin_ = 0;
+  } catch (...) {
+    read_failure_ = std::current_exception();
+  }
+}
+
+/// Opens the next file that can be opened; false when there is none, or no room to say what went wrong.
+bool lane::open_next(chunk& c) {
+  while (!c.full()) {
+    auto next = files_->pop();
+    if (!next) return false;
+    reading_ = std::move(*next);
+    part_begin_ = c.used;
+    looked_at_ = false;
+    fd_ = ::openat(reading_.where->fd(), reading_.name.c_str(), open_flags);
+    if (fd_ >= 0) return true;
+    end_file(c, 0, errno);
+  }
+  return false;
+}
+
+/// A file ends where a read says so, not at the size it had: files in /proc say 0, and others grow.
+void lane::read_some(chunk& c) {
+  const ssize_t got = ::read(fd_, c.bytes.get() + c.used, chunk::capacity - c.used);
+  if (got < 0) {
+    if (errno != EINTR) end_file(c, c.used - part_begin_, errno);
+    return;
+  }
+  c.used += static_cast<std::size_t>(got);
+  const bool suspicious = c.used == part_begin_ || c.used == chunk::capacity; // empty, or without end
+  if (suspicious && !std::exchange(looked_at_, true) && !is_regular(fd_)) {
+    c.used = part_begin_;
+    return end_file(c, 0, ENOENT);
+  }
+  if (got == 0) end_file(c, c.used - part_begin_, 0);
+}
+
+void lane::end_file(chunk& c, std::size_t length, int error) {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  c.path_bytes += reading_.where->path().size() + reading_.name.size();
+  c.parts.push_back({error == 0 ? file_part::fate::ends : file_part::fate::failed, part_begin_, length,
+                     std::move(reading_), error});
+  part_begin_ = c.used;
+}
+
+void lane::hash(chunk& c) {
+  try {
+    for (file_part& part : c.parts) hash_part(c, part);
+    c.clear();
+  } catch (...) {
+    hash_failure_ = std::current_exception();
+  }
+}
+
+void lane::hash_part(const chunk& c, file_part& part) {
+  checksum_.add({c.bytes.get() + part.begin, part.length});
+  add_to(bytes_hashed_, part.length);
+  if (part.is == file_part::fate::goes_on) return;
+  const std::string digest = checksum_.finish();
+  if (part.is == file_part::fate::failed) {
+    troubles.push_back({part.file.path(), reason_of(part.error)});
+    return;
+  }
+  append_line(lines, digest, part.file.path());
+  add_to(files_hashed_, 1);
+}
+
+} // namespace corewise::command

@@ -1,0 +1,119 @@
+#pragma once
+
+#include "checksum.hpp"
+#include "file_queue.hpp"
+
+#include <corewise/engine/engine.hpp>
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace corewise::command {
+
+/// Part of a file in a chunk.
+struct file_part {
+  enum class fate : std::uint8_t { goes_on, ends, failed };
+
+  fate is = fate::goes_on;
+  std::size_t begin = 0;
+  std::size_t length = 0;
+  found_file file; ///< empty while the file goes on
+  int error = 0;
+};
+
+/// What one blocking call reads: many small files, or a piece of a large one.
+struct chunk {
+  static constexpr std::size_t capacity = std::size_t{512} * 1024;
+  static constexpr std::size_t files_most = 256;
+  static constexpr std::size_t path_bytes_most = std::size_t{64} * 1024;
+
+  chunk() : bytes(std::make_unique_for_overwrite<std::byte[]>(capacity)) {}
+  bool full() const noexcept {
+    return used == capacity || parts.size() >= files_most || path_bytes >= path_bytes_most;
+  }
+  void clear() noexcept {
+    used = 0;
+    path_bytes = 0;
+    parts.clear();
+  }
+
+  std::unique_ptr<std::byte[]> bytes;
+  std::size_t used = 0;
+  std::size_t path_bytes = 0; ///< of the files in `parts`
+  std::vector<file_part> parts;
+};
+
+/// Reads files one after another from the queue and hashes them, with two chunks: while a task hashes one, a
+/// blocking call fills the other.
+///
+///     start ─► fill 0 ─► turn ─┬─► hash 0 ─┬─► turn ─┬─► hash 1 ─┬─► turn … ─► comes home
+///                              └─► fill 1 ─┘         └─► fill 0 ─┘
+///
+/// Whichever of the two ends last takes the turn (`running_` counts them down), so a lane is never in two
+/// turns at once, and nobody waits inside a task. It comes home when there are no more files, when it has
+/// lines enough to be printed, or when it is told to stop; only then its owner may look at it. A lane's
+/// memory does not depend on its files.
+class lane {
+ public:
+  lane(engine& e, file_queue& files, std::function<void(lane&)> come_home);
+  ~lane();
+  lane(const lane&) = delete;
+  lane& operator=(const lane&) = delete;
+
+  /// Sends it out. Owner, while it is at home.
+  void start();
+  /// Makes it come home after at most one more chunk. Any thread.
+  void stop() noexcept { stopping_.store(true, std::memory_order_relaxed); }
+
+  // What it brings home: to be read, and cleared, by the owner while it is at home.
+  std::string lines;
+  std::vector<trouble> troubles;
+  std::exception_ptr failure() const noexcept { return read_failure_ ? read_failure_ : hash_failure_; }
+  /// Whether it came home in the middle of a file, or with a chunk that is not hashed yet.
+  bool unfinished() const noexcept { return fd_ >= 0 || !chunks_[filling_].parts.empty(); }
+
+  // Since it was made. Any thread.
+  std::uint64_t files_hashed() const noexcept { return files_hashed_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes_hashed() const noexcept { return bytes_hashed_.load(std::memory_order_relaxed); }
+
+ private:
+  void submit_fill() noexcept;
+  void submit_hash() noexcept;
+  void arrive() noexcept;
+  void turn() noexcept;
+
+  void fill(chunk& c);
+  bool open_next(chunk& c);
+  void read_some(chunk& c);
+  void end_file(chunk& c, std::size_t length, int error);
+
+  void hash(chunk& c);
+  void hash_part(const chunk& c, file_part& part);
+
+  engine* engine_;
+  file_queue* files_;
+  std::function<void(lane&)> come_home_;
+  std::array<chunk, 2> chunks_;
+  unsigned filling_ = 0;        // the chunk that `fill` works on, or will
+  std::atomic<int> running_{0}; // steps that have not ended
+
+  found_file reading_; // the file that `fill` is at
+  int fd_ = -1;
+  std::size_t part_begin_ = 0;
+  bool looked_at_ = false; // whether it was made sure to be a regular file
+
+  checksum checksum_;
+  std::exception_ptr read_failure_;
+  std::exception_ptr hash_failure_;
+  // Numbers and a wish, which publish nothing: relaxed. The steps of a lane are ordered by the engine's
+  // queues and by `running_`.
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint64_t> files_hashed_{0};
+  std::atomic<std::uint64_t> bytes_hashed_{0};
+};
+
+} // namespace corewise::command

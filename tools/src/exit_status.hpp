@@ -1,0 +1,12 @@
+#pragma once
+
+namespace corewise::command {
+
+/// What the command answers to the shell.
+enum exit_status : int {
+  done = 0,
+  refused = 1,     ///< the answer is no, or part of the work could not be done
+  wrong_usage = 2, ///< the command line makes no sense
+};
+
+} // namespace corewise::command

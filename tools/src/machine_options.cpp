@@ -1,0 +1,68 @@
+#include "machine_options.hpp"
+
+#include <corewise/topology/discovery.hpp>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <fmt/format.h>
+#include <sched.h>
+
+namespace corewise::command {
+
+namespace {
+
+worker_options workers_of(const profile& p, const topology& machine) {
+  worker_options options{p.topology.smt, p.workers.per_group, p.workers.total, std::nullopt};
+  if (const int cpu = ::sched_getcpu(); machine.is_this_system() && cpu >= 0)
+    options.start_cpu = static_cast<std::uint32_t>(cpu);
+  return options;
+}
+
+} // namespace
+
+CLI::Validator one_of(std::vector<std::pair<std::string, int>> choices) {
+  const auto replace_by_number = [choices = std::move(choices)](std::string& word) -> std::string {
+    std::string known;
+    for (const auto& [name, value] : choices) {
+      if (word == name) return word = std::to_string(value), "";
+      known += (known.empty() ? "" : ", ") + name;
+    }
+    return fmt::format("found `{}`; should be one of {}", word, known);
+  };
+  return {replace_by_number, ""};
+}
+
+profile machine_options::configured() const {
+  corewise::profile p = profile ? load_profile(*profile) : corewise::profile{};
+  if (machine) use_machine(p.topology.machine, *machine);
+  if (workers) p.workers.total = workers;
+  return p;
+}
+
+void add_format_option(CLI::App& app, output_format& format) {
+  app.add_option("--format", format, "How to answer: text (the default) or json")
+      ->transform(one_of({{"text", static_cast<int>(output_format::for_people)},
+                          {"json", static_cast<int>(output_format::for_programs)}}))
+      ->type_name("text|json");
+}
+
+void add_machine_options(CLI::App& app, machine_options& options) {
+  app.add_option("--profile", options.profile, "The profile to use instead of the defaults")
+      ->type_name("FILE");
+  app.add_option("--machine", options.machine,
+                 "The machine to look at: live, a file of hwloc's XML, a machine file, or an hwloc synthetic "
+                 "description")
+      ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
+  app.add_option("--workers", options.workers, "Workers in all, dealt over the groups by capacity")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65536).description(""));
+  add_format_option(app, options.format);
+}
+
+divided_machine::divided_machine(const profile& p)
+    : machine(discover(p.topology.machine)),
+      groups(machine, p.topology.groups),
+      workers(machine, groups, workers_of(p, machine)) {}
+
+} // namespace corewise::command

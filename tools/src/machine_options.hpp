@@ -1,0 +1,49 @@
+#pragma once
+
+#include <corewise/engine/profile.hpp>
+#include <corewise/topology/groups.hpp>
+#include <corewise/topology/topology.hpp>
+#include <corewise/topology/workers.hpp>
+
+#include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace corewise::command {
+
+enum class output_format : std::uint8_t { for_people, for_programs };
+
+/// The options that say which machine, and how to answer.
+struct machine_options {
+  std::optional<std::string> profile;
+  std::optional<std::string> machine;
+  std::optional<std::uint32_t> workers;
+  output_format format = output_format::for_people;
+
+  /// Reads the profile, and lets `--machine` and `--workers` have the last word.
+  /// Throws `profile_error`, `topology_error`.
+  corewise::profile configured() const;
+};
+
+/// Reads one of these words as the number of an enumerator.
+CLI::Validator one_of(std::vector<std::pair<std::string, int>> choices);
+
+void add_format_option(CLI::App& app, output_format& format);
+/// `--profile`, `--machine`, `--workers`, `--format`.
+void add_machine_options(CLI::App& app, machine_options& options);
+
+/// A machine as an engine would divide it.
+struct divided_machine {
+  explicit divided_machine(const profile& p);
+
+  topology machine;
+  locality_groups groups;
+  worker_layout workers;
+};
+
+} // namespace corewise::command

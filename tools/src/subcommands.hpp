@@ -1,0 +1,19 @@
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <functional>
+
+namespace corewise::command {
+
+/// What the command line asked for; answers an `exit_status`.
+using action = std::function<int()>;
+
+// Each adds its subcommand to `app`; when the command line names it, parsing sets `chosen`.
+
+void add_topology(CLI::App& app, action& chosen);
+void add_check(CLI::App& app, action& chosen);
+void add_explain(CLI::App& app, action& chosen);
+void add_digest(CLI::App& run, action& chosen);
+
+} // namespace corewise::command

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <stdexcept>
+
+namespace corewise {
+
+/// A machine that cannot be described or used: what was asked for, what was found, what would be right.
+class topology_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+} // namespace corewise

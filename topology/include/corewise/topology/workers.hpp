@@ -1,0 +1,56 @@
+#pragma once
+
+#include <corewise/topology/groups.hpp>
+
+namespace corewise {
+
+/// How many hardware threads of a core get a worker.
+enum class smt_use : std::uint8_t { one_per_core, all };
+
+struct worker_options {
+  smt_use smt = smt_use::one_per_core;
+  /// Workers in each group, dealt round-robin over its cores; may exceed them. Nothing: one per core or CPU.
+  std::optional<std::uint32_t> per_group;
+  /// Workers in all, dealt over the groups in proportion to capacity × cores (largest remainders; equal ones
+  /// to the lower group); wins over `per_group` and over the host's quota.
+  std::optional<std::uint32_t> total;
+  /// The CPU that the constructing thread runs on: where a quota's workers are taken from first.
+  std::optional<std::uint32_t> start_cpu;
+};
+
+/// One worker's place.
+struct worker_place {
+  worker_id id;
+  group_id group;
+  std::uint32_t core = 0; ///< index into `topology::cores()`
+  std::uint32_t cpu = 0;  ///< the CPU of that core for `pin: core`
+};
+
+/// Which workers there are and where: by groups, and by cores inside a group. Immutable: any thread may read
+/// it.
+///
+/// In a group they are dealt over the cores, one each; where they share cores, over the cores' CPUs in turn.
+/// Automatic numbers obey the host: no more workers than ⌈quota⌉ CPUs, taken from the fewest domains, the
+/// domain of `start_cpu` first, fastest kind first. A group may be left without workers.
+class worker_layout {
+ public:
+  static constexpr std::uint32_t largest = 65536;
+
+  /// Throws `topology_error` when `total` or `per_group` is 0 or more than `largest` workers would result.
+  worker_layout(const topology& machine, const locality_groups& groups, const worker_options& options);
+
+  const std::vector<worker_place>& workers() const noexcept { return workers_; }
+  std::size_t size() const noexcept { return workers_.size(); }
+  const worker_place& operator[](worker_id w) const noexcept { return workers_[w.value]; }
+
+  /// The workers of a group have consecutive ids.
+  std::span<const worker_place> of_group(group_id g) const noexcept {
+    return {workers_.data() + first_[g.value], first_[g.value + 1] - first_[g.value]};
+  }
+
+ private:
+  std::vector<worker_place> workers_;
+  std::vector<std::size_t> first_; // groups + 1
+};
+
+} // namespace corewise

@@ -1,0 +1,78 @@
+#include <corewise/topology/binding.hpp>
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <system_error>
+
+namespace corewise {
+namespace {
+
+/// The kernel's form of a CPU set, as wide as it must be: glibc's own `cpu_set_t` ends at 1,024 CPUs.
+class kernel_cpu_set {
+ public:
+  explicit kernel_cpu_set(std::size_t cpus)
+      : set_(CPU_ALLOC(cpus)),
+        bytes_(CPU_ALLOC_SIZE(cpus)),
+        cpus_(cpus) {
+    if (set_ == nullptr) throw std::bad_alloc();
+    CPU_ZERO_S(bytes_, set_.get());
+  }
+
+  void insert(std::size_t cpu) noexcept { CPU_SET_S(cpu, bytes_, set_.get()); }
+  bool contains(std::size_t cpu) const noexcept { return CPU_ISSET_S(cpu, bytes_, set_.get()) != 0; }
+  ::cpu_set_t* data() const noexcept { return set_.get(); }
+  std::size_t bytes() const noexcept { return bytes_; }
+  std::size_t cpus() const noexcept { return cpus_; }
+
+ private:
+  struct release {
+    void operator()(::cpu_set_t* set) const noexcept { CPU_FREE(set); }
+  };
+  std::unique_ptr<::cpu_set_t, release> set_;
+  std::size_t bytes_;
+  std::size_t cpus_;
+};
+
+cpu_set from_kernel(const kernel_cpu_set& found) {
+  cpu_set cpus;
+  for (std::uint32_t cpu = 0; cpu < found.cpus() && cpu <= cpu_set::largest; ++cpu)
+    if (found.contains(cpu)) cpus.insert(cpu);
+  return cpus;
+}
+
+} // namespace
+
+refusal pin_this_thread(const cpu_set& cpus) {
+  if (cpus.empty()) return "a thread cannot be pinned to no CPU at all";
+  const std::vector<std::uint32_t> list = cpus.to_vector();
+  kernel_cpu_set wanted(list.back() + std::size_t{1});
+  for (const std::uint32_t cpu : list) wanted.insert(cpu);
+  const int error = pthread_setaffinity_np(pthread_self(), wanted.bytes(), wanted.data());
+  if (error == 0) return std::nullopt;
+  const std::string why =
+      error == EINVAL ? "none of them may be used here" : std::generic_category().message(error);
+  return "a thread cannot be pinned to CPUs " + cpus.to_string() + ": " + why;
+}
+
+cpu_set this_thread_affinity() {
+  // The kernel refuses a set that is narrower than its own and does not say how wide that is.
+  for (std::size_t width = 1024; width <= std::size_t{1} << 20; width *= 2) {
+    kernel_cpu_set found(width);
+    const int error = pthread_getaffinity_np(pthread_self(), found.bytes(), found.data());
+    if (error == 0) return from_kernel(found);
+    if (error != EINVAL) break;
+  }
+  return {};
+}
+
+std::optional<std::uint32_t> this_cpu() noexcept {
+  const int cpu = sched_getcpu();
+  if (cpu < 0) return std::nullopt;
+  return static_cast<std::uint32_t>(cpu);
+}
+
+} // namespace corewise

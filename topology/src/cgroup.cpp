@@ -1,0 +1,219 @@
+#include "cgroup.hpp"
+
+#include "sysfs.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+namespace corewise::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct mount {
+  std::string root;  ///< the directory of the file system that is mounted
+  std::string point; ///< where
+  std::string type;
+  std::string options; ///< of the file system; version 1 names its controllers here
+};
+
+struct membership {
+  std::string controllers; ///< comma list; "" is version 2
+  std::string path;
+};
+
+bool lists(std::string_view comma_list, std::string_view word) {
+  while (!comma_list.empty()) {
+    const auto comma = comma_list.find(',');
+    if (comma_list.substr(0, comma) == word) return true;
+    if (comma == std::string_view::npos) return false;
+    comma_list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+/// mountinfo writes blanks and backslashes as \040 and so on.
+std::string unescaped(std::string_view text) {
+  const auto octal = [](char c) { return c >= '0' && c <= '7'; };
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 3 >= text.size() || !octal(text[i + 1]) || !octal(text[i + 2]) ||
+        !octal(text[i + 3])) {
+      plain += text[i];
+      continue;
+    }
+    plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+    i += 3;
+  }
+  return plain;
+}
+
+/// One line: id, parent, device, root, point, options, any number of tags, "-", type, source, options.
+std::optional<mount> parse_mount(const std::string& line) {
+  std::istringstream in(line);
+  std::string skipped;
+  std::string root;
+  std::string point;
+  if (!(in >> skipped >> skipped >> skipped >> root >> point)) return std::nullopt;
+  while (in >> skipped && skipped != "-") {
+  }
+  mount m{unescaped(root), unescaped(point), "", ""};
+  if (!(in >> m.type >> skipped)) return std::nullopt;
+  in >> m.options;
+  return m;
+}
+
+std::vector<mount> read_mounts(const fs::path& root) {
+  std::vector<mount> mounts;
+  std::istringstream lines(read_text(root / "proc/self/mountinfo").value_or(""));
+  for (std::string line; std::getline(lines, line);)
+    if (auto m = parse_mount(line)) mounts.push_back(std::move(*m));
+  return mounts;
+}
+
+/// One line: hierarchy id, comma list of controllers, path. The path may contain colons.
+std::optional<membership> parse_membership(const std::string& line) {
+  const auto first = line.find(':');
+  if (first == std::string::npos) return std::nullopt;
+  const auto second = line.find(':', first + 1);
+  if (second == std::string::npos) return std::nullopt;
+  return membership{line.substr(first + 1, second - first - 1), line.substr(second + 1)};
+}
+
+std::vector<membership> read_memberships(const fs::path& root) {
+  std::vector<membership> memberships;
+  std::istringstream lines(read_text(root / "proc/self/cgroup").value_or(""));
+  for (std::string line; std::getline(lines, line);)
+    if (auto m = parse_membership(line)) memberships.push_back(std::move(*m));
+  return memberships;
+}
+
+/// A path in a cgroup namespace: "/../a/b" is one up from the namespace's root, then a, then b.
+struct group_path {
+  std::size_t ups = 0;
+  std::vector<std::string> names;
+};
+
+group_path parse_group_path(const std::string& text) {
+  group_path path;
+  for (const auto& part : fs::path(text).relative_path()) {
+    if (part.empty() || part == ".") continue;
+    if (part != "..")
+      path.names.push_back(part.string());
+    else if (path.names.empty())
+      ++path.ups;
+    else
+      path.names.pop_back();
+  }
+  return path;
+}
+
+/// The steps from the mounted directory down to the group; nothing when the group is not below it. A mount
+/// whose root lies above the namespace is an ancestor, but the names between the two are unknown: no steps.
+std::optional<std::vector<std::string>> steps_below(const group_path& mounted, const group_path& group) {
+  if (mounted.ups > group.ups && mounted.names.empty()) return std::vector<std::string>{};
+  if (mounted.ups != group.ups || mounted.names.size() > group.names.size()) return std::nullopt;
+  const auto [end, rest] = std::ranges::mismatch(mounted.names, group.names);
+  if (end != mounted.names.end()) return std::nullopt;
+  return std::vector<std::string>(rest, group.names.end());
+}
+
+std::vector<fs::path> directories_of(const fs::path& root, const mount& m,
+                                     const std::vector<std::string>& steps) {
+  auto directory = root / fs::path(m.point).relative_path();
+  std::vector<fs::path> directories{directory};
+  for (const auto& step : steps) directories.push_back(directory /= step);
+  std::ranges::reverse(directories);
+  return directories;
+}
+
+/// Among several mounts of one hierarchy, the first that shows the group itself; else the first that shows an
+/// ancestor.
+template <class Matches>
+std::optional<std::vector<fs::path>> locate(const fs::path& root, const std::vector<mount>& mounts,
+                                            const std::string& path, Matches matches) {
+  std::optional<std::vector<fs::path>> best;
+  const auto group = parse_group_path(path);
+  for (const auto& m : mounts) {
+    if (!matches(m)) continue;
+    const auto steps = steps_below(parse_group_path(m.root), group);
+    if (!steps) continue;
+    auto directories = directories_of(root, m, *steps);
+    std::error_code error;
+    if (fs::is_directory(directories.front(), error)) return directories;
+    if (!best) best = std::move(directories);
+  }
+  return best;
+}
+
+std::optional<cpu_set> first_cpus(const std::vector<fs::path>& directories, std::string_view file) {
+  for (const auto& directory : directories) {
+    const auto text = read_text(directory / file);
+    if (!text) continue;
+    auto cpus = cpu_set::parse(*text);
+    if (cpus && !cpus->empty()) return cpus;
+  }
+  return std::nullopt;
+}
+
+/// "max 100000" or "50000 100000": microseconds of CPU time in each period.
+std::optional<double> quota_v2(const fs::path& directory) {
+  std::istringstream in(read_text(directory / "cpu.max").value_or(""));
+  std::string quota;
+  std::string period = "100000";
+  in >> quota >> period;
+  const auto q = parse_number(quota);
+  const auto p = parse_number(period);
+  if (!q || !p || *q == 0 || *p == 0) return std::nullopt;
+  return static_cast<double>(*q) / static_cast<double>(*p);
+}
+
+/// A quota of -1 is none.
+std::optional<double> quota_v1(const fs::path& directory) {
+  const auto q = parse_number(read_text(directory / "cpu.cfs_quota_us").value_or(""));
+  const auto p = parse_number(read_text(directory / "cpu.cfs_period_us").value_or(""));
+  if (!q || !p || *q == 0 || *p == 0) return std::nullopt;
+  return static_cast<double>(*q) / static_cast<double>(*p);
+}
+
+} // namespace
+
+std::optional<controller_place> find_controller(const fs::path& root, std::string_view controller) {
+  const auto mounts = read_mounts(root);
+  const auto memberships = read_memberships(root);
+  for (const auto& m : memberships) {
+    if (!lists(m.controllers, controller)) continue;
+    if (auto directories = locate(root, mounts, m.path, [&](const mount& candidate) {
+          return candidate.type == "cgroup" && lists(candidate.options, controller);
+        }))
+      return controller_place{false, std::move(*directories)};
+  }
+  for (const auto& m : memberships) {
+    if (!m.controllers.empty()) continue;
+    if (auto directories =
+            locate(root, mounts, m.path, [](const mount& candidate) { return candidate.type == "cgroup2"; }))
+      return controller_place{true, std::move(*directories)};
+  }
+  return std::nullopt;
+}
+
+std::optional<cpu_set> cgroup_cpus(const fs::path& root) {
+  const auto place = find_controller(root, "cpuset");
+  if (!place) return std::nullopt;
+  if (place->v2) return first_cpus(place->directories, "cpuset.cpus.effective");
+  if (auto cpus = first_cpus(place->directories, "cpuset.effective_cpus")) return cpus;
+  return first_cpus(place->directories, "cpuset.cpus");
+}
+
+std::optional<double> cgroup_quota(const fs::path& root) {
+  const auto place = find_controller(root, "cpu");
+  if (!place) return std::nullopt;
+  std::optional<double> tightest;
+  for (const auto& directory : place->directories) {
+    const auto quota = place->v2 ? quota_v2(directory) : quota_v1(directory);
+    if (quota && (!tightest || *quota < *tightest)) tightest = quota;
+  }
+  return tightest;
+}
+
+} // namespace corewise::detail

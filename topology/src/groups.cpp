@@ -1,0 +1,68 @@
+#include "outward.hpp"
+#include "partition.hpp"
+
+#include <corewise/topology/error.hpp>
+#include <corewise/topology/groups.hpp>
+
+#include <limits>
+#include <string>
+
+namespace corewise {
+namespace {
+
+constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t local_distance = 10;
+
+void check_count(std::size_t groups) {
+  if (groups <= locality_groups::largest) return;
+  throw topology_error(std::to_string(groups) + " locality groups would result, at most " +
+                       std::to_string(locality_groups::largest) +
+                       " are possible; a coarser group_by or a larger group_max makes fewer");
+}
+
+std::vector<std::vector<group_id>> groups_by_domain(const std::vector<locality_group>& groups) {
+  std::vector<std::vector<group_id>> domains;
+  for (const locality_group& g : groups) {
+    if (g.domain == domains.size()) domains.emplace_back();
+    domains[g.domain].push_back(g.id);
+  }
+  return domains;
+}
+
+std::vector<std::uint32_t> groups_by_cpu(const std::vector<locality_group>& groups) {
+  std::vector<std::uint32_t> by_cpu;
+  for (const locality_group& g : groups)
+    for (const std::uint32_t cpu : g.cpus.to_vector()) {
+      if (cpu >= by_cpu.size()) by_cpu.resize(cpu + 1, no_group);
+      by_cpu[cpu] = g.id.value;
+    }
+  return by_cpu;
+}
+
+} // namespace
+
+locality_groups::locality_groups(const topology& machine, const grouping_options& options)
+    : groups_(detail::partition_into_groups(machine, options)),
+      domains_(groups_by_domain(groups_)),
+      group_of_cpu_(groups_by_cpu(groups_)) {
+  check_count(size());
+  levels_.reserve(size() * size());
+  distances_.reserve(size() * size());
+  for (const locality_group& a : groups_)
+    for (const locality_group& b : groups_) {
+      levels_.push_back(detail::level_of(a, b));
+      distances_.push_back(a.node && b.node ? machine.distance(*a.node, *b.node) : local_distance);
+    }
+  for (locality_group& g : groups_) {
+    const std::size_t row = g.id.value * size();
+    g.steal_order = detail::outward_order(g.id, std::span(levels_).subspan(row, size()),
+                                          std::span(distances_).subspan(row, size()));
+  }
+}
+
+std::optional<group_id> locality_groups::group_of_cpu(std::uint32_t cpu) const noexcept {
+  if (cpu >= group_of_cpu_.size() || group_of_cpu_[cpu] == no_group) return std::nullopt;
+  return group_id{group_of_cpu_[cpu]};
+}
+
+} // namespace corewise

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <corewise/topology/discovery.hpp>
+
+namespace corewise::detail {
+
+/// The CPUs of `facts` that a selection leaves.
+/// Throws `topology_error` when it names what the machine does not have, and when nothing is left.
+cpu_set select_cpus(const machine_facts& facts, const machine_description::selection& use);
+
+} // namespace corewise::detail

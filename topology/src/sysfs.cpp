@@ -1,0 +1,94 @@
+#include "sysfs.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+namespace corewise::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t largest_text = std::size_t{1} << 20;
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+bool append_all(int file, std::string& text) {
+  char block[4096];
+  while (text.size() < largest_text) {
+    const auto got = ::read(file, block, sizeof block);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0;
+    text.append(block, static_cast<std::size_t>(got));
+  }
+  return true;
+}
+
+} // namespace
+
+// Plain system calls: a large machine has thousands of such files, and most of them don't exist.
+std::optional<std::string> read_text(const fs::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return std::nullopt;
+  std::string text;
+  const bool read = append_all(descriptor, text);
+  ::close(descriptor);
+  if (!read) return std::nullopt;
+  return std::string(trimmed(text));
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> fact_tree::number(const std::string& file) {
+  const auto found = text(file);
+  if (!found) return std::nullopt;
+  const auto value = parse_number(*found);
+  if (!value) nonsense_.push_back(file);
+  return value;
+}
+
+std::optional<cpu_set> fact_tree::cpus(const std::string& file) {
+  const auto found = text(file);
+  if (!found) return std::nullopt;
+  auto list = cpu_set::parse(*found);
+  if (!list) nonsense_.push_back(file);
+  return list;
+}
+
+std::vector<std::uint32_t> fact_tree::numbered(const std::string& directory,
+                                               const std::string& prefix) const {
+  std::vector<std::uint32_t> numbers;
+  std::error_code error;
+  for (fs::directory_iterator at(root_ / directory, error), end; !error && at != end; at.increment(error)) {
+    const auto name = at->path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    const auto number = parse_number(std::string_view(name).substr(prefix.size()));
+    if (number && *number <= cpu_set::largest) numbers.push_back(static_cast<std::uint32_t>(*number));
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+std::vector<std::string> fact_tree::complaints() const {
+  if (nonsense_.empty()) return {};
+  const auto others = nonsense_.size() - 1;
+  return {fmt::format(
+      "/{}{} makes no sense and is ignored", nonsense_.front(),
+      others == 0 ? "" : fmt::format(" and {} other such file{}", others, others == 1 ? "" : "s"))};
+}
+
+} // namespace corewise::detail

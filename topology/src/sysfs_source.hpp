@@ -1,0 +1,17 @@
+#pragma once
+
+#include "scan.hpp"
+
+#include <filesystem>
+
+namespace corewise::detail {
+
+/// Looks at a machine through sysfs below `root` alone, without hwloc: hwloc takes another root from the
+/// environment only, which must not be changed beside other threads. Throws `topology_error` when there is no
+/// CPU below `root`.
+machine_scan scan_sysfs(const std::filesystem::path& root);
+
+/// Whose home the kernel says each node is, beside `scan.nodes`.
+void read_kernel_nodes(const std::filesystem::path& root, machine_scan& scan);
+
+} // namespace corewise::detail
