@@ -1,6 +1,5 @@
 #include "checks.hpp"
 #include "every_worker.hpp"
-#include "execution.hpp"
 
 #include <corewise/topology/binding.hpp>
 

@@ -1,4 +1,4 @@
-#include <corewise/engine/task.hpp>
+#include <corewise/engine/task_blocks.hpp>
 
 #include <doctest/doctest.h>
 
@@ -15,25 +15,23 @@ TEST_CASE("blocks: those of a size never overlap while they are in use, whoever 
   constexpr int rounds = 50;
   constexpr int count = 1000;
   for (int round = 0; round < rounds; ++round) {
-    std::vector<detail::block> blocks;
+    std::vector<void*> blocks;
     for (int i = 0; i < count; ++i) {
       blocks.push_back(detail::acquire_block(size_class));
-      *static_cast<int*>(blocks.back().memory) = i;
+      *static_cast<int*>(blocks.back()) = i;
     }
     std::set<void*> distinct;
     for (int i = 0; i < count; ++i) {
-      const detail::block& b = blocks[static_cast<std::size_t>(i)];
-      CHECK(*static_cast<int*>(b.memory) == i);
-      CHECK(reinterpret_cast<std::uintptr_t>(b.memory) % detail::block_alignment == 0);
-      distinct.insert(b.memory);
+      void* b = blocks[static_cast<std::size_t>(i)];
+      CHECK(*static_cast<int*>(b) == i);
+      CHECK(reinterpret_cast<std::uintptr_t>(b) % detail::block_alignment == 0);
+      distinct.insert(b);
     }
     CHECK(distinct.size() == count);
     std::thread other([&] {
-      for (std::size_t i = 0; i < count / 2; ++i)
-        detail::release_block(blocks[i].memory, size_class, blocks[i].home);
+      for (std::size_t i = 0; i < count / 2; ++i) detail::release_block(blocks[i], size_class);
     });
-    for (std::size_t i = count / 2; i < count; ++i)
-      detail::release_block(blocks[i].memory, size_class, blocks[i].home);
+    for (std::size_t i = count / 2; i < count; ++i) detail::release_block(blocks[i], size_class);
     other.join();
   }
 }

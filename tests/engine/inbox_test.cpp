@@ -21,7 +21,7 @@ struct box {
 
 TEST_CASE("inbox: first in, first out; full is said") {
   box b(4);
-  std::vector<task> tasks(5);
+  std::vector<task_header> tasks(5);
   CHECK_FALSE(b.in.ready());
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < 4; ++i) CHECK(b.in.push(&tasks[i]));
@@ -39,7 +39,7 @@ TEST_CASE("inbox: many producers and takers pass every task exactly once") {
   constexpr std::size_t each = 100'000;
   constexpr std::size_t producers = 3;
   box b(64);
-  std::vector<task> tasks(each * producers);
+  std::vector<task_header> tasks(each * producers);
   std::vector<std::atomic<int>> taken(tasks.size());
   std::atomic<std::size_t> left{tasks.size()};
   std::vector<std::thread> threads;
@@ -51,7 +51,7 @@ TEST_CASE("inbox: many producers and takers pass every task exactly once") {
   for (int c = 0; c < 2; ++c)
     threads.emplace_back([&] {
       while (left.load() != 0) {
-        task* t = b.in.pop();
+        task_header* t = b.in.pop();
         if (t == nullptr) {
           std::this_thread::yield();
           continue;

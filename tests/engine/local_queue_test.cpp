@@ -20,11 +20,11 @@ struct ring {
   local_queue queue;
 };
 
-std::vector<task> make_tasks(std::size_t n) { return std::vector<task>(n); }
+std::vector<task_header> make_tasks(std::size_t n) { return std::vector<task_header>(n); }
 
-std::vector<task*> to_vector(task_chain chain) {
-  std::vector<task*> out;
-  while (task* t = chain.pop()) out.push_back(t);
+std::vector<task_header*> to_vector(task_chain chain) {
+  std::vector<task_header*> out;
+  while (task_header* t = chain.pop()) out.push_back(t);
   return out;
 }
 
@@ -72,26 +72,26 @@ TEST_CASE("local queue: owner and thieves never both take a task, and none is lo
   ring r(64);
   auto tasks = make_tasks(count);
   std::vector<std::atomic<int>> taken(count);
-  const auto take = [&](task* t) { taken[static_cast<std::size_t>(t - tasks.data())].fetch_add(1); };
+  const auto take = [&](task_header* t) { taken[static_cast<std::size_t>(t - tasks.data())].fetch_add(1); };
   std::atomic<bool> done{false};
   std::vector<std::thread> thieves;
   for (int i = 0; i < 3; ++i)
     thieves.emplace_back([&] {
       while (!done.load())
-        for (task* t : to_vector(r.queue.steal(16))) take(t);
+        for (task_header* t : to_vector(r.queue.steal(16))) take(t);
     });
   for (std::size_t i = 0; i < count;) {
     if (r.queue.push(&tasks[i])) {
       ++i;
     } else {
-      for (task* t : to_vector(r.queue.shed())) take(t);
+      for (task_header* t : to_vector(r.queue.shed())) take(t);
     }
     if (i % 3 == 0)
-      if (task* t = r.queue.pop()) take(t);
+      if (task_header* t = r.queue.pop()) take(t);
   }
-  while (task* t = r.queue.pop()) take(t);
+  while (task_header* t = r.queue.pop()) take(t);
   done.store(true);
   for (auto& t : thieves) t.join();
-  while (task* t = r.queue.pop()) take(t);
+  while (task_header* t = r.queue.pop()) take(t);
   CHECK(std::all_of(taken.begin(), taken.end(), [](const auto& n) { return n.load() == 1; }));
 }

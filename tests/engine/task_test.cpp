@@ -1,4 +1,4 @@
-#include <corewise/engine/task.hpp>
+#include <corewise/engine/task_header.hpp>
 
 #include <doctest/doctest.h>
 
@@ -10,8 +10,8 @@ using namespace corewise;
 
 namespace {
 
-void run(task* t) { t->act(t, task_action::run); }
-void discard(task* t) { t->act(t, task_action::discard); }
+void run(task_header* t) { t->act(t, task_action::run); }
+void discard(task_header* t) { t->act(t, task_action::discard); }
 
 /// Counts its living copies and its calls.
 template <std::size_t Bytes> struct tracked {
@@ -60,7 +60,7 @@ TEST_CASE("task: a closure may hold what can only be moved") {
 TEST_CASE("task: a closure that throws is destroyed all the same") {
   int alive = 0;
   int calls = 0;
-  task* t = make_closure([keep = tracked<8>(&alive, &calls)] { throw std::runtime_error("x"); });
+  task_header* t = make_closure([keep = tracked<8>(&alive, &calls)] { throw std::runtime_error("x"); });
   CHECK_THROWS_AS(run(t), std::runtime_error);
   CHECK(alive == 0);
 }

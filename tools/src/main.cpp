@@ -22,6 +22,7 @@ void describe(CLI::App& app, action& chosen) {
   CLI::App* run = app.add_subcommand("run", "Real work on the engine");
   run->require_subcommand(1);
   add_digest(*run, chosen);
+  add_axes(*run, chosen);
   app.footer("`corewise COMMAND --help` has the options and examples of each.\n"
              "Exit status: 0 done, 1 the answer is no, 2 wrong usage.");
 }

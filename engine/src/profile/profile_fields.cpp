@@ -213,7 +213,6 @@ rows steal() {
 }
 
 rows queues() {
-  const std::string no_effect{no_effect_yet};
   return {
       with(integer_field<profile>("queues.local", COREWISE_AT(queues.local), powers_of_two(2, 32768)),
            restart, {.unit = "tasks", .description = "Room in each worker's ring"}),
@@ -222,11 +221,11 @@ rows queues() {
       with(integer_field<profile>("queues.lifo_cap", COREWISE_AT(queues.lifo_cap), integers(0, 1000)),
            restart,
            {.unit = "tasks",
-            .description = "How often in a row the newest task may run first; 0: no LIFO slot",
-            .note = no_effect}),
+            .description =
+                "How often in a tick the newest task may overtake those that wait; 0: no LIFO slot"}),
       with(optional_duration_field<profile>("queues.lifo_age", COREWISE_AT(queues.lifo_age),
                                             durations(1us, 1s)),
-           restart, {.description = "Thieves may take a LIFO slot's task of this age", .note = no_effect}),
+           restart, {.description = "A task that has waited for so long in a LIFO slot is given to others"}),
       with(integer_field<profile>("queues.budget", COREWISE_AT(queues.budget), integers(1, 65536)), restart,
            {.unit = "tasks",
             .description =

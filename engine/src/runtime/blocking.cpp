@@ -1,4 +1,3 @@
-#include "execution.hpp"
 #include "worker.hpp"
 
 #include <corewise/engine/engine.hpp>

@@ -36,7 +36,7 @@ engine::~engine() {
   if (!report.clean() && runtime_->hooks().log) runtime_->hooks().log(remains(report));
 }
 
-submit_result engine::accept(task* t, const hint& wish, bool may_wait) {
+submit_result engine::accept(task_header* t, const hint& wish, bool may_wait) {
   return runtime_->accept(t, wish, may_wait);
 }
 void engine::drain() { runtime_->drain(); }

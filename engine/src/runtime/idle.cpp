@@ -26,6 +26,8 @@ idle_workers::idle_workers(const locality_groups& groups, const worker_layout& l
       stealing_(settings.steal.policy != "none"),
       lowest_first_(settings.idle.wake == wake_order::lowest),
       timeout_(settings.idle.park_timeout),
+      ageing_(stealing_ && settings.queues.lifo_cap != 0 && settings.queues.lifo_age.has_value()),
+      slots_(queues, settings.queues.lifo_age.value_or(std::chrono::nanoseconds{0})),
       domains_(std::make_unique<domain_state[]>(groups.domains().size())),
       seats_(std::make_unique<seat_state[]>(layout_.size())) {
   for (std::size_t d = 0; d < groups.domains().size(); ++d) {
@@ -188,17 +190,22 @@ void idle_workers::wake_up_oneself(worker_id w) noexcept {
 void idle_workers::sleep(worker_id w) noexcept {
   seat_state& seat = seats_[w.value];
   std::uint32_t expected = nobody;
-  const bool sentinel = timeout_.kind == park_timeout_setting::mode::adaptive &&
-                        sentinel_.compare_exchange_strong(expected, w.value, std::memory_order_relaxed);
+  const bool sentinel =
+      (ageing_ || timeout_.kind == park_timeout_setting::mode::adaptive) &&
+      sentinel_.compare_exchange_strong(expected, w.value, std::memory_order_seq_cst); // pairs: duty
   const bool token = sentinel ? watch(w) : seat.bed.park(fixed_timeout());
-  if (sentinel) sentinel_.store(nobody, std::memory_order_relaxed);
-  if (!token) count(seat.counts.timeouts);
+  if (sentinel)
+    leave_watch();
+  else if (!token)
+    count(seat.counts.timeouts);
   if (boards_[layout_[w].group.value]->parked.claim(index_in_group(w))) { // pairs: claim
     // Nobody claimed us: a time-out, or a token that was left for an earlier sleep.
-    return wake_up_oneself(w);
+    wake_up_oneself(w);
+  } else {
+    if (!token) seat.bed.park({}); // the claimer's token is on its way
+    count(seat.counts.wakes);
   }
-  if (!token) seat.bed.park({}); // the claimer's token is on its way
-  count(seat.counts.wakes);
+  if (sentinel) hand_watch_over(w);
 }
 
 std::optional<std::chrono::nanoseconds> idle_workers::fixed_timeout() const noexcept {
@@ -206,23 +213,85 @@ std::optional<std::chrono::nanoseconds> idle_workers::fixed_timeout() const noex
   return timeout_.fixed;
 }
 
+// --- the sentinel
+
+void idle_workers::watch_slots() noexcept {
+  if (!ageing_) return;
+  full_fence();                                          // S3
+  if (watching_.load(std::memory_order_relaxed)) return; // S4
+  const std::uint32_t sentinel = sentinel_.load(std::memory_order_relaxed);
+  if (sentinel != nobody) seats_[sentinel].bed.unpark();
+}
+
+/// Sleeps as the sentinel. True: until it was claimed; false: it has found work that nobody took, or its time is over.
 bool idle_workers::watch(worker_id w) noexcept {
   seat_state& seat = seats_[w.value];
-  std::chrono::nanoseconds patience = patience_min;
+  const worker_bits& parked = boards_[layout_[w].group.value]->parked;
+  const bool adaptive = timeout_.kind == park_timeout_setting::mode::adaptive;
+  std::chrono::nanoseconds patience =
+      adaptive ? patience_min : fixed_timeout().value_or(std::chrono::hours{1});
+  std::chrono::nanoseconds slot_look = slot_look_min;
+  auto deadline = monotonic::now() + patience;
   std::optional<std::uint64_t> seen;
-  while (!seat.bed.park(patience)) {
-    const std::optional<std::uint64_t> now = stalled_work(w);
-    if (now && now == seen) {
-      count(seat.counts.rescued);
-      return false;
+  for (;;) {
+    const bool watching = ageing_ && look_at_slots(w);
+    const auto left = std::max(deadline - monotonic::now(), std::chrono::nanoseconds{1});
+    if (seat.bed.park(watching ? std::min(slot_look, left) : left)) {
+      const bool claimed = !parked.test(index_in_group(w), std::memory_order_acquire);
+      if (claimed || stopping_.load(std::memory_order_relaxed)) return true;
+      slot_look = slot_look_min; // somebody has used a slot
+    } else {
+      slot_look = std::min(slot_look * 2, slot_look_max);
     }
-    // Work may be seen between its push and its wake-up: whoever pushes may lose its CPU just there for a
-    // while.
-    patience = now ? second_look : std::min(patience * 2, patience_max);
-    seen = now;
+    if (monotonic::now() < deadline) continue;
     count(seat.counts.timeouts);
+    if (timeout_.kind == park_timeout_setting::mode::fixed) return false;
+    if (adaptive) {
+      const std::optional<std::uint64_t> now = stalled_work(w);
+      if (now && now == seen) {
+        count(seat.counts.rescued);
+        return false;
+      }
+      // Work may be seen between its push and its wake-up: whoever pushes may lose its CPU just there for a while.
+      patience = now ? second_look : std::min(patience * 2, patience_max);
+      seen = now;
+    }
+    deadline = monotonic::now() + patience;
   }
-  return true;
+}
+
+/// Whether to look again soon, because somebody is awake.
+bool idle_workers::look_at_slots(worker_id w) noexcept {
+  watching_.store(true, std::memory_order_relaxed);
+  slots_.look(monotonic::now(), [&](std::size_t victim, task_header* t) {
+    count(seats_[w.value].counts.lifo_rescued);
+    const worker_id id{static_cast<std::uint32_t>(victim)};
+    if (!queues_[victim]->in.push(t)) injection_[layout_[id].group.value]->push(t);
+    pushed(id);
+  });
+  const auto workers = static_cast<std::uint32_t>(layout_.size());
+  if (parked_.load(std::memory_order_relaxed) != workers) return true;
+  watching_.store(false, std::memory_order_relaxed);                        // T1
+  full_fence();                                                             // T2
+  const bool watching = parked_.load(std::memory_order_relaxed) != workers; // T3
+  if (watching) watching_.store(true, std::memory_order_relaxed);
+  return watching;
+}
+
+/// Gives the duty up.
+void idle_workers::leave_watch() noexcept {
+  watching_.store(false, std::memory_order_relaxed);
+  sentinel_.store(nobody, std::memory_order_seq_cst); // pairs: duty
+}
+
+/// Somebody else who sleeps must take the duty, so it is woken and lies down again.
+void idle_workers::hand_watch_over(worker_id w) noexcept {
+  full_fence(); // a sleeper that found the duty taken is counted
+  if (!ageing_ || parked_.load(std::memory_order_relaxed) == 0) return;
+  if (sentinel_.load(std::memory_order_relaxed) != nobody || stopping_.load(std::memory_order_relaxed))
+    return;
+  for (const group_id g : groups_[layout_[w].group].steal_order)
+    if (wake_any(g)) return;
 }
 
 std::optional<std::uint64_t> idle_workers::stalled_work(worker_id w) const noexcept {

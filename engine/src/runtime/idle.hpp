@@ -2,6 +2,7 @@
 
 #include "parker.hpp"
 #include "queues.hpp"
+#include "slot_watch.hpp"
 
 #include <corewise/engine/profile.hpp>
 #include <corewise/policies/load_view.hpp>
@@ -39,8 +40,20 @@
 // Tasks that a worker moves from a shared queue to its ring are in no queue for a moment, in which a last look misses
 // them: so that worker counts as having pushed them.
 //
-// One *sentinel* sleeps with a time-out that doubles to 1 s. It should never find anything: work that waits
-// at two of its looks, while nothing at all was taken from any queue, is counted as `rescued_by_timeout`.
+// One *sentinel* among the sleepers has two duties. It sleeps with a time-out that doubles to 1 s, and should never find
+// anything then: work that waits at two of its looks, while nothing at all was taken from any queue, is counted as
+// `rescued_by_timeout`. And while anybody is awake it looks every 50 us to 1 ms for tasks that have aged in a LIFO slot
+// (slot_watch.hpp), and pushes them to the inbox of the slot's worker, as if they had just come.
+//
+//     worker                                      sentinel
+//     S1  awake: not counted as parked            T1  watching = false
+//     S2  put the task into the slot              T2  full fence
+//     S3  full fence, the first time              T3  somebody is not parked: watching again
+//     S4  watching: done; else wake the sentinel  T4  sleep as long as it likes
+//
+// Of the two fences one comes first: S4 sees `false`, or T3 sees that the worker is awake, and goes on watching until it
+// is not. A sentinel that is woken for other work hands the duty to another sleeper, if there is one; whoever lies down
+// next takes it.
 //
 // Rejected: one count of searchers for the machine (searchers would drag work across packages); waking on
 // every push (a system call for each task of a burst); a flag "about to park" instead of the fence (the waker
@@ -50,6 +63,8 @@
 // |--------|----------------------|-----------------------|------------------------|----------------------------|
 // | claim  | parked bit: fetch_or | parked bit: fetch_and | that the worker sleeps | two wakers wake one worker |
 // | P2, W2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | a wake-up is lost          |
+// | S3, T2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | nobody watches a slot      |
+// | duty   | sentinel_: store     | sentinel_: CAS        | slot_watch's memory    | a task's age is wrong      |
 
 namespace corewise::detail {
 
@@ -63,6 +78,10 @@ class idle_workers {
   /// Rules 1 and conservation: a task was pushed to worker w (or to its group's injection queue). Any thread.
   /// Cost: a fence and a load while nobody sleeps; a system call when somebody is woken.
   void pushed(worker_id w) noexcept;
+
+  /// A task was put into the LIFO slot of a worker that is at work, which makes nobody look for it; from now on the
+  /// sentinel sees whether it ages there. Once between two sleeps of the worker. Cost: a fence.
+  void watch_slots() noexcept;
 
   /// Whether w may search; counts it if so. False when enough of its domain do.
   bool try_search(worker_id w) noexcept;
@@ -81,6 +100,7 @@ class idle_workers {
     std::atomic<std::uint64_t> wakes{0};
     std::atomic<std::uint64_t> timeouts{0};
     std::atomic<std::uint64_t> rescued{0};
+    std::atomic<std::uint64_t> lifo_rescued{0};
   };
   const counters& counts(worker_id w) const noexcept { return seats_[w.value].counts; }
 
@@ -111,6 +131,9 @@ class idle_workers {
   void sleep(worker_id w) noexcept;
   std::optional<std::chrono::nanoseconds> fixed_timeout() const noexcept;
   bool watch(worker_id w) noexcept;
+  bool look_at_slots(worker_id w) noexcept;
+  void leave_watch() noexcept;
+  void hand_watch_over(worker_id w) noexcept;
   std::optional<std::uint64_t> stalled_work(worker_id w) const noexcept;
 
   const locality_groups& groups_;
@@ -122,13 +145,18 @@ class idle_workers {
   bool stealing_;
   bool lowest_first_;
   park_timeout_setting timeout_;
+  bool ageing_;
+  slot_watch slots_; // the sentinel's
   std::unique_ptr<domain_state[]> domains_;
   std::unique_ptr<seat_state[]> seats_;
   alignas(128) std::atomic<std::uint32_t> parked_{0};
   std::atomic<bool> stopping_{false};
   alignas(128) std::atomic<std::uint32_t> sentinel_{nobody};
+  std::atomic<bool> watching_{false}; // the sentinel looks at the slots in short intervals
 
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  static constexpr std::chrono::nanoseconds slot_look_min = std::chrono::microseconds{50};
+  static constexpr std::chrono::nanoseconds slot_look_max = std::chrono::milliseconds{1};
   static constexpr std::chrono::nanoseconds patience_min = std::chrono::milliseconds{1};
   static constexpr std::chrono::nanoseconds patience_max = std::chrono::seconds{1};
   static constexpr std::chrono::nanoseconds second_look = std::chrono::milliseconds{100};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/engine/task.hpp>
+#include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
 
 #include <span>
@@ -23,7 +23,7 @@ class inbox {
  public:
   struct cell {
     std::atomic<std::uint64_t> sequence;
-    task* value;
+    task_header* value;
   };
 
   /// `cells` has a power-of-two size and, like `slot`, is the owner's to keep.
@@ -35,7 +35,7 @@ class inbox {
   }
 
   /// Any thread. False: full.
-  bool push(task* t) noexcept {
+  bool push(task_header* t) noexcept {
     std::uint64_t at = slot_.shared.inbox_in.load(std::memory_order_relaxed);
     for (;;) {
       cell& c = cells_[at & mask_];
@@ -53,7 +53,7 @@ class inbox {
   }
 
   /// Any thread. The oldest task, or null when there is none or when it is still being put in.
-  task* pop() noexcept {
+  task_header* pop() noexcept {
     std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
     for (;;) {
       cell& c = cells_[at & mask_];
@@ -63,7 +63,7 @@ class inbox {
       if (turn > 0) {
         at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
       } else if (slot_.owner.inbox_out.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
-        task* t = c.value;
+        task_header* t = c.value;
         c.sequence.store(at + cells_.size(), std::memory_order_release); // pairs: emptied
         return t;
       }

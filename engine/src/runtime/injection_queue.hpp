@@ -21,6 +21,13 @@ class alignas(128) injection_queue {
     size_.store(waiting_.size, std::memory_order_relaxed);
   }
 
+  /// Any thread.
+  void push(task_header* t) noexcept {
+    task_chain one;
+    one.push(t);
+    push(one);
+  }
+
   /// Any thread. Up to `most` of the oldest tasks.
   task_chain pop(std::uint32_t most) noexcept {
     if (size() == 0) return {};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/engine/task.hpp>
+#include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
 
 #include <span>
@@ -28,20 +28,20 @@
 
 namespace corewise::detail {
 
-/// A chain of tasks through `task::next`.
+/// A chain of tasks through `task_header::next`.
 struct task_chain {
-  task* first = nullptr;
-  task* last = nullptr;
+  task_header* first = nullptr;
+  task_header* last = nullptr;
   std::uint32_t size = 0;
 
-  void push(task* t) noexcept {
+  void push(task_header* t) noexcept {
     t->next = nullptr;
     (last == nullptr ? first : last->next) = t;
     last = t;
     ++size;
   }
-  task* pop() noexcept {
-    task* t = first;
+  task_header* pop() noexcept {
+    task_header* t = first;
     if (t == nullptr) return nullptr;
     first = t->next;
     if (first == nullptr) last = nullptr;
@@ -52,7 +52,7 @@ struct task_chain {
 
 class local_queue {
  public:
-  using cell = std::atomic<task*>; // relaxed: ordered by head and tail
+  using cell = std::atomic<task_header*>; // relaxed: ordered by head and tail
 
   /// `cells` has a power-of-two size and, like `slot`, is the owner's to keep.
   local_queue(load_slot& slot, std::span<cell> cells) noexcept
@@ -61,7 +61,7 @@ class local_queue {
         mask_(static_cast<std::uint32_t>(cells.size() - 1)) {}
 
   /// Owner only. False: full.
-  bool push(task* t) noexcept {
+  bool push(task_header* t) noexcept {
     const std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied
     const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed);  // own
     if (tail - steal_of(head) >= capacity()) return false;
@@ -71,7 +71,7 @@ class local_queue {
   }
 
   /// Owner only. The oldest task, or null.
-  task* pop() noexcept {
+  task_header* pop() noexcept {
     std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
     for (;;) {
       const std::uint32_t real = real_of(head);

@@ -21,7 +21,10 @@ template <level L> std::uint64_t stolen_at(const worker_metrics& w) {
 
 constexpr field<worker_metrics> worker_fields[] = {
     {"placed", "tasks", "sent to its queues", [](const worker_metrics& w) { return w.placed; }},
-    {"executed", "tasks", "run to their end", [](const worker_metrics& w) { return w.executed; }},
+    {"executed", "tasks", "run until they ended or were suspended",
+     [](const worker_metrics& w) { return w.executed; }},
+    {"lifo_runs", "tasks", "taken from the LIFO slot and run",
+     [](const worker_metrics& w) { return w.lifo_runs; }},
     {"load", "tasks", "queued for it or run by it now", [](const worker_metrics& w) { return w.load; }},
     {"stolen_same_group", "tasks", "taken from workers of its group", stolen_at<level::same_group>},
     {"stolen_same_domain", "tasks", "taken from other groups of its domain", stolen_at<level::same_domain>},
@@ -33,6 +36,8 @@ constexpr field<worker_metrics> worker_fields[] = {
      [](const worker_metrics& w) { return w.overflowed; }},
     {"spilled", "tasks", "sent to workers outside its domain",
      [](const worker_metrics& w) { return w.spilled; }},
+    {"lifo_rescued", "tasks", "taken from LIFO slots where they had aged",
+     [](const worker_metrics& w) { return w.lifo_rescued; }},
     {"parks", "times", "went to sleep", [](const worker_metrics& w) { return w.parks; }},
     {"wakes", "times", "was woken", [](const worker_metrics& w) { return w.wakes; }},
     {"timeouts", "times", "looked around after a time-out",
@@ -79,11 +84,13 @@ worker_metrics metrics_snapshot::total() const {
   for (const worker_metrics& w : workers) {
     t.placed += w.placed;
     t.executed += w.executed;
+    t.lifo_runs += w.lifo_runs;
     t.load += w.load;
     for (std::size_t l = 0; l < level_count; ++l) t.stolen[l] += w.stolen[l];
     t.injected += w.injected;
     t.overflowed += w.overflowed;
     t.spilled += w.spilled;
+    t.lifo_rescued += w.lifo_rescued;
     t.parks += w.parks;
     t.wakes += w.wakes;
     t.timeouts += w.timeouts;

@@ -3,20 +3,34 @@
 #include "inbox.hpp"
 #include "injection_queue.hpp"
 #include "local_queue.hpp"
+#include "next_slot.hpp"
 
 namespace corewise::detail {
 
 /// The queues of one worker. They stay where they are for the life of the engine, whoever sits on the seat.
 struct worker_queues {
+  worker_queues(load_slot& slot, std::span<local_queue::cell> ring_cells,
+                std::span<inbox::cell> inbox_cells) noexcept
+      : ring(slot, ring_cells),
+        in(slot, inbox_cells),
+        next(slot),
+        touches_(&slot.owner.touches) {}
+
   local_queue ring;
   inbox in;
+  next_slot next;
 
   /// Whether somebody could take a task now.
   bool ready() const noexcept { return in.ready() || ring.size() != 0; }
-  /// Tasks that wait. Exact at rest.
+  /// Tasks that wait and may be taken. Exact at rest.
   std::uint32_t waiting() const noexcept { return ring.size() + in.size(); }
   /// Tasks that were ever taken out, modulo 2^32.
   std::uint32_t taken() const noexcept { return ring.taken() + in.taken(); }
+  /// Tasks that its worker ever began, modulo 2^32.
+  std::uint32_t started() const noexcept { return touches_->load(std::memory_order_relaxed); }
+
+ private:
+  const std::atomic<std::uint32_t>* touches_;
 };
 
 } // namespace corewise::detail

@@ -22,16 +22,16 @@ namespace {
 /// A task on its way in: destroyed unless somebody takes it over.
 class arriving_task {
  public:
-  explicit arriving_task(task* t) noexcept : task_(t) {}
+  explicit arriving_task(task_header* t) noexcept : task_(t) {}
   arriving_task(const arriving_task&) = delete;
   arriving_task& operator=(const arriving_task&) = delete;
   ~arriving_task() {
     if (task_ != nullptr) task_->act(task_, task_action::discard);
   }
-  task* release() noexcept { return std::exchange(task_, nullptr); }
+  task_header* release() noexcept { return std::exchange(task_, nullptr); }
 
  private:
-  task* task_;
+  task_header* task_;
 };
 
 profile checked(profile settings) {
@@ -127,14 +127,14 @@ bool runtime::forked() const noexcept { return detail::fork_generation() != born
 
 // --- the way in
 
-submit_result runtime::accept(task* arriving, const hint& wish, bool may_wait) {
+submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_wait) {
   arriving_task held(arriving);
   if (forked()) return submit_result::stopping;
   const detail::execution& here = this_execution;
   const bool inside = here.engine == this;
   if (detail::worker* seat = inside ? here.seat : nullptr) {
     if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
-    task* t = held.release();
+    task_header* t = held.release();
     t->phase = here.phase;
     seat->books().submitted[here.phase].add();
     place_from_seat(*seat, t, wish);
@@ -150,7 +150,7 @@ submit_result runtime::accept(task* arriving, const hint& wish, bool may_wait) {
     drains_.progress();
     return submit_result::stopping;
   }
-  task* t = held.release();
+  task_header* t = held.release();
   t->phase = phase;
   place_from_outside(me, t, wish);
   return submit_result::accepted;
@@ -178,21 +178,20 @@ submit_result runtime::enter(bool inside, bool may_wait) {
   return submit_result::full;
 }
 
-void runtime::place_from_seat(detail::worker& seat, task* t, const hint& wish) noexcept {
+void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept {
   load_view view = *view_;
   view.task_time_ns = seat.task_time_ns();
   const placement to = policy_->place(view, {.group = seat.place().group, .worker = seat.id()}, wish,
                                       seat.rng(), seat.cursor());
   if (to.worker == seat.id()) {
-    seat.push(t);
-    idle_->pushed(seat.id());
+    seat.push_next(t);
     return;
   }
   if (to.level > level::same_domain) seat.count_spill();
   send(t, to);
 }
 
-void runtime::place_from_outside(detail::submitter& from, task* t, const hint& wish) noexcept {
+void runtime::place_from_outside(detail::submitter& from, task_header* t, const hint& wish) noexcept {
   const task_origin origin = outside_origin(from.rng);
   load_view view = *view_;
   view.task_time_ns = group_states_[origin.group.value]->task_time_ns();
@@ -206,15 +205,28 @@ task_origin runtime::outside_origin(placement_rng& rng) const noexcept {
   return origin_at_random(layout_, rng);
 }
 
-void runtime::send(task* t, const placement& to) noexcept {
+void runtime::give_way(detail::resumption& place) noexcept {
+  if (detail::worker* seat = this_execution.seat) return seat->push(&place);
+  send_back(place);
+}
+
+void runtime::wake(detail::resumption& place) noexcept {
+  detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
+  if (seat != nullptr) return seat->push_next(&place);
+  send_back(place);
+}
+
+/// To the worker that it ran on last.
+void runtime::send_back(detail::resumption& place) noexcept {
+  const detail::worker& last = *place.root->last;
+  send(&place, {.worker = last.id(), .group = last.place().group});
+}
+
+void runtime::send(task_header* t, const placement& to) noexcept {
   worker_bits& spinning = boards_[to.group.value]->spinning;
   const std::size_t index = to.worker.value - layout_.of_group(to.group).front().id.value;
   if (spinning.test(index)) spinning.claim(index); // so that the next submitter chooses another
-  if (!queues_[to.worker.value]->in.push(t)) {
-    detail::task_chain one;
-    one.push(t);
-    injection_[to.group.value]->push(one);
-  }
+  if (!queues_[to.worker.value]->in.push(t)) injection_[to.group.value]->push(t);
   idle_->pushed(to.worker);
 }
 
@@ -298,7 +310,7 @@ shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
 /// many.
 std::uint64_t runtime::drop_queued() noexcept {
   std::uint64_t dropped = 0;
-  const auto drop = [&](task* t) {
+  const auto drop = [&](task_header* t) {
     const std::uint8_t phase = t->phase;
     t->act(t, task_action::discard);
     dropped_.finished[phase].add();
@@ -306,12 +318,13 @@ std::uint64_t runtime::drop_queued() noexcept {
     ++dropped;
   };
   for (detail::worker_queues* q : queues_) {
-    while (task* t = q->in.pop()) drop(t);
+    if (task_header* t = q->next.take()) drop(t);
+    while (task_header* t = q->in.pop()) drop(t);
     for (detail::task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
       drop(stolen.first);
   }
   for (detail::injection_queue* injection : injection_)
-    while (task* t = injection->pop(1).first) drop(t);
+    while (task_header* t = injection->pop(1).first) drop(t);
   drains_.progress();
   return dropped;
 }
@@ -345,6 +358,7 @@ metrics_snapshot runtime::metrics() const {
     w.parks = idle.parks.load(std::memory_order_relaxed);
     w.wakes = idle.wakes.load(std::memory_order_relaxed);
     w.timeouts = idle.timeouts.load(std::memory_order_relaxed);
+    w.lifo_rescued = idle.lifo_rescued.load(std::memory_order_relaxed);
     w.rescued_by_timeout = idle.rescued.load(std::memory_order_relaxed);
     m.workers.push_back(w);
   }

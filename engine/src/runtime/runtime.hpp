@@ -2,7 +2,6 @@
 
 #include "cpu_claims.hpp"
 #include "drain.hpp"
-#include "execution.hpp"
 #include "group_state.hpp"
 #include "idle.hpp"
 #include "in_flight_limit.hpp"
@@ -11,6 +10,7 @@
 #include "worker.hpp"
 
 #include <corewise/engine/engine.hpp>
+#include <corewise/engine/execution.hpp>
 
 namespace corewise {
 
@@ -27,7 +27,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// Starts the workers' threads and waits until each sits on its seat. Throws `std::system_error`.
   void start();
 
-  submit_result accept(task* t, const hint& wish, bool may_wait);
+  submit_result accept(task_header* t, const hint& wish, bool may_wait);
   void drain();
   shutdown_report shutdown(std::chrono::nanoseconds deadline);
   /// As `shutdown`, but for the destructor, which may not throw.
@@ -42,6 +42,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
 
   /// Gives the calling thread's seat to a spare thread. False: there is none, the thread keeps its seat.
   bool leave_seat(detail::worker& seat) noexcept;
+  /// A suspended coroutine goes on: behind what waits here, or as the next.
+  void give_way(detail::resumption& place) noexcept;
+  void wake(detail::resumption& place) noexcept;
   /// A task ended by an exception, which is in flight now.
   void failed() noexcept;
   /// A task of `phase` ended on a thread that has no seat any more.
@@ -79,9 +82,10 @@ class runtime : public std::enable_shared_from_this<runtime> {
   bool open_to(bool inside) const noexcept;
   bool closed_meanwhile() const noexcept;
   submit_result enter(bool inside, bool may_wait);
-  void place_from_seat(detail::worker& seat, task* t, const hint& wish) noexcept;
-  void place_from_outside(detail::submitter& from, task* t, const hint& wish) noexcept;
-  void send(task* t, const placement& to) noexcept;
+  void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
+  void place_from_outside(detail::submitter& from, task_header* t, const hint& wish) noexcept;
+  void send_back(detail::resumption& place) noexcept;
+  void send(task_header* t, const placement& to) noexcept;
   task_origin outside_origin(placement_rng& rng) const noexcept;
   struct counts {
     std::uint64_t finished = 0;

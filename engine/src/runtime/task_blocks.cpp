@@ -1,19 +1,22 @@
-#include <corewise/engine/task.hpp>
+#include <corewise/engine/task_blocks.hpp>
 
 #include <sched.h>
 #include <sys/mman.h>
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <mutex>
+#include <new>
 
-// Recycled blocks for closures.
+// Recycled blocks for closures and coroutine frames.
 //
 //     thread's cache ──full──► depot of its node ──► another thread's cache on that node
 //
 // A producer outside allocates and a worker frees, so blocks wander; they come back in batches through the
-// depot of the memory node that they lie on, and at most once in `batch` blocks somebody takes a lock. Pages
-// are never given back: the depots hold as many blocks as were in flight at the peak.
+// depot of the memory node that they lie on, and at most once in `batch` blocks somebody takes a lock. Which node
+// that is says the head of the slab that a block was cut from; slabs are aligned to their size. Pages are never
+// given back: the depots hold as many blocks as were in flight at the peak.
 //
 // Under AddressSanitizer every block is allocated plainly, so that a use after the end of a task is seen.
 
@@ -29,11 +32,11 @@ namespace corewise::detail {
 
 #ifdef COREWISE_PLAIN_BLOCKS
 
-block acquire_block(std::size_t size_class) {
-  return {::operator new(block_sizes[size_class], std::align_val_t{block_alignment}), 0};
+void* acquire_block(std::size_t size_class) {
+  return ::operator new(block_sizes[size_class], std::align_val_t{block_alignment});
 }
 
-void release_block(void* memory, std::size_t size_class, std::uint16_t) noexcept {
+void release_block(void* memory, std::size_t size_class) noexcept {
   ::operator delete(memory, block_sizes[size_class], std::align_val_t{block_alignment});
 }
 
@@ -42,8 +45,17 @@ void release_block(void* memory, std::size_t size_class, std::uint16_t) noexcept
 namespace {
 
 constexpr std::size_t batch = 32;
-constexpr std::size_t slab_bytes = 65536;
+constexpr std::size_t slab_bytes = std::size_t{256} << 10;
 constexpr std::size_t nodes_max = 1024;
+
+/// What stands at the head of each slab.
+struct alignas(block_alignment) slab {
+  std::uint16_t node;
+
+  static const slab& of(const void* block) noexcept {
+    return *reinterpret_cast<const slab*>(reinterpret_cast<std::uintptr_t>(block) & ~(slab_bytes - 1));
+  }
+};
 
 struct free_block {
   free_block* next;       // in one list
@@ -86,9 +98,9 @@ class depot {
   }
 
   /// A batch of blocks, new ones where none are spare. Throws `std::bad_alloc`.
-  free_list take_batch(std::size_t bytes) {
+  free_list take_batch(std::size_t bytes, std::uint16_t node) {
     const std::scoped_lock lock(mutex_);
-    if (batches_ == nullptr) carve_slab(bytes);
+    if (batches_ == nullptr) carve_slab(bytes, node);
     free_block* first = batches_;
     batches_ = first->next_batch;
     return {first, batch};
@@ -96,16 +108,27 @@ class depot {
 
  private:
   /// New pages lie on the node of the thread that touches them first: the caller's.
-  void carve_slab(std::size_t bytes) {
-    void* slab = ::mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (slab == MAP_FAILED) throw std::bad_alloc();
-    auto* at = static_cast<std::byte*>(slab);
-    for (const std::byte* end = at + slab_bytes; at + batch * bytes <= end;) {
+  void carve_slab(std::size_t bytes, std::uint16_t node) {
+    std::byte* at = map_slab();
+    const std::byte* end = at + slab_bytes;
+    ::new (at) slab{node};
+    for (at += sizeof(slab); at + batch * bytes <= end;) {
       free_list list;
       for (std::size_t i = 0; i < batch; ++i, at += bytes) list.push(at);
       list.top->next_batch = batches_;
       batches_ = list.top;
     }
+  }
+
+  /// Twice the room, less what lies outside the aligned half.
+  static std::byte* map_slab() {
+    void* room = ::mmap(nullptr, 2 * slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) throw std::bad_alloc();
+    auto* begin = static_cast<std::byte*>(room);
+    const std::size_t before = -reinterpret_cast<std::uintptr_t>(begin) & (slab_bytes - 1);
+    if (before != 0) ::munmap(begin, before);
+    ::munmap(begin + before + slab_bytes, slab_bytes - before);
+    return begin + before;
   }
 
   std::mutex mutex_;
@@ -144,17 +167,18 @@ class block_cache {
   block_cache& operator=(const block_cache&) = delete;
   ~block_cache();
 
-  block take(std::size_t size_class) {
+  void* take(std::size_t size_class) {
     free_list& list = lists_[size_class];
     if (list.top == nullptr) {
       list = spare_[size_class];
       spare_[size_class] = {};
-      if (list.top == nullptr) list = (*depots_)[size_class].take_batch(block_sizes[size_class]);
+      if (list.top == nullptr) list = (*depots_)[size_class].take_batch(block_sizes[size_class], home_);
     }
-    return {list.pop(), home_};
+    return list.pop();
   }
 
-  void give(void* memory, std::size_t size_class, std::uint16_t home) noexcept {
+  void give(void* memory, std::size_t size_class) noexcept {
+    const std::uint16_t home = slab::of(memory).node;
     if (home != home_) return depots_of(home)[size_class].put_one(memory);
     free_list& list = lists_[size_class];
     if (list.size == batch) {
@@ -192,19 +216,19 @@ block_cache* cache() {
 
 } // namespace
 
-block acquire_block(std::size_t size_class) {
+void* acquire_block(std::size_t size_class) {
   if (block_cache* mine = cache()) return mine->take(size_class);
   const std::uint16_t home = this_node();
   depot& from = depots_of(home)[size_class];
-  free_list list = from.take_batch(block_sizes[size_class]);
+  free_list list = from.take_batch(block_sizes[size_class], home);
   void* memory = list.pop();
   while (list.top != nullptr) from.put_one(list.pop());
-  return {memory, home};
+  return memory;
 }
 
-void release_block(void* memory, std::size_t size_class, std::uint16_t home) noexcept {
-  if (block_cache* mine = cache()) return mine->give(memory, size_class, home);
-  depots_of(home)[size_class].put_one(memory);
+void release_block(void* memory, std::size_t size_class) noexcept {
+  if (block_cache* mine = cache()) return mine->give(memory, size_class);
+  depots_of(slab::of(memory).node)[size_class].put_one(memory);
 }
 
 #endif

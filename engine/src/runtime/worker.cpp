@@ -30,19 +30,19 @@ std::size_t worker::index_in_group() const noexcept {
 // --- the loop
 
 bool worker::run() {
-  while (task* t = next())
+  while (task_header* t = next())
     if (!execute(t)) return false;
   return true;
 }
 
 /// The next task, from the nearest place that has one; sleeps while there is none. Null: the engine has
 /// ended.
-task* worker::next() noexcept {
+task_header* worker::next() noexcept {
   for (;;) {
     if (engine_.ended()) return end_work(), nullptr;
-    if (task* t = poll()) return t;
+    if (task_header* t = poll()) return t;
     end_work();
-    if (task* t = search()) return t;
+    if (task_header* t = search()) return t;
     engine_.idle().park(id_, searching_);
     searching_ = true;
   }
@@ -50,13 +50,14 @@ task* worker::next() noexcept {
 
 /// Own work. The ring comes first, but once in `interval_` tasks what waits in the inbox and the injection
 /// queue does, so that tasks that spawn or yield without end starve nobody.
-task* worker::poll() noexcept {
-  task* t = nullptr;
+task_header* worker::poll() noexcept {
+  task_header* t = nullptr;
   const bool due = --until_shared_ == 0;
   if (due) {
     until_shared_ = interval_;
     t = poll_shared(due);
   }
+  if (t == nullptr) t = take_next();
   if (t == nullptr) t = queues_.ring.pop();
   if (t == nullptr) t = poll_shared(false);
   if (t == nullptr) return nullptr;
@@ -65,26 +66,38 @@ task* worker::poll() noexcept {
   return t;
 }
 
-task* worker::poll_shared(bool due) noexcept {
+/// From the LIFO slot, while it may overtake; when it may no longer it goes behind the ring.
+task_header* worker::take_next() noexcept {
+  if (queues_.next.empty()) return nullptr;
+  if (next_left_ == 0 && queues_.ring.size() != 0) {
+    if (task_header* t = queues_.next.take()) store(t);
+    return nullptr;
+  }
+  if (queues_.ring.size() != 0) --next_left_;
+  counts_.next.add();
+  return queues_.next.take();
+}
+
+task_header* worker::poll_shared(bool due) noexcept {
   if (due)
-    if (task* t = take_injected(place().group)) return t;
-  if (task* t = take_inbox(due)) return t;
+    if (task_header* t = take_injected(place().group)) return t;
+  if (task_header* t = take_inbox(due)) return t;
   return due ? nullptr : take_injected(place().group);
 }
 
 /// One task from the inbox; when a batch is due, more of them move to the ring.
-task* worker::take_inbox(bool batch) noexcept {
+task_header* worker::take_inbox(bool batch) noexcept {
   const std::uint32_t most = batch ? std::min(batch_of(queues_.in.size()), room()) + 1 : 1;
   task_chain taken;
   while (taken.size < most) {
-    task* t = queues_.in.pop();
+    task_header* t = queues_.in.pop();
     if (t == nullptr) break;
     taken.push(t);
   }
   return keep(taken);
 }
 
-task* worker::take_injected(group_id from) noexcept {
+task_header* worker::take_injected(group_id from) noexcept {
   injection_queue& queue = engine_.injection(from);
   if (queue.size() == 0) return nullptr;
   const task_chain batch = queue.pop(std::min(batch_of(queue.size()), room() + 1));
@@ -106,20 +119,32 @@ std::uint32_t worker::room() const noexcept {
 
 /// The first to run now, the rest into the ring, which has room for them. On their way they were in no queue, so the
 /// last searcher may have looked for them in vain: unless this worker is a searcher itself, it says that they are here.
-task* worker::keep(task_chain taken) noexcept {
-  task* first = taken.pop();
+task_header* worker::keep(task_chain taken) noexcept {
+  task_header* first = taken.pop();
   if (taken.size == 0) return first;
-  while (task* t = taken.pop()) store(t);
+  while (task_header* t = taken.pop()) store(t);
   if (!searching_) engine_.idle().pushed(id_);
   return first;
 }
 
-void worker::push(task* t) noexcept {
+void worker::push(task_header* t) noexcept {
   counts_.pushed.add();
   store(t);
+  engine_.idle().pushed(id_);
 }
 
-void worker::store(task* t) noexcept {
+void worker::push_next(task_header* t) noexcept {
+  if (engine_.settings().queues.lifo_cap == 0) return push(t);
+  counts_.pushed.add();
+  // Into an empty slot nobody is woken: this worker takes it next.
+  task_header* evicted = queues_.next.put(t);
+  if (!std::exchange(slot_watched_, true)) engine_.idle().watch_slots();
+  if (evicted == nullptr) return;
+  store(evicted);
+  engine_.idle().pushed(id_);
+}
+
+void worker::store(task_header* t) noexcept {
   if (queues_.ring.push(t)) return;
   task_chain excess = queues_.ring.shed();
   excess.push(t);
@@ -129,14 +154,14 @@ void worker::store(task* t) noexcept {
 
 // --- searching
 
-task* worker::search() noexcept {
+task_header* worker::search() noexcept {
   if (!engine_.stealing()) return nullptr;
   if (!searching_ && !engine_.idle().try_search(id_)) return nullptr;
   searching_ = true;
   worker_bits& spinning = engine_.board(place().group).spinning;
   spinning.set(index_in_group());
   const auto until = monotonic::now() + engine_.settings().idle.spin;
-  task* t = steal();
+  task_header* t = steal();
   while (t == nullptr && !engine_.ended() && monotonic::now() < until) {
     for (int i = 0; i < pauses_between_rounds; ++i) pause_core();
     t = poll_shared(false);
@@ -150,42 +175,42 @@ task* worker::search() noexcept {
   return t;
 }
 
-task* worker::steal() noexcept {
+task_header* worker::steal() noexcept {
   return engine_.settings().steal.start == steal_start::nearest ? steal_nearest() : steal_anywhere();
 }
 
-task* worker::steal_nearest() noexcept {
+task_header* worker::steal_nearest() noexcept {
   for (const group_id g : engine_.groups()[place().group].steal_order)
-    if (task* t = steal_from_group(g)) return t;
+    if (task_header* t = steal_from_group(g)) return t;
   return nullptr;
 }
 
 /// Levels do not matter for the order, but thresholds hold.
-task* worker::steal_anywhere() noexcept {
+task_header* worker::steal_anywhere() noexcept {
   const auto workers = static_cast<std::uint32_t>(engine_.layout().size());
   const std::uint32_t start = rng_.below(workers);
   for (std::uint32_t i = 0; i < workers; ++i) {
     worker& victim = engine_.seat(worker_id{(start + i) % workers});
     const group_id g = victim.place().group;
     if (&victim == this || !victim.queues_.ready() || !engine_.idle().may_take(place().group, g)) continue;
-    if (task* t = steal_from(victim, engine_.groups().level_between(place().group, g))) return t;
+    if (task_header* t = steal_from(victim, engine_.groups().level_between(place().group, g))) return t;
   }
   return nullptr;
 }
 
-task* worker::steal_from_group(group_id g) noexcept {
+task_header* worker::steal_from_group(group_id g) noexcept {
   const std::span<worker> seats = engine_.group(g).seats();
   const level distance = engine_.groups().level_between(place().group, g);
   const bool near = distance <= level::same_domain;
   if (near && g != place().group)
-    if (task* t = take_injected(g)) return t;
+    if (task_header* t = take_injected(g)) return t;
   if (seats.empty()) return nullptr;
   const std::uint32_t start = rng_.below(static_cast<std::uint32_t>(seats.size()));
   for (std::size_t i = 0; i < seats.size(); ++i) {
     worker& victim = seats[(start + i) % seats.size()];
     if (&victim == this || !victim.queues_.ready()) continue;
     if (!near && !engine_.idle().may_take(place().group, g)) return nullptr;
-    if (task* t = steal_from(victim, distance)) return t;
+    if (task_header* t = steal_from(victim, distance)) return t;
   }
   if (!near && engine_.injection(g).size() != 0 && engine_.idle().may_take(place().group, g))
     return take_injected(g);
@@ -193,13 +218,13 @@ task* worker::steal_from_group(group_id g) noexcept {
 }
 
 /// Half of the victim's ring, or else half of its inbox.
-task* worker::steal_from(worker& victim, level distance) noexcept {
+task_header* worker::steal_from(worker& victim, level distance) noexcept {
   const std::uint32_t most = std::min(engine_.settings().steal.batch_max, room() + 1);
   task_chain stolen = victim.queues_.ring.steal(most);
   if (stolen.size == 0) {
     const std::uint32_t half = std::min((victim.queues_.in.size() + 1) / 2, most);
     while (stolen.size < half) {
-      task* t = victim.queues_.in.pop();
+      task_header* t = victim.queues_.in.pop();
       if (t == nullptr) break;
       stolen.push(t);
     }
@@ -211,24 +236,29 @@ task* worker::steal_from(worker& victim, level distance) noexcept {
 // --- running
 
 /// False: the task gave the seat away, and nothing of it is the caller's any more.
-bool worker::execute(task* t) {
+bool worker::execute(task_header* t) {
   const std::uint8_t phase = t->phase;
   // Those who drain the other phase must hear of its last task now: this one may never end.
   if (std::exchange(this_execution.phase, phase) != phase) engine_.drains().progress();
   slot_.owner.running.store(1, std::memory_order_relaxed);
+  slot_.owner.touches.store(slot_.owner.touches.load(std::memory_order_relaxed) + 1,
+                            std::memory_order_relaxed);
+  bool ended = true;
   try {
-    t->act(t, task_action::run);
+    ended = t->act(t, task_action::run);
   } catch (...) {
     engine_.failed();
   }
   if (this_execution.seat != this) {
-    engine_.finished_without_seat(phase);
+    if (ended) engine_.finished_without_seat(phase);
     return false;
   }
   slot_.owner.running.store(0, std::memory_order_relaxed);
   counts_.executed.add();
-  books_.finished[phase].add();
-  engine_.release_one();
+  if (ended) {
+    books_.finished[phase].add();
+    engine_.release_one();
+  }
   count_poll();
   return true;
 }
@@ -240,6 +270,8 @@ bool worker::leave() noexcept {
   if (engine_.leave_seat(*this)) return true;
   this_execution.seat = this;
   engine_.board(place().group).unavailable.set(index_in_group());
+  if (!queues_.next.empty())
+    if (task_header* t = queues_.next.take()) store(t);
   if (queues_.ready()) engine_.idle().pushed(id_); // others must do what waits here
   return false;
 }
@@ -261,6 +293,8 @@ void worker::begin_work() noexcept {
   busy_since_ns_.store(tick_began_.time_since_epoch().count(), std::memory_order_relaxed);
   polls_ = 0;
   next_look_ = 1;
+  next_left_ = engine_.settings().queues.lifo_cap;
+  slot_watched_ = false;
 }
 
 void worker::end_work() noexcept {
@@ -292,6 +326,7 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   tick_began_ = now;
   polls_ = 0;
   next_look_ = 1;
+  next_left_ = engine_.settings().queues.lifo_cap;
   engine_.drains().progress();
 }
 
@@ -303,7 +338,9 @@ worker_metrics worker::metrics() const noexcept {
   m.group = place().group;
   m.placed = counts_.pushed.read() + queues_.in.put();
   m.executed = counts_.executed.read();
-  m.load = queues_.waiting() + slot_.owner.running.load(std::memory_order_relaxed);
+  m.lifo_runs = counts_.next.read();
+  m.load = queues_.waiting() + (queues_.next.empty() ? 0U : 1U) +
+           slot_.owner.running.load(std::memory_order_relaxed);
   for (std::size_t l = 0; l < level_count; ++l) m.stolen[l] = counts_.stolen[l].read();
   m.injected = counts_.injected.read();
   m.overflowed = counts_.overflowed.read();

@@ -31,8 +31,10 @@ class alignas(128) worker {
   /// Owner. Whether a blocking call around this one keeps the seat already.
   bool blocked() const noexcept;
 
+  /// Owner. The task runs next (in the LIFO slot), or after what waits in the ring where the profile has no slot.
+  void push_next(task_header* t) noexcept;
   /// Owner. Puts a task into the own ring; what has no room goes to the group's injection queue.
-  void push(task* t) noexcept;
+  void push(task_header* t) noexcept;
 
   worker_id id() const noexcept { return id_; }
   const worker_place& place() const noexcept;
@@ -52,24 +54,25 @@ class alignas(128) worker {
   std::optional<std::chrono::nanoseconds> busy_for() const noexcept;
 
  private:
-  task* next() noexcept;
-  task* poll() noexcept;
-  task* poll_shared(bool due) noexcept;
-  task* take_inbox(bool batch) noexcept;
-  task* take_injected(group_id from) noexcept;
+  task_header* next() noexcept;
+  task_header* poll() noexcept;
+  task_header* take_next() noexcept;
+  task_header* poll_shared(bool due) noexcept;
+  task_header* take_inbox(bool batch) noexcept;
+  task_header* take_injected(group_id from) noexcept;
   std::uint32_t batch_of(std::uint32_t waiting) const noexcept;
   std::uint32_t room() const noexcept;
-  task* search() noexcept;
-  task* steal() noexcept;
-  task* steal_nearest() noexcept;
-  task* steal_anywhere() noexcept;
-  task* steal_from_group(group_id g) noexcept;
-  task* steal_from(worker& victim, level distance) noexcept;
+  task_header* search() noexcept;
+  task_header* steal() noexcept;
+  task_header* steal_nearest() noexcept;
+  task_header* steal_anywhere() noexcept;
+  task_header* steal_from_group(group_id g) noexcept;
+  task_header* steal_from(worker& victim, level distance) noexcept;
   std::size_t index_in_group() const noexcept;
-  task* keep(task_chain taken) noexcept;
-  void store(task* t) noexcept;
+  task_header* keep(task_chain taken) noexcept;
+  void store(task_header* t) noexcept;
 
-  bool execute(task* t);
+  bool execute(task_header* t);
   void begin_work() noexcept;
   void end_work() noexcept;
   void count_poll() noexcept;
@@ -77,6 +80,7 @@ class alignas(128) worker {
 
   struct counters { // single writer: whoever sits on the seat
     book pushed;
+    book next;
     book executed;
     std::array<book, level_count> stolen;
     book injected;
@@ -97,6 +101,8 @@ class alignas(128) worker {
   bool working_ = false;           // between begin_work and end_work
   bool searching_ = false;         // counted as a searcher of the domain
   std::uint32_t polls_ = 0;        // tasks of this tick
+  std::uint32_t next_left_ = 0;    // so many may still overtake the ring in this tick
+  bool slot_watched_ = false;      // somebody looks after the LIFO slot while this worker is at work
   std::uint32_t next_look_ = 1;    // the poll at which the clock is read next
   std::uint32_t until_shared_ = 1; // polls until inbox and injection queue are looked at before the ring
   std::uint32_t interval_ = 8;

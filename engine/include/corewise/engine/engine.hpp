@@ -72,6 +72,10 @@ class engine {
   template <std::invocable F> submit_result submit(F&& f, const hint& wish = {}) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/true);
   }
+  /// Runs a coroutine as a task. An exception that leaves it is the task's (`on_exception`).
+  submit_result submit(task<void> coroutine, const hint& wish = {}) {
+    return accept(std::move(coroutine).release_to(*runtime_), wish, /*may_wait=*/true);
+  }
   /// As `submit`, but never waits.
   template <std::invocable F> submit_result try_submit(F&& f, const hint& wish = {}) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/false);
@@ -100,7 +104,7 @@ class engine {
   std::optional<worker_id> this_worker() const noexcept;
 
  private:
-  submit_result accept(task* t, const hint& wish, bool may_wait);
+  submit_result accept(task_header* t, const hint& wish, bool may_wait);
 
   std::shared_ptr<class runtime> runtime_;
 };

@@ -15,15 +15,17 @@ struct worker_metrics {
   worker_id worker;
   group_id group;
   std::uint64_t placed = 0;                        ///< sent to its queues by submitters, itself among them
-  std::uint64_t executed = 0;                      ///< run to their end on it
+  std::uint64_t executed = 0;                      ///< run on it, until they ended or were suspended
+  std::uint64_t lifo_runs = 0;                     ///< of these, taken from its LIFO slot
   std::uint64_t load = 0;                          ///< waiting in its queues now, and the one that it runs
   std::array<std::uint64_t, level_count> stolen{}; ///< taken from others, by the victim's level
   std::uint64_t injected = 0;                      ///< taken from injection queues
-  std::uint64_t overflowed = 0;         ///< moved from its full ring to its group's injection queue
-  std::uint64_t spilled = 0;            ///< sent by tasks on it to a worker outside its domain
-  std::uint64_t parks = 0;              ///< times that it went to sleep
-  std::uint64_t wakes = 0;              ///< times that somebody woke it
-  std::uint64_t timeouts = 0;           ///< times that the sentinel's time-out woke it
+  std::uint64_t overflowed = 0;   ///< moved from its full ring to its group's injection queue
+  std::uint64_t spilled = 0;      ///< sent by tasks on it to a worker outside its domain
+  std::uint64_t lifo_rescued = 0; ///< that it, as the sentinel, took from LIFO slots where they had aged
+  std::uint64_t parks = 0;        ///< times that it went to sleep
+  std::uint64_t wakes = 0;        ///< times that somebody woke it
+  std::uint64_t timeouts = 0;     ///< times that the sentinel's time-out woke it
   std::uint64_t rescued_by_timeout = 0; ///< work that only a time-out found: a lost wake-up; stays 0
   std::uint64_t blocking_calls = 0;
   std::chrono::nanoseconds busy{0}; ///< from finding work to having none

@@ -1,106 +1,139 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <iterator>
-#include <new>
-#include <type_traits>
-#include <utility>
+#include <corewise/engine/resumption.hpp>
+
+#include <exception>
+#include <optional>
 
 namespace corewise {
 
-/// What is asked of a task: to run and then end, or to end without having run.
-enum class task_action : std::uint8_t { run, discard };
-
-/// The intrusive header of everything that is queued: queues carry one `task*` (design.md, D1). Whoever takes a
-/// task from a queue owns it and calls `act` exactly once; the task is gone when that returns or throws.
-struct task {
-  void (*act)(task*, task_action) = nullptr;
-  task* next = nullptr;   ///< free for the queue that holds the task
-  std::uint16_t home = 0; ///< the memory node that the block came from
-  std::uint8_t phase = 0; ///< which of the two generations of work `drain` counts it to
-};
+template <class T = void> class task;
 
 namespace detail {
 
-/// Blocks come in these sizes; larger closures are allocated plainly.
-inline constexpr std::size_t block_sizes[] = {64, 128, 256, 512};
-inline constexpr std::size_t block_alignment = 64;
-inline constexpr std::size_t block_classes = std::size(block_sizes);
+/// Reports the exception in flight, which left a root.
+void root_failed(runtime& engine) noexcept;
 
-/// The class for `bytes`, or `block_classes` when there is none.
-constexpr std::size_t block_class(std::size_t bytes) noexcept {
-  std::size_t c = 0;
-  while (c < block_classes && block_sizes[c] < bytes) ++c;
-  return c;
-}
+/// What the promises of all tasks have in common. Frames come from recycled blocks of the calling thread.
+struct task_promise_base : coroutine_root {
+  std::coroutine_handle<> continuation; ///< who awaits it
 
-struct block {
-  void* memory;
-  std::uint16_t home;
+  static void* operator new(std::size_t bytes) {
+    const std::size_t size_class = block_class(bytes);
+    return size_class == block_classes ? ::operator new(bytes) : acquire_block(size_class);
+  }
+  static void operator delete(void* frame, std::size_t bytes) noexcept {
+    const std::size_t size_class = block_class(bytes);
+    return size_class == block_classes ? ::operator delete(frame, bytes) : release_block(frame, size_class);
+  }
+
+  /// Whoever awaits it goes on at once; a root ends here and takes its frame with it.
+  struct final_step {
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+      const task_promise_base& p = ended.promise();
+      if (p.engine == nullptr) return p.continuation;
+      this_execution.root_ended = true;
+      ended.destroy();
+      return std::noop_coroutine();
+    }
+    void await_resume() const noexcept {}
+  };
+
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  final_step final_suspend() const noexcept { return {}; }
 };
 
-/// A recycled block of the calling thread, on its memory node. A few ns. Throws `std::bad_alloc`.
-block acquire_block(std::size_t size_class);
-/// Gives a block back, from any thread.
-void release_block(void* memory, std::size_t size_class, std::uint16_t home) noexcept;
+template <class T> struct task_promise : task_promise_base {
+  std::optional<T> value;
+  std::exception_ptr error;
 
-template <class F> struct closure : task {
-  static constexpr std::size_t alignment = alignof(F) > alignof(task) ? alignof(F) : alignof(task);
-  static constexpr std::size_t bytes = (sizeof(task) + alignment - 1) / alignment * alignment +
-                                       (sizeof(F) + alignment - 1) / alignment * alignment;
-  static constexpr std::size_t size_class = alignment > block_alignment ? block_classes : block_class(bytes);
-
-  template <class G>
-    requires(!std::is_same_v<std::remove_cvref_t<G>, closure>)
-  explicit closure(G&& g) : function(std::forward<G>(g)) {
-    act = &perform;
+  task<T> get_return_object() noexcept;
+  template <class U> void return_value(U&& u) { value.emplace(std::forward<U>(u)); }
+  void unhandled_exception() noexcept { error = std::current_exception(); }
+  T take() {
+    if (error) std::rethrow_exception(error);
+    return *std::move(value);
   }
+};
 
-  static void perform(task* t, task_action action) {
-    struct owner {
-      closure* self;
-      ~owner() { destroy(self); }
-    } const own{static_cast<closure*>(t)};
-    if (action == task_action::run) static_cast<void>(own.self->function());
+template <> struct task_promise<void> : task_promise_base {
+  std::exception_ptr error;
+
+  task<void> get_return_object() noexcept;
+  void return_void() const noexcept {}
+  void unhandled_exception() noexcept {
+    if (engine != nullptr) return root_failed(*engine);
+    error = std::current_exception();
   }
-
-  template <class G> static task* make(G&& g) {
-    if constexpr (size_class == block_classes) {
-      return new closure(std::forward<G>(g));
-    } else {
-      const block b = acquire_block(size_class);
-      try {
-        auto* self = ::new (b.memory) closure(std::forward<G>(g));
-        self->home = b.home;
-        return self;
-      } catch (...) {
-        release_block(b.memory, size_class, b.home);
-        throw;
-      }
-    }
+  void take() const {
+    if (error) std::rethrow_exception(error);
   }
-
-  static void destroy(closure* self) noexcept {
-    if constexpr (size_class == block_classes) {
-      delete self;
-    } else {
-      static_assert(sizeof(closure) <= block_sizes[size_class]);
-      const std::uint16_t home = self->home;
-      self->~closure();
-      release_block(self, size_class, home);
-    }
+  static bool perform(task_header* t, task_action action) {
+    auto* root = static_cast<coroutine_root*>(t);
+    if (action == task_action::run) return resume_frame(root, root->frame);
+    root->frame.destroy();
+    return true;
   }
-
-  F function;
 };
 
 } // namespace detail
 
-/// A task that calls a copy of `f` once; move-only callables of any size will do. Small ones (up to 488
-/// bytes) live in a recycled block. Throws what copying or moving `f` throws, `std::bad_alloc`.
-template <class F> [[nodiscard]] task* make_closure(F&& f) {
-  return detail::closure<std::decay_t<F>>::make(std::forward<F>(f));
-}
+/// A lazy coroutine: it begins when it is awaited, on the thread that awaits it, or when it is submitted to an
+/// engine. Awaiting it answers its value or throws its exception. Move-only; its frame lives in a recycled block
+/// (up to 512 bytes) and ends with the object. One awaiter, once.
+template <class T> class [[nodiscard]] task {
+ public:
+  using promise_type = detail::task_promise<T>;
+
+  task(task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  task& operator=(task&& other) noexcept {
+    std::swap(frame_, other.frame_);
+    return *this;
+  }
+  ~task() {
+    if (frame_) frame_.destroy();
+  }
+
+  auto operator co_await() && noexcept {
+    struct awaiter {
+      std::coroutine_handle<promise_type> frame;
+
+      bool await_ready() const noexcept { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiting) const noexcept {
+        frame.promise().continuation = waiting;
+        return frame;
+      }
+      T await_resume() const { return frame.promise().take(); }
+    };
+    return awaiter{frame_};
+  }
+
+  /// For the engine: gives up the frame, which becomes a root of `engine`.
+  task_header* release_to(runtime& engine) && noexcept
+    requires std::same_as<T, void>
+  {
+    promise_type& root = std::exchange(frame_, nullptr).promise();
+    root.act = &promise_type::perform;
+    root.frame = std::coroutine_handle<promise_type>::from_promise(root);
+    root.engine = &engine;
+    return &root;
+  }
+
+ private:
+  friend promise_type;
+  explicit task(promise_type& promise) noexcept
+      : frame_(std::coroutine_handle<promise_type>::from_promise(promise)) {}
+
+  std::coroutine_handle<promise_type> frame_;
+};
+
+namespace detail {
+
+template <class T> task<T> task_promise<T>::get_return_object() noexcept { return task<T>(*this); }
+inline task<void> task_promise<void>::get_return_object() noexcept { return task<void>(*this); }
+
+} // namespace detail
 
 } // namespace corewise

@@ -35,6 +35,8 @@ struct alignas(128) load_slot {
     std::atomic<std::uint32_t> ring_tail{0};
     std::atomic<std::uint32_t> running{0};   ///< 1 while a task runs
     std::atomic<std::uint64_t> inbox_out{0}; ///< thieves move it too, when they take from the inbox
+    std::atomic<std::uintptr_t> lifo{0};     ///< the LIFO slot: not 0 while a task is in it
+    std::atomic<std::uint32_t> touches{0};   ///< how often the worker took work
   } owner;
   /// Written by thieves and producers, for the queue's own sake.
   struct alignas(64) shared_line {

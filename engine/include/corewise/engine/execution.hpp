@@ -9,12 +9,16 @@ class runtime;
 namespace corewise::detail {
 
 class worker;
+struct coroutine_root;
 
 /// What the calling thread is to an engine, if anything.
 struct execution {
   runtime* engine = nullptr; ///< whose thread this is
   worker* seat = nullptr;    ///< the seat that the thread sits on; null after it gave it away
-  std::uint8_t phase = 0;    ///< the phase of the task that runs
+  coroutine_root* root =
+      nullptr;             ///< of the coroutine that runs as a task; null in closures and outside of tasks
+  std::uint8_t phase = 0;  ///< the phase of the task that runs
+  bool root_ended = false; ///< the coroutine that was resumed last has ended
 };
 
 inline constinit thread_local execution this_execution{};

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <corewise/engine/execution.hpp>
+#include <corewise/engine/task_header.hpp>
+
+#include <coroutine>
+
+// How coroutines are queued. What runs as a task is a *root*: the coroutine that was submitted. It awaits others, which
+// await others; whichever of them suspends puts a *resumption* into its own frame, and that is queued, or left where
+// somebody will find it. So suspending allocates nothing, and any type of coroutine may await what corewise offers.
+
+namespace corewise::detail {
+
+/// A coroutine that an engine runs as one task, from its submission to its end, however often it is suspended.
+struct coroutine_root : task_header {
+  std::coroutine_handle<> frame; ///< its own
+  runtime* engine = nullptr;     ///< null: not submitted; somebody awaits it
+  worker* last = nullptr;        ///< the seat that it ran on last; null: none yet
+};
+
+/// The place in a queue of a suspended coroutine. Lives in the coroutine's frame, within an awaiter.
+struct resumption : task_header {
+  std::coroutine_handle<> frame;
+  coroutine_root* root = nullptr;
+
+  /// Notes who is suspended. The coroutine that calls, before anybody else can see the resumption.
+  void suspend(std::coroutine_handle<> suspended) noexcept {
+    act = &perform;
+    frame = suspended;
+    root = this_execution.root;
+    phase = this_execution.phase;
+    if (root != nullptr && this_execution.seat != nullptr) root->last = this_execution.seat;
+  }
+
+  /// Queues it behind what waits already. The suspended coroutine's thread, as its last step.
+  void give_way() noexcept;
+  /// Queues it as the next to run. Any thread, once; outside of engines it is resumed at once instead.
+  void wake() noexcept;
+
+ private:
+  static bool perform(task_header* t, task_action action);
+};
+
+/// Runs a root's coroutines from `frame` until one is suspended or the root ends; answers whether it ended.
+inline bool resume_frame(coroutine_root* root, std::coroutine_handle<> frame) {
+  execution& here = this_execution;
+  here.root = root;
+  frame.resume();
+  here.root = nullptr;
+  return std::exchange(here.root_ended, false);
+}
+
+} // namespace corewise::detail

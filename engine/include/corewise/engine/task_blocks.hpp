@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+
+namespace corewise::detail {
+
+/// Tasks and coroutine frames live in recycled blocks of these sizes; larger ones are allocated plainly.
+inline constexpr std::size_t block_sizes[] = {64, 128, 256, 512};
+inline constexpr std::size_t block_alignment = 64;
+inline constexpr std::size_t block_classes = std::size(block_sizes);
+
+/// The class for `bytes`, or `block_classes` when there is none.
+constexpr std::size_t block_class(std::size_t bytes) noexcept {
+  std::size_t c = 0;
+  while (c < block_classes && block_sizes[c] < bytes) ++c;
+  return c;
+}
+
+/// A recycled block of the calling thread, on its memory node. A few ns. Throws `std::bad_alloc`.
+void* acquire_block(std::size_t size_class);
+/// Gives a block back, from any thread. A few ns; once in 32 blocks a lock.
+void release_block(void* memory, std::size_t size_class) noexcept;
+
+} // namespace corewise::detail

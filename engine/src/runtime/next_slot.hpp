@@ -1,0 +1,46 @@
+#pragma once
+
+#include <corewise/engine/task_header.hpp>
+#include <corewise/policies/load_board.hpp>
+
+// The LIFO slot of a worker: what it was given last, or woke last, runs next, while that is still in its cache. Only
+// the owner puts something in; others may take what is there, which they do by age only (idle.hpp). It lives in the
+// worker's slot of the load board.
+//
+// | tag  | release site                | acquire site                | publishes   | weakened                      |
+// |------|-----------------------------|-----------------------------|-------------|-------------------------------|
+// | next | put: store, put: exchange   | take, put: exchange         | the task    | a thief runs a half-made task |
+
+namespace corewise::detail {
+
+class next_slot {
+ public:
+  explicit next_slot(load_slot& slot) noexcept : word_(slot.owner.lifo) {}
+
+  /// Owner only. Answers the task that had the place, or null. Cost: a plain store when the slot is empty.
+  task_header* put(task_header* t) noexcept {
+    const auto word = reinterpret_cast<std::uintptr_t>(t);
+    if (word_.load(std::memory_order_relaxed) == 0) { // nobody else fills it
+      word_.store(word, std::memory_order_release);   // pairs: next
+      return nullptr;
+    }
+    return reinterpret_cast<task_header*>(word_.exchange(word, std::memory_order_acq_rel)); // pairs: next
+  }
+
+  /// Any thread. The task, or null.
+  task_header* take() noexcept {
+    return reinterpret_cast<task_header*>(word_.exchange(0, std::memory_order_acq_rel)); // pairs: next
+  }
+
+  /// Any thread.
+  bool empty() const noexcept { return peek() == nullptr; }
+  /// Any thread. What is there now; not to be followed.
+  const task_header* peek() const noexcept {
+    return reinterpret_cast<const task_header*>(word_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  std::atomic<std::uintptr_t>& word_;
+};
+
+} // namespace corewise::detail

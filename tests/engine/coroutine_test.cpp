@@ -1,0 +1,189 @@
+#include "small_engine.hpp"
+
+#include <corewise/engine/engine.hpp>
+#include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace corewise;
+
+namespace {
+
+/// Counts its living copies.
+struct token {
+  explicit token(std::atomic<int>& n) : alive(&n) { alive->fetch_add(1); }
+  token(const token& other) : token(*other.alive) {}
+  token& operator=(const token&) = delete;
+  ~token() { alive->fetch_sub(1); }
+  std::atomic<int>* alive;
+};
+
+task<int> twice(int n) { co_return 2 * n; }
+
+task<int> sum_to(int n) {
+  int sum = 0;
+  for (int i = 1; i <= n; ++i) sum += co_await twice(i);
+  co_return sum;
+}
+
+task<int> fails() {
+  throw std::runtime_error("no");
+  co_return 0;
+}
+
+template <class F> void run_to_end(engine& e, F make) {
+  REQUIRE(e.submit(make()) == submit_result::accepted);
+  e.drain();
+}
+
+} // namespace
+
+TEST_CASE("coroutines: what a task awaits answers its value") {
+  engine e(small_profile(2));
+  std::atomic<int> answer{0};
+  run_to_end(e, [&]() -> task<> {
+    return [](std::atomic<int>& out) -> task<> { out = co_await sum_to(1000); }(answer);
+  });
+  CHECK(answer == 1001000);
+}
+
+TEST_CASE("coroutines: what is thrown comes out where it is awaited") {
+  engine e(small_profile(1));
+  std::atomic<bool> caught{false};
+  const auto body = [](std::atomic<bool>& out) -> task<> {
+    try {
+      co_await fails();
+    } catch (const std::runtime_error&) {
+      out = true;
+    }
+  };
+  run_to_end(e, [&] { return body(caught); });
+  CHECK(caught);
+}
+
+TEST_CASE("coroutines: an exception that leaves a submitted one is the task's") {
+  profile p = small_profile(1);
+  p.on_exception = exception_action::report;
+  std::atomic<int> reported{0};
+  engine_hooks hooks;
+  hooks.on_exception = [&](const std::exception_ptr&) { ++reported; };
+  engine e(p, hooks);
+  run_to_end(e, []() -> task<> {
+    co_await yield();
+    co_await fails();
+  });
+  CHECK(reported == 1);
+  CHECK(e.metrics().failed == 1);
+  CHECK(e.metrics().in_flight() == 0);
+}
+
+TEST_CASE("yield: those who wait run first, in turn") {
+  engine e(small_profile(1));
+  std::string order; // one worker: no two at once
+  const auto say = [](std::string& out, char c) -> task<> {
+    for (int i = 0; i < 3; ++i) {
+      out += c;
+      co_await yield();
+    }
+  };
+  REQUIRE(e.submit([&] {
+    for (const char c : {'a', 'b', 'c'}) REQUIRE(e.submit(say(order, c)) == submit_result::accepted);
+  }) == submit_result::accepted);
+  e.drain();
+  // The newest begins first (it is in the LIFO slot); from then on they take turns.
+  CHECK(order.substr(0, 3) == "cab");
+  CHECK(order.size() == 9);
+  CHECK(order.substr(3) == order.substr(0, 3) + order.substr(0, 3));
+}
+
+TEST_CASE("yield: outside of an engine it does nothing") {
+  bool done = false;
+  auto body = [](bool& out) -> task<> {
+    co_await yield();
+    out = true;
+  }(done);
+  auto awaiter = std::move(body).operator co_await();
+  awaiter.await_suspend(std::noop_coroutine()).resume();
+  CHECK(done);
+}
+
+TEST_CASE("oneshot: sent before it is received, and after") {
+  engine e(small_profile(2));
+  for (int round = 0; round < 2000; ++round) {
+    oneshot<std::unique_ptr<int>> shot;
+    std::atomic<int> got{0};
+    const auto receive = [](auto& from, std::atomic<int>& out) -> task<> { out = *co_await from.receive(); };
+    const auto send = [&] { shot.send(std::make_unique<int>(round + 1)); };
+    if (round % 3 == 0) send();
+    REQUIRE(e.submit(receive(shot, got)) == submit_result::accepted);
+    if (round % 3 == 1) send();
+    if (round % 3 == 2) REQUIRE(e.submit(send) == submit_result::accepted);
+    e.drain();
+    CHECK(got == round + 1);
+  }
+}
+
+TEST_CASE("coroutines: those that are queued when the engine ends are destroyed with all that they await") {
+  std::atomic<int> alive{0};
+  std::atomic<bool> begun{false};
+  {
+    engine e(small_profile(1));
+    const auto inner = [](token) -> task<> {
+      for (;;) co_await yield();
+    };
+    const auto outer = [](auto make, token t, std::atomic<bool>& flag) -> task<> {
+      flag = true;
+      co_await make(t);
+    };
+    for (int i = 0; i < 10; ++i)
+      REQUIRE(e.submit(outer(inner, token(alive), begun)) == submit_result::accepted);
+    while (!begun) std::this_thread::yield();
+    const shutdown_report report = e.shutdown(std::chrono::milliseconds{20});
+    CHECK(report.dropped + report.running.size() == 10);
+  }
+  CHECK(alive == 0);
+}
+
+TEST_CASE("coroutines: one that was never submitted is destroyed unrun") {
+  std::atomic<int> alive{0};
+  {
+    const auto unrun = [](token) -> task<> { co_return; }(token(alive));
+  }
+  CHECK(alive == 0);
+}
+
+TEST_CASE("coroutines: 100,000 tasks that each increment a counter, joined") {
+  engine e(small_profile(8));
+  std::atomic<int> counter{0};
+  const auto increment = [](std::atomic<int>& n) -> task<> {
+    co_await yield();
+    n.fetch_add(1, std::memory_order_relaxed);
+  };
+  for (int i = 0; i < 100'000; ++i) REQUIRE(e.submit(increment(counter)) == submit_result::accepted);
+  e.drain();
+  CHECK(counter == 100'000);
+  CHECK(e.metrics().waiting() == 0);
+}
+
+TEST_CASE("LIFO slot: a task that waits there behind one that does not end is found") {
+  for (const auto timeout : {park_timeout_setting::mode::adaptive, park_timeout_setting::mode::never}) {
+    profile p = small_profile(3);
+    p.idle.park_timeout.kind = timeout;
+    engine e(p);
+    std::atomic<int> rescued{0};
+    for (int round = 0; round < 50; ++round) {
+      REQUIRE(e.submit([&] {
+        std::atomic<bool> child{false};
+        REQUIRE(e.submit([&] { child = true; }) == submit_result::accepted);
+        while (!child) std::this_thread::yield();
+        ++rescued;
+      }) == submit_result::accepted);
+      e.drain();
+    }
+    CHECK(rescued == 50);
+    CHECK(e.metrics().total().rescued_by_timeout == 0);
+  }
+}

@@ -1,0 +1,38 @@
+#include "axis.hpp"
+
+#include <corewise/engine/oneshot.hpp>
+
+namespace corewise::command {
+
+namespace {
+
+constexpr std::uint64_t pairs = 1000;
+
+task<> child(oneshot<std::uint64_t>& question, oneshot<std::uint64_t>& answer) {
+  answer.send(co_await question.receive() + 1);
+}
+
+task<> pair(engine& e, finish_line& end, std::uint64_t number) {
+  oneshot<std::uint64_t> question;
+  oneshot<std::uint64_t> answer;
+  post(e, child(question, answer));
+  question.send(number);
+  const bool right = co_await answer.receive() == number + 1;
+  end.cross(right ? 1 : 0);
+}
+
+std::uint64_t pass(engine& e) {
+  finish_line end(pairs);
+  post(e, [&] {
+    for (std::uint64_t i = 0; i < pairs; ++i) post(e, pair(e, end, i));
+  });
+  return end.wait();
+}
+
+} // namespace
+
+const axis ping_pong{"ping-pong",
+                     "a task submits 1,000, each asks a child that it submits, and awaits the answer", pairs,
+                     pass};
+
+} // namespace corewise::command
