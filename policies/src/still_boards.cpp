@@ -31,11 +31,24 @@ still_boards::still_boards(const locality_groups& groups, const worker_layout& w
 }
 
 void still_boards::set_load(worker_id worker, std::uint32_t load) noexcept {
+  set_load(worker, worker_load{load > 0 ? load - 1 : 0, 0, load > 0 ? 1U : 0U});
+}
+
+void still_boards::set_load(worker_id worker, const worker_load& load) noexcept {
   load_slot& slot = slots_[worker.value];
-  slot.owner.running.store(load > 0 ? 1 : 0, std::memory_order_relaxed);
-  slot.owner.ring_tail.store(load > 0 ? std::min(load - 1, ring_capacity) : 0, std::memory_order_relaxed);
-  put(board_of(worker).parked, place_of(worker), load == 0);
+  slot.owner.running.store(load.running > 0 ? 1 : 0, std::memory_order_relaxed);
+  slot.owner.lifo.store(load.slot > 0 ? 1 : 0, std::memory_order_relaxed);
+  slot.owner.ring_tail.store(std::min(load.queued, ring_capacity), std::memory_order_relaxed);
+  const bool idle = load.queued == 0 && load.slot == 0 && load.running == 0;
+  put(board_of(worker).parked, place_of(worker), idle);
   put(board_of(worker).spinning, place_of(worker), false);
+}
+
+void still_boards::set_activity(worker_id worker, const worker_activity& activity) noexcept {
+  load_slot& slot = slots_[worker.value];
+  slot.shared.cooled.store(0, std::memory_order_relaxed);
+  slot.owner.touches.store(activity.touches, std::memory_order_relaxed);
+  slot.owner.touched_at.store(activity.touched_at, std::memory_order_relaxed);
 }
 
 void still_boards::set_waiting_asleep(worker_id worker, std::uint32_t tasks) noexcept {

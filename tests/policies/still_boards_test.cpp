@@ -38,3 +38,33 @@ TEST_CASE("still boards: they show the loads that were set, and who is idle") {
   boards.set_unavailable({139}, false);
   CHECK_FALSE(view.board({1}).unavailable.any());
 }
+
+TEST_CASE("still boards: the parts of a load are set and shown one by one") {
+  const topology machine = build(one_kind(1, 2));
+  const locality_groups groups(machine, {});
+  const worker_layout workers(machine, groups, {});
+  still_boards boards(groups, workers);
+  const load_view view = boards.view();
+  boards.set_load({1}, worker_load{3, 1, 1});
+  const worker_load load = view.load({0}, 1);
+  CHECK(load.queued == 3);
+  CHECK(load.slot == 1);
+  CHECK(load.running == 1);
+  CHECK(load.total() == 5);
+  CHECK_FALSE(view.board({0}).parked.test(1));
+  CHECK(view.load({0}, 0).total() == 0);
+
+  boards.set_load({1}, worker_load{0, 1, 0});
+  CHECK(view.load({0}, 1).total() == 1);
+  CHECK_FALSE(view.board({0}).parked.test(1));
+  boards.set_load({1}, 2); // one runs, one is queued, and the slot is empty again
+  CHECK(view.load({0}, 1).slot == 0);
+  CHECK(view.load({0}, 1).total() == 2);
+  boards.set_load({1}, worker_load{});
+  CHECK(view.board({0}).parked.test(1));
+
+  boards.set_activity({1}, {7, 99});
+  CHECK(view.activity({0}, 1).touches == 7);
+  CHECK(view.activity({0}, 1).touched_at == 99);
+  CHECK(view.activity({0}, 0).touches == 0);
+}

@@ -33,25 +33,35 @@ struct alignas(128) load_slot {
   /// Written by the worker that owns the slot.
   struct alignas(64) owner_line {
     std::atomic<std::uint32_t> ring_tail{0};
-    std::atomic<std::uint32_t> running{0};   ///< 1 while a task runs
-    std::atomic<std::uint64_t> inbox_out{0}; ///< thieves move it too, when they take from the inbox
-    std::atomic<std::uintptr_t> lifo{0};     ///< the LIFO slot: not 0 while a task is in it
-    std::atomic<std::uint32_t> touches{0};   ///< how often the worker took work
+    std::atomic<std::uint32_t> running{0};    ///< 1 while a task runs
+    std::atomic<std::uint64_t> inbox_out{0};  ///< thieves move it too, when they take from the inbox
+    std::atomic<std::uintptr_t> lifo{0};      ///< the task in the LIFO slot; thieves exchange it out by age
+    std::atomic<std::uint64_t> touched_at{0}; ///< when it last took work: a stamp, larger means later
+    std::atomic<std::uint32_t> touches{0};    ///< how often it took work, modulo 2^32
   } owner;
   /// Written by thieves and producers, for the queue's own sake.
   struct alignas(64) shared_line {
     std::atomic<std::uint64_t> ring_head{0}; ///< steal position << 32 | real position
     std::atomic<std::uint64_t> inbox_in{0};
+    std::atomic<std::uint32_t> cooled{0}; ///< so many of `touches` have been forgotten (activity.hpp)
   } shared;
 };
+static_assert(sizeof(load_slot::owner_line) == 64 && sizeof(load_slot::shared_line) == 64);
 static_assert(sizeof(load_slot) == 128);
 
 /// What one worker has: the parts that the systems we learned from count differently.
 struct worker_load {
   std::uint32_t queued = 0;  ///< tasks in its ring and its inbox
+  std::uint32_t slot = 0;    ///< 1: its LIFO slot is taken
   std::uint32_t running = 0; ///< 0 or 1
 
-  std::uint32_t total() const noexcept { return queued + running; }
+  std::uint32_t total() const noexcept { return queued + slot + running; }
+};
+
+/// How busy a worker has been of late: what the activity order compares.
+struct worker_activity {
+  std::uint32_t touches = 0;    ///< how often it took work, less what cooling has made forgotten
+  std::uint64_t touched_at = 0; ///< when it last did; larger means later, 0 never
 };
 
 /// A set of workers of one group, one bit each, of any width; every operation is one atomic instruction on

@@ -44,11 +44,24 @@ class load_view {
     const std::uint64_t in = slot.shared.inbox_in.load(std::memory_order_acquire);    // pairs: board
     const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed);
     const std::uint64_t out = slot.owner.inbox_out.load(std::memory_order_relaxed);
+    const bool slot_taken = slot.owner.lifo.load(std::memory_order_relaxed) != 0;
     const auto in_ring = static_cast<std::int32_t>(tail - static_cast<std::uint32_t>(head));
     const auto in_inbox = static_cast<std::int64_t>(in - out);
     return {static_cast<std::uint32_t>(std::clamp<std::int64_t>(in_ring, 0, ring_capacity_) +
                                        std::clamp<std::int64_t>(in_inbox, 0, inbox_capacity_)),
-            slot.owner.running.load(std::memory_order_relaxed)};
+            slot_taken ? 1U : 0U, slot.owner.running.load(std::memory_order_relaxed)};
+  }
+
+  /// Activity of the worker at place `index` of group g; never below 0. Cost: two cache lines. Exact at rest.
+  worker_activity activity(group_id g, std::size_t index) const noexcept {
+    return activity(board(g).slots[index]);
+  }
+  worker_activity activity(const load_slot& slot) const noexcept {
+    const std::uint32_t cooled = slot.shared.cooled.load(std::memory_order_acquire); // pairs: board
+    const std::uint32_t touches = slot.owner.touches.load(std::memory_order_relaxed);
+    const auto left = static_cast<std::int32_t>(touches - cooled);
+    return {static_cast<std::uint32_t>(std::max(left, 0)),
+            slot.owner.touched_at.load(std::memory_order_relaxed)};
   }
 
   /// The average time of a task near the origin, from which the spill costs are scaled.

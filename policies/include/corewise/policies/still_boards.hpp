@@ -16,6 +16,10 @@ class still_boards {
 
   /// Load n is one task running and n - 1 queued, and the worker is awake; with load 0 it is parked.
   void set_load(worker_id worker, std::uint32_t load) noexcept;
+  /// The parts one by one, each as large as the view can show it; with a total of 0 the worker is parked.
+  void set_load(worker_id worker, const worker_load& load) noexcept;
+  /// What the worker's activity is to be, with nothing cooled yet. Leaves its load as it is.
+  void set_activity(worker_id worker, const worker_activity& activity) noexcept;
   /// A worker that sleeps although tasks wait for it: they were sent while another worker was searching its domain.
   void set_waiting_asleep(worker_id worker, std::uint32_t tasks) noexcept;
   /// Wakes a worker without work: load 0, and looking for some.
