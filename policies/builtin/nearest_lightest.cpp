@@ -4,6 +4,7 @@
 #include "neighbourhood.hpp"
 #include "reason.hpp"
 
+#include <corewise/policies/reference.hpp>
 #include <corewise/policies/score.hpp>
 
 #include <limits>
@@ -81,6 +82,14 @@ class nearest_lightest final : public policy {
   /// somebody could win.
   placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
                   placement_rng& rng, placement_cursor& cursor) const noexcept override;
+
+  std::string_view score_unit() const noexcept override { return "tasks of the fastest kind"; }
+
+  std::vector<considered> consider(const load_view& loads, const task_origin& origin,
+                                   const placement_hint& hint, placement_rng /*rng*/,
+                                   placement_cursor /*cursor*/) const override {
+    return consider_groups(groups_, loads, weights_, origin, hint);
+  }
 
  private:
   friend class decision;

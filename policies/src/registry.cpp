@@ -1,4 +1,10 @@
+#include "activity.hpp"
+#include "lightest.hpp"
+#include "local_first.hpp"
 #include "nearest_lightest.hpp"
+#include "random.hpp"
+#include "round_robin.hpp"
+#include "two_choices.hpp"
 
 #include <corewise/policies/policy.hpp>
 
@@ -15,6 +21,12 @@ struct builtin_policy {
 
 constexpr std::array builtin_policies{
     builtin_policy{nearest_lightest_name, make_nearest_lightest},
+    builtin_policy{lightest_name, make_lightest},
+    builtin_policy{two_choices_name, make_two_choices},
+    builtin_policy{activity_name, make_activity},
+    builtin_policy{local_first_name, make_local_first},
+    builtin_policy{round_robin_name, make_round_robin},
+    builtin_policy{random_name, make_random},
 };
 
 } // namespace

@@ -187,15 +187,3 @@ TEST_CASE("origin: a CPU's group, or by seed a domain that has workers") {
   placement_rng same(7);
   CHECK(origin_at_random(s.workers(), again).group == origin_at_random(s.workers(), same).group);
 }
-
-TEST_CASE("registry: policies are made by name, and an unknown name makes none") {
-  const situation s(build(one_kind(1, 1)));
-  CHECK(policy_names() == std::vector<std::string_view>{"nearest_lightest"});
-  for (const std::string_view name : policy_names())
-    CHECK(make_policy(name, s.groups(), s.workers(), {})->name() == name);
-  CHECK(make_policy("nearest", s.groups(), s.workers(), {}) == nullptr);
-  CHECK(to_string(placement_reason::own_queue) == "own_queue");
-  CHECK(to_string(placement_reason::idle_nearby) == "idle_nearby");
-  CHECK(to_string(placement_reason::least_cost) == "least_cost");
-  CHECK(to_string(placement_reason::hinted) == "hinted");
-}

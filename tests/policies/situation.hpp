@@ -6,20 +6,25 @@
 #include <corewise/topology/groups.hpp>
 
 #include <memory>
+#include <string_view>
 
 namespace corewise::tests {
 
-/// A machine with its workers and boards, and `nearest_lightest` to ask about them.
+/// A machine with its workers and boards, and a policy to ask about them.
 class situation {
  public:
   explicit situation(topology machine, const dispatch_weights& weights = {},
-                     const worker_options& workers = {}, const grouping_options& grouping = {})
+                     const worker_options& workers = {}, const grouping_options& grouping = {},
+                     std::string_view policy_name = "nearest_lightest")
       : weights_(weights),
         machine_(std::move(machine)),
         groups_(machine_, grouping),
         workers_(machine_, groups_, workers),
         boards_(groups_, workers_),
-        policy_(make_policy("nearest_lightest", groups_, workers_, weights)) {}
+        policy_(make_policy(policy_name, groups_, workers_, weights)) {}
+  /// With a policy other than `nearest_lightest`.
+  situation(topology machine, const char* policy_name)
+      : situation(std::move(machine), {}, {}, {}, policy_name) {}
   situation(situation&&) = delete;
 
   const locality_groups& groups() const noexcept { return groups_; }
@@ -35,10 +40,17 @@ class situation {
   task_origin on_cpu(std::uint32_t cpu) const { return origin_from_cpu(groups_, cpu).value(); }
   task_origin on_worker(std::uint32_t worker) const { return origin_from_worker(workers_, {worker}); }
 
+  load_view view() const noexcept { return boards_.view(task_time_ns); }
+
+  /// Asks the situation's policy, which remembers nothing.
   placement place(const task_origin& origin, const placement_hint& hint = {}) const {
     placement_rng rng(1);
     placement_cursor cursor;
-    return policy_->place(boards_.view(task_time_ns), origin, hint, rng, cursor);
+    return policy_->place(view(), origin, hint, rng, cursor);
+  }
+  /// Asks it as one submitting thread that goes on.
+  placement place_next(const task_origin& origin, const placement_hint& hint = {}) {
+    return policy_->place(view(), origin, hint, rng_, cursor_);
   }
   placement by_trying_all(const task_origin& origin, const placement_hint& hint = {}) const {
     return place_by_trying_all(groups_, boards_.view(task_time_ns), weights_, origin, hint);
@@ -56,6 +68,8 @@ class situation {
   worker_layout workers_;
   still_boards boards_;
   std::unique_ptr<policy> policy_;
+  placement_rng rng_{1};
+  placement_cursor cursor_;
 };
 
 } // namespace corewise::tests

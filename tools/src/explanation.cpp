@@ -47,9 +47,7 @@ class explanation_text {
         m_(m),
         look_(look) {}
 
-  std::string text() const {
-    return where_to() + where_from() + why() + hint() + left_out() + '\n' + table();
-  }
+  std::string text() const { return where_to() + where_from() + why() + hint() + left_out() + table(); }
 
  private:
   std::string worker(worker_id w) const {
@@ -63,6 +61,10 @@ class explanation_text {
   }
 
   std::string where_to() const {
+    if (e_.chosen.injected)
+      return look_.paint(ink::title, fmt::format("The task goes to the injection queue of group {} ({})",
+                                                 e_.chosen.group.value, kind_of(e_.chosen.group))) +
+             fmt::format(".\nWho is free first takes it; {} is the one to wake.\n", worker(e_.chosen.worker));
     return look_.paint(ink::title, "The task goes to " + worker(e_.chosen.worker)) + ".\n";
   }
 
@@ -76,17 +78,19 @@ class explanation_text {
   }
 
   std::string distance_gone() const {
-    if (e_.origin.worker == e_.chosen.worker) return "stays where it is";
+    if (e_.origin.worker == e_.chosen.worker && !e_.chosen.injected) return "stays where it is";
     if (e_.chosen.level == level::same_group)
       return e_.origin.worker ? "stays in its group" : "stays in its home domain";
     return fmt::format("goes to {} (level {})", level_name(e_.chosen.level),
                        static_cast<int>(e_.chosen.level));
   }
 
-  std::string why() const {
-    return fmt::format(
-        "Why: {}. Score {:.4g} + penalty {:.4g} = cost {:.4g}, in tasks of the fastest kind.\n", reason(),
-        e_.chosen.score, e_.chosen.cost - e_.chosen.score, e_.chosen.cost);
+  std::string why() const { return fmt::format("Why: {}. {}\n", reason(), price()); }
+
+  std::string price() const {
+    if (e_.score_unit.empty()) return "This policy compares neither loads nor distances.";
+    return fmt::format("Score {:.4g} + penalty {:.4g} = cost {:.4g}, in {}.", e_.chosen.score,
+                       e_.chosen.cost - e_.chosen.score, e_.chosen.cost, e_.score_unit);
   }
 
   std::string_view reason() const {
@@ -95,7 +99,14 @@ class explanation_text {
     case placement_reason::idle_nearby:
       return "it is idle and of the fastest kind at home: nothing can be cheaper";
     case placement_reason::least_cost: return "it is the cheapest of all groups' lightest workers";
-    case placement_reason::hinted: return "it is the cheapest that the hint allows";
+    case placement_reason::hinted: return "it is the policy's choice among those that the hint allows";
+    case placement_reason::fewest_queued: return "no other worker has fewer tasks queued";
+    case placement_reason::lighter_of_two: return "of two workers drawn at random the other has no less to do";
+    case placement_reason::least_active: return "no other worker has been less active of late";
+    case placement_reason::kept_local: return "a worker keeps what it submits";
+    case placement_reason::injected: return "what comes from outside goes to an injection queue";
+    case placement_reason::next_in_turn: return "it is this worker's turn";
+    case placement_reason::drawn: return "it was drawn at random";
     }
     return "";
   }
@@ -116,12 +127,14 @@ class explanation_text {
     return fmt::format("In blocking calls, and left out: {}.\n", fmt::join(ids, ", "));
   }
 
+  /// Nothing where nothing was weighed.
   std::string table() const {
+    if (e_.score_unit.empty()) return "";
     std::vector<considered> rows = e_.weighed;
     std::stable_sort(rows.begin(), rows.end(), [](const considered& a, const considered& b) {
       return a.score + a.penalty < b.score + b.penalty;
     });
-    std::string text = row("group", "kind", "lightest worker", "load", "score", "penalty", "cost");
+    std::string text = '\n' + row("group", "kind", "lightest worker", "load", "score", "penalty", "cost");
     for (std::size_t i = 0; i < std::min(rows.size(), rows_most); ++i) text += row_of(rows[i]);
     if (rows.size() > rows_most)
       text += fmt::format("  and {} more that cost no less\n", rows.size() - rows_most);
@@ -164,8 +177,9 @@ explanation explain(const load_state& state, const divided_machine& m, const pro
   placement_rng rng(state.seed);
   placement_cursor cursor;
   const task_origin origin = origin_of(state, m, rng);
-  return {origin, asked->place(loads, origin, state.hint, rng, cursor),
-          consider_groups(m.groups, loads, p.dispatch.weights, origin, state.hint)};
+  std::vector<considered> weighed = asked->consider(loads, origin, state.hint, rng, cursor);
+  return {origin, asked->place(loads, origin, state.hint, rng, cursor), std::move(weighed),
+          asked->score_unit()};
 }
 
 json json_of(const explanation& e) {

@@ -4,9 +4,10 @@
 #include "load_state.hpp"
 #include "style.hpp"
 
-#include <corewise/policies/reference.hpp>
+#include <corewise/policies/policy.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace corewise::command {
@@ -16,6 +17,7 @@ struct explanation {
   task_origin origin; ///< as the engine sees it
   placement chosen;   ///< the policy's answer
   std::vector<considered> weighed;
+  std::string_view score_unit; ///< empty: the policy compares nothing
 };
 
 /// Asks the policy of the profile, as an engine would, with workers that stand as the state says.

@@ -76,15 +76,24 @@ class placement_rng {
 
 /// What a policy must remember between two decisions of one submitting thread.
 struct placement_cursor {
-  std::uint32_t position = 0;
+  std::uint32_t position = 0; ///< of the rotation over all workers
+  std::uint32_t among_hinted =
+      0; ///< of the one over those that hints allow, so that neither disturbs the other
 };
 
 /// Why a worker was chosen; the `reason` of `explain`.
 enum class placement_reason : std::uint8_t {
-  own_queue,   ///< the submitting worker itself is the cheapest
-  idle_nearby, ///< an idle worker of the domain's fastest kind: nothing can be cheaper
-  least_cost,  ///< the least cost of all groups
-  hinted,      ///< the least cost among the workers that the hint allows
+  own_queue,      ///< the submitting worker itself is the cheapest
+  idle_nearby,    ///< an idle worker of the domain's fastest kind: nothing can be cheaper
+  least_cost,     ///< the least cost of all groups
+  hinted,         ///< the policy's choice among the workers that the hint allows
+  fewest_queued,  ///< nobody has fewer tasks queued
+  lighter_of_two, ///< of two workers drawn at random the one with less to do
+  least_active,   ///< nobody has been less active of late
+  kept_local,     ///< a worker keeps what it submits, whatever its load
+  injected,       ///< from outside: the injection queue, from which whoever is free first takes it
+  next_in_turn,   ///< the rotation has come to it
+  drawn,          ///< at random
 };
 std::string_view to_string(placement_reason reason) noexcept;
 
@@ -93,9 +102,20 @@ struct placement {
   group_id group;
   corewise::level level =
       level::same_group; ///< for a task from outside the whole home domain is `same_group`
-  double score = 0;
-  double cost = 0; ///< score + penalty
+  double score = 0;      ///< what the policy compares, in its `score_unit`; 0 where it compares nothing
+  double cost = 0;       ///< score + penalty
   placement_reason reason = placement_reason::least_cost;
+  /// No worker's: it goes to the injection queue of `group`, and `worker`, who is of that group, is the one to
+  /// wake first. Where there are no injection queues, that worker gets it.
+  bool injected = false;
+};
+
+/// One offer that was weighed.
+struct considered {
+  group_id group;
+  worker_id lightest; ///< the group's best by what the policy compares, or the one worker that was looked at
+  double score = 0;
+  double penalty = 0;
 };
 
 /// Decides where a task goes. Pure: it owns nothing mutable and knows no thread and no clock, so the
@@ -111,6 +131,13 @@ class policy {
   /// call) it answers one as if all were. Cost: stated by each policy.
   virtual placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
                           placement_rng& rng, placement_cursor& cursor) const noexcept = 0;
+  /// In what scores are counted; empty when the policy compares nothing.
+  virtual std::string_view score_unit() const noexcept = 0;
+  /// What `place` weighs when it is asked the same with the same random state and cursor: for `explain`. Any
+  /// thread.
+  virtual std::vector<considered> consider(const load_view& loads, const task_origin& origin,
+                                           const placement_hint& hint, placement_rng rng,
+                                           placement_cursor cursor) const = 0;
 };
 
 /// The policies that `dispatch.policy` can name.

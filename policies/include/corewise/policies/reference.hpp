@@ -4,14 +4,6 @@
 
 namespace corewise {
 
-/// One offer that was weighed. A group offers its lightest worker.
-struct considered {
-  group_id group;
-  worker_id lightest;
-  double score = 0;
-  double penalty = 0;
-};
-
 /// The rule of `nearest_lightest` as it is written, with nothing made fast: it prices every worker and takes
 /// the least cost; of equal ones the lower level, then the higher capacity, the lower distance, the lower id.
 /// What `nearest_lightest` must answer, and how `explain` shows why. Cost: linear in the workers. Any thread.

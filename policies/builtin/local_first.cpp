@@ -1,0 +1,89 @@
+#include "local_first.hpp"
+
+#include "answer.hpp"
+
+// local_first: a worker keeps what it submits; what comes from outside goes to the injection queue.
+//
+// It looks at no load: who has nothing to do comes for it, as a thief or to the injection queue. From outside
+// that is the queue of the home group (or of the engine, `injection.scope`); where nobody of that group is
+// available, of the nearest one where somebody is. The worker that is named is the one to wake: a parked one,
+// else any.
+//
+// A hint that counts is stronger: the queue could be anybody's, so one of the workers that the hint allows is
+// drawn and gets the task itself. A worker in a blocking call that keeps its seat sends to the injection queue
+// of its group.
+//
+// Source: Tokio, Volt; ZIO's submit from outside.
+//
+// Cost: from a worker a bit; from outside two words of bits.
+
+namespace corewise {
+namespace {
+
+class local_first final : public policy {
+ public:
+  explicit local_first(const locality_groups& groups) noexcept : groups_(groups) {}
+
+  std::string_view name() const noexcept override { return local_first_name; }
+
+  placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
+                  placement_rng& rng, placement_cursor& /*cursor*/) const noexcept override {
+    detail::candidates among(groups_, loads, hint);
+    const bool local = origin.worker && among.include(*origin.worker);
+    if (among.hinted()) {
+      const detail::candidate chosen = local ? among.at(*origin.worker) : among.draw(rng);
+      return detail::answer(groups_, origin, chosen, 0, placement_reason::hinted);
+    }
+    if (local)
+      return detail::answer(groups_, origin, among.at(*origin.worker), 0, placement_reason::kept_local);
+    placement p = detail::answer(groups_, origin, among.at(whom_to_wake(loads, origin.group, rng)), 0,
+                                 placement_reason::injected);
+    p.injected = true;
+    return p;
+  }
+
+  std::string_view score_unit() const noexcept override { return ""; }
+
+  std::vector<considered> consider(const load_view& loads, const task_origin& origin,
+                                   const placement_hint& hint, placement_rng rng,
+                                   placement_cursor cursor) const override {
+    return detail::only(place(loads, origin, hint, rng, cursor));
+  }
+
+ private:
+  /// A parked worker of the nearest group where anybody is available, else one of the group by chance.
+  worker_id whom_to_wake(const load_view& loads, group_id home, placement_rng& rng) const noexcept {
+    for (const bool even_unavailable : {false, true})
+      for (const group_id g : groups_[home].steal_order)
+        if (const auto found = someone_of(loads, g, even_unavailable, rng)) return *found;
+    return {};
+  }
+
+  static std::optional<worker_id> someone_of(const load_view& loads, group_id g, bool even_unavailable,
+                                             placement_rng& rng) noexcept {
+    const std::span<const worker_place> members = loads.layout().of_group(g);
+    if (members.empty()) return std::nullopt;
+    const group_board& board = loads.board(g);
+    for (std::size_t w = 0; w * 64 < members.size(); ++w)
+      if (const std::uint64_t parked =
+              board.parked.word(w) & (even_unavailable ? ~std::uint64_t{0} : ~board.unavailable.word(w));
+          parked != 0)
+        return members[w * 64 + static_cast<std::size_t>(std::countr_zero(parked))].id;
+    const auto admitted = [&](std::size_t i) { return even_unavailable || !board.unavailable.test(i); };
+    const std::size_t start = rng.below(static_cast<std::uint32_t>(members.size()));
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (const std::size_t place = (start + i) % members.size(); admitted(place)) return members[place].id;
+    return std::nullopt;
+  }
+
+  const locality_groups& groups_;
+};
+
+} // namespace
+
+std::unique_ptr<policy> make_local_first(const locality_groups& groups, const worker_layout& /*workers*/,
+                                         const dispatch_weights& /*weights*/) {
+  return std::make_unique<local_first>(groups);
+}
+
+} // namespace corewise
