@@ -1,6 +1,8 @@
 #include "made_machine.hpp"
 #include "situation.hpp"
 
+#include <corewise/policies/steal_policy.hpp>
+
 #include <doctest/doctest.h>
 
 #include <set>
@@ -16,6 +18,16 @@ TEST_CASE("registry: policies are made by name, and an unknown name makes none")
   for (const std::string_view name : policy_names())
     CHECK(make_policy(name, s.groups(), s.workers(), {})->name() == name);
   CHECK(make_policy("nearest", s.groups(), s.workers(), {}) == nullptr);
+}
+
+TEST_CASE("registry: steal policies are made by name, and an unknown name makes none") {
+  const situation s(build(one_kind(1, 1)));
+  CHECK(steal_policy_names() ==
+        std::vector<std::string_view>{"nearest_half", "random_half", "hottest_half", "none"});
+  for (const std::string_view name : steal_policy_names())
+    for (const steal_start start : {steal_start::nearest, steal_start::random})
+      CHECK(make_steal_policy(name, s.groups(), s.workers(), start)->name() == name);
+  CHECK(make_steal_policy("nearest", s.groups(), s.workers(), steal_start::nearest) == nullptr);
 }
 
 TEST_CASE("registry: each reason has a name of its own") {

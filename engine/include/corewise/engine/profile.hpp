@@ -1,6 +1,7 @@
 #pragma once
 
 #include <corewise/policies/policy.hpp>
+#include <corewise/policies/steal_policy.hpp>
 #include <corewise/topology/discovery.hpp>
 #include <corewise/topology/groups.hpp>
 #include <corewise/topology/workers.hpp>
@@ -26,7 +27,6 @@ enum class pin_to : std::uint8_t {
 };
 /// Where workers' memory is taken from.
 enum class memory_on : std::uint8_t { node, anywhere };
-enum class steal_start : std::uint8_t { nearest, random };
 enum class injection_scope : std::uint8_t { group, engine, none };
 enum class wake_order : std::uint8_t { nearest, lowest };
 enum class full_action : std::uint8_t { reject, wait };
@@ -71,7 +71,7 @@ struct profile {
   } dispatch;
 
   struct steal_section {
-    std::string policy = "nearest_half"; ///< nearest_half | none
+    std::string policy = "nearest_half";
     steal_start start = steal_start::nearest;
     std::uint32_t batch_max = 128;
     /// Tasks that must wait in a domain before a worker at that level is woken for them or takes them.
