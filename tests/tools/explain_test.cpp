@@ -16,13 +16,27 @@ class two_socket_shell {
     shell_.write("state.json", state);
     return shell_.run("corewise explain --machine machine.yaml --state state.json " + options);
   }
-  json answer(const std::string& state) const {
-    const outcome explained = explain(state, "--format json");
+  /// What another policy answers, in text.
+  std::string told_by(const std::string& policy, const std::string& state) const {
+    const outcome explained = explain(state, with(policy));
+    CHECK_MESSAGE(explained.status == 0, explained.err);
+    return explained.out;
+  }
+  json answer_of(const std::string& policy, const std::string& state) const {
+    return answer(state, with(policy));
+  }
+  json answer(const std::string& state, const std::string& options = "") const {
+    const outcome explained = explain(state, "--format json " + options);
     CHECK_MESSAGE(explained.status == 0, explained.err);
     return json::parse(explained.out, nullptr, false);
   }
 
  private:
+  std::string with(const std::string& policy) const {
+    shell_.write("policy.yaml", "version: 1\ndispatch: {policy: " + policy + "}\n");
+    return "--profile policy.yaml";
+  }
+
   scratch_shell shell_;
 };
 
@@ -142,6 +156,54 @@ TEST_CASE("the text form says where and why in sentences and a table") {
        {"The task goes to worker 8 (group 1, E 512, CPU 8).", "from outside, on CPU 0",
         "home is the domain of group 0", "stays in its home domain", "cost 2", "lightest worker"})
     CHECK_MESSAGE(contains(explained.out, part), part, " in\n", explained.out);
+}
+
+TEST_CASE("the lightest of each group is considered by what is queued, and the text says so") {
+  const two_socket_shell shell;
+  const std::string state =
+      R"({"origin": {"cpu": 0}, "load": )" + joined({loads(0, 31, 3), loads(20, 20, 2)}).dump() + "}";
+  const json answer = shell.answer_of("lightest", state);
+  CHECK(answer["worker"] == 20);
+  CHECK(answer["level"] == 4);
+  CHECK(answer["reason"] == "fewest_queued");
+  CHECK(answer["cost"] == 1.0);
+  REQUIRE(answer["considered"].size() == 4);
+  CHECK(answer["considered"][0]["score"] == 2.0);
+  CHECK(answer["considered"][2]["lightest"] == 20);
+  CHECK(contains(shell.told_by("lightest", state), "no other worker has fewer tasks queued"));
+  CHECK(contains(shell.told_by("lightest", state), "cost 1, in tasks queued."));
+}
+
+TEST_CASE("of two choices the two are considered") {
+  const two_socket_shell shell;
+  const json answer = shell.answer_of("two_choices", R"({"load": )" + loads(0, 31, 3) + "}");
+  REQUIRE(answer["considered"].size() == 2);
+  CHECK(answer["considered"][0]["lightest"] == answer["worker"]); // a tie
+  CHECK(answer["considered"][0]["score"] == 2.0);
+  CHECK(answer["considered"][1]["lightest"] != answer["worker"]);
+}
+
+TEST_CASE("a policy that compares nothing shows its choice and says so") {
+  const two_socket_shell shell;
+  for (const std::string policy : {"round_robin", "random", "local_first"}) {
+    const std::string text = shell.told_by(policy, R"({"origin": {"cpu": 20}})");
+    CHECK_MESSAGE(contains(text, "compares neither loads nor distances"), text);
+    CHECK_FALSE(contains(text, "penalty"));
+    CHECK(shell.answer_of(policy, "{}")["considered"].size() == 1);
+  }
+  CHECK(contains(shell.told_by("round_robin", "{}"), "this worker's turn"));
+  CHECK(contains(shell.told_by("random", "{}"), "drawn at random"));
+}
+
+TEST_CASE("from outside local_first answers the injection queue, from a worker that worker") {
+  const two_socket_shell shell;
+  const std::string text = shell.told_by("local_first", R"({"origin": {"cpu": 20}})");
+  CHECK_MESSAGE(contains(text, "The task goes to the injection queue of group 2 (P 1024)."), text);
+  CHECK_MESSAGE(contains(text, "worker 16"), text);
+  CHECK(shell.answer_of("local_first", R"({"origin": {"cpu": 20}})")["reason"] == "injected");
+  const json inside = shell.answer_of("local_first", R"({"origin": {"worker": 9}, "load": {"9": 40}})");
+  CHECK(inside["worker"] == 9);
+  CHECK(inside["reason"] == "kept_local");
 }
 
 TEST_CASE("a state can come from standard input") {

@@ -101,7 +101,8 @@ class explanation_text {
     case placement_reason::least_cost: return "it is the cheapest of all groups' lightest workers";
     case placement_reason::hinted: return "it is the policy's choice among those that the hint allows";
     case placement_reason::fewest_queued: return "no other worker has fewer tasks queued";
-    case placement_reason::lighter_of_two: return "of two workers drawn at random the other has no less to do";
+    case placement_reason::lighter_of_two:
+      return "of two workers drawn at random the other has no less to do";
     case placement_reason::least_active: return "no other worker has been less active of late";
     case placement_reason::kept_local: return "a worker keeps what it submits";
     case placement_reason::injected: return "what comes from outside goes to an injection queue";

@@ -159,10 +159,9 @@ rows workers() {
   };
 }
 
-row policy_choice() {
-  std::vector<std::string> names;
-  for (const std::string_view name : policy_names()) names.emplace_back(name);
-  return text_field<profile>("dispatch.policy", COREWISE_AT(dispatch.policy), one_of(std::move(names)));
+/// One of the policies that there are.
+row policy_choice(const char* key, auto at, const std::vector<std::string_view>& names) {
+  return text_field<profile>(key, at, one_of({names.begin(), names.end()}));
 }
 
 rows dispatch() {
@@ -171,7 +170,16 @@ rows dispatch() {
                 {.unit = "tasks", .description = std::string("What it costs to send a task to ") + where});
   };
   return {
-      with(policy_choice(), live, {.description = "The rule by which a task is given a worker"}),
+      with(policy_choice("dispatch.policy", COREWISE_AT(dispatch.policy), policy_names()), live,
+           {.description =
+                "The rule by which a task is given a worker: the cheapest where distance costs, too "
+                "(`nearest_lightest`); the fewest tasks queued (`lightest`); the lighter of two drawn at "
+                "random "
+                "(`two_choices`); the least active of late (`activity`); a worker keeps its own, and what "
+                "comes from "
+                "outside goes to the injection queue (`local_first`); in turn (`round_robin`); at random "
+                "(`random`). "
+                "`score` and `spill` matter to `nearest_lightest` alone"}),
       with(choice_field<profile, score_kind>("dispatch.score", COREWISE_AT(dispatch.weights.score),
                                              {{"expected_delay", score_kind::expected_delay},
                                               {"drain_time", score_kind::drain_time},
@@ -197,12 +205,18 @@ rows steal() {
          .description = std::string("So many must wait before a worker ") + where + " comes for them"});
   };
   return {
-      with(text_field<profile>("steal.policy", COREWISE_AT(steal.policy), one_of({"nearest_half", "none"})),
-           live, {.description = "What a worker without work takes: half of a victim's ring, or nothing"}),
-      with(choice_field<profile, steal_start>(
-               "steal.start", COREWISE_AT(steal.start),
-               {{"nearest", steal_start::nearest}, {"random", steal_start::random}}),
-           live, {.description = "Where it begins to look: near itself, or anywhere"}),
+      with(policy_choice("steal.policy", COREWISE_AT(steal.policy), steal_policy_names()), live,
+           {.description = "Where a worker without work looks for a victim, of whose queue it takes half: "
+                           "the slower cores of its "
+                           "domain, its like, then outward (`nearest_half`); in the order of numbers from "
+                           "one that is drawn "
+                           "(`random_half`); the most active of late (`hottest_half`); nowhere (`none`)"}),
+      with(
+          choice_field<profile, steal_start>(
+              "steal.start", COREWISE_AT(steal.start),
+              {{"nearest", steal_start::nearest}, {"random", steal_start::random}}),
+          live,
+          {.description = "Where `nearest_half` begins to look: near itself, or anywhere, as `random_half`"}),
       with(integer_field<profile>("steal.batch_max", COREWISE_AT(steal.batch_max), integers(1, 65536)), live,
            {.unit = "tasks", .description = "The most that one theft takes"}),
       minimum("same_node", COREWISE_AT(steal.minimum_at.same_node), "from another domain of the NUMA node"),
