@@ -56,6 +56,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
       groups_(machine_, settings_.topology.groups),
       layout_(machine_, groups_, worker_options_of(settings_, machine_)),
       policy_(make_policy(settings_.dispatch.policy, groups_, layout_, settings_.dispatch.weights)),
+      steal_policy_(make_steal_policy(settings_.steal.policy, groups_, layout_, settings_.steal.start)),
       born_in_(detail::fork_generation()),
       limit_(settings_.limits.in_flight),
       threads_(*this, layout_.size()) {
@@ -183,7 +184,7 @@ void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& 
   view.task_time_ns = seat.task_time_ns();
   const placement to = policy_->place(view, {.group = seat.place().group, .worker = seat.id()}, wish,
                                       seat.rng(), seat.cursor());
-  if (to.worker == seat.id()) {
+  if (!to.injected && to.worker == seat.id()) {
     seat.push_next(t);
     return;
   }
@@ -223,6 +224,11 @@ void runtime::send_back(detail::resumption& place) noexcept {
 }
 
 void runtime::send(task_header* t, const placement& to) noexcept {
+  if (to.injected && settings_.injection.scope != injection_scope::none) {
+    injection_[to.group.value]->push(t);
+    idle_->pushed(to.worker);
+    return;
+  }
   worker_bits& spinning = boards_[to.group.value]->spinning;
   const std::size_t index = to.worker.value - layout_.of_group(to.group).front().id.value;
   if (spinning.test(index)) spinning.claim(index); // so that the next submitter chooses another

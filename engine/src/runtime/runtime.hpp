@@ -65,6 +65,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   detail::idle_workers& idle() noexcept { return *idle_; }
   detail::drain_gate& drains() noexcept { return drains_; }
   bool wants_node_memory() const noexcept;
+  const steal_policy& steals() const noexcept { return *steal_policy_; }
+  const load_view& view() const noexcept { return *view_; }
   bool stealing() const noexcept { return settings_.steal.policy != "none"; }
   /// Workers look at nothing any more and leave.
   bool ended() const noexcept { return stage_.load(std::memory_order_acquire) == stage::ended; }
@@ -101,6 +103,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   locality_groups groups_;
   worker_layout layout_;
   std::unique_ptr<policy> policy_;
+  std::unique_ptr<steal_policy> steal_policy_;
   const unsigned born_in_; // the fork generation
 
   std::vector<std::unique_ptr<detail::group_state>> group_states_;

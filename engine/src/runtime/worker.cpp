@@ -3,6 +3,8 @@
 #include "fence.hpp"
 #include "runtime.hpp"
 
+#include <corewise/policies/activity.hpp>
+
 namespace corewise::detail {
 
 namespace {
@@ -161,12 +163,13 @@ task_header* worker::search() noexcept {
   worker_bits& spinning = engine_.board(place().group).spinning;
   spinning.set(index_in_group());
   const auto until = monotonic::now() + engine_.settings().idle.spin;
-  task_header* t = steal();
+  task_header* t = steal(steal_effort::usual);
   while (t == nullptr && !engine_.ended() && monotonic::now() < until) {
     for (int i = 0; i < pauses_between_rounds; ++i) pause_core();
     t = poll_shared(false);
-    if (t == nullptr) t = steal();
+    if (t == nullptr) t = steal(steal_effort::usual);
   }
+  if (t == nullptr) t = steal(steal_effort::thorough);
   spinning.claim(index_in_group());
   if (t == nullptr) return nullptr;
   searching_ = false;
@@ -175,46 +178,22 @@ task_header* worker::search() noexcept {
   return t;
 }
 
-task_header* worker::steal() noexcept {
-  return engine_.settings().steal.start == steal_start::nearest ? steal_nearest() : steal_anywhere();
-}
-
-task_header* worker::steal_nearest() noexcept {
-  for (const group_id g : engine_.groups()[place().group].steal_order)
-    if (task_header* t = steal_from_group(g)) return t;
-  return nullptr;
-}
-
-/// Levels do not matter for the order, but thresholds hold.
-task_header* worker::steal_anywhere() noexcept {
-  const auto workers = static_cast<std::uint32_t>(engine_.layout().size());
-  const std::uint32_t start = rng_.below(workers);
-  for (std::uint32_t i = 0; i < workers; ++i) {
-    worker& victim = engine_.seat(worker_id{(start + i) % workers});
-    const group_id g = victim.place().group;
-    if (&victim == this || !victim.queues_.ready() || !engine_.idle().may_take(place().group, g)) continue;
-    if (task_header* t = steal_from(victim, engine_.groups().level_between(place().group, g))) return t;
-  }
-  return nullptr;
-}
-
-task_header* worker::steal_from_group(group_id g) noexcept {
-  const std::span<worker> seats = engine_.group(g).seats();
-  const level distance = engine_.groups().level_between(place().group, g);
-  const bool near = distance <= level::same_domain;
-  if (near && g != place().group)
-    if (task_header* t = take_injected(g)) return t;
-  if (seats.empty()) return nullptr;
-  const std::uint32_t start = rng_.below(static_cast<std::uint32_t>(seats.size()));
-  for (std::size_t i = 0; i < seats.size(); ++i) {
-    worker& victim = seats[(start + i) % seats.size()];
-    if (&victim == this || !victim.queues_.ready()) continue;
-    if (!near && !engine_.idle().may_take(place().group, g)) return nullptr;
-    if (task_header* t = steal_from(victim, distance)) return t;
-  }
-  if (!near && engine_.injection(g).size() != 0 && engine_.idle().may_take(place().group, g))
-    return take_injected(g);
-  return nullptr;
+/// Where to look, and in which order, is the steal policy's affair.
+task_header* worker::steal(steal_effort effort) noexcept {
+  const group_id own = place().group;
+  task_header* t = nullptr;
+  group_id asked = own; // about this group `may_take` was asked last
+  bool allowed = true;
+  engine_.steals().visit(engine_.view(), id_, rng_, effort, [&](const steal_stop& stop) {
+    if (stop.group != asked) {
+      asked = stop.group;
+      allowed = engine_.idle().may_take(own, asked);
+    }
+    if (!allowed) return false;
+    t = stop.victim ? steal_from(engine_.seat(*stop.victim), stop.level) : take_injected(stop.group);
+    return t != nullptr;
+  });
+  return t;
 }
 
 /// Half of the victim's ring, or else half of its inbox.
@@ -229,6 +208,8 @@ task_header* worker::steal_from(worker& victim, level distance) noexcept {
       stolen.push(t);
     }
   }
+  if (stolen.size == 0) return nullptr;
+  cool(victim.slot_);
   counts_.stolen[static_cast<std::size_t>(distance)].add(stolen.size);
   return keep(stolen);
 }
@@ -241,8 +222,7 @@ bool worker::execute(task_header* t) {
   // Those who drain the other phase must hear of its last task now: this one may never end.
   if (std::exchange(this_execution.phase, phase) != phase) engine_.drains().progress();
   slot_.owner.running.store(1, std::memory_order_relaxed);
-  slot_.owner.touches.store(slot_.owner.touches.load(std::memory_order_relaxed) + 1,
-                            std::memory_order_relaxed);
+  touch(slot_, stamp_);
   bool ended = true;
   try {
     ended = t->act(t, task_action::run);
@@ -290,6 +270,7 @@ void worker::return_to_work() noexcept {
 void worker::begin_work() noexcept {
   if (std::exchange(working_, true)) return;
   tick_began_ = monotonic::now();
+  stamp_ = static_cast<std::uint64_t>(tick_began_.time_since_epoch().count());
   busy_since_ns_.store(tick_began_.time_since_epoch().count(), std::memory_order_relaxed);
   polls_ = 0;
   next_look_ = 1;
@@ -324,6 +305,7 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   until_shared_ = std::min(until_shared_, interval_);
   engine_.group(place().group).note_task_time(average);
   tick_began_ = now;
+  stamp_ = static_cast<std::uint64_t>(now.time_since_epoch().count());
   polls_ = 0;
   next_look_ = 1;
   next_left_ = engine_.settings().queues.lifo_cap;

@@ -63,10 +63,7 @@ class alignas(128) worker {
   std::uint32_t batch_of(std::uint32_t waiting) const noexcept;
   std::uint32_t room() const noexcept;
   task_header* search() noexcept;
-  task_header* steal() noexcept;
-  task_header* steal_nearest() noexcept;
-  task_header* steal_anywhere() noexcept;
-  task_header* steal_from_group(group_id g) noexcept;
+  task_header* steal(steal_effort effort) noexcept;
   task_header* steal_from(worker& victim, level distance) noexcept;
   std::size_t index_in_group() const noexcept;
   task_header* keep(task_chain taken) noexcept;
@@ -107,6 +104,7 @@ class alignas(128) worker {
   std::uint32_t until_shared_ = 1; // polls until inbox and injection queue are looked at before the ring
   std::uint32_t interval_ = 8;
   monotonic::time_point tick_began_;
+  std::uint64_t stamp_ = 0;                    // of this tick, for the activity order
   std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
 
   ledger books_;
