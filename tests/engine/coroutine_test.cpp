@@ -110,6 +110,27 @@ TEST_CASE("yield: outside of an engine it does nothing") {
   CHECK(done);
 }
 
+TEST_CASE("coroutines: one that blocked before it was ever suspended goes on where its seat is") {
+  engine e(small_profile(2));
+  std::atomic<int> done{0};
+  oneshot<int> shot;
+  const auto yields = [](std::atomic<int>& n) -> task<> {
+    blocking([] {});
+    co_await yield();
+    ++n;
+  };
+  const auto waits = [](oneshot<int>& from, std::atomic<int>& n) -> task<> {
+    blocking([] {});
+    n += co_await from.receive();
+  };
+  REQUIRE(e.submit(yields(done)) == submit_result::accepted);
+  REQUIRE(e.submit(waits(shot, done)) == submit_result::accepted);
+  std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  shot.send(1);
+  e.drain();
+  CHECK(done == 2);
+}
+
 TEST_CASE("oneshot: sent before it is received, and after") {
   engine e(small_profile(2));
   for (int round = 0; round < 2000; ++round) {

@@ -3,6 +3,7 @@
 #include "fence.hpp"
 #include "runtime.hpp"
 
+#include <corewise/engine/resumption.hpp>
 #include <corewise/policies/activity.hpp>
 
 namespace corewise::detail {
@@ -246,6 +247,8 @@ bool worker::execute(task_header* t) {
 bool worker::leave() noexcept {
   counts_.blocking.add();
   slot_.owner.running.store(0, std::memory_order_relaxed);
+  if (this_execution.root != nullptr)
+    this_execution.root->last = this; // whence it goes on once it was suspended
   this_execution.seat = nullptr;
   if (engine_.leave_seat(*this)) return true;
   this_execution.seat = this;
