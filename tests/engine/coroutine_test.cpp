@@ -131,6 +131,26 @@ TEST_CASE("coroutines: one that blocked before it was ever suspended goes on whe
   CHECK(done == 2);
 }
 
+TEST_CASE("yield: more tasks than the ring holds, all yielding, do not starve the inbox") {
+  engine e(small_profile(1));
+  std::atomic<bool> flag{false};
+  const auto spin = [](std::atomic<bool>& until) -> task<> {
+    while (!until) co_await yield();
+  };
+  REQUIRE(e.submit([&] {
+    for (int i = 0; i < 2000; ++i) REQUIRE(e.submit(spin(flag)) == submit_result::accepted);
+  }) == submit_result::accepted);
+  while (e.metrics().submitted < 2001) std::this_thread::yield();
+  std::atomic<bool> ran{false};
+  REQUIRE(e.submit([&] { ran = true; }) == submit_result::accepted);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+  while (!ran && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  CHECK(ran);
+  flag = true;
+  e.drain();
+}
+
 TEST_CASE("oneshot: sent before it is received, and after") {
   engine e(small_profile(2));
   for (int round = 0; round < 2000; ++round) {

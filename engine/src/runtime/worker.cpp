@@ -81,11 +81,14 @@ task_header* worker::take_next() noexcept {
   return queues_.next.take();
 }
 
+/// When it is due the inbox and the injection queue take turns at being first: a ring that overflows all the time keeps
+/// the injection queue filled for ever.
 task_header* worker::poll_shared(bool due) noexcept {
-  if (due)
+  const bool injection_first = due && std::exchange(injection_first_, !injection_first_);
+  if (injection_first)
     if (task_header* t = take_injected(place().group)) return t;
   if (task_header* t = take_inbox(due)) return t;
-  return due ? nullptr : take_injected(place().group);
+  return injection_first ? nullptr : take_injected(place().group);
 }
 
 /// One task from the inbox; when a batch is due, more of them move to the ring.

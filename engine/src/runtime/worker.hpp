@@ -103,6 +103,7 @@ class alignas(128) worker {
   std::uint32_t next_look_ = 1;    // the poll at which the clock is read next
   std::uint32_t until_shared_ = 1; // polls until inbox and injection queue are looked at before the ring
   std::uint32_t interval_ = 8;
+  bool injection_first_ = true; // when that is due next
   monotonic::time_point tick_began_;
   std::uint64_t stamp_ = 0;                    // of this tick, for the activity order
   std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
