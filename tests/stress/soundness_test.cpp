@@ -1,0 +1,174 @@
+#include "virtual_workers.hpp"
+
+#include <corewise/engine/engine.hpp>
+#include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <thread>
+
+// The soundness test: tasks that yield for ever must not keep the one from running that they wait for. Source: a
+// deadlock of Cats Effect 3, whose overflow went to a queue that a worker read only when its own was empty.
+
+using namespace corewise;
+using namespace corewise::tests;
+
+namespace {
+
+constexpr std::chrono::seconds patience{60};
+#ifdef COREWISE_LONG
+constexpr int repeats_of_few = 1000, repeats_of_many = 20;
+#else
+constexpr int repeats_of_few = 10, repeats_of_many = 1;
+#endif
+constexpr std::uint32_t many_workers = 64;
+
+/// One run of the workload. Shared by its tasks, so that one that hangs has firm ground.
+struct workload {
+  engine& on;
+  placement_rng rng;
+  std::atomic<bool> flag{false};
+  std::atomic<std::uint32_t> left{0};
+  std::atomic<std::uint32_t> wrong{0};
+  oneshot<bool> all_done;
+  std::promise<void> ended;
+
+  workload(engine& e, std::uint64_t seed) : on(e), rng(seed) {}
+
+  void one_done() {
+    if (left.fetch_sub(1) == 1) all_done.send(true);
+  }
+  /// Trivial tasks take a moment, another one each time.
+  static void pass_time(std::uint32_t rounds) {
+    for (std::atomic<std::uint32_t> i{0}; i < rounds;) i.fetch_add(1, std::memory_order_relaxed);
+  }
+};
+
+task<> spin(std::shared_ptr<workload> w) {
+  while (!w->flag.load(std::memory_order_relaxed)) co_await yield();
+  w->one_done();
+}
+
+void begin_trivial(const std::shared_ptr<workload>& w, int count) {
+  for (int i = 0; i < count; ++i) {
+    const auto body = [w, rounds = w->rng.below(64)] {
+      workload::pass_time(rounds);
+      w->one_done();
+    };
+    if (w->on.submit(body) != submit_result::accepted) w->wrong.fetch_add(1);
+  }
+}
+
+task<> begin_all(std::shared_ptr<workload> w, std::uint32_t workers) {
+  constexpr int before = 200;
+  constexpr int after = 1000;
+  w->left.store(workers - 1 + before + 1 + after);
+  for (std::uint32_t i = 1; i < workers; ++i)
+    if (w->on.submit(spin(w)) != submit_result::accepted) w->wrong.fetch_add(1);
+  begin_trivial(w, before);
+  const auto set_flag = [w] {
+    w->flag.store(true, std::memory_order_relaxed);
+    w->one_done();
+  };
+  if (w->on.submit(set_flag) != submit_result::accepted) w->wrong.fetch_add(1);
+  begin_trivial(w, after);
+  while (!w->flag.load(std::memory_order_relaxed)) co_await yield();
+  co_await w->all_done.receive();
+  w->ended.set_value();
+}
+
+struct setting {
+  std::string_view place;
+  std::string_view steal;
+  std::uint32_t workers;
+};
+
+profile profile_of(const setting& s) {
+  profile p;
+  p.workers.total = s.workers;
+  p.workers.pin = pin_to::none;
+  p.dispatch.policy = s.place;
+  p.steal.policy = s.steal;
+  return p;
+}
+
+void must_end(engine& e, const setting& s, std::uint64_t seed) {
+  const auto w = std::make_shared<workload>(e, seed);
+  std::future<void> ended = w->ended.get_future();
+  REQUIRE(e.submit(begin_all(w, s.workers)) == submit_result::accepted);
+  if (ended.wait_for(patience) != std::future_status::ready) {
+    std::printf("FAILED: hangs with policy %s, steal policy %s, %u workers, seed %llu\n%s\n", s.place.data(),
+                s.steal.data(), s.workers, static_cast<unsigned long long>(seed),
+                e.metrics().to_text().c_str());
+    std::fflush(stdout);
+    std::_Exit(1); // the engine cannot be ended
+  }
+  e.drain();
+  CHECK(w->wrong == 0);
+  CHECK(w->left == 0);
+}
+
+/// A worker may still be on its way out of a task that was suspended there and has ended elsewhere: the queues are
+/// at rest a moment after `drain`.
+bool comes_to_rest(const engine& e) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (e.metrics().waiting() != 0) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+void must_end_under_every_policy(std::uint32_t workers, int repeats) {
+  std::uint64_t seed = 0;
+  for (const std::string_view place : policy_names())
+    for (const std::string_view steal : steal_policy_names()) {
+      const setting s{place, steal, workers};
+      CAPTURE(place);
+      CAPTURE(steal);
+      engine e(profile_of(s));
+      for (int i = 0; i < repeats; ++i) must_end(e, s, ++seed);
+      CHECK(e.metrics().in_flight() == 0);
+      CHECK(comes_to_rest(e));
+      CHECK(e.metrics().total().rescued_by_timeout == 0);
+    }
+}
+
+} // namespace
+
+TEST_CASE("soundness: it ends under every policy, 1 worker") {
+  must_end_under_every_policy(1, repeats_of_few);
+}
+TEST_CASE("soundness: it ends under every policy, 2 workers") {
+  must_end_under_every_policy(2, repeats_of_few);
+}
+TEST_CASE("soundness: it ends under every policy, 3 workers") {
+  must_end_under_every_policy(3, repeats_of_few);
+}
+TEST_CASE("soundness: it ends under every policy, 8 workers") {
+  must_end_under_every_policy(8, repeats_of_few);
+}
+TEST_CASE("soundness: it ends under every policy, 64 workers") {
+  must_end_under_every_policy(many_workers, repeats_of_many);
+}
+
+TEST_CASE("soundness: unsound disciplines fail the test, whatever the number of workers") {
+  using outcome = virtual_workers::outcome;
+  constexpr discipline sound{};
+  constexpr discipline batched_queue{.when_full = overflow::in_batches};
+  constexpr discipline printed_volt{.look = periodic_look::behind_ring};
+  constexpr std::size_t rounds = 100'000;
+  for (const std::size_t workers : {1, 2, 3, 8, 64}) {
+    CAPTURE(workers);
+    CHECK(virtual_workers(workers, sound).run(rounds) == outcome::ended);
+    CHECK(virtual_workers(workers, batched_queue).run(rounds) == outcome::never_ends);
+    CHECK(virtual_workers(workers, printed_volt).run(rounds) == outcome::never_ends);
+  }
+}
