@@ -41,15 +41,15 @@ void worker_threads::start(std::shared_ptr<runtime> keep) {
     keep_ = std::move(keep);
   }
   for (const worker_place& p : engine_.layout().workers())
-    if (!start_thread(engine_.seat(p.id)))
+    if (!start_thread(engine_.seat(p.id), seats_))
       throw std::system_error(EAGAIN, std::generic_category(), "cannot start a worker thread");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return seated_ >= seats_; });
 }
 
-bool worker_threads::start_thread(worker& seat) noexcept {
+bool worker_threads::start_thread(worker& seat, std::size_t alive_max) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (stopping_) return false;
+  if (stopping_ || alive_ >= alive_max) return false;
   try {
     threads_.push_back(std::make_unique<thread_record>());
   } catch (const std::bad_alloc&) {
@@ -74,9 +74,8 @@ bool worker_threads::take_over(worker& seat) noexcept {
     note_leaving(seat);
     if (hand_to_spare(seat)) return true;
     reap();
-    if (alive_ >= seats_ + engine_.settings().blocking.spares_max) return false;
   }
-  return start_thread(seat);
+  return start_thread(seat, seats_ + engine_.settings().blocking.spares_max);
 }
 
 /// The caller holds the lock, as in the three below.

@@ -54,7 +54,8 @@ class worker_threads {
     std::optional<std::uint32_t> bound_core;
   };
 
-  bool start_thread(worker& seat) noexcept;
+  /// False: the engine stops, there are `alive_max` threads already, or the system gives no more.
+  bool start_thread(worker& seat, std::size_t alive_max) noexcept;
   bool hand_to_spare(worker& seat) noexcept;
   thread_record* caller() noexcept;
   void note_leaving(const worker& seat) noexcept;
