@@ -2,6 +2,8 @@
 
 #include "answer.hpp"
 
+#include <limits>
+
 // local_first: a worker keeps what it submits; what comes from outside goes to the injection queue.
 //
 // It looks at no load: who has nothing to do comes for it, as a thief or to the injection queue. From outside
@@ -40,6 +42,10 @@ class local_first final : public policy {
                                  placement_reason::injected);
     p.injected = true;
     return p;
+  }
+
+  std::optional<std::uint32_t> keeps_up_to(const load_view&, const task_origin&) const noexcept override {
+    return std::numeric_limits<std::uint32_t>::max();
   }
 
   std::string_view score_unit() const noexcept override { return ""; }

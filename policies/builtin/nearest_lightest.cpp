@@ -7,6 +7,7 @@
 #include <corewise/policies/reference.hpp>
 #include <corewise/policies/score.hpp>
 
+#include <algorithm>
 #include <limits>
 
 // nearest_lightest: the worker that costs least, where distance costs too.
@@ -15,7 +16,8 @@
 // here is knowing when to stop: an idle worker is the least that a group can offer, so a group (or all that
 // is further out) whose idle worker could not win is not looked at.
 //
-//   1. own queue    a worker that costs itself less than anybody could: one slot is read
+//   1. own queue    a worker that costs itself less than anybody could, or whose tasks are too short to be worth a
+//                   look: one slot is read
 //   2. idle nearby  an idle worker of the domain's fastest kind: two words a group and its slot are read
 //   3. near         the groups of the domain, each its lightest worker
 //   4. far          outward by level, while an idle worker out there could win
@@ -83,6 +85,9 @@ class nearest_lightest final : public policy {
   placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
                   placement_rng& rng, placement_cursor& cursor) const noexcept override;
 
+  std::optional<std::uint32_t> keeps_up_to(const load_view& loads,
+                                           const task_origin& origin) const noexcept override;
+
   std::string_view score_unit() const noexcept override { return "tasks of the fastest kind"; }
 
   std::vector<considered> consider(const load_view& loads, const task_origin& origin,
@@ -116,7 +121,8 @@ class decision {
   /// Finds the cheapest of all; answers whether anybody is available.
   bool find_cheapest() noexcept {
     consider_own();
-    if (own_queue_wins()) return true;
+    if (found_ && (loads_.task_time_ns < rule_.weights_.keep_below_ns || own_queue_wins(best_.cost)))
+      return true;
     if (!find_idle_nearby()) consider_near(nullptr);
     consider_far(nullptr);
     return found_;
@@ -134,19 +140,42 @@ class decision {
     return found_;
   }
 
+  /// The greatest load at which the submitting worker cannot be beaten.
+  std::optional<std::uint32_t> keeps_up_to() const noexcept {
+    constexpr std::uint32_t enough = 64;
+    std::uint32_t load = 0;
+    const auto wins = [&](std::uint32_t l) {
+      return own_queue_wins(score_of(rule_.weights_.score, l, facts(origin_.group).capacity));
+    };
+    if (!wins(load)) return std::nullopt;
+    while (load < enough && wins(load + 1)) ++load;
+    return load;
+  }
+
   /// Whom it found.
   placement answer(bool hinted) const noexcept {
     const bool own = origin_.worker && origin_.worker->value == best_.worker;
     const bool idle_fastest_at_home = best_.load == 0 && at_home(best_.group) &&
                                       facts(best_.group).capacity == facts(around_.near.front()).capacity;
-    return {{best_.worker}, best_.group, best_.level,
-            best_.score,    best_.cost,  detail::reason_for(hinted, own, idle_fastest_at_home)};
+    placement p{{best_.worker}, best_.group, best_.level,
+                best_.score,    best_.cost,  detail::reason_for(hinted, own, idle_fastest_at_home)};
+    if (!origin_.worker && !hinted) p.repeat = repeats();
+    return p;
   }
 
  private:
   const group_facts& facts(group_id g) const noexcept { return rule_.facts_[g.value]; }
   double penalty(level l) const noexcept { return penalties_[static_cast<std::size_t>(l)]; }
   double idle_cost_near(group_id g) const noexcept { return facts(g).idle_score + near_penalty_; }
+
+  /// A task that follows unasked waits behind those before it: 2 us at most, as far as tasks are as short as they were.
+  std::uint32_t repeats() const noexcept {
+    if (rule_.weights_.keep_below_ns == 0) return 0;
+    constexpr std::uint64_t wait_ns = 2000;
+    constexpr std::uint64_t most = 16;
+    return static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(wait_ns / std::max<std::uint64_t>(loads_.task_time_ns, 1), 1, most) - 1);
+  }
 
   bool at_home(group_id g) const noexcept { return facts(g).domain == facts(origin_.group).domain; }
   bool is_own(group_id g) const noexcept { return origin_.worker && g == origin_.group; }
@@ -197,9 +226,8 @@ class decision {
     take({g, origin_.worker->value, level::same_group, load, score, score});
   }
 
-  bool own_queue_wins() const noexcept {
-    return found_ && best_.cost < idle_cost_near(around_.near.front()) &&
-           best_.cost <= least_cost_beyond(level::same_node);
+  bool own_queue_wins(double cost) const noexcept {
+    return cost < idle_cost_near(around_.near.front()) && cost <= least_cost_beyond(level::same_node);
   }
 
   /// What nobody at this level or further out undercuts; infinite where there is nobody.
@@ -354,6 +382,12 @@ placement nearest_lightest::place(const load_view& loads, const task_origin& ori
     if (among_all.find_cheapest()) return among_all.answer(false);
   }
   return {}; // a layout without workers does not exist
+}
+
+std::optional<std::uint32_t> nearest_lightest::keeps_up_to(const load_view& loads,
+                                                           const task_origin& origin) const noexcept {
+  if (loads.task_time_ns < weights_.keep_below_ns) return std::numeric_limits<std::uint32_t>::max();
+  return decision(*this, loads, origin, false).keeps_up_to();
 }
 
 } // namespace

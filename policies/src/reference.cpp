@@ -127,9 +127,13 @@ placement place_by_trying_all(const locality_groups& groups, const load_view& lo
                               const placement_hint& hint) noexcept {
   const weighing question(groups, loads, weights, origin, hint);
   std::optional<offer> best;
+  std::optional<offer> own;
   question.each_offer([&](const offer& o) {
     if (!best || better(o, *best)) best = o;
+    if (o.worker == origin.worker) own = o;
   });
+  const bool not_worth_a_look = loads.task_time_ns < weights.keep_below_ns;
+  if (own && not_worth_a_look && !question.hinted()) best = own;
   const bool idle_at_home =
       best->load == 0 && is_fastest_at_home(groups, loads.layout(), origin, best->group);
   return {best->worker, best->group,

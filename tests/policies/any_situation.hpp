@@ -86,6 +86,7 @@ inline double any_spill() {
 inline dispatch_weights any_weights() {
   dispatch_weights weights;
   weights.score = static_cast<score_kind>(below(3));
+  if (one_in(4)) weights.keep_below_ns = 0;
   if (!one_in(3)) weights.spill = {any_spill(), any_spill(), any_spill(), any_spill()};
   return weights;
 }

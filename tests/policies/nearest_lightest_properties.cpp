@@ -20,13 +20,27 @@ bool same(const placement& a, const placement& b) {
 void check_answer(situation& s) {
   const task_origin origin = any_origin(s);
   const placement_hint hint = one_in(2) ? placement_hint{} : any_hint(s);
-  s.task_time_ns = *rc::gen::elementOf(
-      std::vector<std::uint64_t>{0, 1, 49'999, 50'000, 50'001, 100'000, 1'000'000, 60'000'000'000});
+  s.task_time_ns = *rc::gen::elementOf(std::vector<std::uint64_t>{0, 1, 999, 1000, 49'999, 50'000, 50'001,
+                                                                  100'000, 1'000'000, 60'000'000'000});
   const placement fast = s.place(origin, hint);
   const placement plain = s.by_trying_all(origin, hint);
   if (!same(fast, plain))
     RC_FAIL(describe(origin) + "; " + describe(hint) + "\n answered: " + describe(fast) +
             "\n the rule: " + describe(plain));
+}
+
+/// What is kept unasked is what would be kept when asked.
+void check_keeping(situation& s) {
+  const task_origin origin = any_origin(s);
+  if (!origin.worker) return;
+  s.task_time_ns = *rc::gen::elementOf(std::vector<std::uint64_t>{999, 1000, 50'000, 200'000, 10'000'000});
+  const std::optional<std::uint32_t> most = s.rule().keeps_up_to(s.view(), origin);
+  if (!most) return;
+  s.boards().set_unavailable(*origin.worker, false);
+  s.boards().set_load(*origin.worker, std::min(*most, 1 + below(4)));
+  const placement asked = s.place(origin);
+  if (asked.worker != *origin.worker)
+    RC_FAIL(describe(origin) + " keeps up to " + std::to_string(*most) + "\n answered: " + describe(asked));
 }
 
 void check_machine(const made_machine& made) {
@@ -35,6 +49,7 @@ void check_machine(const made_machine& made) {
   for (int i = 0; i < states_per_machine; ++i) {
     any_loads(s);
     check_answer(s);
+    check_keeping(s);
   }
 }
 

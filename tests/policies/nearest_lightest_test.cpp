@@ -187,3 +187,38 @@ TEST_CASE("origin: a CPU's group, or by seed a domain that has workers") {
   placement_rng same(7);
   CHECK(origin_at_random(s.workers(), again).group == origin_at_random(s.workers(), same).group);
 }
+
+TEST_CASE("nearest_lightest: a worker keeps tasks that are not worth a look") {
+  situation s(build(four_nodes()));
+  s.load(0, 0, 9); // and the others are idle
+  s.task_time_ns = 999;
+  CHECK(s.place(s.on_worker(0)).worker.value == 0);
+  CHECK(s.place(s.on_worker(0)).reason == placement_reason::own_queue);
+  CHECK(s.place(s.on_worker(0), {.worker = worker_id{1}}).worker.value == 1); // unless a hint says otherwise
+  s.task_time_ns = 1000;
+  CHECK(s.place(s.on_worker(0)).worker.value != 0);
+}
+
+TEST_CASE("nearest_lightest: up to which load a worker keeps its own") {
+  situation s(build(four_nodes()));
+  // With load 2 it costs itself 3, as much as an idle neighbour, 1 + 2, who must be asked for then.
+  CHECK(s.rule().keeps_up_to(s.view(), s.on_worker(0)) == 1);
+  s.task_time_ns = 100'000; // the neighbour 1 + 1
+  CHECK(s.rule().keeps_up_to(s.view(), s.on_worker(0)) == 0);
+}
+
+TEST_CASE("nearest_lightest: from outside an answer holds for 2 us of tasks") {
+  situation s(build(four_nodes()));
+  const auto repeats = [&](std::uint64_t task_time_ns) {
+    s.task_time_ns = task_time_ns;
+    return s.place(s.on_cpu(0)).repeat;
+  };
+  CHECK(repeats(1) == 15);
+  CHECK(repeats(125) == 15);
+  CHECK(repeats(500) == 3);
+  CHECK(repeats(1001) == 0);
+  CHECK(repeats(50'000) == 0);
+  s.task_time_ns = 1;
+  CHECK(s.place(s.on_cpu(0), {.worker = worker_id{1}}).repeat == 0);
+  CHECK(s.place(s.on_worker(0)).repeat == 0);
+}

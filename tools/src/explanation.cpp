@@ -169,7 +169,7 @@ class explanation_text {
 } // namespace
 
 explanation explain(const load_state& state, const divided_machine& m, const profile& p) {
-  const auto asked = make_policy(p.dispatch.policy, m.groups, m.workers, p.dispatch.weights);
+  const auto asked = make_policy(p.dispatch.policy, m.groups, m.workers, weights_of(p));
   if (!asked)
     throw std::runtime_error(fmt::format("dispatch.policy: no policy is called `{}`; there are {}",
                                          p.dispatch.policy, fmt::join(policy_names(), ", ")));

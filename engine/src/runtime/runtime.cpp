@@ -55,7 +55,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
       machine_(discover(settings_.topology.machine)),
       groups_(machine_, settings_.topology.groups),
       layout_(machine_, groups_, worker_options_of(settings_, machine_)),
-      policy_(make_policy(settings_.dispatch.policy, groups_, layout_, settings_.dispatch.weights)),
+      policy_(make_policy(settings_.dispatch.policy, groups_, layout_, weights_of(settings_))),
       steal_policy_(make_steal_policy(settings_.steal.policy, groups_, layout_, settings_.steal.start)),
       born_in_(detail::fork_generation()),
       limit_(settings_.limits.in_flight),
@@ -180,6 +180,7 @@ submit_result runtime::enter(bool inside, bool may_wait) {
 }
 
 void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept {
+  if (wish.empty() && seat.keeps_its_own()) return seat.push_next(t);
   load_view view = *view_;
   view.task_time_ns = seat.task_time_ns();
   const placement to = policy_->place(view, {.group = seat.place().group, .worker = seat.id()}, wish,
@@ -193,21 +194,36 @@ void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& 
 }
 
 void runtime::place_from_outside(detail::submitter& from, task_header* t, const hint& wish) noexcept {
-  const task_origin origin = outside_origin(from.rng);
+  const std::optional<std::uint32_t> cpu = machine_.is_this_system() ? this_cpu() : std::nullopt;
+  if (wish.empty() && from.last.repeat != 0 && cpu == from.last_cpu && available(from.last.worker)) {
+    --from.last.repeat;
+    return put(t, from.last);
+  }
+  const task_origin origin = outside_origin(cpu, from.rng);
   load_view view = *view_;
   view.task_time_ns = group_states_[origin.group.value]->task_time_ns();
-  send(t, policy_->place(view, origin, wish, from.rng, from.cursor));
+  const placement to = policy_->place(view, origin, wish, from.rng, from.cursor);
+  from.last = to;
+  from.last_cpu = cpu;
+  send(t, to);
 }
 
-task_origin runtime::outside_origin(placement_rng& rng) const noexcept {
-  if (machine_.is_this_system())
-    if (const std::optional<std::uint32_t> cpu = this_cpu())
-      if (const std::optional<task_origin> here = origin_from_cpu(groups_, *cpu)) return *here;
+task_origin runtime::outside_origin(std::optional<std::uint32_t> cpu, placement_rng& rng) const noexcept {
+  if (cpu)
+    if (const std::optional<task_origin> here = origin_from_cpu(groups_, *cpu)) return *here;
   return origin_at_random(layout_, rng);
 }
 
+std::size_t runtime::index_in_group(worker_id w) const noexcept {
+  return w.value - layout_.of_group(layout_[w].group).front().id.value;
+}
+
+bool runtime::available(worker_id w) const noexcept {
+  return !boards_[layout_[w].group.value]->unavailable.test(index_in_group(w));
+}
+
 void runtime::give_way(detail::resumption& place) noexcept {
-  if (detail::worker* seat = this_execution.seat) return seat->push(&place);
+  if (detail::worker* seat = this_execution.seat) return seat->give_way(&place);
   send_back(place);
 }
 
@@ -230,8 +246,13 @@ void runtime::send(task_header* t, const placement& to) noexcept {
     return;
   }
   worker_bits& spinning = boards_[to.group.value]->spinning;
-  const std::size_t index = to.worker.value - layout_.of_group(to.group).front().id.value;
+  const std::size_t index = index_in_group(to.worker);
   if (spinning.test(index)) spinning.claim(index); // so that the next submitter chooses another
+  put(t, to);
+}
+
+/// Into the worker's inbox, or its group's injection queue.
+void runtime::put(task_header* t, const placement& to) noexcept {
   if (!queues_[to.worker.value]->in.push(t)) injection_[to.group.value]->push(t);
   idle_->pushed(to.worker);
 }

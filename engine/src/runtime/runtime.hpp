@@ -65,6 +65,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   detail::idle_workers& idle() noexcept { return *idle_; }
   detail::drain_gate& drains() noexcept { return drains_; }
   bool wants_node_memory() const noexcept;
+  const policy& placing() const noexcept { return *policy_; }
   const steal_policy& steals() const noexcept { return *steal_policy_; }
   const load_view& view() const noexcept { return *view_; }
   bool stealing() const noexcept { return settings_.steal.policy != "none"; }
@@ -88,7 +89,10 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void place_from_outside(detail::submitter& from, task_header* t, const hint& wish) noexcept;
   void send_back(detail::resumption& place) noexcept;
   void send(task_header* t, const placement& to) noexcept;
-  task_origin outside_origin(placement_rng& rng) const noexcept;
+  void put(task_header* t, const placement& to) noexcept;
+  task_origin outside_origin(std::optional<std::uint32_t> cpu, placement_rng& rng) const noexcept;
+  std::size_t index_in_group(worker_id w) const noexcept;
+  bool available(worker_id w) const noexcept;
   struct counts {
     std::uint64_t finished = 0;
     std::uint64_t submitted = 0;

@@ -19,6 +19,8 @@ struct submitter {
   ledger books;
   placement_rng rng;
   placement_cursor cursor;
+  placement last; ///< where its last task went; `last.repeat` more may follow unasked
+  std::optional<std::uint32_t> last_cpu;
   std::atomic<bool> taken{true};
 };
 

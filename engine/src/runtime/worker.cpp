@@ -61,9 +61,14 @@ task_header* worker::poll() noexcept {
     t = poll_shared(due);
   }
   if (t == nullptr) t = take_next();
-  if (t == nullptr) t = queues_.ring.pop();
-  if (t == nullptr) t = poll_shared(false);
-  if (t == nullptr) return nullptr;
+  if (t != nullptr) {
+    announce_waiting();
+  } else {
+    unannounced_ = false;
+    t = queues_.ring.pop();
+    if (t == nullptr) t = poll_shared(false);
+    if (t == nullptr) return nullptr;
+  }
   if (std::exchange(searching_, false)) engine_.idle().found_work(id_);
   begin_work();
   return t;
@@ -137,6 +142,21 @@ void worker::push(task_header* t) noexcept {
   counts_.pushed.add();
   store(t);
   engine_.idle().pushed(id_);
+}
+
+/// While others wait in the ring nobody needs to be told: the ring is never empty, so whoever looks finds something. A task
+/// alone in it is run next, unless something else is: then it is announced.
+void worker::give_way(task_header* t) noexcept {
+  unannounced_ = queues_.ring.size() == 0;
+  store(t);
+}
+
+void worker::announce_waiting() noexcept {
+  if (std::exchange(unannounced_, false)) engine_.idle().pushed(id_);
+}
+
+bool worker::keeps_its_own() const noexcept {
+  return keeps_up_to_ && engine_.view().load(slot_).total() <= *keeps_up_to_;
 }
 
 void worker::push_next(task_header* t) noexcept {
@@ -256,6 +276,7 @@ bool worker::leave() noexcept {
   if (engine_.leave_seat(*this)) return true;
   this_execution.seat = this;
   engine_.board(place().group).unavailable.set(index_in_group());
+  keeps_up_to_.reset();
   if (!queues_.next.empty())
     if (task_header* t = queues_.next.take()) store(t);
   if (queues_.ready()) engine_.idle().pushed(id_); // others must do what waits here
@@ -277,9 +298,10 @@ void worker::begin_work() noexcept {
   if (std::exchange(working_, true)) return;
   tick_began_ = monotonic::now();
   stamp_ = static_cast<std::uint64_t>(tick_began_.time_since_epoch().count());
+  note_task_time();
   busy_since_ns_.store(tick_began_.time_since_epoch().count(), std::memory_order_relaxed);
   polls_ = 0;
-  next_look_ = 1;
+  next_look_ = first_look();
   next_left_ = engine_.settings().queues.lifo_cap;
   slot_watched_ = false;
 }
@@ -292,8 +314,8 @@ void worker::end_work() noexcept {
   counts_.busy_ns.add(static_cast<std::uint64_t>(now.time_since_epoch().count() - since));
 }
 
-/// Reads the clock after 1, 2, 4 ... tasks, so that short tasks do not pay for it and long ones end a tick in
-/// time.
+/// Reads the clock after as many tasks as should take a tenth of a tick, then twice as many and so on, so that short tasks
+/// do not pay for it and long ones end a tick in time.
 void worker::count_poll() noexcept {
   if (++polls_ < next_look_) return;
   next_look_ = std::min(polls_ * 2, engine_.settings().queues.budget);
@@ -309,13 +331,26 @@ void worker::end_tick(monotonic::time_point now) noexcept {
       std::clamp<std::uint64_t>(static_cast<std::uint64_t>(injection.target_latency.count()) / average,
                                 injection.interval.min, injection.interval.max));
   until_shared_ = std::min(until_shared_, interval_);
-  engine_.group(place().group).note_task_time(average);
+  note_task_time();
   tick_began_ = now;
   stamp_ = static_cast<std::uint64_t>(now.time_since_epoch().count());
   polls_ = 0;
-  next_look_ = 1;
+  next_look_ = first_look();
   next_left_ = engine_.settings().queues.lifo_cap;
   engine_.drains().progress();
+}
+
+std::uint32_t worker::first_look() const noexcept {
+  constexpr std::uint64_t tenth_ns = std::chrono::nanoseconds(tick_time).count() / 10;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      tenth_ns / std::max<std::uint64_t>(1, clock_.average_ns()), 1, engine_.settings().queues.budget));
+}
+
+void worker::note_task_time() noexcept {
+  load_view view = engine_.view();
+  view.task_time_ns = clock_.average_ns();
+  engine_.group(place().group).note_task_time(view.task_time_ns);
+  keeps_up_to_ = engine_.placing().keeps_up_to(view, {.group = place().group, .worker = id_});
 }
 
 // --- for people

@@ -45,6 +45,10 @@ class alignas(128) worker {
   placement_cursor& cursor() noexcept { return cursor_; }
   std::uint64_t task_time_ns() const noexcept { return clock_.average_ns(); }
 
+  /// Owner. Puts the task that runs behind what waits in the ring.
+  void give_way(task_header* t) noexcept;
+  /// Owner. Whether a task that it submits stays, whatever others have, so that the policy need not be asked.
+  bool keeps_its_own() const noexcept;
   /// Owner. Counts a task that was sent out of the domain.
   void count_spill() noexcept { counts_.spilled.add(); }
 
@@ -57,6 +61,7 @@ class alignas(128) worker {
   task_header* next() noexcept;
   task_header* poll() noexcept;
   task_header* take_next() noexcept;
+  void announce_waiting() noexcept;
   task_header* poll_shared(bool due) noexcept;
   task_header* take_inbox(bool batch) noexcept;
   task_header* take_injected(group_id from) noexcept;
@@ -74,6 +79,8 @@ class alignas(128) worker {
   void end_work() noexcept;
   void count_poll() noexcept;
   void end_tick(monotonic::time_point now) noexcept;
+  void note_task_time() noexcept;
+  std::uint32_t first_look() const noexcept;
 
   struct counters { // single writer: whoever sits on the seat
     book pushed;
@@ -99,12 +106,14 @@ class alignas(128) worker {
   bool searching_ = false;         // counted as a searcher of the domain
   std::uint32_t polls_ = 0;        // tasks of this tick
   std::uint32_t next_left_ = 0;    // so many may still overtake the ring in this tick
+  bool unannounced_ = false;       // a task that gave way is alone in the ring, and nobody was told
   bool slot_watched_ = false;      // somebody looks after the LIFO slot while this worker is at work
   std::uint32_t next_look_ = 1;    // the poll at which the clock is read next
   std::uint32_t until_shared_ = 1; // polls until inbox and injection queue are looked at before the ring
   std::uint32_t interval_ = 8;
   bool injection_first_ = true; // when that is due next
   monotonic::time_point tick_began_;
+  std::optional<std::uint32_t> keeps_up_to_;   // the policy's answer for tasks as long as these
   std::uint64_t stamp_ = 0;                    // of this tick, for the activity order
   std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
 

@@ -67,7 +67,7 @@ struct profile {
 
   struct dispatch_section {
     std::string policy = "nearest_lightest";
-    dispatch_weights weights;
+    dispatch_weights weights; ///< `weights_of` completes them
   } dispatch;
 
   struct steal_section {
@@ -151,6 +151,13 @@ profile load_profile(const std::filesystem::path& file);
 profile parse_profile(std::string_view yaml, const std::string& name = "profile");
 /// Checks what a profile's fields say together, for profiles made in code. Empty: all right.
 std::vector<profile_issue> check_profile(const profile& p);
+
+/// The weights for the profile's policy: those of `dispatch`, and what the rest of the profile says about them.
+inline dispatch_weights weights_of(const profile& p) {
+  dispatch_weights w = p.dispatch.weights;
+  if (p.steal.policy == "none") w.keep_below_ns = 0;
+  return w;
+}
 
 /// Reads what `--machine` takes, live | FILE.xml | FILE.yaml | SYNTHETIC, into `into`: the source, and for a
 /// machine file also its kinds and distances. Throws `profile_error` or `topology_error`.

@@ -31,6 +31,9 @@ struct spill_costs {
 struct dispatch_weights {
   score_kind score = score_kind::expected_delay;
   spill_costs spill;
+  /// A worker keeps what it submits while its tasks take less than this: looking at others, and moving a task to one of
+  /// them, would take longer, and thieves even it out. 0 where nobody steals.
+  std::uint64_t keep_below_ns = 1000;
 };
 
 /// The task time at and below which `spill` holds in full; longer tasks are sent away more easily.
@@ -108,6 +111,9 @@ struct placement {
   /// No worker's: it goes to the injection queue of `group`, and `worker`, who is of that group, is the one to
   /// wake first. Where there are no injection queues, that worker gets it.
   bool injected = false;
+  /// So many more tasks from the same place may go to the same worker unasked: while tasks are that short, asking takes
+  /// longer than what a better answer would gain.
+  std::uint32_t repeat = 0;
 };
 
 /// One offer that was weighed.
@@ -131,6 +137,12 @@ class policy {
   /// call) it answers one as if all were. Cost: stated by each policy.
   virtual placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
                           placement_rng& rng, placement_cursor& cursor) const noexcept = 0;
+  /// The greatest load, with what it runs, at which the worker `origin` keeps what it submits without a hint, whatever
+  /// others have; nothing: it must ask. Reads no board. Any thread.
+  virtual std::optional<std::uint32_t> keeps_up_to(const load_view& /*loads*/,
+                                                   const task_origin& /*origin*/) const noexcept {
+    return std::nullopt;
+  }
   /// In what scores are counted; empty when the policy compares nothing.
   virtual std::string_view score_unit() const noexcept = 0;
   /// What `place` weighs when it is asked the same with the same random state and cursor: for `explain`. Any
