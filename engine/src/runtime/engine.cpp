@@ -42,6 +42,7 @@ submit_result engine::accept(task_header* t, const hint& wish, bool may_wait) {
 void engine::drain() { runtime_->drain(); }
 shutdown_report engine::shutdown(std::chrono::nanoseconds deadline) { return runtime_->shutdown(deadline); }
 metrics_snapshot engine::metrics() const { return runtime_->metrics(); }
+engine_dump engine::dump() const { return runtime_->dump(); }
 std::vector<std::string> engine::warnings() const { return runtime_->warnings(); }
 const profile& engine::configuration() const noexcept { return runtime_->settings(); }
 const topology& engine::machine() const noexcept { return runtime_->machine(); }

@@ -38,6 +38,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void keep_for_ever() noexcept { self_ = shared_from_this(); }
 
   metrics_snapshot metrics() const;
+  engine_dump dump() const;
   std::vector<std::string> warnings() const;
 
   /// Gives the calling thread's seat to a spare thread. False: there is none, the thread keeps its seat.
@@ -100,6 +101,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   counts sum(std::uint8_t phase) const;
   bool quiet(std::uint8_t phase) const;
   std::uint64_t drop_queued() noexcept;
+  seat_dump dump(const detail::worker& seat) const;
 
   profile settings_;
   engine_hooks hooks_;

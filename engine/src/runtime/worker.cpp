@@ -246,6 +246,7 @@ bool worker::execute(task_header* t) {
   // Those who drain the other phase must hear of its last task now: this one may never end.
   if (std::exchange(this_execution.phase, phase) != phase) engine_.drains().progress();
   slot_.owner.running.store(1, std::memory_order_relaxed);
+  running_act_.store(t->act, std::memory_order_relaxed);
   touch(slot_, stamp_);
   bool ended = true;
   try {
@@ -296,7 +297,7 @@ void worker::return_to_work() noexcept {
 
 void worker::begin_work() noexcept {
   if (std::exchange(working_, true)) return;
-  tick_began_ = monotonic::now();
+  tick_began_ = read_clock();
   stamp_ = static_cast<std::uint64_t>(tick_began_.time_since_epoch().count());
   note_task_time();
   busy_since_ns_.store(tick_began_.time_since_epoch().count(), std::memory_order_relaxed);
@@ -314,12 +315,12 @@ void worker::end_work() noexcept {
   counts_.busy_ns.add(static_cast<std::uint64_t>(now.time_since_epoch().count() - since));
 }
 
-/// Reads the clock after as many tasks as should take a tenth of a tick, then twice as many and so on, so that short tasks
+/// Reads the clock after as many tasks as should take a tenth of a tick (16 at most), then twice as many and so on, so that short tasks
 /// do not pay for it and long ones end a tick in time.
 void worker::count_poll() noexcept {
   if (++polls_ < next_look_) return;
   next_look_ = std::min(polls_ * 2, engine_.settings().queues.budget);
-  const auto now = monotonic::now();
+  const auto now = read_clock();
   if (polls_ >= engine_.settings().queues.budget || now - tick_began_ >= tick_time) end_tick(now);
 }
 
@@ -340,10 +341,18 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   engine_.drains().progress();
 }
 
+monotonic::time_point worker::read_clock() noexcept {
+  const auto now = monotonic::now();
+  clock_ns_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  return now;
+}
+
 std::uint32_t worker::first_look() const noexcept {
   constexpr std::uint64_t tenth_ns = std::chrono::nanoseconds(tick_time).count() / 10;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      tenth_ns / std::max<std::uint64_t>(1, clock_.average_ns()), 1, engine_.settings().queues.budget));
+  const std::uint64_t most =
+      std::min(16U, engine_.settings().queues.budget); // the tasks may have become long
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(tenth_ns / std::max<std::uint64_t>(1, clock_.average_ns()), 1, most));
 }
 
 void worker::note_task_time() noexcept {
@@ -378,6 +387,18 @@ std::optional<std::chrono::nanoseconds> worker::busy_for() const noexcept {
   const std::int64_t since = busy_since_ns_.load(std::memory_order_relaxed);
   if (since == 0) return std::nullopt;
   return std::chrono::nanoseconds{monotonic::now().time_since_epoch().count() - since};
+}
+
+const char* worker::task_kind() const noexcept {
+  const auto act = running_act_.load(std::memory_order_relaxed);
+  if (act == nullptr) return nullptr;
+  act(nullptr, task_action::identify);
+  return std::exchange(this_execution.kind, nullptr);
+}
+
+std::chrono::nanoseconds worker::task_age() const noexcept {
+  return std::chrono::nanoseconds{monotonic::now().time_since_epoch().count() -
+                                  clock_ns_.load(std::memory_order_relaxed)};
 }
 
 } // namespace corewise::detail

@@ -56,6 +56,10 @@ class alignas(128) worker {
   worker_metrics metrics() const noexcept;
   /// Any thread: how long the worker has had work without a pause; nothing while it has none.
   std::optional<std::chrono::nanoseconds> busy_for() const noexcept;
+  /// Any thread: what kind of task it ran last (a mangled type or a word; null: none yet), and how long ago the clock
+  /// was read last before that began.
+  const char* task_kind() const noexcept;
+  std::chrono::nanoseconds task_age() const noexcept;
 
  private:
   task_header* next() noexcept;
@@ -80,6 +84,7 @@ class alignas(128) worker {
   void count_poll() noexcept;
   void end_tick(monotonic::time_point now) noexcept;
   void note_task_time() noexcept;
+  monotonic::time_point read_clock() noexcept;
   std::uint32_t first_look() const noexcept;
 
   struct counters { // single writer: whoever sits on the seat
@@ -113,8 +118,10 @@ class alignas(128) worker {
   std::uint32_t interval_ = 8;
   bool injection_first_ = true; // when that is due next
   monotonic::time_point tick_began_;
-  std::optional<std::uint32_t> keeps_up_to_;   // the policy's answer for tasks as long as these
-  std::uint64_t stamp_ = 0;                    // of this tick, for the activity order
+  std::optional<std::uint32_t> keeps_up_to_; // the policy's answer for tasks as long as these
+  std::uint64_t stamp_ = 0;                  // of this tick, for the activity order
+  std::atomic<bool (*)(task_header*, task_action)> running_act_{nullptr}; // relaxed: for people
+  std::atomic<std::int64_t> clock_ns_{0};      // when the clock was read last; relaxed: for people
   std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
 
   ledger books_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/dump.hpp>
 #include <corewise/engine/hint.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile.hpp>
@@ -91,6 +92,8 @@ class engine {
   shutdown_report shutdown(std::chrono::nanoseconds deadline);
 
   metrics_snapshot metrics() const;
+  /// What every worker is doing now. Safe on a live daemon: no worker waits for it.
+  engine_dump dump() const;
   /// What the machine could not give; complete when the constructor returns.
   std::vector<std::string> warnings() const;
 

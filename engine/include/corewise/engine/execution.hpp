@@ -16,9 +16,10 @@ struct execution {
   runtime* engine = nullptr; ///< whose thread this is
   worker* seat = nullptr;    ///< the seat that the thread sits on; null after it gave it away
   coroutine_root* root =
-      nullptr;             ///< of the coroutine that runs as a task; null in closures and outside of tasks
-  std::uint8_t phase = 0;  ///< the phase of the task that runs
-  bool root_ended = false; ///< the coroutine that was resumed last has ended
+      nullptr;                ///< of the coroutine that runs as a task; null in closures and outside of tasks
+  std::uint8_t phase = 0;     ///< the phase of the task that runs
+  const char* kind = nullptr; ///< the answer to `task_action::identify`: a mangled type, or a word
+  bool root_ended = false;    ///< the coroutine that was resumed last has ended
 };
 
 inline constinit thread_local execution this_execution{};

@@ -71,6 +71,7 @@ template <> struct task_promise<void> : task_promise_base {
     if (error) std::rethrow_exception(error);
   }
   static bool perform(task_header* t, task_action action) {
+    if (action == task_action::identify) return this_execution.kind = "coroutine", false;
     auto* root = static_cast<coroutine_root*>(t);
     if (action == task_action::run) return resume_frame(root, root->frame);
     root->frame.destroy();

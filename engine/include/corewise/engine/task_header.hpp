@@ -1,16 +1,19 @@
 #pragma once
 
+#include <corewise/engine/execution.hpp>
 #include <corewise/engine/task_blocks.hpp>
 
 #include <cstdint>
 #include <new>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 namespace corewise {
 
-/// What is asked of a task: to run, or to end without running any further.
-enum class task_action : std::uint8_t { run, discard };
+/// What is asked of a task: to run, to end without running any further, or, of no task at all (null), to say which kind
+/// of task this is in `detail::this_execution.kind`.
+enum class task_action : std::uint8_t { run, discard, identify };
 
 /// The intrusive header of everything that is queued: queues carry one `task_header*` (design.md, D1). Whoever
 /// takes a task from a queue owns it and calls `act` once; it answers whether the task has ended. A task that
@@ -38,6 +41,7 @@ template <class F> struct closure : task_header {
   }
 
   static bool perform(task_header* t, task_action action) {
+    if (action == task_action::identify) return this_execution.kind = typeid(F).name(), false;
     struct owner {
       closure* self;
       ~owner() { destroy(self); }

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <corewise/policies/load_view.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace corewise {
+
+/// What a seat is doing.
+enum class seat_state : std::uint8_t {
+  running,   ///< a task
+  blocking,  ///< a task in a blocking call, for which there was no spare thread
+  searching, ///< awake, and looking for work
+  parked,    ///< asleep
+  between,   ///< between two tasks
+};
+std::string_view to_string(seat_state state) noexcept;
+
+/// One seat at the moment when it was looked at.
+struct seat_dump {
+  worker_id worker;
+  group_id group;
+  seat_state state = seat_state::between;
+  worker_load load;
+  std::uint32_t ring_depth = 0;  ///< tasks in its ring
+  std::uint32_t inbox_depth = 0; ///< tasks in its inbox
+  std::string task_kind;         ///< of the task that it runs: the closure's type, or `coroutine`; else empty
+  /// For how long it has run that task, at most: the clock is read every few tasks, not for each.
+  std::optional<std::chrono::nanoseconds> task_age;
+};
+
+/// What an engine is doing now, for people who look at a daemon that stands still. Everything is read from words that
+/// workers write anyway, never from a task; the seats are looked at one after another while they go on.
+struct engine_dump {
+  std::vector<seat_dump> seats;                ///< by worker id
+  std::vector<std::uint32_t> injection_depths; ///< by group; 0 but for the first where all groups share one
+  std::uint64_t in_flight = 0;                 ///< accepted and not finished, suspended ones included
+  std::uint64_t spare_threads = 0;
+
+  std::string to_text() const;
+  std::string to_json() const;
+};
+
+} // namespace corewise

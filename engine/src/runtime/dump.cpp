@@ -1,0 +1,111 @@
+#include "runtime.hpp"
+
+#include <corewise/engine/dump.hpp>
+#include <corewise/engine/task_header.hpp>
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+
+namespace corewise {
+
+namespace {
+
+std::string demangled(const char* name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string result = status == 0 ? text : name;
+  std::free(text);
+  return result;
+}
+
+std::optional<std::int64_t> microseconds(const std::optional<std::chrono::nanoseconds>& t) {
+  if (!t) return std::nullopt;
+  return std::chrono::duration_cast<std::chrono::microseconds>(*t).count();
+}
+
+nlohmann::ordered_json json_of(const seat_dump& s) {
+  nlohmann::ordered_json out{
+      {"worker", s.worker.value}, {"group", s.group.value}, {"state", to_string(s.state)},
+      {"load", s.load.total()},   {"ring", s.ring_depth},   {"inbox", s.inbox_depth},
+      {"lifo_slot", s.load.slot}, {"task_kind", nullptr},   {"task_age_us", nullptr}};
+  if (!s.task_kind.empty()) out["task_kind"] = s.task_kind;
+  if (const auto us = microseconds(s.task_age)) out["task_age_us"] = *us;
+  return out;
+}
+
+} // namespace
+
+std::string_view to_string(seat_state state) noexcept {
+  switch (state) {
+  case seat_state::running: return "running";
+  case seat_state::blocking: return "blocking";
+  case seat_state::searching: return "searching";
+  case seat_state::parked: return "parked";
+  case seat_state::between: break;
+  }
+  return "between";
+}
+
+std::string engine_dump::to_text() const {
+  std::string out = fmt::format("{} tasks in flight, {} spare threads\n", in_flight, spare_threads);
+  out += fmt::format("{:>6} {:>5} {:<9} {:>6} {:>6} {:>6} {:>4}  {}\n", "worker", "group", "state", "load",
+                     "ring", "inbox", "slot", "task");
+  for (const seat_dump& s : seats) {
+    out += fmt::format("{:>6} {:>5} {:<9} {:>6} {:>6} {:>6} {:>4}", s.worker.value, s.group.value,
+                       to_string(s.state), s.load.total(), s.ring_depth, s.inbox_depth, s.load.slot);
+    if (const auto us = microseconds(s.task_age)) out += fmt::format("  {} for {} us", s.task_kind, *us);
+    out += '\n';
+  }
+  for (std::size_t g = 0; g < injection_depths.size(); ++g)
+    if (injection_depths[g] != 0)
+      out += fmt::format("injection queue of group {}: {} tasks\n", g, injection_depths[g]);
+  return out;
+}
+
+std::string engine_dump::to_json() const {
+  nlohmann::ordered_json out{{"in_flight", in_flight},
+                             {"spare_threads", spare_threads},
+                             {"injection_depths", injection_depths},
+                             {"seats", nlohmann::ordered_json::array()}};
+  for (const seat_dump& s : seats) out["seats"].push_back(json_of(s));
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+seat_dump runtime::dump(const detail::worker& seat) const {
+  const worker_place& place = seat.place();
+  const group_board& board = *boards_[place.group.value];
+  const std::size_t index = index_in_group(seat.id());
+  const detail::worker_queues& queues = *queues_[seat.id().value];
+  seat_dump d;
+  d.worker = seat.id();
+  d.group = place.group;
+  d.load = view_->load(place.group, index);
+  d.ring_depth = queues.ring.size();
+  d.inbox_depth = queues.in.size();
+  if (board.parked.test(index))
+    d.state = seat_state::parked;
+  else if (board.unavailable.test(index))
+    d.state = seat_state::blocking;
+  else if (d.load.running != 0)
+    d.state = seat_state::running;
+  else if (board.spinning.test(index))
+    d.state = seat_state::searching;
+  if (d.state != seat_state::running && d.state != seat_state::blocking) return d;
+  if (const char* kind = seat.task_kind()) d.task_kind = demangled(kind);
+  d.task_age = seat.task_age();
+  return d;
+}
+
+engine_dump runtime::dump() const {
+  engine_dump all;
+  for (const detail::worker* seat : seats_) all.seats.push_back(dump(*seat));
+  for (const auto& g : group_states_) all.injection_depths.push_back(g->injection().size());
+  all.in_flight = metrics().in_flight();
+  all.spare_threads = forked() ? 0 : threads_.spares();
+  return all;
+}
+
+} // namespace corewise
