@@ -1,5 +1,8 @@
 #include "small_engine.hpp"
 
+#include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/yield.hpp>
+
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -107,4 +110,62 @@ TEST_CASE("destructor: says in the log what remained") {
     CHECK(e.submit([] {}) == submit_result::accepted);
   }
   CHECK(lines == 0);
+}
+
+TEST_CASE("shutdown: what a dropped task wakes is dropped as well, and a drain meanwhile ends") {
+  // Sends in any case, also when it is destroyed unrun.
+  struct sender {
+    explicit sender(oneshot<int>& s) : shot(&s) {}
+    sender(sender&& other) noexcept : shot(std::exchange(other.shot, nullptr)) {}
+    sender& operator=(sender&&) = delete;
+    ~sender() {
+      if (shot != nullptr) shot->send(1);
+    }
+    oneshot<int>* shot;
+  };
+  auto token = std::make_shared<int>(1);
+  oneshot<int> shot;
+  gate held;
+  std::atomic<bool> waits{false};
+  engine e(small_profile(1));
+  const auto receive = [](oneshot<int>& from, std::atomic<bool>& begun, std::shared_ptr<int>) -> task<> {
+    begun = true;
+    co_await from.receive();
+  };
+  REQUIRE(e.submit(receive(shot, waits, token)) == submit_result::accepted);
+  while (!waits) std::this_thread::yield();
+  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(1);              // the receiver is suspended
+  for (int i = 0; i < 3000; ++i) // more than the inbox holds: the sender waits in the injection queue
+    REQUIRE(e.submit([] {}) == submit_result::accepted);
+  REQUIRE(e.submit([s = sender(shot)] {}) == submit_result::accepted);
+  std::thread drains([&] { e.drain(); });
+  CHECK(e.shutdown(20ms).dropped == 3002);
+  CHECK(token.use_count() == 1);
+  held.open();
+  drains.join();
+  CHECK(e.metrics().in_flight() == 0);
+}
+
+TEST_CASE("shutdown: a coroutine that yields after the deadline is destroyed, and a drain meanwhile ends") {
+  auto token = std::make_shared<int>(1);
+  gate held;
+  engine e(small_profile(2));
+  const auto late = [](gate& until, std::shared_ptr<int>) -> task<> {
+    until.pass();
+    co_await yield();
+  };
+  const auto late_without_seat = [](gate& until, std::shared_ptr<int>) -> task<> {
+    blocking([&] { until.pass(); });
+    co_await yield();
+  };
+  REQUIRE(e.submit(late(held, token)) == submit_result::accepted);
+  REQUIRE(e.submit(late_without_seat(held, token)) == submit_result::accepted);
+  held.wait_for(2);
+  CHECK(e.shutdown(20ms).running.size() == 2);
+  std::thread drains([&] { e.drain(); });
+  held.open();
+  drains.join();
+  CHECK(token.use_count() == 1);
+  CHECK(e.metrics().in_flight() == 0);
 }

@@ -237,6 +237,7 @@ void runtime::wake(detail::resumption& place) noexcept {
 void runtime::send_back(detail::resumption& place) noexcept {
   const detail::worker& last = *place.root->last;
   send(&place, {.worker = last.id(), .group = last.place().group});
+  if (ended()) drop_queued(); // nobody else comes for it; the fence of `pushed` and that of `stop` order this
 }
 
 void runtime::send(task_header* t, const placement& to) noexcept {
@@ -291,7 +292,6 @@ runtime::counts runtime::sum(std::uint8_t phase) const {
   const auto all = [&](auto f) {
     for (const detail::worker* seat : seats_) f(seat->books());
     submitters_.for_each_ledger(f);
-    f(dropped_);
   };
   all([&](const detail::ledger& l) { c.finished += l.finished[phase].read(); });
   all([&](const detail::ledger& l) { c.submitted += l.submitted[phase].read(); });
@@ -329,18 +329,29 @@ shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
   constexpr std::chrono::milliseconds to_leave{200};
   shutdown_report report;
   report.running = threads_.join(std::max(until, detail::monotonic::now() + to_leave));
-  report.dropped = drop_queued();
+  drop_queued();
+  report.dropped = dropped_.load(std::memory_order_relaxed);
   return *(report_ = std::move(report));
 }
 
-/// Destroys what is queued, unrun; as a thief, since a thread that is still in a task may push. Answers how
-/// many.
-std::uint64_t runtime::drop_queued() noexcept {
+/// Destroys what is queued, unrun; as a thief, since threads that are still in a task may push. What is destroyed may
+/// wake others: round after round until nothing comes.
+void runtime::drop_queued() noexcept {
+  static thread_local const runtime* here = nullptr;
+  if (here == this) return; // a task that is being destroyed has woken another: the next round finds it
+  const runtime* around = std::exchange(here, this);
+  while (const std::uint64_t dropped = drop_round()) dropped_.fetch_add(dropped, std::memory_order_relaxed);
+  here = around;
+  drains_.progress();
+}
+
+/// Answers how many.
+std::uint64_t runtime::drop_round() noexcept {
   std::uint64_t dropped = 0;
   const auto drop = [&](task_header* t) {
     const std::uint8_t phase = t->phase;
     t->act(t, task_action::discard);
-    dropped_.finished[phase].add();
+    submitters_.mine().books.finished[phase].add();
     limit_.release();
     ++dropped;
   };
@@ -352,8 +363,12 @@ std::uint64_t runtime::drop_queued() noexcept {
   }
   for (detail::injection_queue* injection : injection_)
     while (task_header* t = injection->pop(1).first) drop(t);
-  drains_.progress();
   return dropped;
+}
+
+void runtime::leave_ended(detail::worker& seat) noexcept {
+  if (seat.queues().ready() || !seat.queues().next.empty() || injection(seat.place().group).size() != 0)
+    drop_queued();
 }
 
 // --- for people

@@ -50,6 +50,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void failed() noexcept;
   /// A task of `phase` ended on a thread that has no seat any more.
   void finished_without_seat(std::uint8_t phase) noexcept;
+  /// The engine has ended, and the calling thread leaves `seat`, where its last task may have yielded.
+  void leave_ended(detail::worker& seat) noexcept;
   /// One accepted task is gone.
   void release_one() noexcept { limit_.release(); }
 
@@ -100,7 +102,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   };
   counts sum(std::uint8_t phase) const;
   bool quiet(std::uint8_t phase) const;
-  std::uint64_t drop_queued() noexcept;
+  void drop_queued() noexcept;
+  std::uint64_t drop_round() noexcept;
   seat_dump dump(const detail::worker& seat) const;
 
   profile settings_;
@@ -126,7 +129,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::atomic<stage> stage_{stage::open};
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<std::uint64_t> rejected_{0};
-  detail::ledger dropped_; // by the thread that shuts down
+  std::atomic<std::uint64_t> dropped_{0}; // queued tasks that were destroyed unrun
   detail::cpu_claim claim_;
 
   mutable std::mutex warnings_mutex_;

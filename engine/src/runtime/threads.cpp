@@ -114,8 +114,12 @@ void worker_threads::main(thread_record& me) {
   for (worker* seat = me.seat; seat != nullptr; seat = wait_for_seat(me)) {
     sit(me, *seat);
     const bool kept = seat->run();
+    if (kept) { // the engine has ended
+      this_execution = {};
+      engine_.leave_ended(*seat);
+    }
     if (engine_.hooks().on_worker_stop) engine_.hooks().on_worker_stop(seat->id());
-    if (kept) break; // the engine has ended
+    if (kept) break;
   }
   this_execution = {};
   const std::scoped_lock lock(mutex_);
