@@ -165,7 +165,7 @@ TEST_CASE("soundness: unsound disciplines fail the test, whatever the number of 
   constexpr discipline batched_queue{.when_full = overflow::in_batches};
   constexpr discipline printed_volt{.look = periodic_look::behind_ring};
   constexpr std::size_t rounds = 100'000;
-  for (const std::size_t workers : {1, 2, 3, 8, 64}) {
+  for (const std::size_t workers : {1U, 2U, 3U, 8U, 64U}) {
     CAPTURE(workers);
     CHECK(virtual_workers(workers, sound).run(rounds) == outcome::ended);
     CHECK(virtual_workers(workers, batched_queue).run(rounds) == outcome::never_ends);
