@@ -6,11 +6,13 @@
 // check: pass -DPUSHES=0 -DBATCHES=1
 // check: pass -DWORKERS=2 -DPRODUCERS=2 -DPUSHES=1 -DCHILDREN=1
 // check: pass -DWORKERS=2 -DPUSHES=3
+// check: pass -DWORKERS=2 -DSTRAYS=1
 // check: fail -DNO_FENCE
 // check: fail -DNO_WORKER_FENCE
 // check: fail -DNO_RECHECK
 // check: fail -DWORKERS=2 -DNO_RULE_2
 // check: fail -DWORKERS=2 -DCOUNT_AFTER_TOKEN
+// check: fail -DWORKERS=2 -DSTRAYS=1 -DTRUST_TOKEN
 // check: fail -DWORKERS=2 -DBATCHES=1 -DPUSHES=0 -DQUIET_BATCH
 //
 // One domain; there are no time-outs. Tasks come from outside (PUSHES by each producer, to an inbox) and from tasks
@@ -26,6 +28,8 @@
 // NO_RECHECK          the last searcher looks at its own queue only
 // NO_RULE_2           the last searcher that finds work wakes nobody
 // COUNT_AFTER_TOKEN   the waker counts the sleeper as a searcher after it left the token, not before
+// TRUST_TOKEN         a sleeper with a token, whose bit was claimed, does not wait until it is counted: but the token may
+//                     be a stray one, left for an earlier sleep (STRAYS come at any time)
 // QUIET_BATCH         a worker that moves a batch from a shared queue into its ring, while it is no searcher, tells nobody
 
 #ifndef WORKERS
@@ -43,6 +47,9 @@
 #ifndef SEARCHERS_MAX
 #define SEARCHERS_MAX 1
 #endif
+#ifndef STRAYS
+#define STRAYS 0
+#endif
 #ifndef PRODUCERS
 #define PRODUCERS 1
 #endif
@@ -55,6 +62,8 @@ bool parked_bit[WORKERS];
 short parked;
 short searching;
 bool token[WORKERS];
+bool counted[WORKERS];
+byte strays = STRAYS;
 bool asleep[WORKERS];
 byte to_push[PRODUCERS] = PUSHES;
 byte to_spawn = CHILDREN;
@@ -101,10 +110,11 @@ inline wake_in_domain(thread) {
     :: won ->
       parked--;
 #ifdef COUNT_AFTER_TOKEN
-      token[i] = 1;
+      d_step { counted[i] = 1; token[i] = 1 }
       searching++;
 #else
       searching++;
+      counted[i] = 1;
       token[i] = 1;
 #endif
       break
@@ -293,7 +303,15 @@ inline park() {
     d_step { seen = 0; last = 0; asleep[me] = 1 }
 end_asleep:
     d_step { token[me] -> token[me] = 0; asleep[me] = 0 } // W4
-    assert(!parked_bit[me])
+    d_step { won = parked_bit[me]; parked_bit[me] = 0 }
+    if
+    :: won -> parked--; searching++ // a stray token; idle_workers::wake_up_oneself
+    :: else ->
+#ifndef TRUST_TOKEN
+      counted[me];
+#endif
+      counted[me] = 0
+    fi
   fi;
   d_step { seen = 0; last = 0; won = 0; is_searching = 1 }
 }
@@ -335,6 +353,14 @@ end_busy:
   false
 }
 
+// Tokens for sleeps that are over (idle_workers::watch_slots, stop).
+proctype stray() {
+end:
+  do
+  :: d_step { strays > 0 -> strays--; token[0] = 1 }
+  od
+}
+
 // When nothing can move any more: does a task wait while somebody sleeps?
 proctype monitor() {
   byte i;
@@ -357,6 +383,10 @@ init {
     :: t >= WORKERS && t < WORKERS + PRODUCERS -> run memory(t); run producer(t); t++
     :: else -> break
     od;
+    if
+    :: strays > 0 -> run stray()
+    :: else
+    fi;
     run monitor()
   }
 }

@@ -72,6 +72,7 @@ bool idle_workers::wake(group_id g, std::size_t index) noexcept {
   parked_.fetch_sub(1, std::memory_order_relaxed);
   const worker_id w = layout_.of_group(g)[index].id;
   domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst);
+  seats_[w.value].counted.store(true, std::memory_order_release); // pairs: count
   seats_[w.value].bed.unpark();
   return true;
 }
@@ -202,7 +203,9 @@ void idle_workers::sleep(worker_id w) noexcept {
     // Nobody claimed us: a time-out, or a token that was left for an earlier sleep.
     wake_up_oneself(w);
   } else {
-    if (!token) seat.bed.park({}); // the claimer's token is on its way
+    while (!seat.counted.load(std::memory_order_acquire)) seat.bed.park({}); // pairs: count
+    seat.counted.store(
+        false, std::memory_order_relaxed); // whoever claims the bit next sees the owner set it after this
     count(seat.counts.wakes);
   }
   if (sentinel) hand_watch_over(w);

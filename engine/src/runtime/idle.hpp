@@ -21,8 +21,9 @@
 // there wakes the nearest parked worker further out.
 //
 // The claim of a parked bit is a fetch_and, so one waker wins; the winner counts the sleeper as a searcher
-// *before* it leaves the token. A parked worker that finds work in its last look claims its own bit; when a
-// waker was quicker it takes the token instead.
+// *before* it says `counted` and leaves the token. A parked worker that finds work in its last look claims its own bit;
+// when a waker was quicker it waits for that one's word instead. The token alone is not enough: it may be one that was
+// left for an earlier sleep, and who goes on before it is counted leaves the searchers before it has joined them.
 //
 //     producer                                    worker
 //     P1  put the task into a queue               W1  set my parked bit, count me as parked,
@@ -62,6 +63,7 @@
 // | tag    | release site         | acquire site          | publishes              | weakened                   |
 // |--------|----------------------|-----------------------|------------------------|----------------------------|
 // | claim  | parked bit: fetch_or | parked bit: fetch_and | that the worker sleeps | two wakers wake one worker |
+// | count  | wake: counted store  | sleep: counted load   | that it is a searcher  | a wake-up is lost          |
 // | P2, W2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | a wake-up is lost          |
 // | S3, T2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | nobody watches a slot      |
 // | duty   | sentinel_: store     | sentinel_: CAS        | slot_watch's memory    | a task's age is wrong      |
@@ -114,6 +116,7 @@ class idle_workers {
   };
   struct alignas(128) seat_state {
     parker bed;
+    std::atomic<bool> counted{false}; // whoever claimed the bit has counted the sleeper as a searcher
     counters counts;
   };
 
