@@ -37,7 +37,7 @@ void still_boards::set_load(worker_id worker, std::uint32_t load) noexcept {
 void still_boards::set_load(worker_id worker, const worker_load& load) noexcept {
   load_slot& slot = slots_[worker.value];
   slot.owner.running.store(load.running > 0 ? 1 : 0, std::memory_order_relaxed);
-  slot.owner.lifo.store(load.slot > 0 ? 1 : 0, std::memory_order_relaxed);
+  slot.owner.lifo.store(load.slot > 0 ? &slot : nullptr, std::memory_order_relaxed); // anything but null
   slot.owner.ring_tail.store(std::min(load.queued, ring_capacity), std::memory_order_relaxed);
   const bool idle = load.queued == 0 && load.slot == 0 && load.running == 0;
   put(board_of(worker).parked, place_of(worker), idle);

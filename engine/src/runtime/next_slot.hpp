@@ -19,28 +19,27 @@ class next_slot {
 
   /// Owner only. Answers the task that had the place, or null. Cost: a plain store when the slot is empty.
   task_header* put(task_header* t) noexcept {
-    const auto word = reinterpret_cast<std::uintptr_t>(t);
-    if (word_.load(std::memory_order_relaxed) == 0) { // nobody else fills it
-      word_.store(word, std::memory_order_release);   // pairs: next
+    if (word_.load(std::memory_order_relaxed) == nullptr) { // nobody else fills it
+      word_.store(t, std::memory_order_release);            // pairs: next
       return nullptr;
     }
-    return reinterpret_cast<task_header*>(word_.exchange(word, std::memory_order_acq_rel)); // pairs: next
+    return static_cast<task_header*>(word_.exchange(t, std::memory_order_acq_rel)); // pairs: next
   }
 
   /// Any thread. The task, or null.
   task_header* take() noexcept {
-    return reinterpret_cast<task_header*>(word_.exchange(0, std::memory_order_acq_rel)); // pairs: next
+    return static_cast<task_header*>(word_.exchange(nullptr, std::memory_order_acq_rel)); // pairs: next
   }
 
   /// Any thread.
   bool empty() const noexcept { return peek() == nullptr; }
   /// Any thread. What is there now; not to be followed.
   const task_header* peek() const noexcept {
-    return reinterpret_cast<const task_header*>(word_.load(std::memory_order_relaxed));
+    return static_cast<const task_header*>(word_.load(std::memory_order_relaxed));
   }
 
  private:
-  std::atomic<std::uintptr_t>& word_;
+  std::atomic<void*>& word_;
 };
 
 } // namespace corewise::detail

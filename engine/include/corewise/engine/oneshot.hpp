@@ -28,10 +28,11 @@ template <class T> class oneshot {
   /// worker of its engine. Throws what constructing the value throws, and then nothing was sent.
   template <class... Args> void send(Args&&... args) {
     value_.emplace(std::forward<Args>(args)...);
-    const state_word before = state_.exchange(sent, std::memory_order_acq_rel); // pairs: sent, wait
-    assert(before != sent);
+    detail::resumption* const before =
+        state_.exchange(sent(), std::memory_order_acq_rel); // pairs: sent, wait
+    assert(before != sent());
     // From here on this object may be gone.
-    if (before != empty) reinterpret_cast<detail::resumption*>(before)->wake();
+    if (before != nullptr) before->wake();
   }
 
   /// `co_await shot.receive()`: the value, as soon as it was sent. Once.
@@ -41,12 +42,12 @@ template <class T> class oneshot {
       detail::resumption place = {};
 
       bool await_ready() const noexcept {
-        return shot.state_.load(std::memory_order_acquire) == sent; // pairs: sent
+        return shot.state_.load(std::memory_order_acquire) == shot.sent(); // pairs: sent
       }
       bool await_suspend(std::coroutine_handle<> suspended) noexcept {
         place.suspend(suspended);
-        state_word expected = empty;
-        return shot.state_.compare_exchange_strong(expected, reinterpret_cast<state_word>(&place),
+        detail::resumption* expected = nullptr;
+        return shot.state_.compare_exchange_strong(expected, &place,
                                                    std::memory_order_acq_rel,  // pairs: wait
                                                    std::memory_order_acquire); // pairs: sent
       }
@@ -56,11 +57,10 @@ template <class T> class oneshot {
   }
 
  private:
-  using state_word = std::uintptr_t; // or the address of the waiter's resumption
-  static constexpr state_word empty = 0;
-  static constexpr state_word sent = 1;
+  /// Stands for no waiter, and is never followed: the value is there.
+  detail::resumption* sent() noexcept { return reinterpret_cast<detail::resumption*>(this); }
 
-  std::atomic<state_word> state_{empty};
+  std::atomic<detail::resumption*> state_{nullptr}; // nobody yet, who waits, or `sent()`
   std::optional<T> value_;
 };
 

@@ -35,7 +35,7 @@ struct alignas(128) load_slot {
     std::atomic<std::uint32_t> ring_tail{0};
     std::atomic<std::uint32_t> running{0};    ///< 1 while a task runs
     std::atomic<std::uint64_t> inbox_out{0};  ///< thieves move it too, when they take from the inbox
-    std::atomic<std::uintptr_t> lifo{0};      ///< the task in the LIFO slot; thieves exchange it out by age
+    std::atomic<void*> lifo{nullptr};         ///< the task in the LIFO slot; thieves exchange it out by age
     std::atomic<std::uint64_t> touched_at{0}; ///< when it last took work: a stamp, larger means later
     std::atomic<std::uint32_t> touches{0};    ///< how often it took work, modulo 2^32
   } owner;

@@ -44,7 +44,7 @@ class load_view {
     const std::uint64_t in = slot.shared.inbox_in.load(std::memory_order_acquire);    // pairs: board
     const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed);
     const std::uint64_t out = slot.owner.inbox_out.load(std::memory_order_relaxed);
-    const bool slot_taken = slot.owner.lifo.load(std::memory_order_relaxed) != 0;
+    const bool slot_taken = slot.owner.lifo.load(std::memory_order_relaxed) != nullptr;
     const auto in_ring = static_cast<std::int32_t>(tail - static_cast<std::uint32_t>(head));
     const auto in_inbox = static_cast<std::int64_t>(in - out);
     return {static_cast<std::uint32_t>(std::clamp<std::int64_t>(in_ring, 0, ring_capacity_) +
