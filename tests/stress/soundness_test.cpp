@@ -104,9 +104,9 @@ void must_end(engine& e, const setting& s, std::uint64_t seed) {
   std::future<void> ended = w->ended.get_future();
   REQUIRE(e.submit(begin_all(w, s.workers)) == submit_result::accepted);
   if (ended.wait_for(patience) != std::future_status::ready) {
-    std::printf("FAILED: hangs with policy %s, steal policy %s, %u workers, seed %llu\n%s\n", s.place.data(),
-                s.steal.data(), s.workers, static_cast<unsigned long long>(seed),
-                e.metrics().to_text().c_str());
+    std::printf("FAILED: hangs with policy %s, steal policy %s, %u workers, seed %llu\n%s\n",
+                std::string(s.place).c_str(), std::string(s.steal).c_str(), s.workers,
+                static_cast<unsigned long long>(seed), e.metrics().to_text().c_str());
     std::fflush(stdout);
     std::_Exit(1); // the engine cannot be ended
   }

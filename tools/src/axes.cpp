@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace corewise::command {
@@ -35,7 +36,7 @@ struct axis_result {
   /// The value below which `part` of the rounds lie; of the rounds there are, the nearest.
   double quantile(double part) const {
     const auto last = static_cast<double>(ns_per_op.size() - 1);
-    return ns_per_op[static_cast<std::size_t>(part * last + 0.5)];
+    return ns_per_op[static_cast<std::size_t>(std::lround(part * last))];
   }
 };
 

@@ -53,7 +53,8 @@ struct alignas(block_alignment) slab {
   std::uint16_t node;
 
   static const slab& of(const void* block) noexcept {
-    return *reinterpret_cast<const slab*>(reinterpret_cast<std::uintptr_t>(block) & ~(slab_bytes - 1));
+    const std::size_t behind_head = reinterpret_cast<std::uintptr_t>(block) & (slab_bytes - 1);
+    return *reinterpret_cast<const slab*>(static_cast<const std::byte*>(block) - behind_head);
   }
 };
 
