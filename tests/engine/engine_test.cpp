@@ -132,3 +132,25 @@ TEST_CASE("engine: threads that come and go submit without growing the books for
   CHECK(runs == 200);
   CHECK(e.metrics().submitted == 200);
 }
+
+TEST_CASE("no stealing: what overflows into the engine's one queue wakes a worker of another group") {
+  profile p = two_package_profile(1);
+  p.steal.policy = "none";
+  p.dispatch.policy = "local_first";
+  p.injection.scope = injection_scope::engine;
+  p.queues.local = 2;
+  p.queues.lifo_cap = 0;
+  engine e(p);
+  REQUIRE(e.groups().size() == 2);
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1}); // both sleep
+    std::atomic<bool> elsewhere{false};
+    REQUIRE(e.submit([&] {
+      for (int i = 0; i < 10; ++i) REQUIRE(e.submit([&] { elsewhere = true; }) == submit_result::accepted);
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+      while (!elsewhere && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+      CHECK(elsewhere);
+    }) == submit_result::accepted);
+    e.drain();
+  }
+}

@@ -7,11 +7,14 @@
 // check: pass -DWORKERS=2 -DPRODUCERS=2 -DPUSHES=1 -DCHILDREN=1
 // check: pass -DWORKERS=2 -DPUSHES=3
 // check: pass -DWORKERS=2 -DSTRAYS=1
+// check: pass -DWORKERS=2 -DPRODUCERS=1 -DPUSHES=2 -DBATCHES=1 -DNO_STEALING
 // check: fail -DNO_FENCE
 // check: fail -DNO_WORKER_FENCE
 // check: fail -DNO_RECHECK
+// check: fail -DWORKERS=2 -DPRODUCERS=1 -DPUSHES=2 -DBATCHES=1 -DNO_STEALING -DKEEP_TO_OWN_WORK
 // check: fail -DWORKERS=2 -DNO_RULE_2
 // check: fail -DWORKERS=2 -DCOUNT_AFTER_TOKEN
+// check: fail -DWORKERS=2 -DPRODUCERS=1 -DPUSHES=2 -DBATCHES=1 -DNO_STEALING -DCOUNT_AFTER_BIT
 // check: fail -DWORKERS=2 -DSTRAYS=1 -DTRUST_TOKEN
 // check: fail -DWORKERS=2 -DBATCHES=1 -DPUSHES=0 -DQUIET_BATCH
 //
@@ -26,6 +29,10 @@
 // NO_FENCE            P2 is missing: the producer looks for searchers before its task can be seen
 // NO_WORKER_FENCE     W2 is missing: the worker may look at the queues before others can see its bit
 // NO_RECHECK          the last searcher looks at its own queue only
+// NO_STEALING         steal policy none: inboxes are woken for their owners, the injection queue for any
+// KEEP_TO_OWN_WORK    a worker that was woken for the injection queue and finds work of its own wakes nobody else
+// COUNT_AFTER_BIT     a worker is counted as parked after its bit is set: whoever claims the bit in between counts down
+//                     first, so that another who sleeps is not seen
 // NO_RULE_2           the last searcher that finds work wakes nobody
 // COUNT_AFTER_TOKEN   the waker counts the sleeper as a searcher after it left the token, not before
 // TRUST_TOKEN         a sleeper with a token, whose bit was claimed, does not wait until it is counted: but the token may
@@ -124,11 +131,38 @@ inline wake_in_domain(thread) {
   atomic { i = 0; won = 0 }
 }
 
+// idle_workers::wake, where nobody steals: that worker, or somebody for the injection queue
+inline wake_owner(thread) {
+  d_step {
+    won = parked_bit[GOAL(thread)];
+    parked_bit[GOAL(thread)] = 0
+  }
+  if
+  :: won ->
+    parked--;
+    searching++;
+    counted[GOAL(thread)] = 1;
+    token[GOAL(thread)] = 1;
+    won = 0
+  :: else ->
+    if
+    :: injection > 0 -> wake_in_domain(thread)
+    :: else
+    fi
+  fi
+}
+
 // idle_workers::pushed
 inline pushed(thread) {
 #ifndef NO_FENCE
   d_step { flush(thread) } // P2
 #endif
+#ifdef NO_STEALING
+  if
+  :: parked == 0
+  :: else -> wake_owner(thread)
+  fi
+#else
   if
   :: parked == 0
   :: else ->
@@ -137,6 +171,7 @@ inline pushed(thread) {
     :: else -> wake_in_domain(thread) // P4
     fi
   fi
+#endif
 }
 
 proctype producer(byte me) {
@@ -210,10 +245,14 @@ inline poll() {
 
 // idle_workers::try_search
 inline try_search() {
+#ifndef NO_STEALING
   if
   :: searching >= SEARCHERS_MAX
   :: else -> searching++; is_searching = 1
   fi
+#else
+  skip
+#endif
 }
 
 // worker::steal, as often as it likes
@@ -255,6 +294,15 @@ inline found_work() {
 #ifdef NO_RULE_2
   last = 0;
 #endif
+#ifdef NO_STEALING
+#ifndef KEEP_TO_OWN_WORK
+  if
+  :: parked > 0 && injection > 0 -> wake_in_domain(me)
+  :: else
+  fi;
+#endif
+  last = 0;
+#endif
   if
   :: !last || parked == 0
   :: else ->
@@ -273,8 +321,13 @@ inline park() {
 #ifdef NO_WORKER_FENCE
   look();
 #endif
-  d_step { flush(me); parked_bit[me] = 1 } // W1
+#ifdef COUNT_AFTER_BIT
+  d_step { flush(me); parked_bit[me] = 1 }
   parked++;
+#else
+  d_step { flush(me); parked++ } // W1
+  parked_bit[me] = 1;
+#endif
   if
   :: is_searching -> d_step { searching--; last = searching == 0; is_searching = 0 }
   :: else
@@ -283,6 +336,9 @@ inline park() {
 #ifdef NO_RECHECK
   last = 0;
 #endif
+#ifdef NO_STEALING
+  seen = queue[me] > 0 || injection > 0; // idle_workers::work_for
+#else
   if
   :: last -> // W3
 #ifndef NO_WORKER_FENCE
@@ -290,6 +346,7 @@ inline park() {
 #endif
   :: else -> seen = queue[me] > 0
   fi;
+#endif
   d_step {
     won = 0;
     if
@@ -330,7 +387,9 @@ proctype worker(byte me) {
       :: else -> try_search()
       fi;
       if
+#ifndef NO_STEALING
       :: is_searching -> steal()
+#endif
       :: else
       fi
     fi;
@@ -368,7 +427,11 @@ proctype monitor() {
   timeout -> d_step {
     waits = injection > 0;
     do
+#ifdef NO_STEALING
+    :: i < WORKERS -> assert(!(queue[i] > 0 && asleep[i])); sleeps = sleeps || asleep[i]; i++
+#else
     :: i < WORKERS -> waits = waits || queue[i] > 0; sleeps = sleeps || asleep[i]; i++
+#endif
     :: else -> break
     od
   }

@@ -260,14 +260,15 @@ inline hand_watch_over() {
 
 // idle_workers::park and sleep
 inline park() {
-  d_step { flush(me); parked_bit[me] = 1 }
   d_step {
+    flush(me);
     parked++;
     if
     :: begun < WORKERS -> begun++
     :: else
     fi
   }
+  parked_bit[me] = 1;
   d_step { // the duty's compare-and-swap
     is_sentinel = sentinel == NOBODY;
     if

@@ -59,7 +59,7 @@ void idle_workers::pushed(worker_id w) noexcept {
   const group_id g = layout_[w].group;
   if (!stealing_) {
     // Nobody else would take it from there.
-    if (!wake(g, index_in_group(w)) && injection_[g.value]->size() != 0) wake_any(g);
+    if (!wake(g, index_in_group(w)) && injection_[g.value]->size() != 0) wake_for_injection(g);
     return;
   }
   if (domain_of(w).searching.load(std::memory_order_relaxed) != 0) return; // P3
@@ -82,6 +82,12 @@ bool idle_workers::wake_any(group_id g) noexcept {
   for (std::size_t i = parked.lowest(); i < parked.size(); i = parked.lowest())
     if (wake(g, i)) return true;
   return false;
+}
+
+/// Somebody who takes from the injection queue of g, which may be that of the whole engine.
+void idle_workers::wake_for_injection(group_id g) noexcept {
+  for (const group_id other : groups_[g].steal_order)
+    if (injection_[other.value] == injection_[g.value] && wake_any(other)) return;
 }
 
 bool idle_workers::wake_in_domain(worker_id nearest) noexcept {
@@ -142,10 +148,16 @@ bool idle_workers::try_search(worker_id w) noexcept {
 
 void idle_workers::found_work(worker_id w) noexcept {
   domain_state& d = domain_of(w);
-  if (d.searching.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
+  const bool last = d.searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  if (stealing_ && !last) return;
   full_fence();
-  if (!stealing_ || parked_.load(std::memory_order_relaxed) == 0) return;
+  if (parked_.load(std::memory_order_relaxed) == 0) return;
   const group_id own = layout_[w].group;
+  if (!stealing_) {
+    // It may have been woken for the injection queue and have found work of its own.
+    if (injection_[own.value]->size() != 0) wake_for_injection(own);
+    return;
+  }
   for (const group_id g : groups_.domains()[groups_[own].domain]) {
     if (!work_in_group(g)) continue;
     if (!wake_in_domain(w)) wake_farther(own);
@@ -170,15 +182,15 @@ bool idle_workers::may_take(group_id thief, group_id victim) const noexcept {
 void idle_workers::park(worker_id w, bool searching) noexcept {
   worker_bits& bits = boards_[layout_[w].group.value]->parked;
   bool last = true;
-  bits.set(index_in_group(w)); // W1, pairs: claim
-  parked_.fetch_add(1, std::memory_order_seq_cst);
+  parked_.fetch_add(1, std::memory_order_seq_cst); // before the claimer can count down for it
+  bits.set(index_in_group(w));                     // W1, pairs: claim
   if (searching) last = domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
   full_fence(); // W2
-  // Not the last: another searcher looks after the rest. Own queues are cheap to look at, so that is always
-  // done.
-  const bool stay =
-      stopping_.load(std::memory_order_relaxed) || (last ? work_for(w) : queues_[w.value]->ready()); // W3
-  if (stay && bits.claim(index_in_group(w))) return wake_up_oneself(w); // pairs: claim
+  // Not the last: another searcher looks after the rest, if there are such. Own queues are cheap to look at, so that
+  // is always done.
+  const bool stay = stopping_.load(std::memory_order_relaxed) ||
+                    (last || !stealing_ ? work_for(w) : queues_[w.value]->ready()); // W3
+  if (stay && bits.claim(index_in_group(w))) return wake_up_oneself(w);             // pairs: claim
   count(seats_[w.value].counts.parks);
   sleep(w); // W4
 }

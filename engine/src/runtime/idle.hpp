@@ -26,7 +26,7 @@
 // left for an earlier sleep, and who goes on before it is counted leaves the searchers before it has joined them.
 //
 //     producer                                    worker
-//     P1  put the task into a queue               W1  set my parked bit, count me as parked,
+//     P1  put the task into a queue               W1  count me as parked, set my parked bit,
 //                                                     leave the searchers
 //     P2  full fence                              W2  full fence
 //     P3  somebody searches the domain: done      W3  look at the queues; work: claim my bit back, search
@@ -35,7 +35,8 @@
 //
 // No wake-up is lost: of the two fences one comes first. If P2 does, W3 sees the task. If W2 does, P3 sees
 // that the worker searches no longer, or P4 sees its bit. A worker that was not the last searcher
-// looks at its own queues only and leaves the rest to the last one. tests/model/park.pml proves it, and that it
+// looks at its own queues only and leaves the rest to the last one; where nobody steals there are no searchers, and it
+// looks at its group's injection queue as well. tests/model/park.pml proves it, and that it
 // fails without a fence, without the last look, and without rule 2.
 //
 // Tasks that a worker moves from a shared queue to its ring are in no queue for a moment, in which a last look misses
@@ -124,6 +125,7 @@ class idle_workers {
   std::size_t index_in_group(worker_id w) const noexcept;
   bool wake(group_id g, std::size_t index) noexcept;
   bool wake_any(group_id g) noexcept;
+  void wake_for_injection(group_id g) noexcept;
   bool wake_in_domain(worker_id nearest) noexcept;
   void wake_farther(group_id from) noexcept;
   std::uint32_t waiting_in_domain(std::uint32_t domain) const noexcept;
