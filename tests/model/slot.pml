@@ -9,7 +9,7 @@
 // check: fail -DWORKERS=2 -DNO_WAKE
 // check: fail -DWORKERS=2 -DTASKS=3 -DCHILDREN=2 -DTRUST_TOKEN
 // check: fail -DWAKE_AT_ONCE -DNO_HAND_OVER
-// check: fail -DWAKE_AT_ONCE -DNO_HAND_OVER_FENCE
+// check: fail -DWORKERS=2 -DNO_HAND_OVER_FENCE
 //
 // TASKS tasks come from outside, each to a sleeper that is woken for it, the sentinel as well as another. A task may put
 // one of CHILDREN tasks into the slot of its worker, and may never end. Nobody wakes up by time but a sentinel that

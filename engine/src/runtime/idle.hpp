@@ -55,7 +55,8 @@
 //
 // Of the two fences one comes first: S4 sees `false`, or T3 sees that the worker is awake, and goes on watching until it
 // is not. A sentinel that is woken for other work hands the duty to another sleeper, if there is one; whoever lies down
-// next takes it.
+// next takes it. tests/model/slot.pml proves that, and that it fails without a fence, without T3, and without the
+// hand-over.
 //
 // Rejected: one count of searchers for the machine (searchers would drag work across packages); waking on
 // every push (a system call for each task of a burst); a flag "about to park" instead of the fence (the waker
