@@ -165,7 +165,7 @@ class idle_workers {
   static constexpr std::chrono::nanoseconds slot_look_max = std::chrono::milliseconds{1};
   static constexpr std::chrono::nanoseconds patience_min = std::chrono::milliseconds{1};
   static constexpr std::chrono::nanoseconds patience_max = std::chrono::seconds{1};
-  static constexpr std::chrono::nanoseconds second_look = std::chrono::milliseconds{100};
+  static constexpr std::chrono::nanoseconds second_look = std::chrono::milliseconds{500};
 };
 
 } // namespace corewise::detail
