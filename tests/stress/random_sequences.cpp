@@ -58,6 +58,7 @@ struct round {
   std::atomic<std::uint32_t> next_fate{0};
   std::atomic<std::uint64_t> done{0}; // operations
   std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(operation::count)> counts{};
+  std::atomic<bool> closed{false};        // a submission was refused
   std::atomic<bool> child_awaited{false}; // one at a time: others must be free to run the child
   bool may_await_child = false;
   std::uint32_t workers = 0;
@@ -68,7 +69,7 @@ struct round {
 
   void count(operation o) {
     counts[static_cast<std::size_t>(o)].fetch_add(1, std::memory_order_relaxed);
-    done.fetch_add(1, std::memory_order_relaxed);
+    if (o != operation::refused) done.fetch_add(1, std::memory_order_relaxed);
   }
   bool over() const { return done.load(std::memory_order_relaxed) >= operations_of_round; }
 };
@@ -215,6 +216,7 @@ void submit_any(round& r, placement_rng& rng, int generation) {
                                    ? r.on->submit(closure_body{std::move(t), generation}, wish)
                                    : r.on->try_submit(closure_body{std::move(t), generation}, wish);
   r.fates[number].accepted.store(answer == submit_result::accepted);
+  if (answer != submit_result::accepted) r.closed.store(true);
   r.count(answer == submit_result::accepted ? operation::submit : operation::refused);
 }
 
@@ -222,7 +224,7 @@ void submit_any(round& r, placement_rng& rng, int generation) {
 
 void act_outside(round& r, std::uint64_t seed) {
   placement_rng rng(seed);
-  while (!r.over()) {
+  while (!r.over() && !r.closed.load()) {
     for (std::uint32_t n = 1 + rng.below(8); n > 0; --n) submit_any(r, rng, 0);
     if (one_in(rng, 50)) {
       r.on->drain();
@@ -426,6 +428,7 @@ int main(int count, char** words) {
     run_round(a.seed + rounds, a.never_times_out, total);
     done = 0;
     for (const std::uint64_t n : total) done += n;
+    done -= total[static_cast<std::size_t>(operation::refused)];
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   std::printf("ok     %llu operations in %llu rounds, %.1f s", static_cast<unsigned long long>(done),
