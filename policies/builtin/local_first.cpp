@@ -1,6 +1,7 @@
 #include "local_first.hpp"
 
 #include "answer.hpp"
+#include "injection.hpp"
 
 #include <limits>
 
@@ -38,10 +39,7 @@ class local_first final : public policy {
     }
     if (local)
       return detail::answer(groups_, origin, among.at(*origin.worker), 0, placement_reason::kept_local);
-    placement p = detail::answer(groups_, origin, among.at(whom_to_wake(loads, origin.group, rng)), 0,
-                                 placement_reason::injected);
-    p.injected = true;
-    return p;
+    return detail::injection(groups_, loads, origin, rng);
   }
 
   std::optional<std::uint32_t> keeps_up_to(const load_view&, const task_origin&) const noexcept override {
@@ -57,31 +55,6 @@ class local_first final : public policy {
   }
 
  private:
-  /// A parked worker of the nearest group where anybody is available, else one of the group by chance.
-  worker_id whom_to_wake(const load_view& loads, group_id home, placement_rng& rng) const noexcept {
-    for (const bool even_unavailable : {false, true})
-      for (const group_id g : groups_[home].steal_order)
-        if (const auto found = someone_of(loads, g, even_unavailable, rng)) return *found;
-    return {};
-  }
-
-  static std::optional<worker_id> someone_of(const load_view& loads, group_id g, bool even_unavailable,
-                                             placement_rng& rng) noexcept {
-    const std::span<const worker_place> members = loads.layout().of_group(g);
-    if (members.empty()) return std::nullopt;
-    const group_board& board = loads.board(g);
-    for (std::size_t w = 0; w * 64 < members.size(); ++w)
-      if (const std::uint64_t parked =
-              board.parked.word(w) & (even_unavailable ? ~std::uint64_t{0} : ~board.unavailable.word(w));
-          parked != 0)
-        return members[w * 64 + static_cast<std::size_t>(std::countr_zero(parked))].id;
-    const auto admitted = [&](std::size_t i) { return even_unavailable || !board.unavailable.test(i); };
-    const std::size_t start = rng.below(static_cast<std::uint32_t>(members.size()));
-    for (std::size_t i = 0; i < members.size(); ++i)
-      if (const std::size_t place = (start + i) % members.size(); admitted(place)) return members[place].id;
-    return std::nullopt;
-  }
-
   const locality_groups& groups_;
 };
 

@@ -1,4 +1,5 @@
 #include "activity.hpp"
+#include "global_queue.hpp"
 #include "lightest.hpp"
 #include "local_first.hpp"
 #include "nearest_lightest.hpp"
@@ -25,6 +26,7 @@ constexpr std::array builtin_policies{
     builtin_policy{two_choices_name, make_two_choices},
     builtin_policy{activity_name, make_activity},
     builtin_policy{local_first_name, make_local_first},
+    builtin_policy{global_queue_name, make_global_queue},
     builtin_policy{round_robin_name, make_round_robin},
     builtin_policy{random_name, make_random},
 };

@@ -58,7 +58,7 @@ struct real_queues {
   load_slot slot;
   std::vector<detail::local_queue::cell> ring_cells = std::vector<detail::local_queue::cell>(ring_capacity);
   std::vector<detail::inbox::cell> inbox_cells = std::vector<detail::inbox::cell>(inbox_capacity);
-  detail::worker_queues of_worker{slot, ring_cells, inbox_cells};
+  detail::worker_queues of_worker{detail::queue_memory{slot, ring_cells, inbox_cells}};
   detail::injection_queue injection;
   std::uint32_t started_at;
 };
@@ -124,7 +124,7 @@ struct ring_steal : command {
 // --- the inbox
 
 void check_inbox(const plain_queue& then, const real_queues& real) {
-  const detail::inbox& in = real.of_worker.in;
+  const detail::ingress& in = real.of_worker.in;
   RC_ASSERT(in.size() == then.size());
   RC_ASSERT(in.ready() == !then.waiting.empty());
   RC_ASSERT(in.put() == then.next);

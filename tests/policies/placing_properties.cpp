@@ -55,7 +55,7 @@ void check_answer(const situation& s, const policy& p, placement_rng& rng, place
   RC_ASSERT(std::ranges::find(legal, chosen.worker) != legal.end());
   RC_ASSERT(s.workers()[chosen.worker].group == chosen.group);
   RC_ASSERT(chosen.level == level_seen(s, origin, chosen.group));
-  RC_ASSERT(!chosen.injected || p.name() == "local_first");
+  RC_ASSERT(!chosen.injected || p.name() == "local_first" || p.name() == "global_queue");
   const auto as_chosen = [&](const considered& c) {
     return c.lightest == chosen.worker && c.group == chosen.group && c.score == chosen.score &&
            c.score + c.penalty == chosen.cost;

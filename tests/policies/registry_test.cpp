@@ -14,7 +14,8 @@ using namespace corewise::tests;
 TEST_CASE("registry: policies are made by name, and an unknown name makes none") {
   const situation s(build(one_kind(1, 1)));
   CHECK(policy_names() == std::vector<std::string_view>{"nearest_lightest", "lightest", "two_choices",
-                                                        "activity", "local_first", "round_robin", "random"});
+                                                        "activity", "local_first", "global_queue",
+                                                        "round_robin", "random"});
   for (const std::string_view name : policy_names())
     CHECK(make_policy(name, s.groups(), s.workers(), {})->name() == name);
   CHECK(make_policy("nearest", s.groups(), s.workers(), {}) == nullptr);

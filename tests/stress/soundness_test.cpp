@@ -159,6 +159,24 @@ TEST_CASE("soundness: it ends under every policy, 64 workers") {
   must_end_under_every_policy(many_workers, repeats_of_many);
 }
 
+TEST_CASE("soundness: it ends with the profile of every learned-from system") {
+  std::uint64_t seed = 0;
+  for (const std::string_view name :
+       {"zio", "zio-least-loaded", "nio", "volt", "tokio", "activity", "global-queue", "local-only"})
+    for (const std::uint32_t workers : {1, 2, 3, 8}) {
+      CAPTURE(name);
+      CAPTURE(workers);
+      profile p = load_profile(std::string(COREWISE_SOURCE_DIR "/configs/") + name.data() + ".yaml");
+      p.workers.total = workers;
+      engine e(p);
+      for (int i = 0; i < repeats_of_few; ++i)
+        must_end(e, {p.dispatch.policy, p.steal.policy, workers}, ++seed);
+      CHECK(e.metrics().in_flight() == 0);
+      CHECK(comes_to_rest(e));
+      CHECK(e.metrics().total().rescued_by_timeout == 0);
+    }
+}
+
 TEST_CASE("soundness: unsound disciplines fail the test, whatever the number of workers") {
   using outcome = virtual_workers::outcome;
   constexpr discipline sound{};

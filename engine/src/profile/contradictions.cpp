@@ -34,6 +34,21 @@ void check_spill(contradiction_list& found, const profile& p) {
                    spill, minimum)});
 }
 
+/// Nobody but its worker may take from an unbounded inbox; what overflows goes there where there is no queue for it.
+void check_queues(contradiction_list& found, const profile& p) {
+  const bool unbounded = !p.queues.inbox;
+  if (unbounded && p.steal.policy != "none")
+    found.push_back({{"queues.inbox", "steal.policy"},
+                     fmt::format("found an unbounded inbox and steal.policy {}; thieves cannot take from an "
+                                 "unbounded inbox: name a size, or set steal.policy to none",
+                                 p.steal.policy)});
+  if (!unbounded && p.injection.scope == injection_scope::none)
+    found.push_back({{"injection.scope", "queues.inbox"},
+                     fmt::format("found injection.scope none and an inbox of {}; without an injection queue "
+                                 "nobody takes what a full inbox refuses: set queues.inbox to unbounded",
+                                 *p.queues.inbox)});
+}
+
 void check_selection(contradiction_list& found, const machine_description::selection& use) {
   if (!use.cpus) return;
   if (use.cpus->empty())
@@ -113,6 +128,7 @@ std::vector<contradiction> find_contradictions(const profile& p) {
   check_selection(found, p.topology.machine.use);
   check_kind_names(found, p.topology.machine);
   check_spill(found, p);
+  check_queues(found, p);
   check_range(found, "injection.interval", p.injection.interval);
   check_range(found, "injection.batch", p.injection.batch);
   if (p.workers.total && (*p.workers.total == 0 || *p.workers.total > 65536))

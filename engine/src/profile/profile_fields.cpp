@@ -177,7 +177,8 @@ rows dispatch() {
                 "random "
                 "(`two_choices`); the least active of late (`activity`); a worker keeps its own, and what "
                 "comes from "
-                "outside goes to the injection queue (`local_first`); in turn (`round_robin`); at random "
+                "outside goes to the injection queue (`local_first`); everything goes there "
+                "(`global_queue`); in turn (`round_robin`); at random "
                 "(`random`). "
                 "`score` and `spill` matter to `nearest_lightest` alone"}),
       with(choice_field<profile, score_kind>("dispatch.score", COREWISE_AT(dispatch.weights.score),
@@ -237,6 +238,14 @@ rows queues() {
            {.unit = "tasks",
             .description =
                 "How often in a tick the newest task may overtake those that wait; 0: no LIFO slot"}),
+      with(choice_field<profile, lifo_count>("queues.lifo_counts", COREWISE_AT(queues.lifo_counts),
+                                             {{"overtaking", lifo_count::overtaking},
+                                              {"all", lifo_count::all},
+                                              {"in_a_row", lifo_count::in_a_row}}),
+           restart,
+           {.description =
+                "What `lifo_cap` counts: tasks that run from the slot while others wait, all that do in a "
+                "tick, or those that do one after another"}),
       with(optional_duration_field<profile>("queues.lifo_age", COREWISE_AT(queues.lifo_age),
                                             durations(1us, 1s)),
            restart, {.description = "A task that has waited for so long in a LIFO slot is given to others"}),
@@ -244,13 +253,14 @@ rows queues() {
            {.unit = "tasks",
             .description =
                 "A tick, after which a worker looks after shared work, ends after so many or 500 us"}),
-      with(optional_integer_field<profile>("queues.inbox", COREWISE_AT(queues.inbox),
-                                           powers_of_two(2, 65536, {"unbounded"})),
-           restart,
-           {.unit = "tasks",
-            .description =
-                "Room for what others send to a worker; a full inbox sends on to the injection queue",
-            .note = "`unbounded` has the room of 1024 yet, and sends on what is more"}),
+      with(
+          optional_integer_field<profile>("queues.inbox", COREWISE_AT(queues.inbox),
+                                          powers_of_two(2, 65536, {"unbounded"})),
+          restart,
+          {.unit = "tasks",
+           .description =
+               "Room for what others send to a worker; a full inbox sends on to the injection queue. From an "
+               "unbounded one nobody can steal, so it needs `steal.policy: none`"}),
   };
 }
 
@@ -288,13 +298,14 @@ rows injection() {
                                                    {"none", injection_scope::none}}),
            restart,
            {.description =
-                "How many queues take what fits nowhere else: one for each group, one in all, or none",
-            .note = "`none` acts as `group` yet"}),
-      with(integer_field<profile>("injection.buffer", COREWISE_AT(injection.buffer), integers(1, 65536)),
+                "How many queues take what fits nowhere else: one for each group, one in all, or none; then "
+                "the own inbox takes it, so `none` needs `queues.inbox: unbounded`"}),
+      with(integer_field<profile>("injection.buffer", COREWISE_AT(injection.buffer), integers(0, 65536)),
            restart,
            {.unit = "tasks",
-            .description = "So many gather before they are sent to the queue together",
-            .note = std::string(no_effect_yet)}),
+            .description =
+                "So many of the tasks that one look takes run before those in the worker's slot and ring, "
+                "the others behind"}),
       with(duration_field<profile>("injection.target_latency", COREWISE_AT(injection.target_latency),
                                    durations(1us, 10s)),
            live, {.description = "Workers look at the queue as often as this waiting time takes"}),

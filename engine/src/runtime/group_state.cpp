@@ -33,10 +33,9 @@ group_state::~group_state() { std::destroy_n(seats_, made_); }
 
 void group_state::make_seats(runtime& engine, std::span<const worker_place> workers) {
   for (const worker_place& place : workers) {
-    load_slot& slot = slots_[made_];
-    const worker_queues queues(slot, make_cells<local_queue::cell>(arena_, capacity_.ring),
-                               make_cells<inbox::cell>(arena_, capacity_.inbox));
-    ::new (static_cast<void*>(&seats_[made_])) worker(engine, place.id, queues, slot);
+    const queue_memory memory{slots_[made_], make_cells<local_queue::cell>(arena_, capacity_.ring),
+                              make_cells<inbox::cell>(arena_, capacity_.inbox)};
+    ::new (static_cast<void*>(&seats_[made_])) worker(engine, place.id, memory);
     ++made_;
   }
 }

@@ -32,7 +32,7 @@ class group_state {
  public:
   struct sizes {
     std::uint32_t ring;
-    std::uint32_t inbox; ///< both powers of two
+    std::uint32_t inbox; ///< both powers of two; no inbox: unbounded
   };
 
   group_state(std::span<const worker_place> workers, sizes capacity, std::optional<std::uint32_t> node,

@@ -34,7 +34,7 @@ idle_workers::idle_workers(const locality_groups& groups, const worker_layout& l
     std::size_t workers = 0;
     for (const group_id g : groups.domains()[d]) workers += layout_.of_group(g).size();
     domains_[d].searchers_max = std::max<std::uint32_t>(
-        1, static_cast<std::uint32_t>(workers * settings.idle.searchers_per_mille / 1000));
+        1, static_cast<std::uint32_t>((workers * settings.idle.searchers_per_mille + 999) / 1000));
   }
 }
 
@@ -311,9 +311,9 @@ void idle_workers::hand_watch_over(worker_id w) noexcept {
 
 std::optional<std::uint64_t> idle_workers::stalled_work(worker_id w) const noexcept {
   if (!work_for(w)) return std::nullopt;
-  std::uint64_t positions = 0; // of all queues: they all only grow, so the sum changes when any task is taken
-  for (const worker_queues* q : queues_) positions += q->taken();
-  return positions;
+  std::uint64_t begun = 0; // whoever takes tasks begins one of them at once
+  for (const worker_queues* q : queues_) begun += q->started();
+  return begun;
 }
 
 } // namespace corewise::detail

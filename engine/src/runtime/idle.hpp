@@ -43,7 +43,7 @@
 // them: so that worker counts as having pushed them.
 //
 // One *sentinel* among the sleepers has two duties. It sleeps with a time-out that doubles to 1 s, and should never find
-// anything then: work that waits at two of its looks, while nothing at all was taken from any queue, is counted as
+// anything then: work that waits at two of its looks, while no worker began any task, is counted as
 // `rescued_by_timeout`. And while anybody is awake it looks every 50 us to 1 ms for tasks that have aged in a LIFO slot
 // (slot_watch.hpp), and pushes them to the inbox of the slot's worker, as if they had just come.
 //

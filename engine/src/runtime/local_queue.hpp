@@ -8,7 +8,7 @@
 // The local queue of a worker: a bounded ring that its owner fills and empties at the ends, and that thieves
 // rob of half.
 //
-//     ───┬─────────┬────────────────┬───      owner:   push at tail, pop at real
+//     ───┬─────────┬────────────────┬───      owner:   push at tail, pop at real; push_front before real
 //      steal  ≤   real      ≤      tail       thieves: move real ahead by half, copy, move steal after it
 //
 // The head packs two positions. `real` is the next task to take. `steal` lags behind while a thief copies
@@ -20,6 +20,11 @@
 // | filled | push: tail store           | steal: tail load            | the cells up to tail | a thief takes a stale cell  |
 // | copied | steal: last head CAS       | push: head load             | that cells were read | the owner overwrites a cell |
 // | taken  | pop, steal, shed: head CAS | pop, steal, shed: head load | who owns which tasks | a task runs twice           |
+// | given  | push_front: head CAS       | pop, steal: head load, CAS  | the cells before it  | a thief takes a stale cell  |
+//
+// `push_front` moves the head back, so a thief may find a head again that it has read before, with other tasks behind it.
+// That is harmless: it reads the cells only after its CAS, which acquires what the owner's released, and the tail that
+// it read with the older head is at most the tail now.
 //
 // `taken` publishes the tail as well: a thief that sees `real` moved by the owner also sees the tail that it was moved
 // towards, so `tail - real` never is negative.
@@ -70,6 +75,26 @@ class local_queue {
     return true;
   }
 
+  /// Owner only. Puts tasks before the oldest, in their order, and empties the chain; or does nothing when there is no
+  /// room for them or a thief is at work. Answers how many it put.
+  std::uint32_t push_front(task_chain& chain) noexcept {
+    std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied, taken
+    const std::uint32_t real = real_of(head);
+    const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed); // own
+    const std::uint32_t count = chain.size;
+    if (count == 0 || steal_of(head) != real || tail - real + count > capacity()) return 0;
+    const std::uint32_t first = real - count;
+    std::uint32_t at = first;
+    for (task_header* t = chain.first; t != nullptr; t = t->next)
+      cells_[at++ & mask_].store(t, std::memory_order_relaxed);
+    if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(first, first),
+                                                        std::memory_order_acq_rel, // pairs: given
+                                                        std::memory_order_acquire))
+      return 0;
+    chain = {};
+    return count;
+  }
+
   /// Owner only. The oldest task, or null.
   task_header* pop() noexcept {
     std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
@@ -115,7 +140,7 @@ class local_queue {
         std::clamp<std::int32_t>(waiting, 0, static_cast<std::int32_t>(capacity())));
   }
 
-  /// Tasks that were ever taken out, modulo 2^32.
+  /// Where the oldest task is: so many were ever taken out, less those that were put in front, modulo 2^32.
   std::uint32_t taken() const noexcept {
     return real_of(slot_.shared.ring_head.load(std::memory_order_relaxed));
   }

@@ -25,6 +25,7 @@ constexpr field<worker_metrics> worker_fields[] = {
      [](const worker_metrics& w) { return w.executed; }},
     {"lifo_runs", "tasks", "taken from the LIFO slot and run",
      [](const worker_metrics& w) { return w.lifo_runs; }},
+    {"ticks", "times", "ended a tick", [](const worker_metrics& w) { return w.ticks; }},
     {"load", "tasks", "queued for it or run by it now", [](const worker_metrics& w) { return w.load; }},
     {"stolen_same_group", "tasks", "taken from workers of its group", stolen_at<level::same_group>},
     {"stolen_same_domain", "tasks", "taken from other groups of its domain", stolen_at<level::same_domain>},
@@ -85,6 +86,7 @@ worker_metrics metrics_snapshot::total() const {
     t.placed += w.placed;
     t.executed += w.executed;
     t.lifo_runs += w.lifo_runs;
+    t.ticks += w.ticks;
     t.load += w.load;
     for (std::size_t l = 0; l < level_count; ++l) t.stolen[l] += w.stolen[l];
     t.injected += w.injected;

@@ -1,31 +1,35 @@
 #pragma once
 
-#include "inbox.hpp"
+#include "ingress.hpp"
 #include "injection_queue.hpp"
 #include "local_queue.hpp"
 #include "next_slot.hpp"
 
 namespace corewise::detail {
 
+/// What a worker's queues work on; the group's to keep.
+struct queue_memory {
+  load_slot& slot;
+  std::span<local_queue::cell> ring_cells;
+  std::span<inbox::cell> inbox_cells; ///< empty: unbounded
+};
+
 /// The queues of one worker. They stay where they are for the life of the engine, whoever sits on the seat.
 struct worker_queues {
-  worker_queues(load_slot& slot, std::span<local_queue::cell> ring_cells,
-                std::span<inbox::cell> inbox_cells) noexcept
-      : ring(slot, ring_cells),
-        in(slot, inbox_cells),
-        next(slot),
-        touches_(&slot.owner.touches) {}
+  explicit worker_queues(const queue_memory& memory) noexcept
+      : ring(memory.slot, memory.ring_cells),
+        in(memory.slot, memory.inbox_cells),
+        next(memory.slot),
+        touches_(&memory.slot.owner.touches) {}
 
   local_queue ring;
-  inbox in;
+  ingress in;
   next_slot next;
 
   /// Whether somebody could take a task now.
   bool ready() const noexcept { return in.ready() || ring.size() != 0; }
   /// Tasks that wait and may be taken. Exact at rest.
   std::uint32_t waiting() const noexcept { return ring.size() + in.size(); }
-  /// Tasks that were ever taken out, modulo 2^32.
-  std::uint32_t taken() const noexcept { return ring.taken() + in.taken(); }
   /// Tasks that its worker ever began, modulo 2^32.
   std::uint32_t started() const noexcept { return touches_->load(std::memory_order_relaxed); }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <new>
 #include <stdexcept>
 
@@ -57,6 +58,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
       layout_(machine_, groups_, worker_options_of(settings_, machine_)),
       policy_(make_policy(settings_.dispatch.policy, groups_, layout_, weights_of(settings_))),
       steal_policy_(make_steal_policy(settings_.steal.policy, groups_, layout_, settings_.steal.start)),
+      resumptions_return_(policy_->returns()),
       born_in_(detail::fork_generation()),
       limit_(settings_.limits.in_flight),
       threads_(*this, layout_.size()) {
@@ -66,7 +68,10 @@ runtime::runtime(profile settings, engine_hooks hooks)
   make_seats();
 }
 
-runtime::~runtime() { drop_queued(); }
+runtime::~runtime() {
+  for (detail::worker* seat : seats_) seat->note_left(); // there is no thread any more
+  drop_queued();
+}
 
 void runtime::check_machine() {
   if (!machine_.is_this_system()) {
@@ -88,8 +93,9 @@ bool runtime::wants_node_memory() const noexcept {
 }
 
 void runtime::make_groups() {
-  const detail::group_state::sizes sizes{.ring = std::bit_ceil(settings_.queues.local),
-                                         .inbox = std::bit_ceil(settings_.queues.inbox.value_or(1024))};
+  const detail::group_state::sizes sizes{
+      .ring = std::bit_ceil(settings_.queues.local),
+      .inbox = settings_.queues.inbox ? std::bit_ceil(*settings_.queues.inbox) : 0};
   for (const locality_group& g : groups_.groups()) {
     const auto workers = layout_.of_group(g.id);
     std::optional<std::uint32_t> node;
@@ -101,7 +107,8 @@ void runtime::make_groups() {
     const bool shared = settings_.injection.scope == injection_scope::engine;
     injection_.push_back(&group_states_[shared ? 0 : g.id.value]->injection());
   }
-  view_.emplace(boards_, layout_, sizes.ring, sizes.inbox);
+  constexpr std::uint32_t unbounded = std::numeric_limits<std::int32_t>::max();
+  view_.emplace(boards_, layout_, sizes.ring, sizes.inbox != 0 ? sizes.inbox : unbounded);
 }
 
 void runtime::make_seats() {
@@ -223,25 +230,26 @@ bool runtime::available(worker_id w) const noexcept {
 }
 
 void runtime::give_way(detail::resumption& place) noexcept {
-  if (detail::worker* seat = this_execution.seat) return seat->give_way(&place);
+  detail::worker* seat = this_execution.seat;
+  if (seat != nullptr && resumptions_return_) return seat->give_way(&place);
   send_back(place);
 }
 
 void runtime::wake(detail::resumption& place) noexcept {
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  if (seat != nullptr) return seat->push_next(&place);
+  if (seat != nullptr && resumptions_return_) return seat->push_next(&place);
   send_back(place);
 }
 
-/// To the worker that it ran on last.
+/// To the worker that it ran on last, or, where the policy says so, to the injection queue.
 void runtime::send_back(detail::resumption& place) noexcept {
   const detail::worker& last = *place.root->last;
-  send(&place, {.worker = last.id(), .group = last.place().group});
+  send(&place, {.worker = last.id(), .group = last.place().group, .injected = !resumptions_return_});
   if (ended()) drop_queued(); // nobody else comes for it; the fence of `pushed` and that of `stop` order this
 }
 
 void runtime::send(task_header* t, const placement& to) noexcept {
-  if (to.injected && settings_.injection.scope != injection_scope::none) {
+  if (to.injected && injects()) {
     injection_[to.group.value]->push(t);
     idle_->pushed(to.worker);
     return;
@@ -345,6 +353,15 @@ void runtime::drop_queued() noexcept {
   drains_.progress();
 }
 
+/// From an unbounded inbox nobody takes while its worker still may.
+task_header* runtime::pop_inbox_of(detail::worker& seat) noexcept {
+  detail::ingress& in = seat.queues().in;
+  if (in.bounded()) return in.pop();
+  if (!seat.has_left()) return nullptr;
+  const std::scoped_lock lock(dropping_); // it has one consumer
+  return in.pop();
+}
+
 /// Answers how many.
 std::uint64_t runtime::drop_round() noexcept {
   std::uint64_t dropped = 0;
@@ -355,9 +372,10 @@ std::uint64_t runtime::drop_round() noexcept {
     limit_.release();
     ++dropped;
   };
-  for (detail::worker_queues* q : queues_) {
+  for (detail::worker* seat : seats_) {
+    detail::worker_queues* q = &seat->queues();
     if (task_header* t = q->next.take()) drop(t);
-    while (task_header* t = q->in.pop()) drop(t);
+    while (task_header* t = pop_inbox_of(*seat)) drop(t);
     for (detail::task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
       drop(stolen.first);
   }

@@ -71,6 +71,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   const policy& placing() const noexcept { return *policy_; }
   const steal_policy& steals() const noexcept { return *steal_policy_; }
   const load_view& view() const noexcept { return *view_; }
+  /// Whether there are injection queues.
+  bool injects() const noexcept { return settings_.injection.scope != injection_scope::none; }
   bool stealing() const noexcept { return settings_.steal.policy != "none"; }
   /// Workers look at nothing any more and leave.
   bool ended() const noexcept { return stage_.load(std::memory_order_acquire) == stage::ended; }
@@ -104,6 +106,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   bool quiet(std::uint8_t phase) const;
   void drop_queued() noexcept;
   std::uint64_t drop_round() noexcept;
+  task_header* pop_inbox_of(detail::worker& seat) noexcept;
   seat_dump dump(const detail::worker& seat) const;
 
   profile settings_;
@@ -113,7 +116,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   worker_layout layout_;
   std::unique_ptr<policy> policy_;
   std::unique_ptr<steal_policy> steal_policy_;
-  const unsigned born_in_; // the fork generation
+  const bool resumptions_return_; // to their worker, says the policy
+  const unsigned born_in_;        // the fork generation
 
   std::vector<std::unique_ptr<detail::group_state>> group_states_;
   std::vector<std::unique_ptr<group_board>> boards_;
@@ -135,6 +139,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   mutable std::mutex warnings_mutex_;
   std::vector<std::string> warnings_;
   std::mutex shutdown_mutex_;
+  std::mutex dropping_; // held by whoever pops an unbounded inbox instead of its worker
   std::optional<shutdown_report> report_;
   std::shared_ptr<runtime> self_;  // of a forked child only
   detail::worker_threads threads_; // last: its threads use all the rest

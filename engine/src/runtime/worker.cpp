@@ -2,6 +2,7 @@
 
 #include "fence.hpp"
 #include "runtime.hpp"
+#include "shared_work.hpp"
 
 #include <corewise/engine/resumption.hpp>
 #include <corewise/policies/activity.hpp>
@@ -17,12 +18,14 @@ constexpr int pauses_between_rounds = 16;
 
 } // namespace
 
-worker::worker(runtime& engine, worker_id id, worker_queues queues, load_slot& slot)
+worker::worker(runtime& engine, worker_id id, const queue_memory& memory)
     : engine_(engine),
       id_(id),
-      queues_(queues),
-      slot_(slot),
-      rng_(id.value + 1) {}
+      queues_(memory),
+      slot_(memory.slot),
+      rng_(id.value + 1),
+      lifo_counts_(engine.settings().queues.lifo_counts),
+      interval_(engine.settings().injection.interval.min) {}
 
 const worker_place& worker::place() const noexcept { return engine_.layout()[id_]; }
 
@@ -42,7 +45,7 @@ bool worker::run() {
 /// ended.
 task_header* worker::next() noexcept {
   for (;;) {
-    if (engine_.ended()) return end_work(), nullptr;
+    if (engine_.ended()) return end_work(), note_left(), nullptr;
     if (task_header* t = poll()) return t;
     end_work();
     if (task_header* t = search()) return t;
@@ -60,7 +63,7 @@ task_header* worker::poll() noexcept {
     until_shared_ = interval_;
     t = poll_shared(due);
   }
-  if (t == nullptr) t = take_next();
+  const bool from_slot = t == nullptr && (t = take_next()) != nullptr;
   if (t != nullptr) {
     announce_waiting();
   } else {
@@ -69,6 +72,7 @@ task_header* worker::poll() noexcept {
     if (t == nullptr) t = poll_shared(false);
     if (t == nullptr) return nullptr;
   }
+  if (!from_slot && lifo_counts_ == lifo_count::in_a_row) next_left_ = engine_.settings().queues.lifo_cap;
   if (std::exchange(searching_, false)) engine_.idle().found_work(id_);
   begin_work();
   return t;
@@ -76,14 +80,17 @@ task_header* worker::poll() noexcept {
 
 /// From the LIFO slot, while it may overtake; when it may no longer it goes behind the ring.
 task_header* worker::take_next() noexcept {
-  if (queues_.next.empty()) return nullptr;
-  if (next_left_ == 0 && queues_.ring.size() != 0) {
+  if (queues_.next.empty() || in_front()) return nullptr;
+  const bool counted = lifo_counts_ != lifo_count::overtaking || queues_.ring.size() != 0;
+  if (next_left_ == 0 && counted) {
     if (task_header* t = queues_.next.take()) store(t);
     return nullptr;
   }
-  if (queues_.ring.size() != 0) --next_left_;
+  task_header* t = queues_.next.take();
+  if (t == nullptr) return nullptr; // it had aged
+  if (counted) --next_left_;
   counts_.next.add();
-  return queues_.next.take();
+  return t;
 }
 
 /// When it is due the inbox and the injection queue take turns at being first: a ring that overflows all the time keeps
@@ -98,7 +105,7 @@ task_header* worker::poll_shared(bool due) noexcept {
 
 /// One task from the inbox; when a batch is due, more of them move to the ring.
 task_header* worker::take_inbox(bool batch) noexcept {
-  const std::uint32_t most = batch ? std::min(batch_of(queues_.in.size()), room()) + 1 : 1;
+  const std::uint32_t most = batch ? std::min(share_of(queues_.in.size()), room()) + 1 : 1;
   task_chain taken;
   while (taken.size < most) {
     task_header* t = queues_.in.pop();
@@ -111,16 +118,17 @@ task_header* worker::take_inbox(bool batch) noexcept {
 task_header* worker::take_injected(group_id from) noexcept {
   injection_queue& queue = engine_.injection(from);
   if (queue.size() == 0) return nullptr;
-  const task_chain batch = queue.pop(std::min(batch_of(queue.size()), room() + 1));
+  const task_chain batch = queue.pop(std::min(share_of(queue.size()), room() + 1));
   counts_.injected.add(batch.size);
-  return keep(batch);
+  return keep(batch, engine_.settings().injection.buffer);
 }
 
-/// How much of `waiting` a worker takes at once: its share, within the profile's bounds.
-std::uint32_t worker::batch_of(std::uint32_t waiting) const noexcept {
-  const auto& bounds = engine_.settings().injection.batch;
-  const auto workers = static_cast<std::uint32_t>(engine_.layout().of_group(place().group).size());
-  return std::clamp(waiting / workers, bounds.min, bounds.max);
+/// How much of `waiting` a worker takes at once.
+std::uint32_t worker::share_of(std::uint32_t waiting) const noexcept {
+  const bool of_all = engine_.settings().injection.scope == injection_scope::engine;
+  const std::size_t workers =
+      of_all ? engine_.layout().size() : engine_.layout().of_group(place().group).size();
+  return batch_of(waiting, static_cast<std::uint32_t>(workers), engine_.settings().injection.batch);
 }
 
 std::uint32_t worker::room() const noexcept {
@@ -128,14 +136,39 @@ std::uint32_t worker::room() const noexcept {
   return queues_.ring.capacity() / 2 - std::min(queues_.ring.size(), queues_.ring.capacity() / 2);
 }
 
-/// The first to run now, the rest into the ring, which has room for them. On their way they were in no queue, so the
-/// last searcher may have looked for them in vain: unless this worker is a searcher itself, it says that they are here.
-task_header* worker::keep(task_chain taken) noexcept {
+/// The first to run now, the rest into the ring, which has room for them: `in_front` of them before what is there. On
+/// their way they were in no queue, so the last searcher may have looked for them in vain: unless this worker is a
+/// searcher itself, it says that they are here.
+task_header* worker::keep(task_chain taken, std::uint32_t in_front) noexcept {
   task_header* first = taken.pop();
   if (taken.size == 0) return first;
+  if (in_front != 0) put_in_front(taken, in_front);
   while (task_header* t = taken.pop()) store(t);
   if (!searching_) engine_.idle().pushed(id_);
   return first;
+}
+
+/// Up to `most` of them come before the LIFO slot and the ring, in whose front they lie: so thieves reach them when
+/// this worker is held up. While a thief is at work there they stay where they are.
+void worker::put_in_front(task_chain& taken, std::uint32_t most) noexcept {
+  task_chain front;
+  while (front.size < most)
+    if (task_header* t = taken.pop())
+      front.push(t);
+    else
+      break;
+  const std::uint32_t count = queues_.ring.push_front(front);
+  if (count != 0) {
+    front_ends_ = queues_.ring.taken() + count;
+    return;
+  }
+  while (task_header* t = taken.pop()) front.push(t);
+  taken = front;
+}
+
+/// Whether the oldest task of the ring was put in front.
+bool worker::in_front() const noexcept {
+  return static_cast<std::int32_t>(front_ends_ - queues_.ring.taken()) > 0;
 }
 
 void worker::push(task_header* t) noexcept {
@@ -161,6 +194,7 @@ bool worker::keeps_its_own() const noexcept {
 
 void worker::push_next(task_header* t) noexcept {
   if (engine_.settings().queues.lifo_cap == 0) return push(t);
+  if (next_left_ == 0 && lifo_counts_ != lifo_count::overtaking) return push(t);
   counts_.pushed.add();
   // Into an empty slot nobody is woken: this worker takes it next.
   task_header* evicted = queues_.next.put(t);
@@ -175,7 +209,8 @@ void worker::store(task_header* t) noexcept {
   task_chain excess = queues_.ring.shed();
   excess.push(t);
   counts_.overflowed.add(excess.size);
-  engine_.injection(place().group).push(excess);
+  if (engine_.injects()) return engine_.injection(place().group).push(excess);
+  while (task_header* overflow = excess.pop()) static_cast<void>(queues_.in.push(overflow)); // unbounded
 }
 
 // --- searching
@@ -304,6 +339,7 @@ void worker::begin_work() noexcept {
   polls_ = 0;
   next_look_ = first_look();
   next_left_ = engine_.settings().queues.lifo_cap;
+  until_shared_ = interval_; // it found nothing there, or this came from there
   slot_watched_ = false;
 }
 
@@ -326,12 +362,11 @@ void worker::count_poll() noexcept {
 
 void worker::end_tick(monotonic::time_point now) noexcept {
   clock_.sample(now - tick_began_, polls_);
-  const std::uint64_t average = std::max<std::uint64_t>(1, clock_.average_ns());
+  counts_.ticks.add();
   const auto& injection = engine_.settings().injection;
-  interval_ = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(static_cast<std::uint64_t>(injection.target_latency.count()) / average,
-                                injection.interval.min, injection.interval.max));
+  interval_ = interval_of(injection.target_latency, clock_.average_ns(), injection.interval);
   until_shared_ = std::min(until_shared_, interval_);
+  if (!in_front()) front_ends_ = queues_.ring.taken(); // before the positions have gone round
   note_task_time();
   tick_began_ = now;
   stamp_ = static_cast<std::uint64_t>(now.time_since_epoch().count());
@@ -368,14 +403,15 @@ worker_metrics worker::metrics() const noexcept {
   worker_metrics m;
   m.worker = id_;
   m.group = place().group;
-  m.placed = counts_.pushed.read() + queues_.in.put();
+  m.overflowed = counts_.overflowed.read();
+  m.placed = counts_.pushed.read() + queues_.in.put() - (engine_.injects() ? 0 : m.overflowed);
   m.executed = counts_.executed.read();
+  m.ticks = counts_.ticks.read();
   m.lifo_runs = counts_.next.read();
   m.load = queues_.waiting() + (queues_.next.empty() ? 0U : 1U) +
            slot_.owner.running.load(std::memory_order_relaxed);
   for (std::size_t l = 0; l < level_count; ++l) m.stolen[l] = counts_.stolen[l].read();
   m.injected = counts_.injected.read();
-  m.overflowed = counts_.overflowed.read();
   m.spilled = counts_.spilled.read();
   m.blocking_calls = counts_.blocking.read();
   m.busy = std::chrono::nanoseconds{static_cast<std::int64_t>(counts_.busy_ns.read())} +

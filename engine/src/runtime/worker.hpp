@@ -17,7 +17,7 @@ namespace corewise::detail {
 /// one thread sits on it and runs `run`; what is marked *owner* only that thread may call.
 class alignas(128) worker {
  public:
-  worker(runtime& engine, worker_id id, worker_queues queues, load_slot& slot);
+  worker(runtime& engine, worker_id id, const queue_memory& memory);
 
   /// Owner. Runs tasks until the engine stops or a task gives the seat away. True: the seat is still the
   /// caller's.
@@ -52,6 +52,11 @@ class alignas(128) worker {
   /// Owner. Counts a task that was sent out of the domain.
   void count_spill() noexcept { counts_.spilled.add(); }
 
+  /// Any thread: whether the engine has ended and nobody will sit here any more.
+  bool has_left() const noexcept { return left_.load(std::memory_order_acquire); } // pairs: left
+  /// Owner, as the last thing that it does here, or whoever knows that there is none.
+  void note_left() noexcept { left_.store(true, std::memory_order_release); } // pairs: left
+
   /// Any thread.
   worker_metrics metrics() const noexcept;
   /// Any thread: how long the worker has had work without a pause; nothing while it has none.
@@ -69,13 +74,15 @@ class alignas(128) worker {
   task_header* poll_shared(bool due) noexcept;
   task_header* take_inbox(bool batch) noexcept;
   task_header* take_injected(group_id from) noexcept;
-  std::uint32_t batch_of(std::uint32_t waiting) const noexcept;
+  std::uint32_t share_of(std::uint32_t waiting) const noexcept;
   std::uint32_t room() const noexcept;
   task_header* search() noexcept;
   task_header* steal(steal_effort effort) noexcept;
   task_header* steal_from(worker& victim, level distance) noexcept;
   std::size_t index_in_group() const noexcept;
-  task_header* keep(task_chain taken) noexcept;
+  task_header* keep(task_chain taken, std::uint32_t in_front = 0) noexcept;
+  void put_in_front(task_chain& taken, std::uint32_t most) noexcept;
+  bool in_front() const noexcept;
   void store(task_header* t) noexcept;
 
   bool execute(task_header* t);
@@ -91,6 +98,7 @@ class alignas(128) worker {
     book pushed;
     book next;
     book executed;
+    book ticks;
     std::array<book, level_count> stolen;
     book injected;
     book overflowed;
@@ -106,23 +114,28 @@ class alignas(128) worker {
   placement_rng rng_;
   placement_cursor cursor_;
   task_clock clock_;
+  const lifo_count lifo_counts_;
 
   bool working_ = false;           // between begin_work and end_work
   bool searching_ = false;         // counted as a searcher of the domain
   std::uint32_t polls_ = 0;        // tasks of this tick
-  std::uint32_t next_left_ = 0;    // so many may still overtake the ring in this tick
+  std::uint32_t next_left_ = 0;    // so many may still run from the LIFO slot, as `lifo_counts` counts them
   bool unannounced_ = false;       // a task that gave way is alone in the ring, and nobody was told
   bool slot_watched_ = false;      // somebody looks after the LIFO slot while this worker is at work
   std::uint32_t next_look_ = 1;    // the poll at which the clock is read next
   std::uint32_t until_shared_ = 1; // polls until inbox and injection queue are looked at before the ring
-  std::uint32_t interval_ = 8;
+  std::uint32_t interval_;
   bool injection_first_ = true; // when that is due next
+  std::uint32_t front_ends_ =
+      0; // the place in the ring before which tasks of a batch come before the LIFO slot
   monotonic::time_point tick_began_;
   std::optional<std::uint32_t> keeps_up_to_; // the policy's answer for tasks as long as these
   std::uint64_t stamp_ = 0;                  // of this tick, for the activity order
   std::atomic<bool (*)(task_header*, task_action)> running_act_{nullptr}; // relaxed: for people
   std::atomic<std::int64_t> clock_ns_{0};      // when the clock was read last; relaxed: for people
   std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
+
+  std::atomic<bool> left_{false}; // publishes the owner's side of an unbounded inbox
 
   ledger books_;
   counters counts_;

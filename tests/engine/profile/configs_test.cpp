@@ -26,9 +26,11 @@ std::set<std::string> config_names() {
 
 } // namespace
 
-TEST_CASE("there is a profile for each purpose, and each loads under its own name") {
+TEST_CASE("there is a profile for each purpose and each system, and each loads under its own name") {
   const std::set<std::string> names = config_names();
-  for (const char* name : {"default", "latency", "throughput", "hybrid", "socket-pinned", "container"})
+  for (const char* name :
+       {"default", "latency", "throughput", "hybrid", "socket-pinned", "container", "zio", "zio-least-loaded",
+        "nio", "volt", "tokio", "activity", "global-queue", "local-only"})
     CHECK_MESSAGE(names.contains(name), name);
   for (const std::string& name : names) {
     CAPTURE(name);

@@ -80,3 +80,19 @@ TEST_CASE("profiles that are made in code are held against the same rules") {
         "topology.distances[1]: found 0 distances in one of 2 rows; a row has a distance to each node");
   CHECK(issues[1].to_string() == "injection.batch.min: found min 9 above max 3; min must not be above max");
 }
+
+TEST_CASE("nobody can steal from an unbounded inbox") {
+  CHECK(error_in("queues: {inbox: unbounded}") ==
+        "f:1:17: queues.inbox: found an unbounded inbox and steal.policy nearest_half; thieves cannot take "
+        "from "
+        "an unbounded inbox: name a size, or set steal.policy to none");
+  CHECK(error_in("queues: {inbox: unbounded}\nsteal: {policy: none}") == "");
+}
+
+TEST_CASE("without injection queues no inbox may be full") {
+  CHECK(
+      error_in("injection: {scope: none}\nsteal: {policy: none}") ==
+      "f:1:20: injection.scope: found injection.scope none and an inbox of 1024; without an injection queue "
+      "nobody takes what a full inbox refuses: set queues.inbox to unbounded");
+  CHECK(error_in("injection: {scope: none}\nsteal: {policy: none}\nqueues: {inbox: unbounded}") == "");
+}

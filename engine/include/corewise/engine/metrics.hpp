@@ -17,6 +17,7 @@ struct worker_metrics {
   std::uint64_t placed = 0;                        ///< sent to its queues by submitters, itself among them
   std::uint64_t executed = 0;                      ///< run on it, until they ended or were suspended
   std::uint64_t lifo_runs = 0;                     ///< of these, taken from its LIFO slot
+  std::uint64_t ticks = 0;                         ///< ended; a tick is at most `queues.budget` tasks
   std::uint64_t load = 0;                          ///< waiting in its queues now, and the one that it runs
   std::array<std::uint64_t, level_count> stolen{}; ///< taken from others, by the victim's level
   std::uint64_t injected = 0;                      ///< taken from injection queues

@@ -29,6 +29,12 @@ enum class pin_to : std::uint8_t {
 enum class memory_on : std::uint8_t { node, anywhere };
 enum class injection_scope : std::uint8_t { group, engine, none };
 enum class wake_order : std::uint8_t { nearest, lowest };
+/// Which tasks that run from the LIFO slot `lifo_cap` counts.
+enum class lifo_count : std::uint8_t {
+  overtaking, ///< in a tick, while others wait in the ring
+  all,        ///< in a tick, whoever waits
+  in_a_row,   ///< since the last one that came from elsewhere
+};
 enum class full_action : std::uint8_t { reject, wait };
 enum class exception_action : std::uint8_t { terminate, report };
 
@@ -86,6 +92,7 @@ struct profile {
     std::uint32_t local = 256;
     std::string overflow = "half";
     std::uint32_t lifo_cap = 3;
+    lifo_count lifo_counts = lifo_count::overtaking;
     optional_duration lifo_age = std::chrono::microseconds{50};
     std::uint32_t budget = 128;
     std::optional<std::uint32_t> inbox = 1024; ///< nothing: unbounded
@@ -93,7 +100,7 @@ struct profile {
 
   struct injection_section {
     injection_scope scope = injection_scope::group;
-    std::uint32_t buffer = 32;
+    std::uint32_t buffer = 0;
     std::chrono::nanoseconds target_latency = std::chrono::milliseconds{1};
     integer_range interval{8, 255};
     integer_range batch{4, 64};

@@ -43,7 +43,8 @@ struct alignas(128) load_slot {
   struct alignas(64) shared_line {
     std::atomic<std::uint64_t> ring_head{0}; ///< steal position << 32 | real position
     std::atomic<std::uint64_t> inbox_in{0};
-    std::atomic<std::uint32_t> cooled{0}; ///< so many of `touches` have been forgotten (activity.hpp)
+    std::atomic<std::uint32_t> cooled{0};      ///< so many of `touches` have been forgotten (activity.hpp)
+    std::atomic<std::uintptr_t> inbox_last{0}; ///< the newest task of an unbounded inbox
   } shared;
 };
 static_assert(sizeof(load_slot::owner_line) == 64 && sizeof(load_slot::shared_line) == 64);

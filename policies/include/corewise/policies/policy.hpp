@@ -94,7 +94,7 @@ enum class placement_reason : std::uint8_t {
   lighter_of_two, ///< of two workers drawn at random the one with less to do
   least_active,   ///< nobody has been less active of late
   kept_local,     ///< a worker keeps what it submits, whatever its load
-  injected,       ///< from outside: the injection queue, from which whoever is free first takes it
+  injected,       ///< the injection queue, from which whoever is free first takes it
   next_in_turn,   ///< the rotation has come to it
   drawn,          ///< at random
 };
@@ -143,6 +143,8 @@ class policy {
                                                    const task_origin& /*origin*/) const noexcept {
     return std::nullopt;
   }
+  /// Whether a suspended task goes on where it ran last; else it is injected as well.
+  virtual bool returns() const noexcept { return true; }
   /// In what scores are counted; empty when the policy compares nothing.
   virtual std::string_view score_unit() const noexcept = 0;
   /// What `place` weighs when it is asked the same with the same random state and cursor: for `explain`. Any

@@ -1,0 +1,88 @@
+#include "system_engine.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace corewise;
+using namespace corewise::tests;
+
+TEST_CASE("nio: under load nothing is stolen and nothing is injected") {
+  engine e(system_profile("nio", 4));
+  CHECK(load_with(e, 2000, 20) == 2000 * 21);
+  const metrics_snapshot m = e.metrics();
+  CHECK(stolen_of(m.total()) == 0);
+  CHECK(m.total().injected == 0);
+  CHECK(m.injected == 0);
+  CHECK(m.total().executed == m.total().placed);
+}
+
+TEST_CASE("nio: what overflows a ring stays with its worker") {
+  engine e(system_profile("nio", 2));
+  std::atomic<int> elsewhere{0};
+  const auto leaf = [&] { elsewhere += e.this_worker()->value == 1 ? 0 : 1; };
+  const auto fill = [&] {
+    for (int i = 0; i < 5000; ++i)
+      if (e.submit(leaf, {.worker = worker_id{1}}) != submit_result::accepted) std::abort();
+  };
+  REQUIRE(e.submit(fill, {.worker = worker_id{1}}) == submit_result::accepted);
+  e.drain();
+  const metrics_snapshot m = e.metrics();
+  CHECK(elsewhere == 0);
+  CHECK(m.workers[1].overflowed > 0);
+  CHECK(m.workers[1].executed == 5001);
+  CHECK(m.workers[1].placed == 5001);
+  CHECK(m.total().injected == 0);
+}
+
+TEST_CASE("nio: an inbox takes more than any bounded one, and all of it is load") {
+  engine e(system_profile("nio", 1));
+  gate held;
+  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(1);
+  for (int i = 0; i < 70'000; ++i) REQUIRE(e.submit([] {}) == submit_result::accepted);
+  CHECK(e.metrics().workers[0].load == 70'001);
+  CHECK(e.metrics().injected == 0);
+  held.open();
+  e.drain();
+  CHECK(e.metrics().workers[0].executed == 70'001);
+}
+
+TEST_CASE("nio: the shortest queue of all, ties to the lowest index") {
+  situation s(build(one_kind(2, 4)), system_profile("nio", 1).dispatch.policy.c_str());
+  s.load(0, 7, 6);
+  s.boards().set_load({3}, 5);
+  s.boards().set_load({5}, 3); // behind a rise, where a walk that stops at the first would not come
+  s.boards().set_load({6}, 3);
+  CHECK(s.place(s.on_cpu(0)).worker.value == 5);
+  s.boards().set_load({3}, 3);
+  CHECK(s.place(s.on_cpu(0)).worker.value == 3);
+}
+
+TEST_CASE("nio: a task may be sent to a worker by its index, and stays there") {
+  engine e(system_profile("nio", 3));
+  std::atomic<int> right{0};
+  for (std::uint32_t i = 0; i < 300; ++i)
+    REQUIRE(e.submit([&, i] { right += e.this_worker()->value == i % 3 ? 1 : 0; },
+                     {.worker = worker_id{i % 3}}) == submit_result::accepted);
+  e.drain();
+  CHECK(right == 300);
+}
+
+TEST_CASE("nio: what waits in the inboxes when the engine ends is destroyed") {
+  const auto alive = std::make_shared<int>(0);
+  {
+    engine e(system_profile("nio", 2));
+    gate held;
+    for (std::uint32_t w = 0; w < 2; ++w)
+      REQUIRE(e.submit([&] { held.pass(); }, {.worker = worker_id{w}}) == submit_result::accepted);
+    held.wait_for(2);
+    for (int i = 0; i < 1000; ++i) REQUIRE(e.submit([alive] {}) == submit_result::accepted);
+    std::jthread opens([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds{50});
+      held.open();
+    });
+    const shutdown_report report = e.shutdown(std::chrono::milliseconds{1});
+    CHECK(report.running.empty());
+    CHECK(report.dropped == 1000);
+    CHECK(alive.use_count() == 1);
+  }
+}
