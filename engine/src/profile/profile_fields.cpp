@@ -236,16 +236,15 @@ rows queues() {
       with(integer_field<profile>("queues.lifo_cap", COREWISE_AT(queues.lifo_cap), integers(0, 1000)),
            restart,
            {.unit = "tasks",
-            .description =
-                "How often in a tick the newest task may overtake those that wait; 0: no LIFO slot"}),
+            .description = "How often the newest task may overtake those that wait; 0: no LIFO slot"}),
       with(choice_field<profile, lifo_count>("queues.lifo_counts", COREWISE_AT(queues.lifo_counts),
                                              {{"overtaking", lifo_count::overtaking},
                                               {"all", lifo_count::all},
                                               {"in_a_row", lifo_count::in_a_row}}),
            restart,
-           {.description =
-                "What `lifo_cap` counts: tasks that run from the slot while others wait, all that do in a "
-                "tick, or those that do one after another"}),
+           {.description = "What `lifo_cap` counts: tasks that run from the slot one after another while "
+                           "others wait, all "
+                           "that do in a tick, or all that do one after another"}),
       with(optional_duration_field<profile>("queues.lifo_age", COREWISE_AT(queues.lifo_age),
                                             durations(1us, 1s)),
            restart, {.description = "A task that has waited for so long in a LIFO slot is given to others"}),

@@ -15,6 +15,8 @@ namespace {
 constexpr std::chrono::microseconds tick_time{500};
 /// Looks at the core's pause hint between two rounds of searching.
 constexpr int pauses_between_rounds = 16;
+/// A look at another worker's queues takes the lines that it writes away from it, so the looks become rarer.
+constexpr std::uint32_t most_rounds_between_steals = 8;
 
 } // namespace
 
@@ -72,17 +74,19 @@ task_header* worker::poll() noexcept {
     if (t == nullptr) t = poll_shared(false);
     if (t == nullptr) return nullptr;
   }
-  if (!from_slot && lifo_counts_ == lifo_count::in_a_row) next_left_ = engine_.settings().queues.lifo_cap;
+  if (!from_slot && lifo_counts_ != lifo_count::all) next_left_ = engine_.settings().queues.lifo_cap;
   if (std::exchange(searching_, false)) engine_.idle().found_work(id_);
   begin_work();
   return t;
 }
 
-/// From the LIFO slot, while it may overtake; when it may no longer it goes behind the ring.
+/// From the LIFO slot, while it may overtake; then it waits for its next turn or goes behind the ring, as `lifo_counts`
+/// says.
 task_header* worker::take_next() noexcept {
   if (queues_.next.empty() || in_front()) return nullptr;
   const bool counted = lifo_counts_ != lifo_count::overtaking || queues_.ring.size() != 0;
   if (next_left_ == 0 && counted) {
+    if (lifo_counts_ == lifo_count::overtaking) return nullptr;
     if (task_header* t = queues_.next.take()) store(t);
     return nullptr;
   }
@@ -215,25 +219,39 @@ void worker::store(task_header* t) noexcept {
 
 // --- searching
 
+/// Looks for work for a while, its own and, as one of the domain's searchers, that of others. Without stealing anybody
+/// may: nobody counts on what it finds.
 task_header* worker::search() noexcept {
-  if (!engine_.stealing()) return nullptr;
-  if (!searching_ && !engine_.idle().try_search(id_)) return nullptr;
-  searching_ = true;
+  const bool stealing = engine_.stealing();
+  if (stealing) {
+    if (!searching_ && !engine_.idle().try_search(id_)) return nullptr;
+    searching_ = true;
+  }
   worker_bits& spinning = engine_.board(place().group).spinning;
   spinning.set(index_in_group());
+  task_header* t = spin();
+  if (t == nullptr && stealing) t = steal(steal_effort::thorough);
+  spinning.claim(index_in_group());
+  if (t == nullptr) return nullptr;
+  if (std::exchange(searching_, false)) engine_.idle().found_work(id_);
+  begin_work();
+  return t;
+}
+
+/// Bounded by `idle.spin`.
+task_header* worker::spin() noexcept {
+  const bool stealing = engine_.stealing();
   const auto until = monotonic::now() + engine_.settings().idle.spin;
-  task_header* t = steal(steal_effort::usual);
+  task_header* t = stealing ? steal(steal_effort::usual) : nullptr;
+  std::uint32_t rounds = 0;
+  std::uint32_t next_steal = 1;
   while (t == nullptr && !engine_.ended() && monotonic::now() < until) {
     for (int i = 0; i < pauses_between_rounds; ++i) pause_core();
     t = poll_shared(false);
-    if (t == nullptr) t = steal(steal_effort::usual);
+    if (t != nullptr || !stealing || ++rounds != next_steal) continue;
+    next_steal = rounds + std::min(rounds, most_rounds_between_steals);
+    t = steal(steal_effort::usual);
   }
-  if (t == nullptr) t = steal(steal_effort::thorough);
-  spinning.claim(index_in_group());
-  if (t == nullptr) return nullptr;
-  searching_ = false;
-  engine_.idle().found_work(id_);
-  begin_work();
   return t;
 }
 
@@ -372,7 +390,7 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   stamp_ = static_cast<std::uint64_t>(now.time_since_epoch().count());
   polls_ = 0;
   next_look_ = first_look();
-  next_left_ = engine_.settings().queues.lifo_cap;
+  if (lifo_counts_ == lifo_count::all) next_left_ = engine_.settings().queues.lifo_cap;
   engine_.drains().progress();
 }
 

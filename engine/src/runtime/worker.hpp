@@ -77,6 +77,7 @@ class alignas(128) worker {
   std::uint32_t share_of(std::uint32_t waiting) const noexcept;
   std::uint32_t room() const noexcept;
   task_header* search() noexcept;
+  task_header* spin() noexcept;
   task_header* steal(steal_effort effort) noexcept;
   task_header* steal_from(worker& victim, level distance) noexcept;
   std::size_t index_in_group() const noexcept;

@@ -31,7 +31,7 @@ enum class injection_scope : std::uint8_t { group, engine, none };
 enum class wake_order : std::uint8_t { nearest, lowest };
 /// Which tasks that run from the LIFO slot `lifo_cap` counts.
 enum class lifo_count : std::uint8_t {
-  overtaking, ///< in a tick, while others wait in the ring
+  overtaking, ///< since the last one that came from elsewhere, while others wait in the ring
   all,        ///< in a tick, whoever waits
   in_a_row,   ///< since the last one that came from elsewhere
 };

@@ -1,0 +1,52 @@
+#include "small_engine.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+using namespace corewise;
+
+namespace {
+
+constexpr int links = 400;
+constexpr int waiting = 60;
+
+void add_link(engine& e, std::vector<bool>& order, int left) {
+  order.push_back(true);
+  if (left > 0 && e.submit([&e, &order, left] { add_link(e, order, left - 1); }) != submit_result::accepted)
+    std::abort();
+}
+
+/// One worker has 60 tasks in its ring and a chain in its slot. Answers for each task that ran whether it was a link.
+std::vector<bool> order_of(const profile& p) {
+  std::vector<bool> order; // one worker: no two at once
+  engine e(p);
+  const auto first = [&] {
+    for (int i = 0; i < waiting; ++i)
+      if (e.submit([&] { order.push_back(false); }) != submit_result::accepted) std::abort();
+    if (e.submit([&] { add_link(e, order, links); }) != submit_result::accepted) std::abort();
+  };
+  REQUIRE(e.submit(first) == submit_result::accepted);
+  e.drain();
+  return order;
+}
+
+} // namespace
+
+TEST_CASE("LIFO slot: a chain in it overtakes what waits three times in a row, then one that waits runs") {
+  const std::vector<bool> order = order_of(small_profile(1));
+  REQUIRE(order.size() == waiting + links + 1);
+  for (std::size_t i = 0; i < waiting * 4; ++i) {
+    CAPTURE(i);
+    CHECK(order[i] == (i % 4 != 3));
+  }
+  CHECK(std::count(order.begin() + waiting * 4, order.end(), false) == 0);
+}
+
+TEST_CASE("LIFO slot: with a cap of 0 there is none, and what waits runs first") {
+  profile p = small_profile(1);
+  p.queues.lifo_cap = 0;
+  const std::vector<bool> order = order_of(p);
+  CHECK(std::none_of(order.begin(), order.begin() + waiting, [](bool link) { return link; }));
+}
