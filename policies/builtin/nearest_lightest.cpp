@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 // nearest_lightest: the worker that costs least, where distance costs too.
 //
@@ -16,11 +17,16 @@
 // here is knowing when to stop: an idle worker is the least that a group can offer, so a group (or all that
 // is further out) whose idle worker could not win is not looked at.
 //
+//   0. from outside the lightest of the home domain, if it is idle and of the fastest kind, or nobody outside could win:
+//                   nearly always, so this has a short way of its own, without the steps below
 //   1. own queue    a worker that costs itself less than anybody could, or whose tasks are too short to be worth a
 //                   look: one slot is read
-//   2. idle nearby  an idle worker of the domain's fastest kind: two words a group and its slot are read
+//   2. idle nearby  an idle worker of the domain's fastest kind: a line of each group is read
 //   3. near         the groups of the domain, each its lightest worker
-//   4. far          outward by level, while an idle worker out there could win
+//   4. far          outward by level, while the lightest out there could win
+//
+// Who is idle, who is unavailable and what level of load each worker has lies in one cache line of up to 16 workers. Slots
+// are read only of workers that have the least level, where that stands for several loads.
 //
 // Of workers that cost the same and differ in nothing but their number, the reference takes the lowest. Here
 // those whose idle bit is set come first, spinning ones before parked ones, because waking them costs less
@@ -31,6 +37,8 @@ namespace {
 
 using detail::neighbourhood;
 using penalties = std::array<double, level_count>;
+/// By load level, the score of the least load of that level.
+using level_scores = std::array<double, load_levels::nobody + 1>;
 
 /// What never changes about a group.
 struct group_facts {
@@ -39,6 +47,7 @@ struct group_facts {
   std::uint32_t capacity = full_capacity;
   std::uint32_t domain = 0;
   double idle_score = 0;
+  const level_scores* scores = nullptr;
 };
 
 /// One worker that could be chosen.
@@ -67,21 +76,24 @@ class nearest_lightest final : public policy {
                    const dispatch_weights& weights)
       : groups_(groups),
         weights_(weights),
+        full_penalties_(level_penalties(weights.spill, spill_task_time_ns)),
         around_(detail::neighbourhoods_of(groups, workers)) {
     facts_.reserve(groups.size());
     for (const locality_group& g : groups.groups()) {
       const auto members = workers.of_group(g.id);
       facts_.push_back({members.empty() ? 0 : members.front().id.value,
                         static_cast<std::uint32_t>(members.size()), g.capacity, g.domain,
-                        score_of(weights.score, 0, g.capacity)});
+                        score_of(weights.score, 0, g.capacity), scores_for(g.capacity)});
     }
+    for (const neighbourhood& n : around_)
+      least_cost_outside_.push_back(least_cost_beyond(n, level::same_node, full_penalties_));
   }
 
   std::string_view name() const noexcept override { return nearest_lightest_name; }
 
-  /// Cost: one slot when the own queue is cheapest, two words for each cut of the domain's fastest kind when
-  /// somebody of it is idle, else two cache lines for each worker of the domain, and outward as far as
-  /// somebody could win.
+  /// Cost: one slot when the own queue is cheapest, a cache line for each cut of the domain's fastest kind when
+  /// somebody of it is idle, else one for each group of the domain, a byte for each group outward while its level could
+  /// win, and the slots of workers whose level does not tell who is lighter (16 tasks and more).
   placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
                   placement_rng& rng, placement_cursor& cursor) const noexcept override;
 
@@ -99,10 +111,36 @@ class nearest_lightest final : public policy {
  private:
   friend class decision;
 
+  bool place_on_idle(const load_view& loads, const neighbourhood& around, placement& p) const noexcept;
+  bool place_on_lightest(const load_view& loads, const neighbourhood& around, placement& p) const noexcept;
+  bool place_at_home(const load_view& loads, group_id home, placement& p) const noexcept;
+  std::uint32_t repeats(std::uint64_t task_time_ns) const noexcept;
+
+  /// The scores of cores of that capacity; there are few.
+  const level_scores* scores_for(std::uint32_t capacity) {
+    level_scores& scores = scores_[capacity];
+    for (std::uint32_t l = 0; l < load_levels::nobody; ++l)
+      scores[l] = score_of(weights_.score, least_load_of(static_cast<std::uint8_t>(l)), capacity);
+    scores.back() = std::numeric_limits<double>::infinity();
+    return &scores;
+  }
+
+  /// What nobody at this level or further out undercuts; infinite where there is nobody.
+  double least_cost_beyond(const neighbourhood& around, level from, const penalties& penalty) const noexcept {
+    double least = std::numeric_limits<double>::infinity();
+    for (auto l = static_cast<std::size_t>(from); l < level_count; ++l)
+      if (around.begin[l] != around.begin[l + 1])
+        least = std::min(least, facts_[around.far[around.begin[l]].value].idle_score + penalty[l]);
+    return least;
+  }
+
   const locality_groups& groups_;
   dispatch_weights weights_;
-  std::vector<group_facts> facts_;    // by group
-  std::vector<neighbourhood> around_; // by domain
+  penalties full_penalties_;                     // of tasks that take 50 us at most
+  std::map<std::uint32_t, level_scores> scores_; // by capacity
+  std::vector<group_facts> facts_;               // by group
+  std::vector<neighbourhood> around_;            // by domain
+  std::vector<double> least_cost_outside_;       // by domain, with full penalties
 };
 
 /// One question to the policy, on the stack of the one who asks.
@@ -115,8 +153,16 @@ class decision {
         origin_(origin),
         even_unavailable_(even_unavailable),
         around_(rule.around_[rule.facts_[origin.group.value].domain]),
-        penalties_(level_penalties(rule.weights_.spill, loads.task_time_ns)),
-        near_penalty_(origin.worker ? penalty(level::same_domain) : 0.0) {}
+        least_cost_outside_(rule.least_cost_outside_[rule.facts_[origin.group.value].domain]) {
+    if (loads.task_time_ns > spill_task_time_ns) {
+      scaled_ = level_penalties(rule.weights_.spill, loads.task_time_ns);
+      penalties_ = &scaled_;
+      least_cost_outside_ = least_cost_beyond(level::same_node);
+    }
+    if (origin.worker) near_penalty_ = penalty(level::same_domain);
+  }
+  decision(const decision&) = delete;
+  decision& operator=(const decision&) = delete;
 
   /// Finds the cheapest of all; answers whether anybody is available.
   bool find_cheapest() noexcept {
@@ -159,23 +205,14 @@ class decision {
                                       facts(best_.group).capacity == facts(around_.near.front()).capacity;
     placement p{{best_.worker}, best_.group, best_.level,
                 best_.score,    best_.cost,  detail::reason_for(hinted, own, idle_fastest_at_home)};
-    if (!origin_.worker && !hinted) p.repeat = repeats();
+    if (!origin_.worker && !hinted) p.repeat = rule_.repeats(loads_.task_time_ns);
     return p;
   }
 
  private:
   const group_facts& facts(group_id g) const noexcept { return rule_.facts_[g.value]; }
-  double penalty(level l) const noexcept { return penalties_[static_cast<std::size_t>(l)]; }
+  double penalty(level l) const noexcept { return (*penalties_)[static_cast<std::size_t>(l)]; }
   double idle_cost_near(group_id g) const noexcept { return facts(g).idle_score + near_penalty_; }
-
-  /// A task that follows unasked waits behind those before it: 2 us at most, as far as tasks are as short as they were.
-  std::uint32_t repeats() const noexcept {
-    if (rule_.weights_.keep_below_ns == 0) return 0;
-    constexpr std::uint64_t wait_ns = 2000;
-    constexpr std::uint64_t most = 16;
-    return static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(wait_ns / std::max<std::uint64_t>(loads_.task_time_ns, 1), 1, most) - 1);
-  }
 
   bool at_home(group_id g) const noexcept { return facts(g).domain == facts(origin_.group).domain; }
   bool is_own(group_id g) const noexcept { return origin_.worker && g == origin_.group; }
@@ -184,6 +221,10 @@ class decision {
     if (at_home(g) && !origin_.worker) return level::same_group;
     return rule_.groups_.level_between(origin_.group, g);
   }
+  double score(group_id g, std::uint32_t load) const noexcept {
+    if (is_exact(load_level(load))) return (*facts(g).scores)[load];
+    return score_of(rule_.weights_.score, load, facts(g).capacity);
+  }
 
   bool available(group_id g, std::uint32_t place) const noexcept {
     return even_unavailable_ || !loads_.board(g).unavailable.test(place);
@@ -191,8 +232,7 @@ class decision {
 
   /// The offer of a group's worker; the submitting worker's own is made by `consider_own`.
   offer offer_of(group_id g, const seat& s) const noexcept {
-    offer o{g, facts(g).first_worker + s.place, level_to(g), s.load, 0, 0};
-    o.score = s.load == 0 ? facts(g).idle_score : score_of(rule_.weights_.score, s.load, facts(g).capacity);
+    offer o{g, facts(g).first_worker + s.place, level_to(g), s.load, score(g, s.load), 0};
     o.cost = o.score + (at_home(g) ? near_penalty_ : penalty(o.level));
     return o;
   }
@@ -222,21 +262,16 @@ class decision {
     const std::uint32_t place = origin_.worker->value - facts(g).first_worker;
     if (!available(g, place)) return;
     const std::uint32_t load = loads_.load(g, place).total();
-    const double score = score_of(rule_.weights_.score, load, facts(g).capacity);
-    take({g, origin_.worker->value, level::same_group, load, score, score});
+    const double cost = score(g, load);
+    take({g, origin_.worker->value, level::same_group, load, cost, cost});
   }
 
   bool own_queue_wins(double cost) const noexcept {
-    return cost < idle_cost_near(around_.near.front()) && cost <= least_cost_beyond(level::same_node);
+    return cost < idle_cost_near(around_.near.front()) && cost <= least_cost_outside_;
   }
 
-  /// What nobody at this level or further out undercuts; infinite where there is nobody.
   double least_cost_beyond(level from) const noexcept {
-    double least = std::numeric_limits<double>::infinity();
-    for (auto l = static_cast<std::size_t>(from); l < level_count; ++l)
-      if (around_.begin[l] != around_.begin[l + 1])
-        least = std::min(least, facts(around_.far[around_.begin[l]]).idle_score + penalties_[l]);
-    return least;
+    return rule_.least_cost_beyond(around_, from, *penalties_);
   }
 
   // 2. idle nearby
@@ -279,16 +314,24 @@ class decision {
 
   /// `far` is in the order that decides ties, so what was found earlier stays when something costs the same.
   void consider_far(const placement_hint* hint) noexcept {
+    if (found_ && best_.cost <= least_cost_outside_) return;
     for (auto l = static_cast<std::size_t>(level::same_node); l < level_count; ++l) {
       if (found_ && best_.cost <= least_cost_beyond(static_cast<level>(l))) return;
       for (std::size_t i = around_.begin[l]; i < around_.begin[l + 1]; ++i) {
         const group_id g = around_.far[i];
-        if (found_ && best_.cost <= facts(g).idle_score + penalties_[l])
+        if (found_ && best_.cost <= facts(g).idle_score + (*penalties_)[l])
           break; // the rest have no more capacity
+        if (found_ && best_.cost <= least_cost_of(g) + (*penalties_)[l]) continue;
         if (hint != nullptr && !detail::allows(*hint, rule_.groups_[g])) continue;
         consider_far_group(g);
       }
     }
+  }
+
+  /// What the lightest of g would cost here, as far as the group's level tells.
+  double least_cost_of(group_id g) const noexcept {
+    if (loads_.group_levels == nullptr) return facts(g).idle_score;
+    return (*facts(g).scores)[loads_.group_levels->at(g.value)];
   }
 
   void consider_far_group(group_id g) noexcept {
@@ -321,8 +364,8 @@ class decision {
     return bits;
   }
 
-  /// The lowest worker whose bit says idle and who has nothing: a sleeper may be about to be robbed of what was sent
-  /// to it while somebody else was searching.
+  /// The lowest worker whose bit says idle and whose level says that it has nothing: a sleeper may be about to be robbed
+  /// of what was sent to it while somebody else was searching.
   seat lowest_idle(group_id g, const worker_bits& idle) const noexcept {
     const group_board& board = loads_.board(g);
     for (std::uint32_t first = 0; first < idle.size(); first += 64) {
@@ -330,7 +373,7 @@ class decision {
       if (left == 0) continue;
       for (left &= ~excluded(g, first / 64); left != 0; left &= left - 1) {
         const std::uint32_t place = first + static_cast<std::uint32_t>(std::countr_zero(left));
-        if (loads_.load(board.slots[place]).total() == 0) return {place, 0};
+        if (board.levels.at(place) == 0) return {place, 0};
       }
     }
     return {};
@@ -345,15 +388,30 @@ class decision {
   }
 
   seat lightest_by_load(group_id g, const group_board& board) const noexcept {
+    load_levels::least least;
+    std::uint32_t first = 0;
+    for (std::uint32_t at = 0; at < facts(g).workers; at += 64) {
+      const load_levels::least here = board.levels.least_of(at / 64, excluded(g, at / 64));
+      if (here.level >= least.level) continue;
+      least = here;
+      first = at;
+      if (least.level == 0) break;
+    }
+    if (least.level == load_levels::nobody) return {};
+    const auto lowest = first + static_cast<std::uint32_t>(std::countr_zero(least.places));
+    if (is_exact(least.level)) return {lowest, least.level};
+    return lightest_by_slot(g, board);
+  }
+
+  /// Where the least level stands for several loads: those that have it are compared by their slots.
+  seat lightest_by_slot(group_id g, const group_board& board) const noexcept {
     seat least;
     for (std::uint32_t first = 0; first < facts(g).workers; first += 64) {
-      const std::uint32_t count = std::min(facts(g).workers - first, 64U);
-      std::uint64_t left = (~std::uint64_t{0} >> (64 - count)) & ~excluded(g, first / 64);
-      for (; left != 0; left &= left - 1) {
+      const load_levels::least here = board.levels.least_of(first / 64, excluded(g, first / 64));
+      for (std::uint64_t left = here.places; left != 0; left &= left - 1) {
         const std::uint32_t place = first + static_cast<std::uint32_t>(std::countr_zero(left));
         const std::uint32_t load = loads_.load(board.slots[place]).total();
         if (load < least.load) least = {place, load};
-        if (load == 0) return least;
       }
     }
     return least;
@@ -364,15 +422,106 @@ class decision {
   const task_origin& origin_;
   bool even_unavailable_;
   const neighbourhood& around_;
-  penalties penalties_;
-  double near_penalty_; // of everybody in the domain but the submitting worker itself
+  penalties scaled_; // of tasks that take longer than 50 us
+  const penalties* penalties_ = &rule_.full_penalties_;
+  double least_cost_outside_;
+  double near_penalty_ = 0; // of everybody in the domain but the submitting worker itself
   offer best_;
   bool found_ = false;
 };
 
+/// A task that follows unasked waits behind those before it: 2 us at most, as far as tasks are as short as they were.
+std::uint32_t nearest_lightest::repeats(std::uint64_t task_time_ns) const noexcept {
+  constexpr std::uint64_t wait_ns = 2000;
+  constexpr std::uint64_t most = 16;
+  if (weights_.keep_below_ns == 0 || task_time_ns >= wait_ns) return 0;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(wait_ns / std::max<std::uint64_t>(task_time_ns, 1), 1, most) - 1);
+}
+
+/// The lowest of some places that has level 0, in a group whose places `first` to `first + 63` the bits stand for; none:
+/// `nobody`.
+constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+std::uint32_t lowest_with_nothing(const load_levels& levels, std::uint32_t first,
+                                  std::uint64_t places) noexcept {
+  for (; places != 0; places &= places - 1) {
+    const std::uint32_t place = first + static_cast<std::uint32_t>(std::countr_zero(places));
+    if (levels.at(place) == 0) return place;
+  }
+  return nobody;
+}
+
+/// From outside: an idle worker of the home domain's fastest kind, a spinning one before all parked ones.
+bool nearest_lightest::place_on_idle(const load_view& loads, const neighbourhood& around,
+                                     placement& p) const noexcept {
+  std::uint32_t parked = nobody;
+  group_id group;
+  const auto found = [&](group_id g, std::uint32_t place) {
+    const group_facts& facts = facts_[g.value];
+    p.worker = worker_id{facts.first_worker + place};
+    p.group = g;
+    p.score = p.cost = facts.idle_score;
+    p.reason = placement_reason::idle_nearby;
+    return true;
+  };
+  for (std::size_t i = 0; i < around.fastest; ++i) {
+    const group_id g = around.near[i];
+    const group_board& board = loads.board(g);
+    const auto workers = static_cast<std::uint32_t>(board.parked.size());
+    for (std::uint32_t first = 0; first < workers; first += 64) {
+      const std::uint64_t spinning = board.spinning.word(first / 64);
+      const std::uint64_t asleep = board.parked.word(first / 64);
+      if ((spinning | asleep) == 0) continue;
+      const std::uint64_t available = ~board.unavailable.word(first / 64);
+      if (const std::uint32_t place = lowest_with_nothing(board.levels, first, spinning & available);
+          place != nobody)
+        return found(g, place);
+      if (parked != nobody) continue;
+      parked = lowest_with_nothing(board.levels, first, asleep & available);
+      group = g;
+    }
+  }
+  return parked != nobody && found(group, parked);
+}
+
+/// From outside: the lightest of the home domain. False: nobody is available, or the levels do not tell.
+bool nearest_lightest::place_on_lightest(const load_view& loads, const neighbourhood& around,
+                                         placement& p) const noexcept {
+  p.cost = std::numeric_limits<double>::infinity();
+  for (const group_id g : around.near) {
+    const group_facts& facts = facts_[g.value];
+    const group_board& board = loads.board(g);
+    for (std::uint32_t first = 0; first < facts.workers; first += 64) {
+      const load_levels::least least = board.levels.least_of(first / 64, board.unavailable.word(first / 64));
+      const double cost = (*facts.scores)[least.level];
+      if (cost >= p.cost) continue;
+      if (!is_exact(least.level)) return false;
+      p.worker =
+          worker_id{facts.first_worker + first + static_cast<std::uint32_t>(std::countr_zero(least.places))};
+      p.group = g;
+      p.score = p.cost = cost;
+      const bool fastest = facts.capacity == facts_[around.near.front().value].capacity;
+      p.reason = detail::reason_for(false, false, least.level == 0 && fastest);
+    }
+  }
+  return p.cost != std::numeric_limits<double>::infinity();
+}
+
+/// From outside, with full penalties. False: the levels do not tell, or somebody outside the domain might win.
+bool nearest_lightest::place_at_home(const load_view& loads, group_id home, placement& p) const noexcept {
+  const std::uint32_t domain = facts_[home.value].domain;
+  const neighbourhood& around = around_[domain];
+  if (!place_on_idle(loads, around, p) && !place_on_lightest(loads, around, p)) return false;
+  if (p.cost > least_cost_outside_[domain]) return false;
+  p.repeat = repeats(loads.task_time_ns);
+  return true;
+}
+
 placement nearest_lightest::place(const load_view& loads, const task_origin& origin,
                                   const placement_hint& hint, placement_rng& /*rng*/,
                                   placement_cursor& /*cursor*/) const noexcept {
+  if (!origin.worker && hint.empty() && loads.task_time_ns <= spill_task_time_ns)
+    if (placement p; place_at_home(loads, origin.group, p)) return p;
   for (const bool even_unavailable : {false, true}) {
     if (!hint.empty()) {
       decision among_wished(*this, loads, origin, even_unavailable);

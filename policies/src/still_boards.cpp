@@ -20,7 +20,9 @@ void put(worker_bits& bits, std::size_t place, bool member) noexcept {
 
 still_boards::still_boards(const locality_groups& groups, const worker_layout& workers)
     : workers_(&workers),
-      slots_(std::make_unique<load_slot[]>(workers.size())) {
+      slots_(std::make_unique<load_slot[]>(workers.size())),
+      group_level_bytes_(load_levels::bytes_for(groups.size())),
+      group_levels_(group_level_bytes_.data(), groups.size()) {
   boards_.reserve(groups.size());
   for (const locality_group& g : groups.groups()) {
     const auto members = workers.of_group(g.id);
@@ -39,6 +41,7 @@ void still_boards::set_load(worker_id worker, const worker_load& load) noexcept 
   slot.owner.running.store(load.running > 0 ? 1 : 0, std::memory_order_relaxed);
   slot.owner.lifo.store(load.slot > 0 ? &slot : nullptr, std::memory_order_relaxed); // anything but null
   slot.owner.ring_tail.store(std::min(load.queued, ring_capacity), std::memory_order_relaxed);
+  set_level(worker, load_level(load.total()));
   const bool idle = load.queued == 0 && load.slot == 0 && load.running == 0;
   put(board_of(worker).parked, place_of(worker), idle);
   put(board_of(worker).spinning, place_of(worker), false);
@@ -54,12 +57,22 @@ void still_boards::set_activity(worker_id worker, const worker_activity& activit
 void still_boards::set_waiting_asleep(worker_id worker, std::uint32_t tasks) noexcept {
   set_load(worker, 0);
   slots_[worker.value].owner.ring_tail.store(std::min(tasks, ring_capacity), std::memory_order_relaxed);
+  set_level(worker, load_level(tasks));
 }
 
 void still_boards::set_spinning(worker_id worker) noexcept {
+  set_between_tasks(worker);
+  put(board_of(worker).spinning, place_of(worker), true);
+}
+
+void still_boards::set_between_tasks(worker_id worker) noexcept {
   set_load(worker, 0);
   put(board_of(worker).parked, place_of(worker), false);
-  put(board_of(worker).spinning, place_of(worker), true);
+}
+
+void still_boards::set_level(worker_id worker, std::uint8_t level) noexcept {
+  const group_id g = (*workers_)[worker].group;
+  publish_level(*boards_[g.value], place_of(worker), level, &group_levels_, g);
 }
 
 void still_boards::set_unavailable(worker_id worker, bool unavailable) noexcept {
@@ -69,6 +82,7 @@ void still_boards::set_unavailable(worker_id worker, bool unavailable) noexcept 
 load_view still_boards::view(std::uint64_t task_time_ns) const noexcept {
   load_view shown(boards_, *workers_, ring_capacity, inbox_capacity);
   shown.task_time_ns = task_time_ns;
+  shown.group_levels = &group_levels_;
   return shown;
 }
 

@@ -85,10 +85,8 @@ TEST_CASE("nearest_lightest: when nobody is available it answers as if all were"
 
 TEST_CASE("nearest_lightest: a worker between two tasks counts as idle though nobody marked it") {
   situation s(build(one_kind(1, 2)));
-  s.load(0, 0, 1); // clears the mark
-  s.load(1, 1, 1);
-  const auto view = s.boards().view();
-  view.board({0}).slots[1].owner.running.store(0, std::memory_order_relaxed);
+  s.load(0, 0, 1);
+  s.boards().set_between_tasks({1});
   CHECK(s.place(s.on_cpu(0)).worker.value == 1);
 }
 

@@ -63,6 +63,22 @@ void check_answer(const situation& s, const policy& p, placement_rng& rng, place
   RC_ASSERT(std::ranges::any_of(weighed, as_chosen));
 }
 
+/// Levels are hints: whatever they say, choices stay legal.
+void any_levels(situation& s) {
+  for (const worker_place& w : s.workers().workers())
+    if (one_in(2)) s.boards().set_level(w.id, static_cast<std::uint8_t>(below(load_levels::nobody)));
+}
+
+bool legal(const situation& s, const policy& p, placement_rng& rng, placement_cursor& cursor) {
+  const task_origin origin = any_origin(s);
+  const placement_hint hint = one_in(2) ? placement_hint{} : any_hint(s);
+  const placement chosen = p.place(s.view(), origin, hint, rng, cursor);
+  const std::vector<worker_id> choices = legal_choices(s, hint);
+  return std::ranges::find(choices, chosen.worker) != choices.end() &&
+         s.workers()[chosen.worker].group == chosen.group &&
+         chosen.level == level_seen(s, origin, chosen.group);
+}
+
 void check_machine(const made_machine& made) {
   situation s(build(made), any_weights(), any_workers(), {static_cast<domain_kind>(below(5)), below(6)});
   placement_rng rng(below(1'000'000));
@@ -72,6 +88,8 @@ void check_machine(const made_machine& made) {
     for (int i = 0; i < states_per_machine; ++i) {
       any_loads(s);
       check_answer(s, *p, rng, cursor);
+      any_levels(s);
+      RC_ASSERT(legal(s, *p, rng, cursor));
     }
   }
 }

@@ -109,6 +109,9 @@ void runtime::make_groups() {
   }
   constexpr std::uint32_t unbounded = std::numeric_limits<std::int32_t>::max();
   view_.emplace(boards_, layout_, sizes.ring, sizes.inbox != 0 ? sizes.inbox : unbounded);
+  if (groups_.size() == 1) return;
+  group_level_bytes_.resize(load_levels::bytes_for(groups_.size()));
+  view_->group_levels = &group_levels_.emplace(group_level_bytes_.data(), groups_.size());
 }
 
 void runtime::make_seats() {
@@ -257,6 +260,7 @@ void runtime::send(task_header* t, const placement& to) noexcept {
   worker_bits& spinning = boards_[to.group.value]->spinning;
   const std::size_t index = index_in_group(to.worker);
   if (spinning.test(index)) spinning.claim(index); // so that the next submitter chooses another
+  publish_one_more(layout_[to.worker]);
   put(t, to);
 }
 
@@ -264,6 +268,20 @@ void runtime::send(task_header* t, const placement& to) noexcept {
 void runtime::put(task_header* t, const placement& to) noexcept {
   if (!queues_[to.worker.value]->in.push(t)) injection_[to.group.value]->push(t);
   idle_->pushed(to.worker);
+}
+
+void runtime::publish_load(const worker_place& w) noexcept {
+  const std::size_t place = index_in_group(w.id);
+  publish_level(*boards_[w.group.value], place, load_level(view_->load(w.group, place).total()),
+                group_levels_ ? &*group_levels_ : nullptr, w.group);
+}
+
+/// As `publish_load`, but without a look at its slot: that would take the line away from it.
+void runtime::publish_one_more(const worker_place& w) noexcept {
+  const std::size_t place = index_in_group(w.id);
+  group_board& board = *boards_[w.group.value];
+  publish_level(board, place, next_level(board.levels.at(place)), group_levels_ ? &*group_levels_ : nullptr,
+                w.group);
 }
 
 // --- the way out

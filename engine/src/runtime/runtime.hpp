@@ -71,6 +71,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   const policy& placing() const noexcept { return *policy_; }
   const steal_policy& steals() const noexcept { return *steal_policy_; }
   const load_view& view() const noexcept { return *view_; }
+  /// Makes known how much the worker has to do now (load_levels.hpp). Any thread. Cost: its slot's two cache lines.
+  void publish_load(const worker_place& w) noexcept;
   /// Whether there are injection queues.
   bool injects() const noexcept { return settings_.injection.scope != injection_scope::none; }
   bool stealing() const noexcept { return settings_.steal.policy != "none"; }
@@ -98,6 +100,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   task_origin outside_origin(std::optional<std::uint32_t> cpu, placement_rng& rng) const noexcept;
   std::size_t index_in_group(worker_id w) const noexcept;
   bool available(worker_id w) const noexcept;
+  void publish_one_more(const worker_place& w) noexcept;
   struct counts {
     std::uint64_t finished = 0;
     std::uint64_t submitted = 0;
@@ -124,6 +127,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::vector<detail::injection_queue*> injection_;
   std::vector<detail::worker*> seats_;
   std::vector<detail::worker_queues*> queues_;
+  std::vector<unsigned char> group_level_bytes_;
+  std::optional<load_levels> group_levels_; // where there are several groups
   std::optional<load_view> view_;
   std::unique_ptr<detail::idle_workers> idle_;
 

@@ -13,6 +13,10 @@ namespace {
 
 /// A tick ends after the profile's budget of tasks or this time, whichever is first.
 constexpr std::chrono::microseconds tick_time{500};
+/// Publishing the load costs a few nanoseconds: with tasks from this time on it is done at each, else at each look at the
+/// clock and at each sixteenth push.
+constexpr std::uint64_t long_enough_ns = 1000;
+constexpr std::uint64_t pushes_between_publishings = 16;
 /// Looks at the core's pause hint between two rounds of searching.
 constexpr int pauses_between_rounds = 16;
 /// A look at another worker's queues takes the lines that it writes away from it, so the looks become rarer.
@@ -176,9 +180,15 @@ bool worker::in_front() const noexcept {
 }
 
 void worker::push(task_header* t) noexcept {
-  counts_.pushed.add();
   store(t);
+  note_pushed();
   engine_.idle().pushed(id_);
+}
+
+void worker::note_pushed() noexcept {
+  counts_.pushed.add();
+  if (publishes_each_ || counts_.pushed.read() % pushes_between_publishings == 0)
+    engine_.publish_load(place());
 }
 
 /// While others wait in the ring nobody needs to be told: the ring is never empty, so whoever looks finds something. A task
@@ -199,9 +209,9 @@ bool worker::keeps_its_own() const noexcept {
 void worker::push_next(task_header* t) noexcept {
   if (engine_.settings().queues.lifo_cap == 0) return push(t);
   if (next_left_ == 0 && lifo_counts_ != lifo_count::overtaking) return push(t);
-  counts_.pushed.add();
   // Into an empty slot nobody is woken: this worker takes it next.
   task_header* evicted = queues_.next.put(t);
+  note_pushed();
   if (!std::exchange(slot_watched_, true)) engine_.idle().watch_slots();
   if (evicted == nullptr) return;
   store(evicted);
@@ -287,6 +297,7 @@ task_header* worker::steal_from(worker& victim, level distance) noexcept {
   }
   if (stolen.size == 0) return nullptr;
   cool(victim.slot_);
+  engine_.publish_load(victim.place()); // its owner may be in a long task
   counts_.stolen[static_cast<std::size_t>(distance)].add(stolen.size);
   return keep(stolen);
 }
@@ -301,6 +312,7 @@ bool worker::execute(task_header* t) {
   slot_.owner.running.store(1, std::memory_order_relaxed);
   running_act_.store(t->act, std::memory_order_relaxed);
   touch(slot_, stamp_);
+  if (publishes_each_ || polls_ == 0) engine_.publish_load(place());
   bool ended = true;
   try {
     ended = t->act(t, task_action::run);
@@ -333,6 +345,7 @@ bool worker::leave() noexcept {
   keeps_up_to_.reset();
   if (!queues_.next.empty())
     if (task_header* t = queues_.next.take()) store(t);
+  engine_.publish_load(place());
   if (queues_.ready()) engine_.idle().pushed(id_); // others must do what waits here
   return false;
 }
@@ -363,6 +376,7 @@ void worker::begin_work() noexcept {
 
 void worker::end_work() noexcept {
   if (!std::exchange(working_, false)) return;
+  engine_.publish_load(place());
   const auto now = monotonic::now();
   end_tick(now);
   const std::int64_t since = busy_since_ns_.exchange(0, std::memory_order_relaxed);
@@ -374,6 +388,7 @@ void worker::end_work() noexcept {
 void worker::count_poll() noexcept {
   if (++polls_ < next_look_) return;
   next_look_ = std::min(polls_ * 2, engine_.settings().queues.budget);
+  engine_.publish_load(place());
   const auto now = read_clock();
   if (polls_ >= engine_.settings().queues.budget || now - tick_began_ >= tick_time) end_tick(now);
 }
@@ -412,6 +427,7 @@ void worker::note_task_time() noexcept {
   load_view view = engine_.view();
   view.task_time_ns = clock_.average_ns();
   engine_.group(place().group).note_task_time(view.task_time_ns);
+  publishes_each_ = view.task_time_ns >= long_enough_ns;
   keeps_up_to_ = engine_.placing().keeps_up_to(view, {.group = place().group, .worker = id_});
 }
 

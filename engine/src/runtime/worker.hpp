@@ -92,6 +92,7 @@ class alignas(128) worker {
   void count_poll() noexcept;
   void end_tick(monotonic::time_point now) noexcept;
   void note_task_time() noexcept;
+  void note_pushed() noexcept;
   monotonic::time_point read_clock() noexcept;
   std::uint32_t first_look() const noexcept;
 
@@ -131,6 +132,7 @@ class alignas(128) worker {
       0; // the place in the ring before which tasks of a batch come before the LIFO slot
   monotonic::time_point tick_began_;
   std::optional<std::uint32_t> keeps_up_to_; // the policy's answer for tasks as long as these
+  bool publishes_each_ = true; // tasks are long enough to publish the load at each; else now and then
   std::uint64_t stamp_ = 0;                  // of this tick, for the activity order
   std::atomic<bool (*)(task_header*, task_action)> running_act_{nullptr}; // relaxed: for people
   std::atomic<std::int64_t> clock_ns_{0};      // when the clock was read last; relaxed: for people

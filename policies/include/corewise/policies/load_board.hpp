@@ -7,8 +7,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 // The load board: how many tasks wait for each worker, without counting them.
 //
@@ -69,9 +67,10 @@ struct worker_activity {
 /// one word. `claim` clears, so two submitters never win the same worker.
 class worker_bits {
  public:
-  explicit worker_bits(std::size_t count = 0)
-      : words_(std::make_unique<std::atomic<std::uint64_t>[]>((count + 63) / 64)),
-        count_(count) {}
+  static constexpr std::size_t words_for(std::size_t count) noexcept { return (count + 63) / 64; }
+
+  /// An empty set. `words`, as many as `words_for` says, are the owner's to keep.
+  worker_bits(std::atomic<std::uint64_t>* words, std::size_t count) noexcept : words_(words), count_(count) {}
 
   std::size_t size() const noexcept { return count_; }
   /// Workers `64 * w` to `64 * w + 63`, the first in the lowest bit; for those who combine sets.
@@ -89,13 +88,13 @@ class worker_bits {
     return (words_[i / 64].load(order) & bit(i)) != 0;
   }
   bool any(std::memory_order order = std::memory_order_relaxed) const noexcept {
-    for (std::size_t w = 0; w < (count_ + 63) / 64; ++w)
+    for (std::size_t w = 0; w < words_for(count_); ++w)
       if (words_[w].load(order) != 0) return true;
     return false;
   }
   /// The lowest set bit, or `size()` when there is none.
   std::size_t lowest(std::memory_order order = std::memory_order_relaxed) const noexcept {
-    for (std::size_t w = 0; w < (count_ + 63) / 64; ++w)
+    for (std::size_t w = 0; w < words_for(count_); ++w)
       if (const std::uint64_t word = words_[w].load(order); word != 0)
         return w * 64 + static_cast<std::size_t>(std::countr_zero(word));
     return count_;
@@ -104,7 +103,7 @@ class worker_bits {
  private:
   static std::uint64_t bit(std::size_t i) noexcept { return std::uint64_t{1} << (i % 64); }
 
-  std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+  std::atomic<std::uint64_t>* words_;
   std::size_t count_;
 };
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <corewise/policies/load_board.hpp>
+#include <corewise/policies/load_levels.hpp>
 #include <corewise/topology/workers.hpp>
 
-#include <deque>
+#include <array>
+#include <memory>
 #include <span>
 
 namespace corewise {
@@ -11,16 +13,21 @@ namespace corewise {
 /// The board of one group: a slot per worker and who is idle. The engine, the simulator and `explain` each
 /// own theirs.
 struct group_board {
-  group_board(std::size_t workers, load_slot* first_slot)
-      : slots(first_slot),
-        spinning(workers),
-        parked(workers),
-        unavailable(workers) {}
+ private:
+  // What is looked at before any slot is: of up to 16 workers it is one cache line.
+  struct alignas(64) line {
+    std::array<unsigned char, 64> bytes{};
+  };
+  std::unique_ptr<line[]> lines_;
 
-  load_slot* slots;                  ///< one per worker of the group, on the group's node
-  alignas(128) worker_bits spinning; ///< awake without work: claiming one costs no system call
-  worker_bits parked;                ///< asleep
-  worker_bits unavailable;           ///< in a blocking call, or retired: never placed on
+ public:
+  group_board(std::size_t workers, load_slot* first_slot);
+
+  load_slot* slots;        ///< one per worker of the group, on the group's node
+  worker_bits spinning;    ///< awake without work: claiming one costs no system call
+  worker_bits parked;      ///< asleep
+  worker_bits unavailable; ///< in a blocking call, or retired: never placed on
+  load_levels levels;      ///< about how much each has to do
 };
 
 /// What a policy is shown: loads and who is idle, by group. It reads the live words, so two looks may differ.
@@ -66,6 +73,8 @@ class load_view {
 
   /// The average time of a task near the origin, from which the spill costs are scaled.
   std::uint64_t task_time_ns = 50'000;
+  /// The least level of each group, a group as a place; null: not kept, so each group is looked at itself.
+  const load_levels* group_levels = nullptr;
 
  private:
   std::span<const std::unique_ptr<group_board>> boards_;
@@ -73,5 +82,11 @@ class load_view {
   std::uint32_t ring_capacity_;
   std::uint32_t inbox_capacity_;
 };
+
+/// Makes known the level of load of the worker at `place` of group g, and of its group's lightest. `of_groups` may be
+/// null. Any thread. Cost: a load and a compare where nothing changes; with `of_groups`, a fence and two cache lines where
+/// something does.
+void publish_level(group_board& board, std::size_t place, std::uint8_t level, load_levels* of_groups,
+                   group_id g) noexcept;
 
 } // namespace corewise

@@ -24,6 +24,10 @@ class still_boards {
   void set_waiting_asleep(worker_id worker, std::uint32_t tasks) noexcept;
   /// Wakes a worker without work: load 0, and looking for some.
   void set_spinning(worker_id worker) noexcept;
+  /// Awake without work, and not looking for any yet: load 0, and no mark.
+  void set_between_tasks(worker_id worker) noexcept;
+  /// What the worker's level says, right or wrong (load_levels.hpp). Leaves its load as it is.
+  void set_level(worker_id worker, std::uint8_t level) noexcept;
   /// In a blocking call, or back from it. Leaves its load as it is.
   void set_unavailable(worker_id worker, bool unavailable = true) noexcept;
 
@@ -36,6 +40,8 @@ class still_boards {
 
   const worker_layout* workers_;
   std::unique_ptr<load_slot[]> slots_; // by worker id
+  std::vector<unsigned char> group_level_bytes_;
+  load_levels group_levels_;
   std::vector<std::unique_ptr<group_board>> boards_;
 };
 

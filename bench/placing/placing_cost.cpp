@@ -1,0 +1,166 @@
+// What a decision costs: where a task from outside goes, by number of workers, policy and state of the loads.
+//
+//   placing_cost [RUNS]      medians of RUNS (default 15) measurements of each
+//
+// *Hot*: the same thread asks again and again and nobody else touches the boards. *Cold*: another core has just written
+// every word of the boards, as busy workers do; boards are copied often enough that the clock is read once for many
+// decisions, and each decision waits for the one before, so that no miss is hidden behind another decision.
+
+#include <corewise/policies/policy.hpp>
+#include <corewise/policies/still_boards.hpp>
+#include <corewise/topology/discovery.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+using namespace corewise;
+
+namespace {
+
+using monotonic = std::chrono::steady_clock;
+
+/// How the workers of the home group, and with them all others, are loaded.
+enum class state { one_idle, mixed, even };
+
+const char* to_string(state s) {
+  switch (s) {
+  case state::one_idle: return "one idle";
+  case state::mixed: return "mixed";
+  case state::even: return "even";
+  }
+  return "";
+}
+
+/// Machines of `workers` cores, 16 at most to a cache, 64 at most to a package.
+topology machine_of(std::uint32_t workers) {
+  const std::uint32_t cores = std::min(workers, 16U);
+  const std::uint32_t caches = std::min(workers / cores, 4U);
+  const std::uint32_t packages = workers / cores / caches;
+  return discover({.source = synthetic_source{"pack:" + std::to_string(packages) +
+                                              " numa:1 l3:" + std::to_string(caches) +
+                                              " core:" + std::to_string(cores) + " pu:1"}});
+}
+
+void load(still_boards& boards, std::uint32_t workers, state s, std::uint32_t turn) {
+  placement_rng rng(turn + 1);
+  for (std::uint32_t w = 0; w < workers; ++w) {
+    switch (s) {
+    case state::one_idle: boards.set_load({w}, 1 + rng.below(8)); break;
+    case state::mixed: boards.set_load({w}, 1 + rng.below(8)); break;
+    case state::even: boards.set_load({w}, 6); break;
+    }
+  }
+  if (s == state::one_idle) boards.set_load({rng.below(std::min(workers, 16U))}, 0);
+}
+
+/// Another thread that writes all boards when it is told to.
+class other_core {
+ public:
+  other_core(std::vector<still_boards>& boards, std::uint32_t workers, state s)
+      : thread_([&boards, workers, s, this] {
+          for (std::uint32_t turn = 1;; ++turn) {
+            while (wanted_.load(std::memory_order_acquire) < turn)
+              if (over_.load(std::memory_order_relaxed)) return;
+            for (still_boards& b : boards) load(b, workers, s, turn);
+            done_.store(turn, std::memory_order_release);
+          }
+        }) {}
+  ~other_core() {
+    over_.store(true);
+    thread_.join();
+  }
+  void write_all() {
+    const std::uint32_t turn = wanted_.load() + 1;
+    wanted_.store(turn, std::memory_order_release);
+    while (done_.load(std::memory_order_acquire) != turn) {
+    }
+  }
+
+ private:
+  std::atomic<std::uint32_t> wanted_{0};
+  std::atomic<std::uint32_t> done_{0};
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+struct question {
+  const policy& rule;
+  task_origin origin;
+  placement_rng rng{7};
+  placement_cursor cursor;
+
+  std::uint32_t ask(const load_view& view) { return rule.place(view, origin, {}, rng, cursor).worker.value; }
+};
+
+double ns_since(monotonic::time_point begin, std::size_t decisions) {
+  return std::chrono::duration<double, std::nano>(monotonic::now() - begin).count() /
+         static_cast<double>(decisions);
+}
+
+double median(std::vector<double>& v) {
+  std::ranges::sort(v);
+  return v[v.size() / 2];
+}
+
+struct cost {
+  double hot;
+  double cold;
+};
+
+cost measure(const char* name, std::uint32_t workers, state s, int runs) {
+  const topology machine = machine_of(workers);
+  const locality_groups groups(machine, {});
+  const worker_layout layout(machine, groups, {});
+  const auto rule = make_policy(name, groups, layout, {});
+  const std::size_t copies = std::clamp<std::size_t>(2048 / workers, 4, 64);
+  std::vector<still_boards> boards;
+  std::vector<load_view> views;
+  for (std::size_t i = 0; i < copies; ++i) boards.emplace_back(groups, layout);
+  for (still_boards& b : boards) {
+    load(b, workers, s, 0);
+    views.push_back(b.view());
+  }
+  question q{*rule, {.group = layout[{0}].group, .worker = {}}};
+  std::vector<double> hot;
+  std::vector<double> cold;
+  volatile std::uint32_t sink = 0;
+  for (int run = 0; run < runs; ++run) {
+    constexpr std::size_t decisions = 20'000;
+    const auto begin = monotonic::now();
+    for (std::size_t i = 0; i < decisions; ++i) sink = q.ask(views.front());
+    hot.push_back(ns_since(begin, decisions));
+  }
+  other_core other(boards, workers, s);
+  for (int run = 0; run < runs * 40; ++run) {
+    other.write_all();
+    std::size_t at = 0;
+    const auto begin = monotonic::now();
+    while (at < copies) at += 1 + (q.ask(views[at]) >> 31);
+    cold.push_back(ns_since(begin, copies));
+  }
+  static_cast<void>(sink);
+  return {median(hot), median(cold)};
+}
+
+} // namespace
+
+int main(int count, char** words) {
+  const int runs = count > 1 ? std::atoi(words[1]) : 15;
+  if (count > 2 || runs < 1) {
+    std::fputs("usage: placing_cost [RUNS]\n", stderr);
+    return 2;
+  }
+  std::puts("| policy | loads | workers | hot ns | cold ns |\n|---|---|---|---|---|");
+  for (const char* name : {"nearest_lightest"})
+    for (const state s : {state::one_idle, state::mixed, state::even})
+      for (std::uint32_t workers = 2; workers <= 1024; workers *= 2) {
+        const cost c = measure(name, workers, s, runs);
+        std::printf("| %s | %s | %u | %.1f | %.0f |\n", name, to_string(s), workers, c.hot, c.cold);
+        std::fflush(stdout);
+      }
+}

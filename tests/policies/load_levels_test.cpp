@@ -1,0 +1,92 @@
+#include <corewise/policies/load_view.hpp>
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+using namespace corewise;
+
+namespace {
+
+/// A board without slots: who is idle and the levels.
+struct levels_of {
+  explicit levels_of(std::size_t workers) : count(workers), board(workers, nullptr) {}
+
+  std::size_t count;
+  group_board board;
+
+  load_levels::least by_looking_at_each(std::size_t b, std::uint64_t excluded) const {
+    load_levels::least found;
+    for (std::size_t place = b * 64; place < std::min(count, b * 64 + 64); ++place) {
+      if ((excluded >> (place % 64) & 1) != 0) continue;
+      const std::uint8_t level = board.levels.at(place);
+      if (level < found.level) found = {level, 0};
+      if (level == found.level) found.places |= std::uint64_t{1} << (place % 64);
+    }
+    return found;
+  }
+};
+
+} // namespace
+
+TEST_CASE("load levels: a level says up to 15 what the load is, and then to three digits") {
+  std::uint8_t before = 0;
+  for (std::uint32_t load = 0; load < 100'000; ++load) {
+    const std::uint8_t level = load_level(load);
+    REQUIRE(level >= before);
+    REQUIRE(level - before <= 1);
+    REQUIRE(least_load_of(level) <= load);
+    REQUIRE(load < least_load_of(static_cast<std::uint8_t>(level + 1)));
+    REQUIRE(is_exact(level) == (load < 16));
+    if (is_exact(level)) REQUIRE(least_load_of(level) == load);
+    before = level;
+  }
+  CHECK(load_level(4294967295U) < load_levels::nobody);
+}
+
+TEST_CASE("load levels: one task more is never a lower level, and counts at once while levels are exact") {
+  for (std::uint32_t level = 0; level < load_level(4294967295U); ++level) {
+    const std::uint8_t next = next_level(static_cast<std::uint8_t>(level));
+    CHECK(next >= level);
+    if (level < 16) CHECK(next == level + 1);
+  }
+}
+
+TEST_CASE("load levels: the least of any number of workers, any of them excluded, is found") {
+  std::mt19937_64 random(1);
+  for (const std::size_t workers : {1, 2, 15, 16, 17, 40, 63, 64, 65, 100, 129}) {
+    CAPTURE(workers);
+    levels_of some(workers);
+    for (int i = 0; i < 2000; ++i) {
+      some.board.levels.publish(random() % workers, static_cast<std::uint8_t>(random() % 20));
+      const std::size_t b = random() % worker_bits::words_for(workers);
+      const std::uint64_t excluded = i % 3 == 0 ? 0 : random() & random();
+      const load_levels::least expected = some.by_looking_at_each(b, excluded);
+      const load_levels::least found = some.board.levels.least_of(b, excluded);
+      REQUIRE(found.level == expected.level);
+      if (expected.level != load_levels::nobody) REQUIRE(found.places == expected.places);
+    }
+    CHECK(some.board.levels.least_of(0, ~std::uint64_t{0}).level == load_levels::nobody);
+  }
+}
+
+TEST_CASE("load levels: a group's level is that of its lightest, whoever publishes at the same time") {
+  constexpr std::size_t workers = 4;
+  for (int round = 0; round < 200; ++round) {
+    levels_of group(workers);
+    alignas(16) unsigned char bytes[load_levels::bytes_for(1)];
+    load_levels of_groups(bytes, 1);
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t w = 0; w < workers; ++w)
+        threads.emplace_back([&, w] {
+          std::mt19937 random(static_cast<unsigned>(round * 10) + static_cast<unsigned>(w));
+          for (int i = 0; i < 200; ++i)
+            publish_level(group.board, w, static_cast<std::uint8_t>(random() % 8), &of_groups, {0});
+        });
+    }
+    REQUIRE(of_groups.at(0) == group.board.levels.least_of_all());
+  }
+}
