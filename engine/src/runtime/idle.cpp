@@ -1,5 +1,6 @@
 #include "idle.hpp"
 
+#include "faults.hpp"
 #include "fence.hpp"
 
 namespace corewise::detail {
@@ -54,6 +55,7 @@ std::uint32_t idle_workers::threshold(level l) const noexcept {
 // --- the producer's side
 
 void idle_workers::pushed(worker_id w) noexcept {
+  interleave();
   full_fence(); // P2
   if (parked_.load(std::memory_order_relaxed) == 0) return;
   const group_id g = layout_[w].group;
@@ -62,18 +64,23 @@ void idle_workers::pushed(worker_id w) noexcept {
     if (!wake(g, index_in_group(w)) && injection_[g.value]->size() != 0) wake_for_injection(g);
     return;
   }
+  interleave();
   if (domain_of(w).searching.load(std::memory_order_relaxed) != 0) return; // P3
+  interleave();
   if (!wake_in_domain(w)) wake_farther(g);
 }
 
 bool idle_workers::wake(group_id g, std::size_t index) noexcept {
   worker_bits& parked = boards_[g.value]->parked;
   if (!parked.test(index) || !parked.claim(index)) return false; // pairs: claim
+  interleave();
   parked_.fetch_sub(1, std::memory_order_relaxed);
   const worker_id w = layout_.of_group(g)[index].id;
   domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst);
+  interleave();
   seats_[w.value].counted.store(true, std::memory_order_release); // pairs: count
-  seats_[w.value].bed.unpark();
+  interleave();
+  if (!loses_wake()) seats_[w.value].bed.unpark();
   return true;
 }
 
@@ -150,6 +157,7 @@ void idle_workers::found_work(worker_id w) noexcept {
   domain_state& d = domain_of(w);
   const bool last = d.searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
   if (stealing_ && !last) return;
+  interleave();
   full_fence();
   if (parked_.load(std::memory_order_relaxed) == 0) return;
   const group_id own = layout_[w].group;
@@ -183,14 +191,18 @@ void idle_workers::park(worker_id w, bool searching) noexcept {
   worker_bits& bits = boards_[layout_[w].group.value]->parked;
   bool last = true;
   parked_.fetch_add(1, std::memory_order_seq_cst); // before the claimer can count down for it
-  bits.set(index_in_group(w));                     // W1, pairs: claim
+  interleave();
+  bits.set(index_in_group(w)); // W1, pairs: claim
+  interleave();
   if (searching) last = domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
   full_fence(); // W2
+  interleave();
   // Not the last: another searcher looks after the rest, if there are such. Own queues are cheap to look at, so that
   // is always done.
   const bool stay = stopping_.load(std::memory_order_relaxed) ||
                     (last || !stealing_ ? work_for(w) : queues_[w.value]->ready()); // W3
-  if (stay && bits.claim(index_in_group(w))) return wake_up_oneself(w);             // pairs: claim
+  interleave();
+  if (stay && bits.claim(index_in_group(w))) return wake_up_oneself(w); // pairs: claim
   count(seats_[w.value].counts.parks);
   sleep(w); // W4
 }
@@ -202,6 +214,7 @@ void idle_workers::wake_up_oneself(worker_id w) noexcept {
 
 void idle_workers::sleep(worker_id w) noexcept {
   seat_state& seat = seats_[w.value];
+  interleave();
   std::uint32_t expected = nobody;
   const bool sentinel =
       (ageing_ || timeout_.kind == park_timeout_setting::mode::adaptive) &&
@@ -211,6 +224,7 @@ void idle_workers::sleep(worker_id w) noexcept {
     leave_watch();
   else if (!token)
     count(seat.counts.timeouts);
+  interleave();
   if (boards_[layout_[w].group.value]->parked.claim(index_in_group(w))) { // pairs: claim
     // Nobody claimed us: a time-out, or a token that was left for an earlier sleep.
     wake_up_oneself(w);
@@ -232,7 +246,8 @@ std::optional<std::chrono::nanoseconds> idle_workers::fixed_timeout() const noex
 
 void idle_workers::watch_slots() noexcept {
   if (!ageing_) return;
-  full_fence();                                          // S3
+  full_fence(); // S3
+  interleave();
   if (watching_.load(std::memory_order_relaxed)) return; // S4
   const std::uint32_t sentinel = sentinel_.load(std::memory_order_relaxed);
   if (sentinel != nobody) seats_[sentinel].bed.unpark();
@@ -286,8 +301,10 @@ bool idle_workers::look_at_slots(worker_id w) noexcept {
   });
   const auto workers = static_cast<std::uint32_t>(layout_.size());
   if (parked_.load(std::memory_order_relaxed) != workers) return true;
-  watching_.store(false, std::memory_order_relaxed);                        // T1
-  full_fence();                                                             // T2
+  watching_.store(false, std::memory_order_relaxed); // T1
+  interleave();
+  full_fence(); // T2
+  interleave();
   const bool watching = parked_.load(std::memory_order_relaxed) != workers; // T3
   if (watching) watching_.store(true, std::memory_order_relaxed);
   return watching;
@@ -302,6 +319,7 @@ void idle_workers::leave_watch() noexcept {
 /// Somebody else who sleeps must take the duty, so it is woken and lies down again.
 void idle_workers::hand_watch_over(worker_id w) noexcept {
   full_fence(); // a sleeper that found the duty taken is counted
+  interleave();
   if (!ageing_ || parked_.load(std::memory_order_relaxed) == 0) return;
   if (sentinel_.load(std::memory_order_relaxed) != nobody || stopping_.load(std::memory_order_relaxed))
     return;

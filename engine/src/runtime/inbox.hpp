@@ -1,5 +1,7 @@
 #pragma once
 
+#include "faults.hpp"
+
 #include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
 
@@ -42,9 +44,11 @@ class inbox {
       const auto turn =
           static_cast<std::int64_t>(c.sequence.load(std::memory_order_acquire) - at); // pairs: emptied
       if (turn < 0) return false;
+      interleave();
       if (turn > 0) {
         at = slot_.shared.inbox_in.load(std::memory_order_relaxed);
       } else if (slot_.shared.inbox_in.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        interleave();
         c.value = t;
         c.sequence.store(at + 1, std::memory_order_release); // pairs: put
         return true;
@@ -60,10 +64,12 @@ class inbox {
       const auto turn =
           static_cast<std::int64_t>(c.sequence.load(std::memory_order_acquire) - (at + 1)); // pairs: put
       if (turn < 0) return nullptr;
+      interleave();
       if (turn > 0) {
         at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
       } else if (slot_.owner.inbox_out.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
         task_header* t = c.value;
+        interleave();
         c.sequence.store(at + cells_.size(), std::memory_order_release); // pairs: emptied
         return t;
       }

@@ -14,6 +14,7 @@ class alignas(128) injection_queue {
   /// Any thread.
   void push(const task_chain& chain) noexcept {
     if (chain.size == 0) return;
+    interleave();
     const std::scoped_lock lock(mutex_);
     (waiting_.last == nullptr ? waiting_.first : waiting_.last->next) = chain.first;
     waiting_.last = chain.last;
@@ -31,6 +32,7 @@ class alignas(128) injection_queue {
   /// Any thread. Up to `most` of the oldest tasks.
   task_chain pop(std::uint32_t most) noexcept {
     if (size() == 0) return {};
+    interleave();
     const std::scoped_lock lock(mutex_);
     task_chain out;
     while (out.size < most && waiting_.size > 0) out.push(waiting_.pop());

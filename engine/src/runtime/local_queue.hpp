@@ -1,5 +1,7 @@
 #pragma once
 
+#include "faults.hpp"
+
 #include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
 
@@ -71,6 +73,7 @@ class local_queue {
     const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed);  // own
     if (tail - steal_of(head) >= capacity()) return false;
     cells_[tail & mask_].store(t, std::memory_order_relaxed);
+    interleave();
     slot_.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
     return true;
   }
@@ -87,6 +90,7 @@ class local_queue {
     std::uint32_t at = first;
     for (task_header* t = chain.first; t != nullptr; t = t->next)
       cells_[at++ & mask_].store(t, std::memory_order_relaxed);
+    interleave();
     if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(first, first),
                                                         std::memory_order_acq_rel, // pairs: given
                                                         std::memory_order_acquire))
@@ -103,6 +107,7 @@ class local_queue {
       if (real == slot_.owner.ring_tail.load(std::memory_order_relaxed)) return nullptr; // own
       const std::uint64_t next =
           steal_of(head) == real ? pack(real + 1, real + 1) : pack(steal_of(head), real + 1);
+      interleave();
       if (slot_.shared.ring_head.compare_exchange_weak(head, next, std::memory_order_acq_rel, // pairs: taken
                                                        std::memory_order_acquire))
         return cells_[real & mask_].load(std::memory_order_relaxed);
@@ -116,10 +121,12 @@ class local_queue {
     const std::uint32_t real = real_of(head);
     if (steal_of(head) != real) return {};
     const std::uint32_t count = (slot_.owner.ring_tail.load(std::memory_order_relaxed) - real) / 2; // own
+    interleave();
     if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(real + count, real + count),
                                                         std::memory_order_acq_rel, // pairs: taken
                                                         std::memory_order_acquire))
       return {};
+    interleave();
     task_chain half;
     for (std::uint32_t i = 0; i < count; ++i)
       half.push(cells_[(real + i) & mask_].load(std::memory_order_relaxed));
@@ -173,12 +180,15 @@ inline task_chain local_queue::steal(std::uint32_t most) noexcept {
     // A tail read long after the head may seem further ahead than the ring is long; the CAS then fails.
     count = std::min({(waiting + 1) / 2, most, capacity()});
     if (count == 0) return {};
+    interleave();
   } while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(first, first + count),
                                                          std::memory_order_acq_rel, // pairs: taken
                                                          std::memory_order_acquire));
   task_chain stolen;
-  for (std::uint32_t i = 0; i < count; ++i)
+  for (std::uint32_t i = 0; i < count; ++i) {
+    interleave();
     stolen.push(cells_[(first + i) & mask_].load(std::memory_order_relaxed));
+  }
 
   head = pack(first, first + count);
   while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(real_of(head), real_of(head)),

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "faults.hpp"
+
 #include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
 
@@ -20,9 +22,11 @@ class next_slot {
   /// Owner only. Answers the task that had the place, or null. Cost: a plain store when the slot is empty.
   task_header* put(task_header* t) noexcept {
     if (word_.load(std::memory_order_relaxed) == nullptr) { // nobody else fills it
-      word_.store(t, std::memory_order_release);            // pairs: next
+      interleave();
+      word_.store(t, std::memory_order_release); // pairs: next
       return nullptr;
     }
+    interleave();
     return static_cast<task_header*>(word_.exchange(t, std::memory_order_acq_rel)); // pairs: next
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "faults.hpp"
 #include "futex.hpp"
 
 namespace corewise::detail {
@@ -26,8 +27,10 @@ class parker {
     const auto until = std::chrono::steady_clock::now() + timeout.value_or(std::chrono::nanoseconds{0});
     std::optional<std::chrono::nanoseconds> left = timeout;
     for (;;) {
+      interleave();
       const bool in_time = futex_wait(state_, parked, left);
       if (state_.load(std::memory_order_acquire) == notified || !in_time) break; // pairs: token
+      interleave();
       if (timeout) left = std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds{1});
     }
     return state_.exchange(empty, std::memory_order_acq_rel) == notified; // pairs: token

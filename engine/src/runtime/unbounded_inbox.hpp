@@ -1,5 +1,7 @@
 #pragma once
 
+#include "faults.hpp"
+
 #include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
 
@@ -40,6 +42,7 @@ class unbounded_inbox {
   /// Any thread. Wait-free. Cost: two locked instructions on one line.
   void push(task_header* t) noexcept {
     slot_.shared.inbox_in.fetch_add(1, std::memory_order_relaxed);
+    interleave();
     link(t);
   }
 
@@ -53,8 +56,10 @@ class unbounded_inbox {
       second = next_of(first);
     }
     if (second == nullptr) {
+      interleave();
       if (!is_last(first)) return nullptr; // a producer is about to link
-      link(&stub_);                        // so that the last task has a successor
+      interleave();
+      link(&stub_); // so that the last task has a successor
       second = next_of(first);
       if (second == nullptr) return nullptr; // another one came between
     }
@@ -81,7 +86,8 @@ class unbounded_inbox {
     std::atomic_ref(t->next).store(nullptr, std::memory_order_relaxed);
     auto* before =
         reinterpret_cast<task_header*>(last().exchange(word(t), std::memory_order_acq_rel)); // pairs: end
-    std::atomic_ref(before->next).store(t, std::memory_order_release);                       // pairs: linked
+    interleave();
+    std::atomic_ref(before->next).store(t, std::memory_order_release); // pairs: linked
   }
 
   load_slot& slot_;

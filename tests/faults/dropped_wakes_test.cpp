@@ -1,0 +1,96 @@
+#include "faults.hpp"
+
+#include <corewise/engine/engine.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+// One wake-up in a thousand is dropped: the sentinel must find the work that waits, and say so. So a zero in all other
+// tests means that nothing was lost, and not that nobody looked.
+
+using namespace corewise;
+
+namespace {
+
+constexpr std::uint64_t period = 1000;
+
+profile sleepy_profile() {
+  profile p;
+  p.workers.total = 8;
+  p.workers.pin = pin_to::none;
+  p.idle.spin = std::chrono::nanoseconds{0}; // so that each task wakes somebody
+  return p;
+}
+
+/// Submits a task and waits for it, again and again, so that most wake a worker; until `enough` of the counters.
+template <class Enough>
+void submit_one_by_one(engine& e, std::uint64_t& submitted, std::atomic<std::uint64_t>& runs,
+                       const Enough& enough) {
+  constexpr std::uint64_t most = 1000 * period;
+  for (std::uint64_t n = 0; n < most && !enough(e.metrics().total()); ++n) {
+    REQUIRE(e.submit([&] { runs.fetch_add(1); }) == submit_result::accepted);
+    ++submitted;
+    e.drain();
+  }
+}
+
+/// From several threads at once, each task with a child.
+void submit_burst(engine& e, std::uint64_t& submitted, std::atomic<std::uint64_t>& runs) {
+  constexpr std::uint64_t threads = 4;
+  constexpr std::uint64_t tasks = 2000;
+  std::atomic<std::uint64_t> accepted{0};
+  const auto count = [&](submit_result answer) { accepted.fetch_add(answer == submit_result::accepted); };
+  std::vector<std::thread> all;
+  for (std::uint64_t t = 0; t < threads; ++t)
+    all.emplace_back([&] {
+      for (std::uint64_t n = 0; n < tasks; ++n)
+        count(e.submit([&] {
+          runs.fetch_add(1);
+          count(e.submit([&] { runs.fetch_add(1); }));
+        }));
+    });
+  for (std::thread& t : all) t.join();
+  e.drain();
+  CHECK(accepted == 2 * threads * tasks);
+  submitted += accepted;
+}
+
+} // namespace
+
+TEST_CASE("a dropped wake-up is rescued by the sentinel's time-out, is counted, and no task is lost") {
+  engine e(sleepy_profile());
+  std::atomic<std::uint64_t> runs{0};
+  std::uint64_t submitted = 0;
+  const std::uint64_t before = tests::dropped_wakes();
+  tests::drop_wakes(period);
+  submit_one_by_one(e, submitted, runs, [](const worker_metrics& m) { return m.rescued_by_timeout > 0; });
+  submit_burst(e, submitted, runs);
+  tests::drop_wakes(0);
+
+  const metrics_snapshot m = e.metrics();
+  MESSAGE(submitted << " tasks, " << tests::dropped_wakes() - before << " wakes dropped, "
+                    << m.total().rescued_by_timeout << " rescues");
+  CHECK(tests::dropped_wakes() > before);
+  CHECK(m.total().rescued_by_timeout > 0);
+  CHECK(runs == submitted);
+  CHECK(m.in_flight() == 0);
+  CHECK(e.shutdown(std::chrono::seconds{60}).clean());
+}
+
+TEST_CASE("the same without drops: the time-out finds nothing") {
+  engine e(sleepy_profile());
+  std::atomic<std::uint64_t> runs{0};
+  std::uint64_t submitted = 0;
+  submit_one_by_one(e, submitted, runs, [](const worker_metrics& m) { return m.wakes > 2 * period; });
+  submit_burst(e, submitted, runs);
+  const metrics_snapshot m = e.metrics();
+  CHECK(m.total().wakes > 2 * period);
+  CHECK(m.total().rescued_by_timeout == 0);
+  CHECK(runs == submitted);
+  CHECK(m.in_flight() == 0);
+  CHECK(e.shutdown(std::chrono::seconds{60}).clean());
+}

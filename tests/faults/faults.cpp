@@ -1,0 +1,81 @@
+#include "faults.hpp"
+
+#include <corewise/policies/policy.hpp>
+
+#include <fence.hpp>
+#include <sched.h>
+#include <time.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+namespace corewise::tests {
+
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+struct delays {
+  std::uint32_t one_in = static_cast<std::uint32_t>(from_environment("COREWISE_DELAY_ONE_IN", 0));
+  std::uint64_t seed = from_environment("COREWISE_DELAY_SEED", std::random_device{}());
+  std::atomic<std::uint64_t> threads{0};
+
+  delays() {
+    if (one_in == 0) return;
+    std::printf("COREWISE_DELAY_ONE_IN=%u COREWISE_DELAY_SEED=%llu\n", one_in,
+                static_cast<unsigned long long>(seed));
+    std::fflush(stdout);
+  }
+};
+
+delays& all_delays() {
+  static delays d;
+  return d;
+}
+
+/// A short one mostly: most windows between two steps are short.
+void take_a_while(placement_rng& rng) noexcept {
+  const std::uint32_t kind = rng.below(64);
+  if (kind < 48) {
+    for (std::uint32_t n = rng.below(256); n > 0; --n) detail::pause_core();
+  } else if (kind < 63) {
+    ::sched_yield();
+  } else {
+    const timespec moment{.tv_sec = 0, .tv_nsec = static_cast<long>(rng.below(100'000))};
+    ::nanosleep(&moment, nullptr);
+  }
+}
+
+std::atomic<std::uint64_t> drop_period{0};
+std::atomic<std::uint64_t> wakes{0};
+std::atomic<std::uint64_t> dropped{0};
+
+} // namespace
+
+void drop_wakes(std::uint64_t period) noexcept { drop_period.store(period); }
+std::uint64_t dropped_wakes() noexcept { return dropped.load(); }
+
+} // namespace corewise::tests
+
+namespace corewise::detail {
+
+void interleave() noexcept {
+  tests::delays& all = tests::all_delays();
+  if (all.one_in == 0) return;
+  thread_local placement_rng rng(all.seed + all.threads.fetch_add(1, std::memory_order_relaxed));
+  if (rng.below(all.one_in) == 0) tests::take_a_while(rng);
+}
+
+bool loses_wake() noexcept {
+  const std::uint64_t period = tests::drop_period.load(std::memory_order_relaxed);
+  if (period == 0 || (tests::wakes.fetch_add(1, std::memory_order_relaxed) + 1) % period != 0) return false;
+  tests::dropped.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+} // namespace corewise::detail
