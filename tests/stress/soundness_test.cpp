@@ -163,7 +163,7 @@ TEST_CASE("soundness: it ends with the profile of every learned-from system") {
   std::uint64_t seed = 0;
   for (const std::string_view name :
        {"zio", "zio-least-loaded", "nio", "volt", "tokio", "activity", "global-queue", "local-only"})
-    for (const std::uint32_t workers : {1, 2, 3, 8}) {
+    for (const std::uint32_t workers : {1U, 2U, 3U, 8U}) {
       CAPTURE(name);
       CAPTURE(workers);
       profile p = load_profile(std::string(COREWISE_SOURCE_DIR "/configs/") + name.data() + ".yaml");

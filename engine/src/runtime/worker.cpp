@@ -379,7 +379,8 @@ void worker::end_work() noexcept {
   engine_.publish_load(place());
   const auto now = monotonic::now();
   end_tick(now);
-  const std::int64_t since = busy_since_ns_.exchange(0, std::memory_order_relaxed);
+  const std::int64_t since = busy_since_ns_.load(std::memory_order_relaxed); // own
+  busy_since_ns_.store(0, std::memory_order_relaxed);
   counts_.busy_ns.add(static_cast<std::uint64_t>(now.time_since_epoch().count() - since));
 }
 
