@@ -1,0 +1,224 @@
+// The fork deque (engine/src/runtime/fork_deque.hpp): its owner pushes and pops at the bottom, two thieves steal at the top.
+//
+// check: pass
+// check: pass -DNO_GROWTH
+// check: pass -DTHIEVES=1 -DTHIEF_ROUNDS=4
+// check: fail -DNO_POP_FENCE
+// check: fail -DNO_STEAL_FENCE
+// check: fail -DLAST_WITHOUT_CAS
+// check: fail -DFREE_GROWN
+// check: fail -DNO_GROWTH -DREAD_LATE
+// check: fail -DFORKED_RELAXED
+//
+// It begins with room for 2 and grows to 4 (NO_GROWTH: a push into a full one is refused). What others see of `bottom` lags
+// behind the owner's stores until a fence or a read-modify-write of the owner's; cells and the array are seen before.
+//
+// NO_POP_FENCE       pop looks at top before others see that it has made bottom smaller
+// NO_STEAL_FENCE     a thief reads bottom before top
+// LAST_WITHOUT_CAS   the owner takes the last task as it takes any other
+// FREE_GROWN         the array that was replaced is given back at once
+// READ_LATE          a thief copies the task after its CAS
+// FORKED_RELAXED     bottom is seen before the cell below it (tag *forked* weakened)
+
+#ifndef TASKS
+#define TASKS 4
+#endif
+#ifndef THIEVES
+#define THIEVES 2
+#endif
+#ifndef THIEF_ROUNDS
+#define THIEF_ROUNDS 2
+#endif
+#define SMALL 2
+#define LARGE 4
+
+byte small_cells[SMALL];
+byte large_cells[LARGE];
+bool grown;
+bool freed;
+byte top;
+byte bottom;     // what others see
+byte own_bottom; // what the owner has stored
+chan buffer = [3] of { byte };
+bit taken[TASKS + 1];
+byte taken_count;
+
+inline take(value) {
+  assert(value != 0 && !taken[value]); // else: of an empty cell, or taken twice
+  taken[value] = 1;
+  taken_count++
+}
+
+inline put(position, value) {
+  if
+  :: grown -> large_cells[(position) % LARGE] = value
+  :: else -> small_cells[(position) % SMALL] = value
+  fi
+}
+
+inline store_bottom(value) {
+  d_step { nfull(buffer) -> own_bottom = value; buffer!own_bottom }
+}
+inline fence() { empty(buffer) }
+
+active proctype memory() {
+end:
+  do
+  :: d_step { buffer?bottom }
+  od
+}
+
+// fork_deque::push
+inline push() {
+  seen_top = top;
+  if
+  :: own_bottom - seen_top < SMALL || (grown && own_bottom - seen_top < LARGE)
+  :: else ->
+#ifdef NO_GROWTH
+    goto pushed;
+#else
+    assert(!grown);
+    // grow: from top to bottom; the new array is the owner's until it is shown
+    d_step {
+      do
+      :: seen_top < own_bottom -> large_cells[seen_top % LARGE] = small_cells[seen_top % SMALL]; seen_top++
+      :: else -> break
+      od
+    }
+    grown = 1;
+#ifdef FREE_GROWN
+    freed = 1;
+#endif
+#endif
+  fi;
+#ifdef FORKED_RELAXED
+  store_bottom(own_bottom + 1);
+  d_step { put(own_bottom - 1, next_task); next_task++ }
+#else
+  d_step { put(own_bottom, next_task); next_task++ }
+  store_bottom(own_bottom + 1);
+#endif
+pushed:
+  seen_top = 0
+}
+
+// fork_deque::pop; sets `drained` when there is none
+inline pop() {
+  seen_top = top;
+  if
+  :: seen_top == own_bottom -> drained = 1
+  :: else ->
+#ifdef NO_POP_FENCE
+    seen_top = top;
+    store_bottom(own_bottom - 1);
+#else
+    store_bottom(own_bottom - 1);
+    fence();
+    seen_top = top;
+#endif
+    if
+#ifdef LAST_WITHOUT_CAS
+    :: seen_top <= own_bottom -> take_newest()
+#else
+    :: seen_top < own_bottom -> take_newest()
+    :: seen_top == own_bottom ->
+      atomic {
+        empty(buffer);
+        won = top == seen_top;
+        if
+        :: won -> top++
+        :: else
+        fi
+      }
+      if
+      :: won -> take_newest()
+      :: else
+      fi;
+      won = 0;
+      store_bottom(own_bottom + 1)
+#endif
+    :: seen_top > own_bottom -> store_bottom(own_bottom + 1)
+    fi
+  fi;
+  seen_top = 0
+}
+inline take_newest() {
+  d_step {
+    if
+    :: grown -> take(large_cells[own_bottom % LARGE])
+    :: else -> take(small_cells[own_bottom % SMALL])
+    fi
+  }
+}
+
+active proctype owner() {
+  byte seen_top, next_task = 1;
+  bit drained, won;
+  do
+  :: next_task <= TASKS -> push()
+  :: pop()
+  :: next_task > TASKS -> break
+  od;
+  drained = 0;
+  do
+  :: drained -> break
+  :: else -> pop()
+  od
+}
+
+inline copy_oldest() {
+  // the array first, then its cell
+  array_is_large = grown;
+  d_step {
+    assert(array_is_large || !freed);
+    if
+    :: array_is_large -> task = large_cells[seen_top % LARGE]
+    :: else -> task = small_cells[seen_top % SMALL]
+    fi
+  }
+}
+
+// fork_deque::steal
+active[THIEVES] proctype thief() {
+  byte seen_top, seen_bottom, task, rounds;
+  bit won, array_is_large;
+  do
+  :: rounds == THIEF_ROUNDS -> break
+  :: else ->
+    rounds++;
+#ifdef NO_STEAL_FENCE
+    seen_bottom = bottom;
+    seen_top = top;
+#else
+    seen_top = top;
+    seen_bottom = bottom;
+#endif
+    if
+    :: seen_top >= seen_bottom
+    :: else ->
+#ifndef READ_LATE
+      copy_oldest();
+#endif
+      d_step {
+        won = top == seen_top;
+        if
+        :: won -> top++
+        :: else
+        fi
+      }
+      if
+      :: won ->
+#ifdef READ_LATE
+        copy_oldest();
+#endif
+        d_step { take(task) }
+      :: else
+      fi
+    fi;
+    d_step { seen_top = 0; seen_bottom = 0; task = 0; won = 0; array_is_large = 0 }
+  od
+}
+
+active proctype monitor() {
+  timeout -> assert(taken_count == TASKS && top == own_bottom)
+}

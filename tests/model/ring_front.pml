@@ -1,0 +1,220 @@
+// Tasks put in front of the local queue (engine/src/runtime/local_queue.hpp: push_front), which moves its head back, while
+// thieves steal: so a thief may find a head again that it has read before, with other tasks behind it.
+//
+// check: pass -DTHIEF_ROUNDS=1
+// check: pass -DTASKS=3
+// check: pass -DTASKS=5 -DTHIEVES=1
+// check: fail -DREAD_FIRST
+// check: fail -DFRONT_WHILE_STOLEN
+// check: fail -DFRONT_WITHOUT_ROOM -DTASKS=5 -DTHIEVES=1
+// check: fail -DGIVEN_RELAXED
+//
+// As ring.pml, which is about pushing, popping and shedding; but cells hold any task, so what was overwritten is lost, and
+// what is read too early runs twice. Positions count modulo 16 and begin above the wrap.
+//
+// READ_FIRST          a thief copies the tasks before its CAS, and trusts that the head is still the one that it had read
+// FRONT_WHILE_STOLEN  push_front does not wait until a thief has copied
+// FRONT_WITHOUT_ROOM  push_front does not count its room
+// GIVEN_RELAXED       the head is seen before the cells in front of it are filled (tag *given* weakened)
+
+#ifndef TASKS
+#define TASKS 4
+#endif
+#ifndef THIEVES
+#define THIEVES 2
+#endif
+#ifndef THIEF_ROUNDS
+#define THIEF_ROUNDS 2
+#endif
+#define CAPACITY 4
+#define MODULUS 16
+#define START 1
+
+#define BEHIND(a, b) (((a) + MODULUS - (b)) % MODULUS)
+#define SLOT(position) ((position) % CAPACITY)
+
+byte cells[CAPACITY];
+byte steal_head = START; // the two halves of ring_head: always read and changed in one step
+byte real_head = START;
+byte tail = START;     // what others see
+byte own_tail = START; // what the owner has stored
+bit taken[TASKS + 1];
+byte taken_count;
+byte next_task = 1;
+
+inline take(value) {
+  assert(value != 0 && !taken[value]); // else: of an empty cell, or taken twice
+  taken[value] = 1;
+  taken_count++
+}
+
+// local_queue::push
+inline push() {
+  d_step { steal = steal_head }
+  if
+  :: BEHIND(own_tail, steal) >= CAPACITY
+  :: else ->
+    cells[SLOT(own_tail)] = next_task;
+    d_step { own_tail = (own_tail + 1) % MODULUS; next_task++ }
+  fi
+}
+
+// local_queue::push_front of `count` tasks
+inline push_front() {
+  d_step { steal = steal_head; real = real_head; won = 1 }
+#ifndef FRONT_WHILE_STOLEN
+  won = won && steal == real;
+#endif
+#ifndef FRONT_WITHOUT_ROOM
+  won = won && BEHIND(own_tail, real) + count <= CAPACITY;
+#endif
+  first = (real + MODULUS - count) % MODULUS;
+#ifndef GIVEN_RELAXED
+  fill();
+#endif
+  d_step {
+    won = won && steal_head == steal && real_head == real;
+    if
+    :: won -> tail = own_tail; steal_head = first; real_head = first // a release
+    :: else
+    fi
+  }
+#ifdef GIVEN_RELAXED
+  fill();
+#endif
+  d_step {
+    if
+    :: won -> next_task = next_task + count
+    :: else
+    fi;
+    i = 0;
+    won = 0;
+    steal = 0;
+    real = 0;
+    first = 0;
+    count = 0
+  }
+}
+inline fill() {
+  i = 0;
+  do
+  :: won && i < count -> cells[SLOT(first + i)] = next_task + i; i++
+  :: else -> break
+  od;
+  assert(!won || i == count)
+}
+
+// local_queue::pop
+inline pop() {
+  d_step { steal = steal_head; real = real_head }
+  do
+  :: real == own_tail -> d_step { drained = 1; steal = 0; real = 0 } break
+  :: else ->
+    d_step {
+      won = (steal_head == steal && real_head == real);
+      if
+      :: won && steal == real -> tail = own_tail; steal_head = (real + 1) % MODULUS; real_head = steal_head
+      :: won && steal != real -> tail = own_tail; real_head = (real + 1) % MODULUS
+      :: else -> steal = steal_head; real = real_head
+      fi
+    }
+    if
+    :: won -> d_step { take(cells[SLOT(real)]); won = 0; steal = 0; real = 0 } break
+    :: else
+    fi
+  od
+}
+
+active proctype owner() {
+  byte steal, real, first, count, i;
+  bit drained, won;
+  do
+  :: next_task <= TASKS -> push()
+  :: next_task <= TASKS -> count = 1; push_front()
+  :: next_task < TASKS -> count = 2; push_front()
+  :: pop()
+  :: next_task > TASKS -> break
+  od;
+  drained = 0;
+  do
+  :: drained -> break
+  :: else -> pop()
+  od
+}
+
+// The owner's stores of the tail reach the others one by one, each at its time.
+active proctype memory() {
+end:
+  do
+  :: d_step { tail != own_tail -> tail = (tail + 1) % MODULUS }
+  od
+}
+
+// Copies `count` cells from `first`, one at a time.
+inline copy_cells() {
+  i = 0;
+  do
+  :: i < count -> d_step { copy[i] = cells[SLOT(first + i)]; i++ }
+  :: else -> break
+  od;
+  assert(i == count)
+}
+
+// local_queue::steal
+active[THIEVES] proctype thief() {
+  byte first, steal, count, i, rounds;
+  byte copy[CAPACITY];
+  bit won;
+  do
+  :: rounds == THIEF_ROUNDS -> break
+  :: else ->
+    rounds++;
+    d_step { steal = steal_head; first = real_head }
+    won = 0;
+    do
+    :: won || steal != first -> break
+    :: else ->
+      d_step {
+        count = (BEHIND(tail, first) + 1) % MODULUS / 2;
+        if
+        :: count > CAPACITY -> count = CAPACITY
+        :: else
+        fi
+      }
+      if
+      :: count == 0 -> break
+      :: else
+      fi;
+#ifdef READ_FIRST
+      copy_cells();
+#endif
+      d_step {
+        won = (steal_head == steal && real_head == first);
+        if
+        :: won -> real_head = (first + count) % MODULUS
+        :: else -> steal = steal_head; first = real_head
+        fi
+      }
+    od;
+    if
+    :: won ->
+#ifndef READ_FIRST
+      copy_cells();
+#endif
+      d_step { steal_head = real_head } // the last CAS: nobody else moves `steal` meanwhile
+      d_step {
+        i = count;
+        do
+        :: i > 0 -> i--; take(copy[i]); copy[i] = 0
+        :: else -> break
+        od
+      }
+    :: else
+    fi;
+    d_step { first = 0; steal = 0; count = 0; i = 0 }
+  od
+}
+
+active proctype monitor() {
+  timeout -> assert(taken_count == TASKS && steal_head == real_head && real_head == own_tail)
+}
