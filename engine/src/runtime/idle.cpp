@@ -273,12 +273,15 @@ bool idle_workers::watch(worker_id w) noexcept {
     } else {
       slot_look = std::min(slot_look * 2, slot_look_max);
     }
-    if (monotonic::now() < deadline) continue;
+    const auto late = monotonic::now() - deadline;
+    if (late < std::chrono::nanoseconds{0}) continue;
     count(seat.counts.timeouts);
     if (timeout_.kind == park_timeout_setting::mode::fixed) return false;
     if (adaptive) {
       const std::optional<std::uint64_t> now = stalled_work(w);
-      if (now && now == seen) {
+      // Who looks too late was stopped, or had no CPU, and so maybe were those who were about to take the work.
+      const bool in_time = late < second_look / 2;
+      if (in_time && now && now == seen) {
         count(seat.counts.rescued);
         return false;
       }

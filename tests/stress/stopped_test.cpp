@@ -1,0 +1,132 @@
+#include <corewise/engine/engine.hpp>
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+// A process that is stopped and continued in the midst of its work, and one whose engine is destroyed in the midst of it.
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+profile loaded_profile() {
+  profile p;
+  p.workers.total = 8;
+  p.workers.pin = pin_to::none;
+  return p;
+}
+
+struct pipe_ends {
+  int read = -1;
+  int write = -1;
+
+  pipe_ends() {
+    int ends[2];
+    if (::pipe(ends) != 0) std::abort();
+    read = ends[0];
+    write = ends[1];
+  }
+  /// A byte, or the end of the other side.
+  void wait() const {
+    char byte = 0;
+    while (::read(read, &byte, 1) < 0) {
+    }
+  }
+  void tell() const {
+    while (::write(write, "", 1) < 0) {
+    }
+  }
+};
+
+/// Submits until it is told that it is enough, and drains. The exit status says what was wrong.
+[[noreturn]] void be_busy(const pipe_ends& under_way, const pipe_ends& enough) {
+  std::atomic<bool> done{false};
+  std::atomic<std::uint64_t> submitted{0};
+  std::atomic<std::uint64_t> runs{0};
+  engine e(loaded_profile());
+  const auto count = [&](submit_result answer) { submitted.fetch_add(answer == submit_result::accepted); };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      while (!done.load()) {
+        for (int i = 0; i < 200; ++i)
+          count(e.submit([&] {
+            runs.fetch_add(1);
+            count(e.submit([&] { runs.fetch_add(1); }));
+          }));
+        std::this_thread::sleep_for(20us); // so that workers go to sleep as well
+        if (submitted.load() - runs.load() > 10'000) e.drain();
+      }
+    });
+  while (runs.load() < 10'000) std::this_thread::yield();
+  under_way.tell();
+  enough.wait();
+  done.store(true);
+  for (std::thread& t : threads) t.join();
+  e.drain();
+
+  const metrics_snapshot m = e.metrics();
+  const bool exact = runs == submitted && m.in_flight() == 0 && m.total().executed == submitted;
+  const bool rescued = m.total().rescued_by_timeout != 0;
+  if (!exact || rescued) std::printf("%s\n", m.to_text().c_str());
+  std::fflush(stdout);
+  if (!e.shutdown(60s).clean()) std::_Exit(3);
+  std::_Exit(!exact ? 1 : rescued ? 2 : 0);
+}
+
+} // namespace
+
+TEST_CASE("stopped and continued under load: every task runs exactly once, and no time-out takes it for a "
+          "lost wake-up") {
+  const pipe_ends under_way;
+  const pipe_ends enough;
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) be_busy(under_way, enough);
+  under_way.wait();
+  for (const auto pause : {1ms, 700ms, 50ms, 1200ms}) { // some longer than the sentinel's second look
+    REQUIRE(::kill(child, SIGSTOP) == 0);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
+    REQUIRE(WIFSTOPPED(status));
+    std::this_thread::sleep_for(pause);
+    REQUIRE(::kill(child, SIGCONT) == 0);
+    std::this_thread::sleep_for(20ms); // it works on for a while
+  }
+  enough.tell();
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("destroyed under load: what was accepted is run, exactly once, with all that it submits") {
+  constexpr std::uint64_t tasks = 100'000;
+  std::atomic<std::uint64_t> runs{0};
+  std::atomic<std::uint64_t> accepted{0};
+  std::vector<std::string> said;
+  engine_hooks hooks;
+  hooks.log = [&](std::string_view text) { said.emplace_back(text); };
+  {
+    engine e(loaded_profile(), hooks);
+    for (std::uint64_t n = 0; n < tasks; ++n)
+      accepted += e.submit([&] {
+        runs.fetch_add(1);
+        accepted += e.submit([&] { runs.fetch_add(1); }) == submit_result::accepted;
+      }) == submit_result::accepted;
+  }
+  CHECK(accepted == 2 * tasks);
+  CHECK(runs == accepted);
+  for (const std::string& text : said) CHECK(text.find("destroyed with work left") == std::string::npos);
+}
