@@ -1,5 +1,6 @@
 #include <corewise/engine/task_blocks.hpp>
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -17,6 +18,8 @@
 // depot of the memory node that they lie on, and at most once in `batch` blocks somebody takes a lock. Which node
 // that is says the head of the slab that a block was cut from; slabs are aligned to their size. Pages are never
 // given back: the depots hold as many blocks as were in flight at the peak.
+//
+// A forked child begins with depots of its own: those of its parent may be locked by threads that the child does not have.
 //
 // Under AddressSanitizer every block is allocated plainly, so that a use after the end of a task is seen.
 
@@ -139,10 +142,20 @@ class depot {
 
 using node_depots = std::array<depot, block_classes>;
 
+constinit std::array<std::atomic<node_depots*>, nodes_max> all_depots{};
+
+const bool child_forgets = [] {
+  const auto forget = [] {
+    for (auto& place : all_depots)
+      place.store(nullptr, std::memory_order_relaxed); // the child has one thread
+  };
+  return ::pthread_atfork(nullptr, nullptr, forget) == 0;
+}();
+
 /// The depots of a node, made at its first use and never destroyed: threads may outlive static objects.
 node_depots& depots_of(std::uint16_t node) {
-  static std::array<std::atomic<node_depots*>, nodes_max> all{};
-  auto& place = all[node];
+  static_cast<void>(child_forgets);
+  auto& place = all_depots[node];
   if (node_depots* there = place.load(std::memory_order_acquire)) return *there;
   auto* mine = new node_depots;
   node_depots* expected = nullptr;
@@ -163,7 +176,7 @@ std::uint16_t this_node() noexcept {
 /// giving does not visit the depot each time.
 class block_cache {
  public:
-  block_cache() : home_(this_node()), depots_(&depots_of(home_)) {}
+  block_cache() : home_(this_node()) {}
   block_cache(const block_cache&) = delete;
   block_cache& operator=(const block_cache&) = delete;
   ~block_cache();
@@ -173,7 +186,7 @@ class block_cache {
     if (list.top == nullptr) {
       list = spare_[size_class];
       spare_[size_class] = {};
-      if (list.top == nullptr) list = (*depots_)[size_class].take_batch(block_sizes[size_class], home_);
+      if (list.top == nullptr) list = depots_of(home_)[size_class].take_batch(block_sizes[size_class], home_);
     }
     return list.pop();
   }
@@ -184,7 +197,7 @@ class block_cache {
     free_list& list = lists_[size_class];
     if (list.size == batch) {
       free_list& spare = spare_[size_class];
-      if (spare.size == batch) (*depots_)[size_class].put_batch(spare.top);
+      if (spare.size == batch) depots_of(home)[size_class].put_batch(spare.top);
       // A partly used batch only ever is in `list`, so `spare` is whole or empty.
       spare = list;
       list = {};
@@ -194,7 +207,6 @@ class block_cache {
 
  private:
   std::uint16_t home_;
-  node_depots* depots_;
   std::array<free_list, block_classes> lists_;
   std::array<free_list, block_classes> spare_;
 };
@@ -206,7 +218,7 @@ block_cache::~block_cache() {
   cache_gone = true;
   for (std::size_t c = 0; c < block_classes; ++c)
     for (free_list* list : {&lists_[c], &spare_[c]})
-      while (list->top != nullptr) (*depots_)[c].put_one(list->pop());
+      while (list->top != nullptr) depots_of(home_)[c].put_one(list->pop());
 }
 
 block_cache* cache() {
