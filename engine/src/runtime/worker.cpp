@@ -76,6 +76,7 @@ task_header* worker::poll() noexcept {
     unannounced_ = false;
     t = queues_.ring.pop();
     if (t == nullptr) t = poll_shared(false);
+    if (t == nullptr) t = take_next(); // what it was to let pass in the ring was stolen meanwhile
     if (t == nullptr) return nullptr;
   }
   if (!from_slot && lifo_counts_ != lifo_count::all) next_left_ = engine_.settings().queues.lifo_cap;
