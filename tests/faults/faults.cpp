@@ -4,11 +4,11 @@
 
 #include <fence.hpp>
 #include <sched.h>
-#include <time.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 
 namespace corewise::tests {

@@ -61,7 +61,8 @@ class fork_deque {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
     const std::uint64_t top = top_.load(std::memory_order_acquire);       // pairs: stolen
     array* cells = array_.load(std::memory_order_relaxed);                // own
-    if (bottom - top >= cells->capacity() && (cells = grow(*cells, top, bottom)) == nullptr) return false;
+    if (bottom - top >= cells->capacity()) cells = grow(*cells, top, bottom);
+    if (cells == nullptr) return false;
     cells->put(bottom, t);
     interleave();
     bottom_.store(bottom + 1, std::memory_order_release); // pairs: forked
