@@ -1,6 +1,10 @@
 #include "small_engine.hpp"
 
+#include <corewise/engine/yield.hpp>
+
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -37,17 +41,212 @@ TEST_CASE("blocking: answers what the function answers, throws what it throws, a
   CHECK_THROWS_AS(blocking([] { throw std::runtime_error("x"); }), std::runtime_error);
 }
 
-TEST_CASE("blocking: a task without a seat still submits, and drain covers what it submits") {
+TEST_CASE(
+    "blocking: a task that lost its seat is on no worker any more, still submits, and drain covers that") {
   engine e(small_profile(1));
   std::atomic<int> runs{0};
+  std::atomic<bool> taken{false};
   CHECK(e.submit([&] {
-    blocking([] {});
+    CHECK(e.this_worker().has_value());
+    blocking([&] {
+      CHECK_FALSE(e.this_worker().has_value());
+      if (e.submit([&] {
+            taken = true;
+            taken.notify_all();
+          }) != submit_result::accepted)
+        std::abort();
+      taken.wait(false); // on the only seat
+    });
     CHECK_FALSE(e.this_worker().has_value());
     for (int i = 0; i < 10; ++i)
       if (e.submit([&] { runs.fetch_add(1); }) != submit_result::accepted) std::abort();
   }) == submit_result::accepted);
   e.drain();
   CHECK(runs == 10);
+  CHECK(e.metrics().total().handed_over_seats == 1);
+  CHECK(e.metrics().total().regained_seats == 0);
+  CHECK(e.metrics().waiting() == 0);
+}
+
+TEST_CASE("blocking: where no spare thread can come the seat is always there again") {
+  profile p = small_profile(1);
+  p.blocking.spares_max = 0;
+  engine e(p);
+  for (int i = 0; i < 100; ++i)
+    CHECK(e.submit([&] {
+      const auto before = e.this_worker();
+      blocking([] { std::this_thread::sleep_for(std::chrono::microseconds{100}); });
+      CHECK(e.this_worker() == before);
+    }) == submit_result::accepted);
+  e.drain();
+  CHECK(e.metrics().total().blocking_calls == 100);
+  CHECK(e.metrics().total().regained_seats == 100);
+}
+
+TEST_CASE("blocking: each lent seat comes back or is taken, in calls of all lengths") {
+  for (const char* steal : {"nearest_half", "random_half", "hottest_half", "none"}) {
+    CAPTURE(steal);
+    profile p = small_profile(2);
+    p.steal.policy = steal;
+    if (p.steal.policy == "none") p.queues.inbox.reset();
+    engine e(p);
+    std::atomic<int> ended{0};
+    for (int i = 0; i < 500; ++i)
+      CHECK(e.submit([&e, &ended, i] {
+        for (int call = 0; call < 3; ++call)
+          blocking([&] {
+            if (i % 5 != 0) return;
+            if (e.submit([&] { ended.fetch_add(1); }) != submit_result::accepted) std::abort();
+            std::this_thread::sleep_for(std::chrono::microseconds{i});
+          });
+        ended.fetch_add(1);
+      }) == submit_result::accepted);
+    e.drain();
+    CHECK(ended == 500 + 300);
+    const worker_metrics total = e.metrics().total();
+    CHECK(total.handed_over_seats + total.regained_seats == total.blocking_calls);
+    CHECK(total.rescued_by_timeout == 0);
+    CHECK(e.metrics().waiting() == 0);
+  }
+}
+
+TEST_CASE("blocking: what waits in the queues of a seat that is lent is run, under every steal policy") {
+  for (const char* steal : {"nearest_half", "random_half", "hottest_half", "none"})
+    for (const bool unbounded : {false, true}) {
+      CAPTURE(steal);
+      profile p = small_profile(1);
+      p.steal.policy = steal;
+      if (unbounded && p.steal.policy != "none") continue;
+      if (unbounded) p.queues.inbox.reset();
+      engine e(p);
+      gate held;
+      std::atomic<int> runs{0};
+      const auto run = [&] {
+        runs.fetch_add(1);
+        runs.notify_all();
+      };
+      CHECK(e.submit([&] {
+        for (int i = 0; i < 20; ++i)
+          if (e.submit(run) != submit_result::accepted) std::abort(); // to the slot and the ring
+        blocking([&] { held.pass(); });
+      }) == submit_result::accepted);
+      held.wait_for(1);
+      for (int i = 0; i < 20; ++i) CHECK(e.submit(run) == submit_result::accepted); // to the inbox
+      for (int now = runs.load(); now < 40; now = runs.load()) runs.wait(now);
+      held.open();
+      e.drain();
+      CHECK(runs == 40);
+    }
+}
+
+TEST_CASE("blocking: a seat for which there was no spare thread is taken as soon as there is one") {
+  profile p = small_profile(1);
+  p.blocking.spares_max = 1;
+  engine e(p);
+  gate first;
+  gate second;
+  std::atomic<bool> ran{false};
+  CHECK(e.submit([&] { blocking([&] { first.pass(); }); }) == submit_result::accepted);
+  CHECK(e.submit([&] { blocking([&] { second.pass(); }); }) == submit_result::accepted);
+  CHECK(e.submit([&] {
+    ran = true;
+    ran.notify_all();
+  }) == submit_result::accepted);
+  first.wait_for(1);
+  second.wait_for(1);
+  first.open(); // its thread becomes spare
+  ran.wait(false);
+  CHECK(e.metrics().total().handed_over_seats == 2);
+  second.open();
+  e.drain();
+}
+
+TEST_CASE("blocking: a coroutine goes on after calls that cost it its seat, and after some that do not") {
+  engine e(small_profile(2));
+  std::atomic<int> steps{0};
+  const auto walk = [](std::atomic<int>& count, engine& on) -> task<> {
+    for (int i = 0; i < 20; ++i) {
+      blocking([&] {
+        if (i % 4 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      });
+      co_await yield();
+      if (on.this_worker()) count.fetch_add(1);
+    }
+  };
+  for (int i = 0; i < 20; ++i) CHECK(e.submit(walk(steps, e)) == submit_result::accepted);
+  e.drain();
+  CHECK(steps == 400); // whoever was suspended goes on upon a seat
+  const worker_metrics total = e.metrics().total();
+  CHECK(total.handed_over_seats + total.regained_seats == 400);
+}
+
+TEST_CASE("blocking: a shutdown that meets its deadline answers the task that blocks, which ends later") {
+  std::atomic<bool> ended{false};
+  gate held;
+  {
+    engine e(small_profile(1));
+    CHECK(e.submit([&] {
+      blocking([&] { held.pass(); });
+      ended = true;
+      ended.notify_all();
+    }) == submit_result::accepted);
+    held.wait_for(1);
+    const shutdown_report report = e.shutdown(std::chrono::milliseconds{1});
+    REQUIRE(report.running.size() == 1);
+    CHECK(report.running[0].worker == worker_id{0});
+  }
+  held.open();
+  ended.wait(false);
+}
+
+TEST_CASE("blocking: a destructor amid blocking calls loses nothing") {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> ended{0};
+    {
+      engine e(small_profile(2));
+      for (int i = 0; i < 100; ++i)
+        CHECK(e.submit([&ended, i] {
+          blocking([&] { std::this_thread::sleep_for(std::chrono::microseconds{i * 3}); });
+          ended.fetch_add(1);
+        }) == submit_result::accepted);
+    }
+    CHECK(ended == 100);
+  }
+}
+
+TEST_CASE("blocking: in the hooks of a worker it is a plain call") {
+  engine_hooks hooks;
+  const auto block = [](worker_id) {
+    blocking([] { std::this_thread::sleep_for(std::chrono::milliseconds{1}); });
+  };
+  hooks.on_worker_start = block;
+  hooks.on_worker_stop = block;
+  std::atomic<int> runs{0};
+  {
+    engine e(small_profile(2), hooks);
+    for (int i = 0; i < 100; ++i) CHECK(e.submit([&] { runs.fetch_add(1); }) == submit_result::accepted);
+    e.drain();
+    CHECK(e.metrics().total().blocking_calls == 0);
+  }
+  CHECK(runs == 100);
+}
+
+TEST_CASE("blocking: in a child that a task forked it is a plain call") {
+  engine e(small_profile(2));
+  std::atomic<int> status{-1};
+  CHECK(e.submit([&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const int answer = blocking([] { return 5; });
+      const bool refused = e.submit([] {}) == submit_result::stopping;
+      std::_Exit(answer == 5 && refused ? 0 : 1);
+    }
+    int code = 0;
+    ::waitpid(child, &code, 0);
+    status = code;
+  }) == submit_result::accepted);
+  e.drain();
+  CHECK(status == 0);
 }
 
 TEST_CASE("blocking: when no spare thread is left the worker blocks itself, others take its work, and "

@@ -109,8 +109,12 @@ void submit_any(round& r, placement_rng& rng, int generation);
 
 /// What closures and coroutines have in common.
 void act(round& r, placement_rng& rng, int generation) {
-  if (one_in(rng, 300)) {
-    blocking([&] { std::this_thread::sleep_for(std::chrono::microseconds{rng.below(50)}); });
+  if (one_in(rng, 100)) {
+    // Calls that end at once, that end while a spare thread comes, and that outlast it.
+    const std::chrono::microseconds length{one_in(rng, 3) ? 0 : rng.below(one_in(rng, 4) ? 500 : 50)};
+    blocking([&] {
+      if (length.count() != 0) std::this_thread::sleep_for(length);
+    });
     r.count(operation::block);
   }
   if (generation < 6)

@@ -3,6 +3,7 @@
 #include "description_fields.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <iterator>
 
 /// A generic function to a member of the profile, which serves to write and to read it.
@@ -19,7 +20,6 @@ using rows = field_table<profile>;
 
 constexpr auto live = change::live;
 constexpr auto restart = change::restart;
-constexpr std::string_view no_effect_yet = "accepted, but has no effect yet";
 
 struct row_text {
   std::string unit = {};
@@ -373,8 +373,8 @@ rows blocking() {
       with(optional_duration_field<profile>("blocking.stuck_after", COREWISE_AT(blocking.stuck_after),
                                             durations(1ms, 24h)),
            live,
-           {.description = "A worker whose task runs for so long is taken for blocked",
-            .note = std::string(no_effect_yet)}),
+           {.description = "A worker whose task runs for so long, without blocking as it should say, is "
+                           "reported with what it runs"}),
   };
 }
 
@@ -387,6 +387,42 @@ rows limits() {
       with(choice_field<profile, full_action>("limits.on_full", COREWISE_AT(limits.on_full),
                                               {{"reject", full_action::reject}, {"wait", full_action::wait}}),
            live, {.description = "What a submitter meets at that limit: a refusal, or waiting for room"}),
+  };
+}
+
+const word_list<int>& signal_words() {
+  static const word_list<int> words{
+      {"SIGPROF", SIGPROF}, {"SIGURG", SIGURG}, {"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}};
+  return words;
+}
+
+row stack_signal() {
+  value_rule rule = integers(34, 64);
+  rule.words = {"none"};
+  for (const auto& [word, number] : signal_words()) rule.words.push_back(word);
+  return make_field<profile>(
+      "debug.stack_signal", std::move(rule),
+      [](profile& p, const element&, const setting& v) {
+        p.debug.stack_signal.reset();
+        if (const auto* n = std::get_if<std::uint64_t>(&v)) p.debug.stack_signal = static_cast<int>(*n);
+        for (const auto& [word, number] : signal_words())
+          if (v == setting(word)) p.debug.stack_signal = number;
+      },
+      [](const profile& p, const auto& visit) {
+        if (!p.debug.stack_signal) return visit({}, "none");
+        for (const auto& [word, number] : signal_words())
+          if (number == *p.debug.stack_signal) return visit({}, word);
+        visit({}, static_cast<std::uint64_t>(*p.debug.stack_signal));
+      });
+}
+
+rows debug() {
+  return {
+      with(stack_signal(), restart,
+           {.unit = "signal number",
+            .description = "The report of a stuck worker shows its stack, for which its thread is sent this "
+                           "signal. The process then has a handler for it; 34 to 64 are real-time signals",
+            .note = "may interrupt system calls of tasks"}),
   };
 }
 
@@ -409,7 +445,7 @@ rows make_table() {
         grouping(), capacities(), kind_fields<profile>("topology.", COREWISE_AT(topology.machine)),
         rows{distance_field<profile>("topology.", COREWISE_AT(topology.machine))}, workers(), dispatch(),
         steal(), queues(), injection(), injection_interval(), injection_batch(), idle(), blocking(), limits(),
-        tail()})
+        debug(), tail()})
     std::ranges::move(section, std::back_inserter(table));
   return table;
 }

@@ -1,16 +1,16 @@
-#include "worker.hpp"
-
-#include <corewise/engine/engine.hpp>
+#include "runtime.hpp"
 
 namespace corewise::detail {
 
 blocking_region::blocking_region() noexcept {
-  worker* seat = this_execution.seat;
-  if (seat != nullptr && !seat->blocked() && !seat->leave()) kept_ = seat;
+  worker* const seat = this_execution.seat;
+  if (seat == nullptr || this_execution.engine->forked()) return;
+  seat_ = seat;
+  lending_ = seat->lend();
 }
 
 blocking_region::~blocking_region() {
-  if (kept_ != nullptr) kept_->return_to_work();
+  if (seat_ != nullptr) seat_->regain(lending_);
 }
 
 } // namespace corewise::detail

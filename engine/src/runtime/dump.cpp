@@ -1,25 +1,15 @@
+#include "demangled.hpp"
 #include "runtime.hpp"
 
 #include <corewise/engine/dump.hpp>
 #include <corewise/engine/task_header.hpp>
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include <cstdlib>
 
 namespace corewise {
 
 namespace {
-
-std::string demangled(const char* name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string result = status == 0 ? text : name;
-  std::free(text);
-  return result;
-}
 
 std::optional<std::int64_t> microseconds(const std::optional<std::chrono::nanoseconds>& t) {
   if (!t) return std::nullopt;
@@ -94,7 +84,7 @@ seat_dump runtime::dump(const detail::worker& seat) const {
   else if (board.spinning.test(index))
     d.state = seat_state::searching;
   if (d.state != seat_state::running && d.state != seat_state::blocking) return d;
-  if (const char* kind = seat.task_kind()) d.task_kind = demangled(kind);
+  if (const char* kind = seat.task_kind()) d.task_kind = detail::demangled(kind);
   d.task_age = seat.task_age();
   return d;
 }

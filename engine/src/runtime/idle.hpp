@@ -108,6 +108,9 @@ class idle_workers {
   };
   const counters& counts(worker_id w) const noexcept { return seats_[w.value].counts; }
 
+  /// Whether everybody sleeps or is about to. Any thread.
+  bool all_parked() const noexcept { return parked_.load(std::memory_order_relaxed) == layout_.size(); }
+
   /// Nobody goes to sleep any more, and who sleeps wakes up. Any thread.
   void stop() noexcept;
 

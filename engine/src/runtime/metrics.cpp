@@ -45,8 +45,14 @@ constexpr field<worker_metrics> worker_fields[] = {
      [](const worker_metrics& w) { return w.timeouts; }},
     {"rescued_by_timeout", "times", "found by a time-out what a wake-up should have told; stays 0",
      [](const worker_metrics& w) { return w.rescued_by_timeout; }},
-    {"blocking_calls", "calls", "gave its seat away to block",
+    {"blocking_calls", "calls", "lent its seat to block",
      [](const worker_metrics& w) { return w.blocking_calls; }},
+    {"regained_seats", "calls", "of these, over before a spare thread had come",
+     [](const worker_metrics& w) { return w.regained_seats; }},
+    {"handed_over_seats", "calls", "of these, a spare thread took the seat",
+     [](const worker_metrics& w) { return w.handed_over_seats; }},
+    {"stuck", "tasks", "reported because they did not end within blocking.stuck_after",
+     [](const worker_metrics& w) { return w.stuck; }},
     {"busy_ns", "ns", "from finding work to having none",
      [](const worker_metrics& w) { return static_cast<std::uint64_t>(w.busy.count()); }},
 };
@@ -98,6 +104,9 @@ worker_metrics metrics_snapshot::total() const {
     t.timeouts += w.timeouts;
     t.rescued_by_timeout += w.rescued_by_timeout;
     t.blocking_calls += w.blocking_calls;
+    t.regained_seats += w.regained_seats;
+    t.handed_over_seats += w.handed_over_seats;
+    t.stuck += w.stuck;
     t.busy += w.busy;
   }
   return t;

@@ -13,6 +13,7 @@
 #include <limits>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 namespace corewise {
 
@@ -61,9 +62,11 @@ runtime::runtime(profile settings, engine_hooks hooks)
       resumptions_return_(policy_->returns()),
       born_in_(detail::fork_generation()),
       limit_(settings_.limits.in_flight),
+      supervisor_(*this),
       threads_(*this, layout_.size()) {
   for (const std::string& w : machine_.warnings()) warn(w);
   check_machine();
+  install_stack_signal();
   make_groups();
   make_seats();
 }
@@ -85,6 +88,15 @@ void runtime::check_machine() {
   claim_ = detail::cpu_claim(std::move(used));
   if (!claim_.overlap().empty())
     warn("another engine of this process uses CPUs " + claim_.overlap().to_string() + " too");
+}
+
+void runtime::install_stack_signal() {
+  if (!settings_.debug.stack_signal) return;
+  try {
+    stack_signal_.emplace(*settings_.debug.stack_signal);
+  } catch (const std::system_error& e) {
+    warn(std::string("stuck workers are reported without their stacks: ") + e.what());
+  }
 }
 
 bool runtime::wants_node_memory() const noexcept {
@@ -123,6 +135,7 @@ void runtime::make_seats() {
     }
   }
   idle_ = std::make_unique<detail::idle_workers>(groups_, layout_, boards_, queues_, injection_, settings_);
+  supervisor_.prepare(layout_.size());
 }
 
 void runtime::start() {
@@ -300,8 +313,6 @@ void runtime::failed() noexcept {
   }
 }
 
-bool runtime::leave_seat(detail::worker& seat) noexcept { return threads_.take_over(seat); }
-
 void runtime::finished_without_seat(std::uint8_t phase) noexcept {
   submitters_.mine().books.finished[phase].add();
   limit_.release();
@@ -350,6 +361,7 @@ shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
 
   stage_.store(stage::ended, std::memory_order_seq_cst);
   idle_->stop();
+  supervisor_.stop();
   threads_.stop();
   // Threads that are in no task leave at once; the others have had their time.
   constexpr std::chrono::milliseconds to_leave{200};
@@ -423,6 +435,16 @@ void runtime::warn_once(const std::string& text) {
   warn(text);
 }
 
+void runtime::report_stuck(std::string text) {
+  constexpr std::size_t kept = 32; // a daemon may run for years
+  {
+    const std::scoped_lock lock(warnings_mutex_);
+    if (stuck_reports_ < kept) warnings_.push_back(text);
+    ++stuck_reports_;
+  }
+  if (hooks_.log) hooks_.log(text);
+}
+
 std::vector<std::string> runtime::warnings() const {
   const std::scoped_lock lock(warnings_mutex_);
   return warnings_;
@@ -438,6 +460,7 @@ metrics_snapshot runtime::metrics() const {
     w.timeouts = idle.timeouts.load(std::memory_order_relaxed);
     w.lifo_rescued = idle.lifo_rescued.load(std::memory_order_relaxed);
     w.rescued_by_timeout = idle.rescued.load(std::memory_order_relaxed);
+    w.stuck = supervisor_.stuck(seat->id());
     m.workers.push_back(w);
   }
   for (std::uint8_t phase = 0; phase < detail::phases; ++phase) {

@@ -5,12 +5,16 @@
 #include "group_state.hpp"
 #include "idle.hpp"
 #include "in_flight_limit.hpp"
+#include "stack_signal.hpp"
 #include "submitter.hpp"
+#include "supervisor.hpp"
 #include "threads.hpp"
 #include "worker.hpp"
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/execution.hpp>
+
+#include <bit>
 
 namespace corewise {
 
@@ -41,8 +45,12 @@ class runtime : public std::enable_shared_from_this<runtime> {
   engine_dump dump() const;
   std::vector<std::string> warnings() const;
 
-  /// Gives the calling thread's seat to a spare thread. False: there is none, the thread keeps its seat.
-  bool leave_seat(detail::worker& seat) noexcept;
+  /// Calls a spare thread to a seat that was lent. False: there is none.
+  bool offer_seat(detail::worker& seat, std::uint64_t lending) noexcept {
+    return threads_.offer(seat, lending);
+  }
+  /// Calls f(worker, lending) for each seat that is lent. Cost: a word for 64 workers.
+  template <class F> void for_each_lent(const F& f) const noexcept;
   /// A suspended coroutine goes on: behind what waits here, or as the next.
   void give_way(detail::resumption& place) noexcept;
   void wake(detail::resumption& place) noexcept;
@@ -67,6 +75,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   detail::injection_queue& injection(group_id g) noexcept { return *injection_[g.value]; }
   detail::idle_workers& idle() noexcept { return *idle_; }
   detail::drain_gate& drains() noexcept { return drains_; }
+  detail::supervisor& supervision() noexcept { return supervisor_; }
   bool wants_node_memory() const noexcept;
   const policy& placing() const noexcept { return *policy_; }
   const steal_policy& steals() const noexcept { return *steal_policy_; }
@@ -82,6 +91,10 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void warn(std::string text);
   /// Warns unless the same has been said.
   void warn_once(const std::string& text);
+  /// To the log, and the first of them to the warnings as well.
+  void report_stuck(std::string text);
+  /// Where a thread of the engine is, a line for each call; empty unless the profile has a `debug.stack_signal`.
+  std::string stack_of(pid_t thread) const { return stack_signal_ ? stack_signal_->stack_of(thread) : ""; }
 
  private:
   enum class stage : std::uint8_t { open, closing, ended };
@@ -89,6 +102,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void make_groups();
   void make_seats();
   void check_machine();
+  void install_stack_signal();
   bool open_to(bool inside) const noexcept;
   bool closed_meanwhile() const noexcept;
   submit_result enter(bool inside, bool may_wait);
@@ -140,14 +154,30 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::atomic<std::uint64_t> rejected_{0};
   std::atomic<std::uint64_t> dropped_{0}; // queued tasks that were destroyed unrun
   detail::cpu_claim claim_;
+  std::optional<detail::stack_signal> stack_signal_;
 
   mutable std::mutex warnings_mutex_;
   std::vector<std::string> warnings_;
   std::mutex shutdown_mutex_;
-  std::mutex dropping_; // held by whoever pops an unbounded inbox instead of its worker
+  std::mutex dropping_;           // held by whoever pops an unbounded inbox instead of its worker
+  std::size_t stuck_reports_ = 0; // guarded by warnings_mutex_
   std::optional<shutdown_report> report_;
-  std::shared_ptr<runtime> self_;  // of a forked child only
+  std::shared_ptr<runtime> self_; // of a forked child only
+  detail::supervisor supervisor_;
   detail::worker_threads threads_; // last: its threads use all the rest
 };
+
+template <class F> void runtime::for_each_lent(const F& f) const noexcept {
+  for (const locality_group& g : groups_.groups()) {
+    const worker_bits& away = boards_[g.id.value]->unavailable;
+    for (std::size_t word = 0; word * 64 < away.size(); ++word) {
+      for (std::uint64_t bits = away.word(word); bits != 0; bits &= bits - 1) {
+        const std::size_t index = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+        const worker_id w = layout_.of_group(g.id)[index].id;
+        if (const auto lending = seats_[w.value]->lending()) f(w, *lending);
+      }
+    }
+  }
+}
 
 } // namespace corewise

@@ -41,13 +41,13 @@ void worker_threads::start(std::shared_ptr<runtime> keep) {
     keep_ = std::move(keep);
   }
   for (const worker_place& p : engine_.layout().workers())
-    if (!start_thread(engine_.seat(p.id), seats_))
+    if (!start_thread({.seat = &engine_.seat(p.id), .lending = {}}, seats_))
       throw std::system_error(EAGAIN, std::generic_category(), "cannot start a worker thread");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return seated_ >= seats_; });
 }
 
-bool worker_threads::start_thread(worker& seat, std::size_t alive_max) noexcept {
+bool worker_threads::start_thread(seat_offer first, std::size_t alive_max) noexcept {
   const std::scoped_lock lock(mutex_);
   if (stopping_ || alive_ >= alive_max) return false;
   try {
@@ -56,7 +56,7 @@ bool worker_threads::start_thread(worker& seat, std::size_t alive_max) noexcept 
     return false;
   }
   thread_record& record = *threads_.back();
-  record.next_seat = &seat;
+  record.offered = first;
   try {
     record.handle = std::thread([this, &record, keep = keep_] { main(record); });
   } catch (const std::exception&) {
@@ -67,52 +67,49 @@ bool worker_threads::start_thread(worker& seat, std::size_t alive_max) noexcept 
   return true;
 }
 
-bool worker_threads::take_over(worker& seat) noexcept {
+bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
   {
     const std::scoped_lock lock(mutex_);
     if (stopping_) return false;
-    note_leaving(seat);
-    if (hand_to_spare(seat)) return true;
+    if (offer_to_spare({&seat, lending})) return true;
     reap();
   }
-  return start_thread(seat, seats_ + engine_.settings().blocking.spares_max);
+  return start_thread({&seat, lending}, seats_ + engine_.settings().blocking.spares_max);
 }
 
-/// The caller holds the lock, as in the three below.
-bool worker_threads::hand_to_spare(worker& seat) noexcept {
+/// The caller holds the lock, as in the two below.
+bool worker_threads::offer_to_spare(seat_offer offered) noexcept {
   if (spares_.empty()) return false;
   // One of the same group is tied to the right CPUs already; else the one that became spare last.
   auto at = std::find_if(spares_.rbegin(), spares_.rend(),
-                         [&](const thread_record* t) { return t->bound_to == seat.place().group; });
+                         [&](const thread_record* t) { return t->bound_to == offered.seat->place().group; });
   if (at == spares_.rend()) at = spares_.rbegin();
   thread_record& spare = **at;
   spares_.erase(std::next(at).base());
-  spare.next_seat = &seat;
+  spare.offered = offered;
   spare.bed.unpark();
   return true;
 }
 
-worker_threads::thread_record* worker_threads::caller() noexcept {
-  for (const auto& t : threads_)
-    if (t->handle.get_id() == std::this_thread::get_id()) return t.get();
-  return nullptr;
-}
-
-void worker_threads::note_leaving(const worker& seat) noexcept {
-  thread_record* me = caller();
-  if (me == nullptr) return;
-  me->seatless = true;
-  me->since = monotonic::now() - seat.busy_for().value_or(std::chrono::nanoseconds{0});
+/// Whoever sat there is in its task still, or has just ended it.
+void worker_threads::note_seatless(const worker& seat) noexcept {
+  for (const auto& t : threads_) {
+    if (t->seat != &seat || t->seatless) continue;
+    t->seatless = true;
+    t->since = monotonic::now() - seat.busy_for().value_or(std::chrono::nanoseconds{0});
+  }
 }
 
 void worker_threads::main(thread_record& me) {
   this_execution.engine = &engine_;
+  seat_offer offered;
   {
     const std::scoped_lock lock(mutex_); // the record is complete
-    me.seat = std::exchange(me.next_seat, nullptr);
+    offered = std::exchange(me.offered, {});
   }
-  for (worker* seat = me.seat; seat != nullptr; seat = wait_for_seat(me)) {
-    sit(me, *seat);
+  for (; offered.seat != nullptr; offered = wait_for_seat(me)) {
+    worker* const seat = offered.seat;
+    if (!sit(me, offered)) continue;
     const bool kept = seat->run();
     if (kept) { // the engine has ended
       this_execution = {};
@@ -128,15 +125,24 @@ void worker_threads::main(thread_record& me) {
   changed_.notify_all();
 }
 
-void worker_threads::sit(thread_record& me, worker& seat) {
-  this_execution.seat = &seat;
+/// False: the thread that lent the seat has it again.
+bool worker_threads::sit(thread_record& me, seat_offer offered) {
+  worker& seat = *offered.seat;
   bind(me, seat);
+  if (offered.lending && !seat.take(*offered.lending)) return false;
+  seat.note_thread();
+  {
+    const std::scoped_lock lock(mutex_);
+    note_seatless(seat);
+    me.seat = &seat;
+    me.seatless = false;
+  }
   if (engine_.hooks().on_worker_start) engine_.hooks().on_worker_start(seat.id());
+  this_execution.seat = &seat; // a hook that blocks cannot lend it
   const std::scoped_lock lock(mutex_);
-  me.seat = &seat;
-  me.seatless = false;
   ++seated_;
   changed_.notify_all();
+  return true;
 }
 
 void worker_threads::bind(thread_record& me, const worker& seat) {
@@ -156,10 +162,10 @@ void worker_threads::bind(thread_record& me, const worker& seat) {
   me.bound_core = place.core;
 }
 
-worker* worker_threads::wait_for_seat(thread_record& me) {
+worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
   const auto until = monotonic::now() + engine_.settings().blocking.keep_alive;
   std::unique_lock lock(mutex_);
-  if (stopping_) return nullptr;
+  if (stopping_) return {};
   me.seat = nullptr;
   me.seatless = false;
   spares_.push_back(&me);
@@ -167,12 +173,12 @@ worker* worker_threads::wait_for_seat(thread_record& me) {
     const auto left = until - monotonic::now();
     if (stopping_ || left.count() <= 0) {
       std::erase(spares_, &me);
-      return nullptr;
+      return {};
     }
     lock.unlock();
     me.bed.park(left);
     lock.lock();
-    if (me.next_seat != nullptr) return me.seat = std::exchange(me.next_seat, nullptr);
+    if (me.offered.seat != nullptr) return std::exchange(me.offered, {});
   }
 }
 

@@ -14,9 +14,9 @@
 namespace corewise::detail {
 
 /// The threads of an engine, on seats or spare. A seat is not a thread (design.md, D9): a thread that is about to
-/// block gives its seat to a spare one and becomes spare itself when its task has ended.
+/// block lends its seat, and when a spare one has taken it becomes spare itself as soon as its task has ended.
 ///
-///     new ──► on a seat ──blocking──► without a seat ──task ended──► spare ──► on a seat again
+///     new ──► on a seat ──seat taken──► without a seat ──task ended──► spare ──► on a seat again
 ///                │                                                     └──keep_alive──► gone
 ///                └──engine stops──► gone
 class worker_threads {
@@ -29,8 +29,9 @@ class worker_threads {
   /// Starts a thread on each seat and waits until all sit. Throws `std::system_error`.
   void start(std::shared_ptr<runtime> keep);
 
-  /// Puts a spare thread on `seat`. False: there is none and no more may be made. Any thread.
-  bool take_over(worker& seat) noexcept;
+  /// Calls a spare thread, which takes the seat if that lending is still under way when it comes. False: there is none
+  /// and no more may be made. Any thread. Cost: a lock and a system call; when a thread is made 20 to 50 us.
+  bool offer(worker& seat, std::uint64_t lending) noexcept;
 
   /// Spare threads leave; those on seats see for themselves that the engine has ended.
   void stop() noexcept;
@@ -42,11 +43,15 @@ class worker_threads {
   std::size_t spares() const;
 
  private:
+  struct seat_offer {
+    worker* seat = nullptr;
+    std::optional<std::uint64_t> lending; // nothing: nobody has sat there yet
+  };
   struct thread_record {
     std::thread handle;
     parker bed;
-    worker* next_seat = nullptr;      // guarded by mutex_
-    bool seatless = false;            // guarded by mutex_: it gave its seat away and is still in the task
+    seat_offer offered;               // guarded by mutex_
+    bool seatless = false;            // guarded by mutex_: its seat was taken and it is still in the task
     bool ended = false;               // guarded by mutex_
     worker* seat = nullptr;           // guarded by mutex_: the seat it sits on, or sat on when its task began
     monotonic::time_point since;      // guarded by mutex_: seatless: since when it has been busy
@@ -55,14 +60,13 @@ class worker_threads {
   };
 
   /// False: the engine stops, there are `alive_max` threads already, or the system gives no more.
-  bool start_thread(worker& seat, std::size_t alive_max) noexcept;
-  bool hand_to_spare(worker& seat) noexcept;
-  thread_record* caller() noexcept;
-  void note_leaving(const worker& seat) noexcept;
+  bool start_thread(seat_offer first, std::size_t alive_max) noexcept;
+  bool offer_to_spare(seat_offer seat) noexcept;
+  void note_seatless(const worker& seat) noexcept;
   void main(thread_record& me);
-  void sit(thread_record& me, worker& seat);
+  bool sit(thread_record& me, seat_offer offered);
   void bind(thread_record& me, const worker& seat);
-  worker* wait_for_seat(thread_record& me);
+  seat_offer wait_for_seat(thread_record& me);
   void reap() noexcept;
 
   runtime& engine_;

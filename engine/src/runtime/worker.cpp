@@ -7,6 +7,8 @@
 #include <corewise/engine/resumption.hpp>
 #include <corewise/policies/activity.hpp>
 
+#include <pthread.h>
+
 namespace corewise::detail {
 
 namespace {
@@ -21,6 +23,10 @@ constexpr std::uint64_t pushes_between_publishings = 16;
 constexpr int pauses_between_rounds = 16;
 /// A look at another worker's queues takes the lines that it writes away from it, so the looks become rarer.
 constexpr std::uint32_t most_rounds_between_steals = 8;
+/// A blocking call of this length costs the others more than a spare thread does.
+constexpr std::chrono::microseconds long_call{20};
+/// One in so many short calls is timed.
+constexpr std::uint32_t calls_to_timed = 8;
 
 } // namespace
 
@@ -57,6 +63,7 @@ task_header* worker::next() noexcept {
     if (task_header* t = search()) return t;
     engine_.idle().park(id_, searching_);
     searching_ = true;
+    noted_awake_ = false;
   }
 }
 
@@ -334,36 +341,58 @@ bool worker::execute(task_header* t) {
   return true;
 }
 
-bool worker::leave() noexcept {
+/// Sleepers are told of what waits here already; for what comes there is the supervisor. Where calls were long of late
+/// and tasks wait, this one is taken for long too, and a spare thread is called at once.
+std::uint64_t worker::lend() noexcept {
   counts_.blocking.add();
   slot_.owner.running.store(0, std::memory_order_relaxed);
   if (this_execution.root != nullptr)
     this_execution.root->last = this; // whence it goes on once it was suspended
-  this_execution.seat = nullptr;
-  if (engine_.leave_seat(*this)) return true;
-  this_execution.seat = this;
-  engine_.board(place().group).unavailable.set(index_in_group());
-  keeps_up_to_.reset();
   if (!queues_.next.empty())
     if (task_header* t = queues_.next.take()) store(t);
+  const bool waited_for = queues_.ready();
+  const bool in_haste = calls_are_long_ && (waited_for || engine_.injection(place().group).size() != 0);
+  const bool timed = calls_are_long_ || ++calls_ % calls_to_timed == 0;
+  lent_at_ = timed ? monotonic::now() : monotonic::time_point{};
+  engine_.board(place().group).unavailable.set(index_in_group()); // B1
   engine_.publish_load(place());
-  if (queues_.ready()) engine_.idle().pushed(id_); // others must do what waits here
-  return false;
+  this_execution.seat = nullptr;
+  const std::uint64_t lending = generation_.lend(); // B2
+  if (waited_for) engine_.idle().pushed(id_);       // others can do what waits here
+  if (in_haste && engine_.offer_seat(*this, lending)) return lending;
+  if (!engine_.supervision().attend()) static_cast<void>(engine_.offer_seat(*this, lending));
+  return lending;
 }
 
-bool worker::blocked() const noexcept {
-  return engine_.board(place().group).unavailable.test(index_in_group());
-}
-
-void worker::return_to_work() noexcept {
+void worker::regain(std::uint64_t lending) noexcept {
+  if (!generation_.regain(lending)) return;
   engine_.board(place().group).unavailable.claim(index_in_group());
+  this_execution.seat = this;
   slot_.owner.running.store(1, std::memory_order_relaxed);
+  counts_.regained.add();
+  if (lent_at_ != monotonic::time_point{}) calls_are_long_ = monotonic::now() - lent_at_ >= long_call;
+}
+
+bool worker::take(std::uint64_t lending) noexcept {
+  if (!generation_.take(lending)) return false;
+  engine_.board(place().group).unavailable.claim(index_in_group());
+  counts_.handed_over.add();
+  calls_are_long_ = true;
+  return true;
+}
+
+void worker::note_thread() noexcept {
+  clockid_t clock{};
+  ::pthread_getcpuclockid(::pthread_self(), &clock);
+  thread_.store(::gettid(), std::memory_order_relaxed);
+  thread_clock_.store(clock, std::memory_order_relaxed);
 }
 
 // --- time
 
 void worker::begin_work() noexcept {
   if (std::exchange(working_, true)) return;
+  if (!std::exchange(noted_awake_, true)) engine_.supervision().note_awake();
   tick_began_ = read_clock();
   stamp_ = static_cast<std::uint64_t>(tick_began_.time_since_epoch().count());
   note_task_time();
@@ -449,6 +478,8 @@ worker_metrics worker::metrics() const noexcept {
   for (std::size_t l = 0; l < level_count; ++l) m.stolen[l] = counts_.stolen[l].read();
   m.injected = counts_.injected.read();
   m.spilled = counts_.spilled.read();
+  m.regained_seats = counts_.regained.read();
+  m.handed_over_seats = counts_.handed_over.read();
   m.blocking_calls = counts_.blocking.read();
   m.busy = std::chrono::nanoseconds{static_cast<std::int64_t>(counts_.busy_ns.read())} +
            busy_for().value_or(std::chrono::nanoseconds{0});

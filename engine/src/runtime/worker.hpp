@@ -3,6 +3,7 @@
 #include "idle.hpp"
 #include "ledger.hpp"
 #include "queues.hpp"
+#include "seat_generation.hpp"
 #include "task_clock.hpp"
 
 #include <corewise/engine/metrics.hpp>
@@ -23,13 +24,15 @@ class alignas(128) worker {
   /// caller's.
   bool run();
 
-  /// Owner, from within a task that is about to block. True: the seat is another thread's now, and the rest
-  /// of the task runs without one. False: there is no spare thread; the seat stays the caller's and counts as
-  /// unavailable until `return_to_work`.
-  bool leave() noexcept;
-  void return_to_work() noexcept;
-  /// Owner. Whether a blocking call around this one keeps the seat already.
-  bool blocked() const noexcept;
+  /// Owner, from within a task that is about to block. From then on the caller is not the owner: a spare thread may take
+  /// the seat at any moment. Answers which lending this is.
+  std::uint64_t lend() noexcept;
+  /// Who lent it: takes it back, unless a spare thread was quicker. Then the rest of the task runs without a seat.
+  void regain(std::uint64_t lending) noexcept;
+  /// A spare thread. True: the seat that was lent is the caller's.
+  bool take(std::uint64_t lending) noexcept;
+  /// Any thread. The lending that is under way; nothing while the seat is held.
+  std::optional<std::uint64_t> lending() const noexcept { return generation_.lending(); }
 
   /// Owner. The task runs next (in the LIFO slot), or after what waits in the ring where the profile has no slot.
   void push_next(task_header* t) noexcept;
@@ -65,6 +68,14 @@ class alignas(128) worker {
   /// was read last before that began.
   const char* task_kind() const noexcept;
   std::chrono::nanoseconds task_age() const noexcept;
+  /// Any thread: whether a task runs on the seat.
+  bool runs() const noexcept { return slot_.owner.running.load(std::memory_order_relaxed) != 0; }
+
+  /// The thread that sits down here.
+  void note_thread() noexcept;
+  /// Any thread: the one that sat down here last, for the kernel, and the clock of what it uses of CPUs.
+  pid_t thread() const noexcept { return thread_.load(std::memory_order_relaxed); }
+  clockid_t thread_clock() const noexcept { return thread_clock_.load(std::memory_order_relaxed); }
 
  private:
   task_header* next() noexcept;
@@ -106,6 +117,8 @@ class alignas(128) worker {
     book overflowed;
     book spilled;
     book blocking;
+    book regained;
+    book handed_over;
     book busy_ns;
   };
 
@@ -137,6 +150,14 @@ class alignas(128) worker {
   std::atomic<bool (*)(task_header*, task_action)> running_act_{nullptr}; // relaxed: for people
   std::atomic<std::int64_t> clock_ns_{0};      // when the clock was read last; relaxed: for people
   std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
+
+  seat_generation generation_;
+  bool calls_are_long_ = false; // the blocking call that was timed last was a long one
+  std::uint32_t calls_ = 0;     // short ones
+  monotonic::time_point lent_at_;
+  bool noted_awake_ = false;     // the supervisor was told, since the worker slept last
+  std::atomic<pid_t> thread_{0}; // relaxed, both: for people
+  std::atomic<clockid_t> thread_clock_{};
 
   std::atomic<bool> left_{false}; // publishes the owner's side of an unbounded inbox
 

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 using namespace corewise;
 using namespace corewise::tests;
 using namespace std::chrono_literals;
@@ -44,6 +46,7 @@ injection: {scope: engine, buffer: 5, target_latency: 2ms, interval: {fixed: 61}
 idle: {searchers_per_mille: 1, spin: 0us, wake: lowest, park_timeout: 10ms}
 blocking: {spares_max: 0, keep_alive: 1min, stuck_after: never}
 limits: {in_flight: 1000000000000, on_full: wait}
+debug: {stack_signal: SIGPROF}
 on_exception: report
 strict: true
 )");
@@ -101,6 +104,7 @@ strict: true
   CHECK(p.blocking.spares_max == 0);
   CHECK(p.blocking.keep_alive == 1min);
   CHECK(p.blocking.stuck_after == std::nullopt);
+  CHECK(p.debug.stack_signal == SIGPROF);
   CHECK(p.limits.in_flight == 1'000'000'000'000);
   CHECK(p.limits.on_full == full_action::wait);
   CHECK(p.on_exception == exception_action::report);
@@ -116,6 +120,11 @@ TEST_CASE("words that stand for no number or duration are read as such") {
   CHECK(p.queues.inbox == 64);
   CHECK(p.idle.park_timeout.kind == park_timeout_setting::mode::never);
   CHECK(p.blocking.stuck_after == 1s);
+  CHECK(p.debug.stack_signal == std::nullopt);
+  CHECK(parse_profile("debug: {stack_signal: none}").debug.stack_signal == std::nullopt);
+  CHECK(parse_profile("debug: {stack_signal: 40}").debug.stack_signal == 40);
+  CHECK_THROWS_AS(parse_profile("debug: {stack_signal: SIGKILL}"), profile_error);
+  CHECK_THROWS_AS(parse_profile("debug: {stack_signal: 9}"), profile_error);
   CHECK(std::holds_alternative<live_source>(p.topology.machine.source));
   CHECK(parse_profile("idle: {park_timeout: adaptive}").idle.park_timeout.kind ==
         park_timeout_setting::mode::adaptive);

@@ -13,7 +13,7 @@ namespace corewise {
 /// What a seat is doing.
 enum class seat_state : std::uint8_t {
   running,   ///< a task
-  blocking,  ///< a task in a blocking call, for which there was no spare thread
+  blocking,  ///< a task in a blocking call, and no spare thread has come for the seat
   searching, ///< awake, and looking for work
   parked,    ///< asleep
   between,   ///< between two tasks

@@ -28,7 +28,10 @@ struct worker_metrics {
   std::uint64_t wakes = 0;        ///< times that somebody woke it
   std::uint64_t timeouts = 0;     ///< times that the sentinel's time-out woke it
   std::uint64_t rescued_by_timeout = 0; ///< work that only a time-out found: a lost wake-up; stays 0
-  std::uint64_t blocking_calls = 0;
+  std::uint64_t blocking_calls = 0;     ///< times that a task lent its seat, to block
+  std::uint64_t regained_seats = 0;     ///< of these: it was back before a spare thread had come
+  std::uint64_t handed_over_seats = 0;  ///< of these: a spare thread took the seat
+  std::uint64_t stuck = 0;          ///< that ran for `blocking.stuck_after` or more, as the supervisor saw
   std::chrono::nanoseconds busy{0}; ///< from finding work to having none
 };
 

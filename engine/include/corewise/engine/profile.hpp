@@ -125,6 +125,11 @@ struct profile {
   } limits;
 
   exception_action on_exception = exception_action::terminate;
+
+  struct debug_section {
+    std::optional<int> stack_signal; ///< nothing: none
+  } debug;
+
   bool strict = false;
 };
 

@@ -1,0 +1,207 @@
+#include "small_engine.hpp"
+
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// What an engine's log said.
+class log_book {
+ public:
+  void write(std::string_view line) {
+    const std::scoped_lock lock(mutex_);
+    lines_.emplace_back(line);
+    count_.store(static_cast<int>(lines_.size()));
+    count_.notify_all();
+  }
+  void wait_for(int lines) {
+    for (int now = count_.load(); now < lines; now = count_.load()) count_.wait(now);
+  }
+  std::vector<std::string> lines() {
+    const std::scoped_lock lock(mutex_);
+    return lines_;
+  }
+  engine_hooks hooks() {
+    engine_hooks h;
+    h.log = [this](std::string_view line) { write(line); };
+    return h;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+  std::atomic<int> count_{0};
+};
+
+struct counts_primes {
+  log_book* until;
+  int lines;
+  void operator()() const { until->wait_for(lines); }
+};
+
+profile watched(std::uint32_t workers, std::chrono::nanoseconds stuck_after) {
+  profile p = small_profile(workers);
+  p.blocking.stuck_after = stuck_after;
+  return p;
+}
+
+std::optional<std::filesystem::path> supervisor_of_this_process() {
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::ifstream(thread.path() / "comm") >> name;
+    if (name == "corewise-watch") return thread.path();
+  }
+  return std::nullopt;
+}
+
+/// How often a thread has gone to sleep.
+long sleeps(const std::filesystem::path& thread) {
+  std::ifstream status(thread / "status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("voluntary_ctxt_switches:")) return std::stol(line.substr(line.find(':') + 1));
+  return -1;
+}
+
+} // namespace
+
+TEST_CASE("stuck: a task that does not end is reported once, with its worker, its kind and its age") {
+  log_book log;
+  engine e(watched(2, 5ms), log.hooks());
+  REQUIRE(e.submit(counts_primes{&log, 1}) == submit_result::accepted);
+  e.drain();
+  REQUIRE(e.submit(counts_primes{&log, 2}) == submit_result::accepted); // another task, another report
+  e.drain();
+  const std::vector<std::string> lines = log.lines();
+  REQUIRE(lines.size() == 2);
+  const metrics_snapshot m = e.metrics();
+  CHECK(m.total().stuck == 2);
+  for (const std::string& line : lines) {
+    CAPTURE(line);
+    CHECK(line.find("is stuck") != std::string::npos);
+    CHECK(line.find("counts_primes") != std::string::npos);
+    CHECK(line.find(" ms or more") != std::string::npos);
+    CHECK(line.find("its stack") == std::string::npos); // nobody asked for that
+  }
+  std::array<std::uint64_t, 2> named{};
+  for (const std::string& line : lines)
+    for (std::size_t w = 0; w < 2; ++w)
+      if (line.starts_with("worker " + std::to_string(w) + " of ")) ++named[w];
+  for (std::size_t w = 0; w < 2; ++w) CHECK(named[w] == m.workers[w].stuck);
+  CHECK(e.warnings() == lines);
+}
+
+TEST_CASE("stuck: a worker in a blocking call is not, nor is one whose tasks end or yield") {
+  log_book log;
+  profile p = watched(3, 300ms);
+  p.blocking.spares_max = 0;
+  p.steal.policy = "none";
+  engine e(p, log.hooks());
+  gate held;
+  std::atomic<bool> stop{false};
+  const auto spin = [](std::atomic<bool>& until) -> task<> {
+    while (!until) co_await yield();
+  };
+  REQUIRE(e.submit([&] { blocking([&] { held.pass(); }); }, {.worker = worker_id{0}}) ==
+          submit_result::accepted);
+  held.wait_for(1);
+  REQUIRE(e.submit(spin(stop), {.worker = worker_id{1}}) == submit_result::accepted);
+  REQUIRE(e.submit(counts_primes{&log, 1}, {.worker = worker_id{2}}) == submit_result::accepted);
+  log.wait_for(1);
+  stop = true;
+  held.open();
+  e.drain();
+  const metrics_snapshot m = e.metrics();
+  CHECK(m.workers[0].stuck == 0);
+  CHECK(m.workers[1].stuck == 0);
+  CHECK(m.workers[2].stuck == 1);
+}
+
+TEST_CASE("stuck: the reports that are kept are bounded, those that are counted and logged are not") {
+  log_book log;
+  engine e(watched(1, 1ms), log.hooks());
+  for (int i = 1; i <= 40; ++i) {
+    REQUIRE(e.submit(counts_primes{&log, i}) == submit_result::accepted);
+    e.drain();
+  }
+  CHECK(log.lines().size() == 40);
+  CHECK(e.metrics().total().stuck == 40);
+  CHECK(e.warnings().size() == 32);
+}
+
+TEST_CASE("stuck: there is no supervisor before there is work, nor where nobody wants one") {
+  engine idle(watched(1, 100ms));
+  CHECK_FALSE(supervisor_of_this_process());
+  profile p = small_profile(1);
+  p.blocking.stuck_after.reset();
+  engine unwatched(p);
+  REQUIRE(unwatched.submit([] {}) == submit_result::accepted);
+  unwatched.drain();
+  CHECK_FALSE(supervisor_of_this_process());
+  REQUIRE(unwatched.submit([] { blocking([] {}); }) == submit_result::accepted);
+  unwatched.drain();
+  while (!supervisor_of_this_process()) std::this_thread::yield(); // it has to name itself
+}
+
+TEST_CASE("stuck: while nobody works the supervisor sleeps without waking up, and wakes for the next task "
+          "that is stuck") {
+  log_book log;
+  engine e(watched(2, 5ms), log.hooks());
+  REQUIRE(e.submit(counts_primes{&log, 1}) == submit_result::accepted);
+  e.drain();
+  const auto thread = supervisor_of_this_process();
+  REQUIRE(thread);
+  // It looks around for a second, every 100 ms at last; so half a second without a look means that it sleeps for good.
+  bool sleeps_on = false;
+  for (int i = 0; i < 240 && !sleeps_on; ++i) {
+    const long before = sleeps(*thread);
+    REQUIRE(before > 0);
+    std::this_thread::sleep_for(500ms);
+    sleeps_on = sleeps(*thread) == before;
+  }
+  CHECK(sleeps_on);
+  REQUIRE(e.submit(counts_primes{&log, 2}) == submit_result::accepted);
+  e.drain();
+  CHECK(e.metrics().total().stuck == 2);
+}
+
+TEST_CASE("stuck: when the whole process was stopped under load nobody looks stuck, and nothing is lost") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    engine e(watched(2, 400ms));
+    constexpr int tasks = 400;
+    std::atomic<int> ended{0};
+    for (int i = 0; i < tasks; ++i)
+      static_cast<void>(e.submit([&ended, i] {
+        if (i % 4 == 0) blocking([] { std::this_thread::sleep_for(1ms); });
+        const auto until = std::chrono::steady_clock::now() + 5ms;
+        while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+        ended.fetch_add(1);
+      }));
+    e.drain();
+    const std::uint64_t stuck = e.metrics().total().stuck;
+    std::_Exit(ended != tasks ? 100 : static_cast<int>(std::min<std::uint64_t>(stuck, 99)));
+  }
+  for (int stop = 0; stop < 2; ++stop) {
+    std::this_thread::sleep_for(100ms);
+    ::kill(child, SIGSTOP);
+    std::this_thread::sleep_for(1s); // more than it takes to be stuck
+    ::kill(child, SIGCONT);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) <= 1); // the reports; each stop would make one for each worker
+}
