@@ -50,6 +50,15 @@ void collect(engine& e, addresses_of_worker& into) {
   (void)e.submit([payload = std::array<char, 100>{}, &into] { into.closure = &payload; });
 }
 
+/// Where a task runs that is submitted from outside with a hint near that address.
+std::string node_of_task_near(engine& e, const void* address) {
+  std::optional<std::uint32_t> node;
+  const auto note = [&] { node = e.groups()[e.workers()[*e.this_worker()].group].node; };
+  (void)e.submit(note, near(address));
+  e.drain();
+  return std::to_string(node ? e.machine().nodes()[*node].os_index : 0);
+}
+
 } // namespace
 
 void check_memory(const profile& p, verdict& v) {
@@ -62,6 +71,7 @@ void check_memory(const profile& p, verdict& v) {
     const std::string node = home ? std::to_string(e.machine().nodes()[*home].os_index) : "0";
     const addresses_of_worker& its = seen[w.id.value];
     v.same(who + ", node of what it touches", node_text(its.touched.data()), node);
+    v.same(who + ", node of a task near that", node_of_task_near(e, its.touched.data()), node);
     v.same(who + ", node of its seat", node_text(its.seat), node);
     v.same(who + ", node of its tasks", node_text(its.closure), node);
   }

@@ -122,6 +122,8 @@ inline placement_hint any_hint(const situation& s) {
   if (one_in(4)) hint.node = one_in(5) ? below(5) : wished.node;
   if (one_in(4)) hint.kind = one_in(5) ? below(5) : wished.kind;
   if (one_in(4)) hint.worker = worker_id{below(static_cast<std::uint32_t>(s.workers().size()) + 3)};
+  if (one_in(4)) hint.run_as = static_cast<task_class>(below(3)); // neither is a policy's affair
+  if (one_in(4)) hint.address = &s;
   return hint;
 }
 

@@ -23,6 +23,7 @@ struct amounts {
   std::uint32_t threads = 8;
   std::uint64_t tasks = 10'000'000;
   std::string park_timeout = "adaptive";
+  bool mixed = false; // classes
 };
 
 amounts read_arguments(int count, char** words) {
@@ -37,6 +38,8 @@ amounts read_arguments(int count, char** words) {
       a.tasks = std::stoull(words[i + 1]);
     else if (name == "--park-timeout")
       a.park_timeout = words[i + 1];
+    else if (name == "--classes")
+      a.mixed = std::strcmp(words[i + 1], "mixed") == 0;
     else {
       std::fprintf(stderr, "unknown argument %s\n", words[i]);
       std::exit(2);
@@ -64,12 +67,21 @@ void run(std::vector<std::atomic<std::uint8_t>>& runs, std::uint64_t n) {
   runs[n].fetch_add(1, std::memory_order_relaxed);
 }
 
-void submit_family(engine& e, std::vector<std::atomic<std::uint8_t>>& runs, std::uint64_t first) {
-  const submit_result answer = e.submit([&e, &runs, first] {
+/// Of the class that number n has.
+hint wish_of(bool mixed, std::uint64_t n) {
+  if (!mixed || n % 5 > 2) return {};
+  return {.run_as = static_cast<task_class>(n % 5)};
+}
+
+void submit_family(engine& e, std::vector<std::atomic<std::uint8_t>>& runs, std::uint64_t first, bool mixed) {
+  const auto family = [&e, &runs, first, mixed] {
     run(runs, first);
     for (std::uint64_t k = 1; k <= children && first + k < runs.size(); ++k)
-      if (e.submit([&runs, n = first + k] { run(runs, n); }) != submit_result::accepted) std::abort();
-  });
+      if (e.submit([&runs, n = first + k] { run(runs, n); }, wish_of(mixed, first + k)) !=
+          submit_result::accepted)
+        std::abort();
+  };
+  const submit_result answer = e.submit(family, wish_of(mixed, first));
   if (answer != submit_result::accepted) std::abort();
 }
 
@@ -89,7 +101,7 @@ int main(int count, char** words) {
     threads.emplace_back([&, t] {
       const std::uint64_t step = children + 1;
       for (std::uint64_t first = t * step; first < a.tasks; first += a.threads * step)
-        submit_family(e, runs, first);
+        submit_family(e, runs, first, a.mixed);
     });
   for (std::thread& t : threads) t.join();
   e.drain();

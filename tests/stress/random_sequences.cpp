@@ -100,9 +100,15 @@ class token {
 bool one_in(placement_rng& rng, std::uint32_t n) { return rng.below(n) == 0; }
 
 hint any_hint(const round& r, placement_rng& rng) {
-  if (!one_in(rng, 4)) return {};
-  if (one_in(rng, 2)) return {.worker = worker_id{rng.below(r.workers)}};
-  return {.group = group_id{rng.below(r.groups)}};
+  hint wish;
+  if (one_in(rng, 4)) wish.run_as = one_in(rng, 2) ? task_class::latency : task_class::background;
+  if (one_in(rng, 8)) wish.worker = worker_id{rng.below(r.workers)};
+  if (one_in(rng, 8)) wish.group = group_id{rng.below(r.groups)};
+  if (one_in(rng, 16)) wish.package = rng.below(4);
+  if (one_in(rng, 16)) wish.node = rng.below(4);
+  if (one_in(rng, 16)) wish.kind = rng.below(2);
+  if (one_in(rng, 16)) return near(&r, wish);
+  return wish;
 }
 
 void submit_any(round& r, placement_rng& rng, int generation);
@@ -245,14 +251,28 @@ template <class T> T any_of(placement_rng& rng, const std::vector<T>& from) {
   return from[rng.below(static_cast<std::uint32_t>(from.size()))];
 }
 
+/// Of several packages or a wide one, every second time with fast and slow cores side by side.
+void describe_machine(profile& p, placement_rng& rng) {
+  struct machine {
+    const char* text;
+    const char* fast;
+    const char* slow;
+  };
+  const machine made = any_of<machine>(rng, {{"pack:2 numa:1 l3:1 core:4 pu:1", "0-1,4-5", "2-3,6-7"},
+                                             {"pack:2 numa:1 l3:2 core:2 pu:1", "0,2,4-5", "1,3,6-7"},
+                                             {"pack:1 numa:1 l3:1 core:20 pu:1", "0-9", "10-19"},
+                                             {"pack:4 numa:1 l3:1 core:1 pu:1", "0-1", "2-3"}});
+  p.topology.machine.source = synthetic_source{made.text};
+  if (one_in(rng, 2))
+    p.topology.machine.kinds = {{*cpu_set::parse(made.fast), "P", 1024},
+                                {*cpu_set::parse(made.slow), "E", 500}};
+}
+
 profile any_profile(placement_rng& rng, bool never_times_out) {
   profile p;
   p.workers.total = 2 + rng.below(31);
   p.workers.pin = pin_to::none;
-  if (one_in(rng, 2))
-    p.topology.machine.source = synthetic_source{
-        any_of<std::string>(rng, {"pack:2 numa:1 l3:1 core:4 pu:1", "pack:2 numa:1 l3:2 core:2 pu:1",
-                                  "pack:1 numa:1 l3:1 core:20 pu:1", "pack:4 numa:1 l3:1 core:1 pu:1"})};
+  if (one_in(rng, 2)) describe_machine(p, rng);
   p.dispatch.policy = any_of(rng, policy_names());
   p.steal.policy = any_of(rng, steal_policy_names());
   p.queues.local = any_of<std::uint32_t>(rng, {2, 8, 256});

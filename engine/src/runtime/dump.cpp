@@ -52,6 +52,9 @@ std::string engine_dump::to_text() const {
   for (std::size_t g = 0; g < injection_depths.size(); ++g)
     if (injection_depths[g] != 0)
       out += fmt::format("injection queue of group {}: {} tasks\n", g, injection_depths[g]);
+  for (std::size_t d = 0; d < class_queues.size(); ++d)
+    if (const auto& [latency, background] = class_queues[d]; latency + background != 0)
+      out += fmt::format("domain {}: {} latency and {} background tasks wait\n", d, latency, background);
   return out;
 }
 
@@ -59,7 +62,10 @@ std::string engine_dump::to_json() const {
   nlohmann::ordered_json out{{"in_flight", in_flight},
                              {"spare_threads", spare_threads},
                              {"injection_depths", injection_depths},
+                             {"class_queues", nlohmann::ordered_json::array()},
                              {"seats", nlohmann::ordered_json::array()}};
+  for (const auto& [latency, background] : class_queues)
+    out["class_queues"].push_back({{"latency", latency}, {"background", background}});
   for (const seat_dump& s : seats) out["seats"].push_back(json_of(s));
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -93,6 +99,9 @@ engine_dump runtime::dump() const {
   engine_dump all;
   for (const detail::worker* seat : seats_) all.seats.push_back(dump(*seat));
   for (const auto& g : group_states_) all.injection_depths.push_back(g->injection().size());
+  for (const auto& domain : classes_)
+    all.class_queues.push_back(
+        {domain->of(task_class::latency).depth(), domain->of(task_class::background).depth()});
   all.in_flight = metrics().in_flight();
   all.spare_threads = forked() ? 0 : threads_.spares();
   return all;

@@ -3,6 +3,9 @@
 #include "faults.hpp"
 #include "fence.hpp"
 
+#include <algorithm>
+#include <functional>
+
 namespace corewise::detail {
 
 namespace {
@@ -17,12 +20,14 @@ void count(std::atomic<std::uint64_t>& counter) noexcept {
 idle_workers::idle_workers(const locality_groups& groups, const worker_layout& layout,
                            std::span<const std::unique_ptr<group_board>> boards,
                            std::span<worker_queues* const> queues,
-                           std::span<injection_queue* const> injection, const profile& settings)
+                           std::span<injection_queue* const> injection,
+                           std::span<const std::unique_ptr<domain_classes>> classes, const profile& settings)
     : groups_(groups),
       layout_(layout),
       boards_(boards),
       queues_(queues),
       injection_(injection),
+      classes_(classes),
       minimum_at_(settings.steal.minimum_at),
       stealing_(settings.steal.policy != "none"),
       lowest_first_(settings.idle.wake == wake_order::lowest),
@@ -33,7 +38,14 @@ idle_workers::idle_workers(const locality_groups& groups, const worker_layout& l
       seats_(std::make_unique<seat_state[]>(layout_.size())) {
   for (std::size_t d = 0; d < groups.domains().size(); ++d) {
     std::size_t workers = 0;
-    for (const group_id g : groups.domains()[d]) workers += layout_.of_group(g).size();
+    std::vector<group_id>& by_speed = domains_[d].fastest_first;
+    for (const group_id g : groups.domains()[d]) {
+      workers += layout_.of_group(g).size();
+      if (!layout_.of_group(g).empty()) by_speed.push_back(g);
+    }
+    const auto capacity = [&](group_id g) { return groups[g].capacity; };
+    std::ranges::stable_sort(by_speed, std::ranges::greater{}, capacity);
+    domains_[d].unequal = !by_speed.empty() && capacity(by_speed.front()) != capacity(by_speed.back());
     domains_[d].searchers_max = std::max<std::uint32_t>(
         1, static_cast<std::uint32_t>((workers * settings.idle.searchers_per_mille + 999) / 1000));
   }
@@ -119,8 +131,68 @@ void idle_workers::wake_farther(group_id from) noexcept {
   }
 }
 
+void idle_workers::pushed(std::uint32_t domain, task_class c) noexcept {
+  full_fence(); // P2
+  if (parked_.load(std::memory_order_relaxed) == 0) return;
+  if (stealing_ && domains_[domain].searching.load(std::memory_order_relaxed) != 0) { // P3
+    if (c == task_class::latency && domains_[domain].unequal) wake_fastest(domain);
+    return;
+  }
+  wake_for_class(domain, c);
+}
+
+void idle_workers::wake_for_class(std::uint32_t domain, task_class c) noexcept {
+  if (wake_suited(domain, c) || !stealing_) return;
+  wake_farther(groups_.domains()[domain].front());
+}
+
+bool idle_workers::wake_suited(std::uint32_t domain, task_class c) noexcept {
+  const std::vector<group_id>& by_speed = domains_[domain].fastest_first;
+  if (c == task_class::background)
+    return std::any_of(by_speed.rbegin(), by_speed.rend(), [&](group_id g) { return wake_any(g); });
+  return std::any_of(by_speed.begin(), by_speed.end(), [&](group_id g) { return wake_any(g); });
+}
+
+/// Somebody of the domain's fastest kind, unless one of them is looking for work.
+void idle_workers::wake_fastest(std::uint32_t domain) noexcept {
+  const std::vector<group_id>& by_speed = domains_[domain].fastest_first;
+  const auto as_fast = [&](group_id g) { return groups_[g].capacity == groups_[by_speed.front()].capacity; };
+  for (const group_id g : by_speed)
+    if (as_fast(g) && boards_[g.value]->spinning.any()) return;
+  for (const group_id g : by_speed)
+    if (as_fast(g) && wake_any(g)) return;
+}
+
+/// Visits the groups of w's domain that suit class c better than w's own, until one answers true; answers whether one
+/// did.
+template <class Visit>
+bool idle_workers::any_better_suited(worker_id w, task_class c, const Visit& visit) const noexcept {
+  const locality_group& own = groups_[layout_[w].group];
+  const domain_state& domain = domains_[own.domain];
+  if (!domain.unequal) return false;
+  return std::ranges::any_of(domain.fastest_first, [&](group_id g) {
+    const bool better =
+        c == task_class::latency ? groups_[g].capacity > own.capacity : groups_[g].capacity < own.capacity;
+    return better && visit(g);
+  });
+}
+
+/// Whether somebody of g was woken and has not come yet.
+bool idle_workers::on_its_way(group_id g) const noexcept {
+  return std::ranges::any_of(layout_.of_group(g), [&](const worker_place& p) {
+    return seats_[p.id.value].counted.load(std::memory_order_relaxed);
+  });
+}
+
+bool idle_workers::leave(worker_id w, task_class c, bool last_round, bool& handed) noexcept {
+  if (handed) return true;
+  handed = any_better_suited(w, c, [&](group_id g) { return wake_any(g) || on_its_way(g); });
+  if (handed || last_round) return handed;
+  return any_better_suited(w, c, [&](group_id g) { return boards_[g.value]->spinning.any(); });
+}
+
 std::uint32_t idle_workers::waiting_in_domain(std::uint32_t domain) const noexcept {
-  std::uint32_t waiting = 0;
+  std::uint32_t waiting = classes_[domain]->depth();
   for (const group_id g : groups_.domains()[domain]) {
     waiting += injection_[g.value]->size();
     for (const worker_place& p : layout_.of_group(g)) waiting += queues_[p.id.value]->waiting();
@@ -161,25 +233,41 @@ void idle_workers::found_work(worker_id w) noexcept {
   full_fence();
   if (parked_.load(std::memory_order_relaxed) == 0) return;
   const group_id own = layout_[w].group;
+  const std::uint32_t domain = groups_[own].domain;
+  const domain_classes& classes = *classes_[domain];
   if (!stealing_) {
-    // It may have been woken for the injection queue and have found work of its own.
+    // It may have been woken for the injection queue, or for a task with a class, and have found work of its own.
     if (injection_[own.value]->size() != 0) wake_for_injection(own);
+    if (classes.of(task_class::latency).ready()) wake_for_class(domain, task_class::latency);
+    if (classes.of(task_class::background).ready()) wake_for_class(domain, task_class::background);
     return;
   }
-  for (const group_id g : groups_.domains()[groups_[own].domain]) {
+  if (classes.of(task_class::latency).ready()) return wake_for_class(domain, task_class::latency);
+  for (const group_id g : groups_.domains()[domain]) {
     if (!work_in_group(g)) continue;
     if (!wake_in_domain(w)) wake_farther(own);
     return;
   }
+  if (classes.of(task_class::background).ready()) wake_for_class(domain, task_class::background);
 }
 
 bool idle_workers::work_for(worker_id w) const noexcept {
   const group_id own = layout_[w].group;
   if (queues_[w.value]->ready() || injection_[own.value]->size() != 0) return true;
+  if (classes_[groups_[own].domain]->ready()) return true;
   if (!stealing_) return false;
-  for (const group_id g : groups_[own].steal_order)
+  for (const group_id g : groups_[own].steal_order) {
     if (work_in_group(g) && may_take(own, g)) return true;
+    const std::uint32_t domain = groups_[g].domain;
+    if (classes_[domain]->ready() && may_take_class(own, domain)) return true;
+  }
   return false;
+}
+
+bool idle_workers::may_take_class(group_id thief, std::uint32_t domain) const noexcept {
+  for (const group_id g : domains_[domain].fastest_first)
+    if (boards_[g.value]->parked.any() || boards_[g.value]->spinning.any()) return false;
+  return may_take(thief, groups_.domains()[domain].front());
 }
 
 bool idle_workers::may_take(group_id thief, group_id victim) const noexcept {

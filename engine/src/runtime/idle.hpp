@@ -1,5 +1,6 @@
 #pragma once
 
+#include "class_queue.hpp"
 #include "parker.hpp"
 #include "queues.hpp"
 #include "slot_watch.hpp"
@@ -58,6 +59,12 @@
 // next takes it. tests/model/slot.pml proves that, and that it fails without a fence, without T3, and without the
 // hand-over.
 //
+// A task with a class (class_queue.hpp) is pushed and found like any other, by its domain instead of its worker: P1 puts
+// it into the domain's queue, which every last look looks at. Only whom it is for differs. `latency` wakes the fastest
+// sleeper of the domain, `background` the slowest, and a searcher that is slower, or faster, leaves it to one that is
+// idle and suits it better (`leave`): the searcher wakes that one if it sleeps, who then counts as a searcher before the
+// first one leaves. So somebody looks after the task all the time.
+//
 // Rejected: one count of searchers for the machine (searchers would drag work across packages); waking on
 // every push (a system call for each task of a burst); a flag "about to park" instead of the fence (the waker
 // may read it too early).
@@ -74,14 +81,22 @@ namespace corewise::detail {
 
 class idle_workers {
  public:
-  /// All arguments outlive it. `queues` by worker id; `injection` by group.
+  /// All arguments outlive it. `queues` by worker id; `injection` by group; `classes` by domain.
   idle_workers(const locality_groups& groups, const worker_layout& layout,
                std::span<const std::unique_ptr<group_board>> boards, std::span<worker_queues* const> queues,
-               std::span<injection_queue* const> injection, const profile& settings);
+               std::span<injection_queue* const> injection,
+               std::span<const std::unique_ptr<domain_classes>> classes, const profile& settings);
 
   /// Rules 1 and conservation: a task was pushed to worker w (or to its group's injection queue). Any thread.
   /// Cost: a fence and a load while nobody sleeps; a system call when somebody is woken.
   void pushed(worker_id w) noexcept;
+
+  /// As above: a task of class c was pushed to a domain's queue. Any thread.
+  void pushed(std::uint32_t domain, task_class c) noexcept;
+  /// Whether worker w, which searches, leaves what waits of class c in its domain to another that is idle there and suits
+  /// it better; wakes that one if it sleeps. `handed`: it has left it to one that was woken, since it began to search; set
+  /// here. `last_round`: it will park if it leaves it, so it leaves it only to such a one.
+  bool leave(worker_id w, task_class c, bool last_round, bool& handed) noexcept;
 
   /// A task was put into the LIFO slot of a worker that is at work, which makes nobody look for it; from now on the
   /// sentinel sees whether it ages there. Once between two sleeps of the worker. Cost: a fence.
@@ -92,6 +107,8 @@ class idle_workers {
   /// Whether workers of group `thief` may take what waits in group `victim`: thresholds by level. Cost
   /// outside the own domain: a look at each worker of the victim's domain.
   bool may_take(group_id thief, group_id victim) const noexcept;
+  /// As above, for tasks with a class: the domain has nobody idle, besides.
+  bool may_take_class(group_id thief, std::uint32_t domain) const noexcept;
   /// Rule 2. The worker has found work.
   void found_work(worker_id w) noexcept;
 
@@ -118,6 +135,8 @@ class idle_workers {
   struct alignas(128) domain_state {
     std::atomic<std::uint32_t> searching{0};
     std::uint32_t searchers_max = 1;
+    std::vector<group_id> fastest_first; // those with workers
+    bool unequal = false;                // they differ in capacity
   };
   struct alignas(128) seat_state {
     parker bed;
@@ -132,6 +151,11 @@ class idle_workers {
   void wake_for_injection(group_id g) noexcept;
   bool wake_in_domain(worker_id nearest) noexcept;
   void wake_farther(group_id from) noexcept;
+  bool wake_suited(std::uint32_t domain, task_class c) noexcept;
+  void wake_fastest(std::uint32_t domain) noexcept;
+  bool on_its_way(group_id g) const noexcept;
+  void wake_for_class(std::uint32_t domain, task_class c) noexcept;
+  template <class Visit> bool any_better_suited(worker_id w, task_class c, const Visit& visit) const noexcept;
   std::uint32_t waiting_in_domain(std::uint32_t domain) const noexcept;
   bool work_in_group(group_id g) const noexcept;
   bool work_for(worker_id w) const noexcept;
@@ -150,6 +174,7 @@ class idle_workers {
   std::span<const std::unique_ptr<group_board>> boards_;
   std::span<worker_queues* const> queues_;
   std::span<injection_queue* const> injection_;
+  std::span<const std::unique_ptr<domain_classes>> classes_;
   profile::steal_section::thresholds minimum_at_;
   bool stealing_;
   bool lowest_first_;

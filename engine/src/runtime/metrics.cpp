@@ -25,6 +25,10 @@ constexpr field<worker_metrics> worker_fields[] = {
      [](const worker_metrics& w) { return w.executed; }},
     {"lifo_runs", "tasks", "taken from the LIFO slot and run",
      [](const worker_metrics& w) { return w.lifo_runs; }},
+    {"latency_runs", "tasks", "taken from a latency queue and run",
+     [](const worker_metrics& w) { return w.latency_runs; }},
+    {"background_runs", "tasks", "taken from a background queue and run",
+     [](const worker_metrics& w) { return w.background_runs; }},
     {"ticks", "times", "ended a tick", [](const worker_metrics& w) { return w.ticks; }},
     {"load", "tasks", "queued for it or run by it now", [](const worker_metrics& w) { return w.load; }},
     {"stolen_same_group", "tasks", "taken from workers of its group", stolen_at<level::same_group>},
@@ -67,6 +71,14 @@ constexpr field<metrics_snapshot> engine_fields[] = {
     {"failed", "tasks", "ended by an exception", [](const metrics_snapshot& m) { return m.failed; }},
     {"injection_queued", "tasks", "waiting in injection queues",
      [](const metrics_snapshot& m) { return m.injected; }},
+    {"latency_placed", "tasks", "put into a latency queue, when submitted and when they went on",
+     [](const metrics_snapshot& m) { return m.latency_placed; }},
+    {"background_placed", "tasks", "put into a background queue, when submitted and when they went on",
+     [](const metrics_snapshot& m) { return m.background_placed; }},
+    {"latency_queued", "tasks", "waiting in latency queues",
+     [](const metrics_snapshot& m) { return m.latency_queued; }},
+    {"background_queued", "tasks", "waiting in background queues",
+     [](const metrics_snapshot& m) { return m.background_queued; }},
     {"spare_threads", "threads", "waiting for a seat",
      [](const metrics_snapshot& m) { return m.spare_threads; }},
 };
@@ -92,6 +104,8 @@ worker_metrics metrics_snapshot::total() const {
     t.placed += w.placed;
     t.executed += w.executed;
     t.lifo_runs += w.lifo_runs;
+    t.latency_runs += w.latency_runs;
+    t.background_runs += w.background_runs;
     t.ticks += w.ticks;
     t.load += w.load;
     for (std::size_t l = 0; l < level_count; ++l) t.stolen[l] += w.stolen[l];

@@ -2,6 +2,7 @@
 
 #include "fence.hpp"
 #include "forked.hpp"
+#include "page_nodes.hpp"
 
 #include <corewise/policies/origin.hpp>
 #include <corewise/topology/error.hpp>
@@ -36,6 +37,9 @@ class arriving_task {
   task_header* task_;
 };
 
+/// Whether it wishes nothing; mostly it is the default.
+bool plain(const hint& wish) noexcept { return &wish == &no_hint || wish.plain(); }
+
 profile checked(profile settings) {
   if (std::vector<profile_issue> issues = check_profile(settings); !issues.empty())
     throw profile_error(std::move(issues));
@@ -60,6 +64,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
       policy_(make_policy(settings_.dispatch.policy, groups_, layout_, weights_of(settings_))),
       steal_policy_(make_steal_policy(settings_.steal.policy, groups_, layout_, settings_.steal.start)),
       resumptions_return_(policy_->returns()),
+      near_nodes_(machine_, groups_, layout_),
       born_in_(detail::fork_generation()),
       limit_(settings_.limits.in_flight),
       supervisor_(*this),
@@ -68,6 +73,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
   check_machine();
   install_stack_signal();
   make_groups();
+  make_classes();
   make_seats();
 }
 
@@ -126,6 +132,22 @@ void runtime::make_groups() {
   view_->group_levels = &group_levels_.emplace(group_level_bytes_.data(), groups_.size());
 }
 
+void runtime::make_classes() {
+  using detail::domain_classes;
+  for (const std::vector<group_id>& domain : groups_.domains()) {
+    const locality_group& first = groups_[domain.front()];
+    std::optional<std::uint32_t> node;
+    if (first.node && wants_node_memory()) node = machine_.nodes()[*first.node].os_index;
+    refusal why;
+    detail::node_arena& arena = *class_memory_.emplace_back(std::make_unique<detail::node_arena>(
+        domain_classes::cells_needed * sizeof(detail::inbox::cell), node, &why));
+    if (why) warn_once("queues are not bound to their node: " + *why);
+    auto* cells = arena.take<detail::inbox::cell>(domain_classes::cells_needed);
+    std::uninitialized_value_construct_n(cells, domain_classes::cells_needed);
+    classes_.push_back(std::make_unique<domain_classes>(std::span{cells, domain_classes::cells_needed}));
+  }
+}
+
 void runtime::make_seats() {
   for (const locality_group& g : groups_.groups()) {
     group_states_[g.id.value]->make_seats(*this, layout_.of_group(g.id));
@@ -134,7 +156,8 @@ void runtime::make_seats() {
       queues_.push_back(&seat.queues());
     }
   }
-  idle_ = std::make_unique<detail::idle_workers>(groups_, layout_, boards_, queues_, injection_, settings_);
+  idle_ = std::make_unique<detail::idle_workers>(groups_, layout_, boards_, queues_, injection_, classes_,
+                                                 settings_);
   supervisor_.prepare(layout_.size());
 }
 
@@ -203,22 +226,25 @@ submit_result runtime::enter(bool inside, bool may_wait) {
 }
 
 void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept {
-  if (wish.empty() && seat.keeps_its_own()) return seat.push_next(t);
+  if (plain(wish) && seat.keeps_its_own()) return seat.push_next(t);
+  if (wish.address != nullptr) return place_from_seat(seat, t, with_node(wish));
   load_view view = *view_;
   view.task_time_ns = seat.task_time_ns();
   const placement to = policy_->place(view, {.group = seat.place().group, .worker = seat.id()}, wish,
                                       seat.rng(), seat.cursor());
+  if (to.level > level::same_domain) seat.count_spill();
+  if (wish.run_as != task_class::normal) return put_in_class(t, to.group, t->run_as = wish.run_as);
   if (!to.injected && to.worker == seat.id()) {
     seat.push_next(t);
     return;
   }
-  if (to.level > level::same_domain) seat.count_spill();
   send(t, to);
 }
 
 void runtime::place_from_outside(detail::submitter& from, task_header* t, const hint& wish) noexcept {
   const std::optional<std::uint32_t> cpu = machine_.is_this_system() ? this_cpu() : std::nullopt;
-  if (wish.empty() && from.last.repeat != 0 && cpu == from.last_cpu && available(from.last.worker)) {
+  if (wish.address != nullptr) return place_from_outside(from, t, with_node(wish));
+  if (plain(wish) && from.last.repeat != 0 && cpu == from.last_cpu && available(from.last.worker)) {
     --from.last.repeat;
     return put(t, from.last);
   }
@@ -226,6 +252,7 @@ void runtime::place_from_outside(detail::submitter& from, task_header* t, const 
   load_view view = *view_;
   view.task_time_ns = group_states_[origin.group.value]->task_time_ns();
   const placement to = policy_->place(view, origin, wish, from.rng, from.cursor);
+  if (wish.run_as != task_class::normal) return put_in_class(t, to.group, t->run_as = wish.run_as);
   from.last = to;
   from.last_cpu = cpu;
   send(t, to);
@@ -245,16 +272,49 @@ bool runtime::available(worker_id w) const noexcept {
   return !boards_[layout_[w].group.value]->unavailable.test(index_in_group(w));
 }
 
+/// The hint with the address's node in it, in place of the address.
+hint runtime::with_node(const hint& wish) noexcept {
+  hint found = wish;
+  found.address = nullptr;
+  if (found.node) return found;
+  if (!machine_.is_this_system()) {
+    if (!near_warned_.exchange(true, std::memory_order_relaxed))
+      warn("a hint near an address has no effect: the machine is described, not this one");
+    return found;
+  }
+  if (near_nodes_.one()) return found;
+  static thread_local detail::page_nodes pages;
+  if (const auto os_index = pages.node_of(wish.address, detail::monotonic::now()))
+    found.node = near_nodes_.standing_for(*os_index);
+  return found;
+}
+
+/// The domain's workers take it from there.
+void runtime::put_in_class(task_header* t, group_id g, task_class c) noexcept {
+  classes(g).of(c).push(t);
+  idle_->pushed(groups_[g].domain, c);
+}
+
 void runtime::give_way(detail::resumption& place) noexcept {
+  if (place.root->run_as != task_class::normal) return send_to_class(place);
   detail::worker* seat = this_execution.seat;
   if (seat != nullptr && resumptions_return_) return seat->give_way(&place);
   send_back(place);
 }
 
 void runtime::wake(detail::resumption& place) noexcept {
+  if (place.root->run_as != task_class::normal) return send_to_class(place);
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
   if (seat != nullptr && resumptions_return_) return seat->push_next(&place);
   send_back(place);
+}
+
+/// To the calling worker's domain, or from elsewhere to that of the worker that it ran on last.
+void runtime::send_to_class(detail::resumption& place) noexcept {
+  const detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
+  if (seat == nullptr) seat = place.root->last;
+  put_in_class(&place, seat->place().group, place.root->run_as);
+  if (ended()) drop_queued(); // as below
 }
 
 /// To the worker that it ran on last, or, where the policy says so, to the injection queue.
@@ -411,11 +471,15 @@ std::uint64_t runtime::drop_round() noexcept {
   }
   for (detail::injection_queue* injection : injection_)
     while (task_header* t = injection->pop(1).first) drop(t);
+  for (const auto& domain : classes_)
+    for (const task_class c : {task_class::latency, task_class::background})
+      while (task_header* t = domain->of(c).pop()) drop(t);
   return dropped;
 }
 
 void runtime::leave_ended(detail::worker& seat) noexcept {
-  if (seat.queues().ready() || !seat.queues().next.empty() || injection(seat.place().group).size() != 0)
+  const group_id g = seat.place().group;
+  if (seat.queues().ready() || !seat.queues().next.empty() || injection(g).size() != 0 || classes(g).ready())
     drop_queued();
 }
 
@@ -469,6 +533,14 @@ metrics_snapshot runtime::metrics() const {
     m.submitted += c.submitted;
   }
   for (const auto& g : group_states_) m.injected += g->injection().size();
+  for (const auto& domain : classes_) {
+    const detail::class_queue& latency = domain->of(task_class::latency);
+    const detail::class_queue& background = domain->of(task_class::background);
+    m.latency_queued += latency.depth();
+    m.background_queued += background.depth();
+    m.latency_placed += latency.placed();
+    m.background_placed += background.placed();
+  }
   m.rejected = rejected_.load(std::memory_order_relaxed);
   m.failed = failed_.load(std::memory_order_relaxed);
   m.spare_threads = forked() ? 0 : threads_.spares();

@@ -5,6 +5,7 @@
 #include "group_state.hpp"
 #include "idle.hpp"
 #include "in_flight_limit.hpp"
+#include "near_nodes.hpp"
 #include "stack_signal.hpp"
 #include "submitter.hpp"
 #include "supervisor.hpp"
@@ -73,6 +74,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   detail::group_state& group(group_id g) noexcept { return *group_states_[g.value]; }
   group_board& board(group_id g) noexcept { return *boards_[g.value]; }
   detail::injection_queue& injection(group_id g) noexcept { return *injection_[g.value]; }
+  /// The class queues of a group's domain.
+  detail::domain_classes& classes(group_id g) noexcept { return *classes_[groups_[g].domain]; }
   detail::idle_workers& idle() noexcept { return *idle_; }
   detail::drain_gate& drains() noexcept { return drains_; }
   detail::supervisor& supervision() noexcept { return supervisor_; }
@@ -100,6 +103,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   enum class stage : std::uint8_t { open, closing, ended };
 
   void make_groups();
+  void make_classes();
   void make_seats();
   void check_machine();
   void install_stack_signal();
@@ -109,6 +113,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
   void place_from_outside(detail::submitter& from, task_header* t, const hint& wish) noexcept;
   void send_back(detail::resumption& place) noexcept;
+  void send_to_class(detail::resumption& place) noexcept;
+  void put_in_class(task_header* t, group_id g, task_class c) noexcept;
+  hint with_node(const hint& wish) noexcept;
   void send(task_header* t, const placement& to) noexcept;
   void put(task_header* t, const placement& to) noexcept;
   task_origin outside_origin(std::optional<std::uint32_t> cpu, placement_rng& rng) const noexcept;
@@ -134,11 +141,14 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::unique_ptr<policy> policy_;
   std::unique_ptr<steal_policy> steal_policy_;
   const bool resumptions_return_; // to their worker, says the policy
-  const unsigned born_in_;        // the fork generation
+  const detail::near_nodes near_nodes_;
+  const unsigned born_in_; // the fork generation
 
   std::vector<std::unique_ptr<detail::group_state>> group_states_;
   std::vector<std::unique_ptr<group_board>> boards_;
   std::vector<detail::injection_queue*> injection_;
+  std::vector<std::unique_ptr<detail::node_arena>> class_memory_; // by domain
+  std::vector<std::unique_ptr<detail::domain_classes>> classes_;  // by domain
   std::vector<detail::worker*> seats_;
   std::vector<detail::worker_queues*> queues_;
   std::vector<unsigned char> group_level_bytes_;
@@ -153,6 +163,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<std::uint64_t> rejected_{0};
   std::atomic<std::uint64_t> dropped_{0}; // queued tasks that were destroyed unrun
+  std::atomic<bool> near_warned_{false};  // that `near` has no effect
   detail::cpu_claim claim_;
   std::optional<detail::stack_signal> stack_signal_;
 

@@ -22,7 +22,7 @@ constexpr std::uint64_t pushes_between_publishings = 16;
 /// Looks at the core's pause hint between two rounds of searching.
 constexpr int pauses_between_rounds = 16;
 /// A look at another worker's queues takes the lines that it writes away from it, so the looks become rarer.
-constexpr std::uint32_t most_rounds_between_steals = 8;
+constexpr std::uint32_t most_rounds_between_looks = 8;
 /// A blocking call of this length costs the others more than a spare thread does.
 constexpr std::chrono::microseconds long_call{20};
 /// One in so many short calls is timed.
@@ -35,6 +35,7 @@ worker::worker(runtime& engine, worker_id id, const queue_memory& memory)
       id_(id),
       queues_(memory),
       slot_(memory.slot),
+      classes_(engine.classes(engine.layout()[id].group)),
       rng_(id.value + 1),
       lifo_counts_(engine.settings().queues.lifo_counts),
       interval_(engine.settings().injection.interval.min) {}
@@ -67,14 +68,41 @@ task_header* worker::next() noexcept {
   }
 }
 
-/// Own work. The ring comes first, but once in `interval_` tasks what waits in the inbox and the injection
-/// queue does, so that tasks that spawn or yield without end starve nobody.
+inline void worker::found() noexcept {
+  if (std::exchange(searching_, false)) engine_.idle().found_work(id_);
+  begin_work();
+}
+
+/// What is urgent in the domain. Of ten tasks at least one is another, if there is any, however short a tick is.
+task_header* worker::poll_latency() noexcept {
+  if (latency_left_ == 0) {
+    latency_left_ = latency_row;
+    return nullptr;
+  }
+  task_header* t = take_class(classes_, task_class::latency);
+  if (t == nullptr) return nullptr;
+  --latency_left_;
+  if (until_shared_ > 1) --until_shared_; // it counts as one of the interval
+  announce_waiting();
+  found();
+  return t;
+}
+
+task_header* worker::take_class(domain_classes& from, task_class c) noexcept {
+  task_header* t = from.of(c).pop();
+  if (t != nullptr) counts_.of_class[static_cast<std::size_t>(c) - 1].add();
+  return t;
+}
+
+/// Own work, after what is urgent. The ring comes first, but once in `interval_` tasks what waits in the inbox and the
+/// injection queue does, so that tasks that spawn or yield without end starve nobody.
 task_header* worker::poll() noexcept {
+  if (classes_.of(task_class::latency).waiting()) [[unlikely]]
+    if (task_header* t = poll_latency()) return t;
   task_header* t = nullptr;
-  const bool due = --until_shared_ == 0;
-  if (due) {
+  if (--until_shared_ == 0) {
     until_shared_ = interval_;
-    t = poll_shared(due);
+    t = poll_due();
   }
   const bool from_slot = t == nullptr && (t = take_next()) != nullptr;
   if (t != nullptr) {
@@ -84,12 +112,24 @@ task_header* worker::poll() noexcept {
     t = queues_.ring.pop();
     if (t == nullptr) t = poll_shared(false);
     if (t == nullptr) t = take_next(); // what it was to let pass in the ring was stolen meanwhile
-    if (t == nullptr) return nullptr;
+    if (t == nullptr) return classes_.of(task_class::latency).waiting() ? poll_latency() : nullptr;
   }
   if (!from_slot && lifo_counts_ != lifo_count::all) next_left_ = engine_.settings().queues.lifo_cap;
-  if (std::exchange(searching_, false)) engine_.idle().found_work(id_);
-  begin_work();
+  found();
   return t;
+}
+
+/// A background task, if one waits, and in the next poll what others share. Who comes from idling has had its time for
+/// background tasks, and may leave one to others.
+task_header* worker::poll_due() noexcept {
+  if (working_ && background_turn_ && classes_.of(task_class::background).waiting())
+    if (task_header* t = take_class(classes_, task_class::background)) {
+      background_turn_ = false;
+      until_shared_ = 1;
+      return t;
+    }
+  background_turn_ = true;
+  return poll_shared(true);
 }
 
 /// From the LIFO slot, while it may overtake; then it waits for its next turn or goes behind the ring, as `lifo_counts`
@@ -247,30 +287,64 @@ task_header* worker::search() noexcept {
   }
   worker_bits& spinning = engine_.board(place().group).spinning;
   spinning.set(index_in_group());
+  handed_ = {};
   task_header* t = spin();
-  if (t == nullptr && stealing) t = steal(steal_effort::thorough);
+  if (t == nullptr) t = look_around(steal_effort::thorough);
   spinning.claim(index_in_group());
   if (t == nullptr) return nullptr;
-  if (std::exchange(searching_, false)) engine_.idle().found_work(id_);
-  begin_work();
+  found();
   return t;
 }
 
 /// Bounded by `idle.spin`.
 task_header* worker::spin() noexcept {
-  const bool stealing = engine_.stealing();
   const auto until = monotonic::now() + engine_.settings().idle.spin;
-  task_header* t = stealing ? steal(steal_effort::usual) : nullptr;
+  task_header* t = look_around(steal_effort::usual);
   std::uint32_t rounds = 0;
-  std::uint32_t next_steal = 1;
+  std::uint32_t next_look_around = 1;
   while (t == nullptr && !engine_.ended() && monotonic::now() < until) {
     for (int i = 0; i < pauses_between_rounds; ++i) pause_core();
-    t = poll_shared(false);
-    if (t != nullptr || !stealing || ++rounds != next_steal) continue;
-    next_steal = rounds + std::min(rounds, most_rounds_between_steals);
-    t = steal(steal_effort::usual);
+    if (classes_.of(task_class::latency).waiting()) t = take_suited(task_class::latency, steal_effort::usual);
+    if (t == nullptr) t = poll_shared(false);
+    if (t != nullptr || ++rounds != next_look_around) continue;
+    next_look_around = rounds + std::min(rounds, most_rounds_between_looks);
+    t = look_around(steal_effort::usual);
   }
   return t;
+}
+
+/// What is urgent in the domain, then what the steal policy finds, then what can wait, and last what other domains have
+/// no time for.
+task_header* worker::look_around(steal_effort effort) noexcept {
+  const bool stealing = engine_.stealing();
+  task_header* t = take_suited(task_class::latency, effort);
+  if (t == nullptr && stealing) t = steal(effort);
+  if (t == nullptr) t = take_suited(task_class::background, effort);
+  if (t == nullptr && stealing) t = take_far_class();
+  return t;
+}
+
+/// A task of the domain's queue, unless it is left to an idle worker that suits it better.
+task_header* worker::take_suited(task_class c, steal_effort effort) noexcept {
+  if (!classes_.of(c).ready()) return nullptr;
+  bool& handed = handed_[static_cast<std::size_t>(c) - 1];
+  if (engine_.stealing() && engine_.idle().leave(id_, c, effort == steal_effort::thorough, handed))
+    return nullptr;
+  return take_class(classes_, c);
+}
+
+/// From the nearest domain where nobody is idle and enough waits.
+task_header* worker::take_far_class() noexcept {
+  const group_id own = place().group;
+  for (const group_id g : engine_.groups()[own].steal_order) {
+    domain_classes& there = engine_.classes(g);
+    if (&there == &classes_ || !there.ready()) continue;
+    if (!engine_.idle().may_take_class(own, engine_.groups()[g].domain)) continue;
+    task_header* t = take_class(there, task_class::latency);
+    if (t == nullptr) t = take_class(there, task_class::background);
+    if (t != nullptr) return t;
+  }
+  return nullptr;
 }
 
 /// Where to look, and in which order, is the steal policy's affair.
@@ -350,7 +424,7 @@ std::uint64_t worker::lend() noexcept {
     this_execution.root->last = this; // whence it goes on once it was suspended
   if (!queues_.next.empty())
     if (task_header* t = queues_.next.take()) store(t);
-  const bool waited_for = queues_.ready();
+  const bool waited_for = queues_.ready() || classes_.ready();
   const bool in_haste = calls_are_long_ && (waited_for || engine_.injection(place().group).size() != 0);
   const bool timed = calls_are_long_ || ++calls_ % calls_to_timed == 0;
   lent_at_ = timed ? monotonic::now() : monotonic::time_point{};
@@ -400,7 +474,9 @@ void worker::begin_work() noexcept {
   polls_ = 0;
   next_look_ = first_look();
   next_left_ = engine_.settings().queues.lifo_cap;
-  until_shared_ = interval_; // it found nothing there, or this came from there
+  // It found nothing there, or this came from there; a background task goes on waiting for its turn.
+  const class_queue& background = classes_.of(task_class::background);
+  if (!background.waiting() || !background.ready()) until_shared_ = interval_;
   slot_watched_ = false;
 }
 
@@ -473,6 +549,8 @@ worker_metrics worker::metrics() const noexcept {
   m.executed = counts_.executed.read();
   m.ticks = counts_.ticks.read();
   m.lifo_runs = counts_.next.read();
+  m.latency_runs = counts_.of_class[0].read();
+  m.background_runs = counts_.of_class[1].read();
   m.load = queues_.waiting() + (queues_.next.empty() ? 0U : 1U) +
            slot_.owner.running.load(std::memory_order_relaxed);
   for (std::size_t l = 0; l < level_count; ++l) m.stolen[l] = counts_.stolen[l].read();

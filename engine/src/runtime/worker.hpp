@@ -80,6 +80,10 @@ class alignas(128) worker {
  private:
   task_header* next() noexcept;
   task_header* poll() noexcept;
+  task_header* poll_latency() noexcept;
+  task_header* poll_due() noexcept;
+  void found() noexcept;
+  task_header* take_class(domain_classes& from, task_class c) noexcept;
   task_header* take_next() noexcept;
   void announce_waiting() noexcept;
   task_header* poll_shared(bool due) noexcept;
@@ -89,6 +93,9 @@ class alignas(128) worker {
   std::uint32_t room() const noexcept;
   task_header* search() noexcept;
   task_header* spin() noexcept;
+  task_header* look_around(steal_effort effort) noexcept;
+  task_header* take_suited(task_class c, steal_effort effort) noexcept;
+  task_header* take_far_class() noexcept;
   task_header* steal(steal_effort effort) noexcept;
   task_header* steal_from(worker& victim, level distance) noexcept;
   std::size_t index_in_group() const noexcept;
@@ -107,9 +114,12 @@ class alignas(128) worker {
   monotonic::time_point read_clock() noexcept;
   std::uint32_t first_look() const noexcept;
 
+  static constexpr std::uint32_t latency_row = 9; // of ten tasks
+
   struct counters { // single writer: whoever sits on the seat
     book pushed;
     book next;
+    std::array<book, queued_classes> of_class;
     book executed;
     book ticks;
     std::array<book, level_count> stolen;
@@ -126,14 +136,19 @@ class alignas(128) worker {
   worker_id id_;
   worker_queues queues_;
   load_slot& slot_;
+  domain_classes& classes_; // of its domain
   placement_rng rng_;
   placement_cursor cursor_;
   task_clock clock_;
   const lifo_count lifo_counts_;
 
-  bool working_ = false;           // between begin_work and end_work
-  bool searching_ = false;         // counted as a searcher of the domain
-  std::uint32_t polls_ = 0;        // tasks of this tick
+  bool working_ = false;   // between begin_work and end_work
+  bool searching_ = false; // counted as a searcher of the domain
+  std::array<bool, queued_classes>
+      handed_{};                             // it has woken somebody for such a task since it began to search
+  std::uint32_t latency_left_ = latency_row; // so many latency tasks before others have a turn
+  bool background_turn_ = true;              // whether a background task comes first when they are due
+  std::uint32_t polls_ = 0;                  // tasks of this tick
   std::uint32_t next_left_ = 0;    // so many may still run from the LIFO slot, as `lifo_counts` counts them
   bool unannounced_ = false;       // a task that gave way is alone in the ring, and nobody was told
   bool slot_watched_ = false;      // somebody looks after the LIFO slot while this worker is at work

@@ -33,11 +33,18 @@ struct seat_dump {
   std::optional<std::chrono::nanoseconds> task_age;
 };
 
+/// Tasks that wait in the class queues of one domain.
+struct class_depths {
+  std::uint32_t latency = 0;
+  std::uint32_t background = 0;
+};
+
 /// What an engine is doing now, for people who look at a daemon that stands still. Everything is read from words that
 /// workers write anyway, never from a task; the seats are looked at one after another while they go on.
 struct engine_dump {
   std::vector<seat_dump> seats;                ///< by worker id
   std::vector<std::uint32_t> injection_depths; ///< by group; 0 but for the first where all groups share one
+  std::vector<class_depths> class_queues;      ///< by domain
   std::uint64_t in_flight = 0;                 ///< accepted and not finished, suspended ones included
   std::uint64_t spare_threads = 0;
 

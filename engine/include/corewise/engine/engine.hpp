@@ -71,15 +71,15 @@ class engine {
   /// thread from outside waits for room; a task never does (it would deadlock) and is answered `full`. Cost:
   /// no system call while somebody is awake; one when a sleeper is woken. Allocates from recycled blocks.
   /// Throws what copying or moving `f` throws, `std::bad_alloc`.
-  template <std::invocable F> submit_result submit(F&& f, const hint& wish = {}) {
+  template <std::invocable F> submit_result submit(F&& f, const hint& wish = no_hint) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/true);
   }
   /// Runs a coroutine as a task. An exception that leaves it is the task's (`on_exception`).
-  submit_result submit(task<void> coroutine, const hint& wish = {}) {
+  submit_result submit(task<void> coroutine, const hint& wish = no_hint) {
     return accept(std::move(coroutine).release_to(*runtime_), wish, /*may_wait=*/true);
   }
   /// As `submit`, but never waits.
-  template <std::invocable F> submit_result try_submit(F&& f, const hint& wish = {}) {
+  template <std::invocable F> submit_result try_submit(F&& f, const hint& wish = no_hint) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/false);
   }
 

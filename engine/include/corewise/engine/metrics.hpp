@@ -17,6 +17,8 @@ struct worker_metrics {
   std::uint64_t placed = 0;                        ///< sent to its queues by submitters, itself among them
   std::uint64_t executed = 0;                      ///< run on it, until they ended or were suspended
   std::uint64_t lifo_runs = 0;                     ///< of these, taken from its LIFO slot
+  std::uint64_t latency_runs = 0;                  ///< of these, from the latency queue of some domain
+  std::uint64_t background_runs = 0;               ///< of these, from the background queue of some domain
   std::uint64_t ticks = 0;                         ///< ended; a tick is at most `queues.budget` tasks
   std::uint64_t load = 0;                          ///< waiting in its queues now, and the one that it runs
   std::array<std::uint64_t, level_count> stolen{}; ///< taken from others, by the victim's level
@@ -44,12 +46,19 @@ struct metrics_snapshot {
   std::uint64_t rejected = 0; ///< refused by `limits.in_flight`
   std::uint64_t failed = 0;   ///< ended by an exception
   std::uint64_t injected = 0; ///< waiting in injection queues
+  std::uint64_t latency_placed =
+      0; ///< put into a domain's latency queue, when submitted and when they went on
+  std::uint64_t background_placed = 0; ///< as above, background
+  std::uint64_t latency_queued = 0;    ///< waiting in latency queues
+  std::uint64_t background_queued = 0; ///< waiting in background queues
   std::uint64_t spare_threads = 0;
 
   std::uint64_t in_flight() const noexcept { return submitted - finished; }
-  /// Tasks that are queued or run now: loads and injection queues together. Suspended ones are in flight
-  /// only.
-  std::uint64_t waiting() const noexcept { return total().load + injected; }
+  /// Tasks that are queued or run now: loads, injection queues and class queues together. Suspended ones are in
+  /// flight only.
+  std::uint64_t waiting() const noexcept {
+    return total().load + injected + latency_queued + background_queued;
+  }
   worker_metrics total() const;
 
   std::string to_text() const;

@@ -2,6 +2,7 @@
 
 #include <corewise/engine/execution.hpp>
 #include <corewise/engine/task_blocks.hpp>
+#include <corewise/policies/task_class.hpp>
 
 #include <cstdint>
 #include <new>
@@ -23,6 +24,8 @@ struct task_header {
   bool (*act)(task_header*, task_action) = nullptr;
   task_header* next = nullptr; ///< free for the queue that holds the task
   std::uint8_t phase = 0;      ///< which of the two generations of work `drain` counts it to
+  /// As it was submitted; a resumption has its root's.
+  task_class run_as = task_class::normal;
 };
 
 namespace detail {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <corewise/policies/load_view.hpp>
+#include <corewise/policies/task_class.hpp>
 #include <corewise/topology/workers.hpp>
 
 #include <array>
@@ -46,15 +47,23 @@ struct task_origin {
 };
 
 /// What the submitter wishes. Workers that fulfil all of it are preferred to all others; when none does, or
-/// none that is available, the hint is as good as absent.
+/// none that is available, the hint is as good as absent. Policies know neither addresses nor classes: the engine turns
+/// an address into a node, and of a task with a class only the domain is what the policy answered.
 struct placement_hint {
   std::optional<group_id> group = {};
   std::optional<std::uint32_t> package = {}; ///< index into `topology::packages()`
   std::optional<std::uint32_t> node = {};    ///< index into `topology::nodes()`
   std::optional<worker_id> worker = {};
   std::optional<std::uint32_t> kind = {}; ///< index into `topology::kinds()`
+  /// Whose memory node is wanted, unless `node` says which. Null, not mapped, not touched yet, or on a machine with one
+  /// node: no wish. On a node without workers: the nearest with workers, by SLIT distance.
+  const void* address = nullptr;
+  task_class run_as = task_class::normal;
 
+  /// Whether it names no place.
   bool empty() const noexcept { return !group && !package && !node && !worker && !kind; }
+  /// Whether it wishes nothing at all.
+  bool plain() const noexcept { return empty() && address == nullptr && run_as == task_class::normal; }
 };
 
 /// xorshift64*, one per submitting thread. Source: Vigna, "An experimental exploration of Marsaglia's
