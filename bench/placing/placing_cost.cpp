@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -41,19 +42,17 @@ topology machine_of(std::uint32_t workers) {
   const std::uint32_t cores = std::min(workers, 16U);
   const std::uint32_t caches = std::min(workers / cores, 4U);
   const std::uint32_t packages = workers / cores / caches;
-  return discover({.source = synthetic_source{"pack:" + std::to_string(packages) +
-                                              " numa:1 l3:" + std::to_string(caches) +
-                                              " core:" + std::to_string(cores) + " pu:1"}});
+  machine_description description;
+  description.source =
+      synthetic_source{"pack:" + std::to_string(packages) + " numa:1 l3:" + std::to_string(caches) +
+                       " core:" + std::to_string(cores) + " pu:1"};
+  return discover(description);
 }
 
 void load(still_boards& boards, std::uint32_t workers, state s, std::uint32_t turn) {
   placement_rng rng(turn + 1);
   for (std::uint32_t w = 0; w < workers; ++w) {
-    switch (s) {
-    case state::one_idle: boards.set_load({w}, 1 + rng.below(8)); break;
-    case state::mixed: boards.set_load({w}, 1 + rng.below(8)); break;
-    case state::even: boards.set_load({w}, 6); break;
-    }
+    boards.set_load({w}, s == state::even ? 6 : 1 + rng.below(8));
   }
   if (s == state::one_idle) boards.set_load({rng.below(std::min(workers, 16U))}, 0);
 }
@@ -91,7 +90,7 @@ class other_core {
 struct question {
   const policy& rule;
   task_origin origin;
-  placement_rng rng{7};
+  placement_rng rng;
   placement_cursor cursor;
 
   std::uint32_t ask(const load_view& view) { return rule.place(view, origin, {}, rng, cursor).worker.value; }
@@ -125,7 +124,7 @@ cost measure(const char* name, std::uint32_t workers, state s, int runs) {
     load(b, workers, s, 0);
     views.push_back(b.view());
   }
-  question q{*rule, {.group = layout[{0}].group, .worker = {}}};
+  question q{*rule, {.group = layout[{0}].group, .worker = {}}, placement_rng{7}, {}};
   std::vector<double> hot;
   std::vector<double> cold;
   volatile std::uint32_t sink = 0;
@@ -147,6 +146,36 @@ cost measure(const char* name, std::uint32_t workers, state s, int runs) {
   return {median(hot), median(cold)};
 }
 
+/// What is looked at first, by itself and hot: the bits of a group of 16 for an idle worker, its levels for the lightest.
+void measure_parts(int runs) {
+  const topology machine = machine_of(16);
+  const locality_groups groups(machine, {});
+  const worker_layout layout(machine, groups, {});
+  still_boards boards(groups, layout);
+  load(boards, 16, state::one_idle, 0);
+  const load_view view = boards.view();
+  const group_board& board = view.board({0});
+  volatile std::uint64_t sink = 0;
+  const auto hot = [&](const auto& look) {
+    std::vector<double> times;
+    for (int run = 0; run < runs; ++run) {
+      constexpr std::size_t looks = 100'000;
+      const auto begin = monotonic::now();
+      for (std::size_t i = 0; i < looks; ++i) sink = look();
+      times.push_back(ns_since(begin, looks));
+    }
+    return median(times);
+  };
+  const double idle = hot([&]() -> std::uint64_t {
+    const std::uint64_t free = (board.spinning.word(0) | board.parked.word(0)) & ~board.unavailable.word(0);
+    const auto place = static_cast<unsigned>(std::countr_zero(free));
+    return free != 0 && board.levels.at(place) == 0 ? place : load_levels::nobody;
+  });
+  const double scan = hot([&] { return board.levels.least_of(0, board.unavailable.word(0)).places; });
+  std::printf("| an idle worker's bit and level | one idle | 16 | %.1f | |\n", idle);
+  std::printf("| the least of a group's levels | mixed | 16 | %.1f | |\n", scan);
+}
+
 } // namespace
 
 int main(int count, char** words) {
@@ -156,7 +185,8 @@ int main(int count, char** words) {
     return 2;
   }
   std::puts("| policy | loads | workers | hot ns | cold ns |\n|---|---|---|---|---|");
-  for (const char* name : {"nearest_lightest"})
+  measure_parts(runs);
+  for (const char* name : {"nearest_lightest", "lightest", "two_choices"})
     for (const state s : {state::one_idle, state::mixed, state::even})
       for (std::uint32_t workers = 2; workers <= 1024; workers *= 2) {
         const cost c = measure(name, workers, s, runs);
