@@ -32,26 +32,15 @@ group_board::group_board(std::size_t workers, load_slot* first_slot)
       unavailable(make_words(bytes_of(lines_), workers, 2), workers),
       levels(bytes_of(lines_) + levels_at(workers), workers) {}
 
-// | tag   | release site              | acquire site        | publishes            | weakened                           |
-// |-------|---------------------------|---------------------|----------------------|------------------------------------|
-// | least | publish_level: its fences | the same, in others | nothing but a number | a group's level stays above its    |
-// |       |                           |                     |                      | lightest worker's, who is not seen |
-//
-// Two that publish at once: each writes its own byte, fences, and then reads the group's level or that of the others. So
-// the one that writes the group's level last has seen the bytes of both, or sees them when it looks once more.
 void publish_level(group_board& board, std::size_t place, std::uint8_t level, load_levels* of_groups,
                    group_id g) noexcept {
   const std::uint8_t before = board.levels.publish(place, level);
   if (before == level || of_groups == nullptr) return;
-  std::atomic_thread_fence(std::memory_order_seq_cst); // pairs: least
-  if (std::min(before, level) > of_groups->at(g.value)) return; // somebody else is the lightest
-  for (std::uint8_t least = board.levels.least_of_all();;) {
-    of_groups->publish(g.value, least);
-    std::atomic_thread_fence(std::memory_order_seq_cst); // pairs: least
-    const std::uint8_t again = board.levels.least_of_all();
-    if (again == least) return;
-    least = again;
-  }
+  if (std::min(before, level) <= of_groups->at(g.value)) publish_least(board, *of_groups, g);
+}
+
+void publish_least(const group_board& board, load_levels& of_groups, group_id g) noexcept {
+  of_groups.publish(g.value, board.levels.least_of_all());
 }
 
 } // namespace corewise

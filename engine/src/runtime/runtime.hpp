@@ -85,6 +85,10 @@ class runtime : public std::enable_shared_from_this<runtime> {
   const load_view& view() const noexcept { return *view_; }
   /// Makes known how much the worker has to do now (load_levels.hpp). Any thread. Cost: its slot's two cache lines.
   void publish_load(const worker_place& w) noexcept;
+  /// Makes known how little somebody of the group has to do. Any thread.
+  void publish_least_of(group_id g) noexcept {
+    if (group_levels_) publish_least(board(g), *group_levels_, g);
+  }
   /// Whether there are injection queues.
   bool injects() const noexcept { return settings_.injection.scope != injection_scope::none; }
   bool stealing() const noexcept { return settings_.steal.policy != "none"; }

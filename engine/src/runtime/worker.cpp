@@ -62,6 +62,7 @@ task_header* worker::next() noexcept {
     if (task_header* t = poll()) return t;
     end_work();
     if (task_header* t = search()) return t;
+    engine_.publish_least_of(place().group);
     engine_.idle().park(id_, searching_);
     searching_ = true;
     noted_awake_ = false;
@@ -508,6 +509,7 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   until_shared_ = std::min(until_shared_, interval_);
   if (!in_front()) front_ends_ = queues_.ring.taken(); // before the positions have gone round
   note_task_time();
+  engine_.publish_least_of(place().group);
   tick_began_ = now;
   stamp_ = static_cast<std::uint64_t>(now.time_since_epoch().count());
   polls_ = 0;
