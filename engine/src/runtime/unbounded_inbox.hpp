@@ -5,6 +5,8 @@
 #include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
 
+#include <bit>
+
 // A worker's inbox where none may be full: an unbounded list of many producers and one consumer, the worker that owns
 // it. Nobody else may take from it, so it is for engines in which nobody steals.
 //
@@ -84,10 +86,10 @@ class unbounded_inbox {
 
   void link(task_header* t) noexcept {
     std::atomic_ref(t->next).store(nullptr, std::memory_order_relaxed);
-    auto* before =
-        reinterpret_cast<task_header*>(last().exchange(word(t), std::memory_order_acq_rel)); // pairs: end
+    const std::uintptr_t before = last().exchange(word(t), std::memory_order_acq_rel); // pairs: end
     interleave();
-    std::atomic_ref(before->next).store(t, std::memory_order_release); // pairs: linked
+    std::atomic_ref(std::bit_cast<task_header*>(before)->next)
+        .store(t, std::memory_order_release); // pairs: linked
   }
 
   load_slot& slot_;
