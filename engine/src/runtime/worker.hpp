@@ -161,7 +161,7 @@ class alignas(128) worker {
   monotonic::time_point tick_began_;
   std::optional<std::uint32_t> keeps_up_to_; // the policy's answer for tasks as long as these
   bool publishes_each_ = true; // tasks are long enough to publish the load at each; else now and then
-  std::uint64_t stamp_ = 0;                  // of this tick, for the activity order
+  std::uint64_t stamp_ = 0;    // of this tick, for the activity order
   std::atomic<bool (*)(task_header*, task_action)> running_act_{nullptr}; // relaxed: for people
   std::atomic<std::int64_t> clock_ns_{0};      // when the clock was read last; relaxed: for people
   std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
