@@ -1,0 +1,405 @@
+// Retiring a worker against pushes to it (engine/src/runtime/idle.hpp, reload.cpp; worker.cpp: next, keep_up, hand_over): what
+// is sent to a worker that retires is done by others.
+//
+// check: pass
+// check: pass -DWAKE_RETIRED -DPUSHES=1
+// check: pass -DGROW -DPUSHES=1
+// check: pass -DNO_STEALING
+// check: pass -DNO_STEALING -DGROW -DPUSHES=1
+// check: fail -DNO_STEALING -DNO_SECOND_READ
+// check: fail -DNO_STEALING -DNO_FENCE
+// check: fail -DNO_STEALING -DNO_LAST_LOOK
+// check: fail -DNO_PASS_ON
+// check: fail -DGROW -DNO_WAKE_ALL
+// check: fail -DGROW -DNO_LOOK_AT_RULES
+// check: fail -DGROW -DWAKE_FIRST
+//
+// Two workers of one domain; worker 1 retires, and with GROW is called back. PUSHES tasks come from outside, to either
+// inbox: whoever chose worker 1 may have done so long before. A task may never end. Of memory and sleeping park.pml has
+// the details; here a producer's task lies in its store buffer, and a waker counts the sleeper first.
+//
+// WAKE_RETIRED        where others steal too, a push wakes the retired worker that it went to, as the engine does; without
+//                     this thieves alone do, which needs fewer states
+// NO_STEALING         steal policy none: only its worker takes from an inbox, to run it or to hand it over
+// NO_SECOND_READ      the producer does not look again, after its push, whether the worker is still there: nobody who may
+//                     be woken for work sleeps, so it goes away
+// NO_FENCE            P2 is missing: it looks before its task can be seen
+// NO_LAST_LOOK        R3 is missing: the retired worker sleeps without another look at its inbox
+// NO_PASS_ON          a retired worker that was woken, and so counts as a searcher, wakes nobody in its place
+// NO_WAKE_ALL         a reload wakes nobody: who sleeps as retired goes on doing so
+// NO_LOOK_AT_RULES    who lies down does not look whether there are newer rules
+// WAKE_FIRST          a reload wakes everybody before its rules can be seen
+
+#ifndef PUSHES
+#define PUSHES 2
+#endif
+#define PRODUCERS 1
+#define WORKERS 2
+#define NONE WORKERS
+#define THREADS (WORKERS + PRODUCERS)
+
+byte queue[WORKERS];
+byte buffered[THREADS] = NONE; // in the thread's store buffer: a task on its way to that queue
+bool serves[WORKERS] = 1;
+byte newest; // the number of the rules
+bool parked_bit[WORKERS];
+bool as_retired[WORKERS]; // how it is counted while it sleeps
+short parked;
+short retired_asleep;
+short searching;
+bool token[WORKERS];
+bool counted[WORKERS];
+bool asleep[WORKERS];
+byte to_push[PRODUCERS] = PUSHES;
+
+// --- memory
+
+inline flush(thread) {
+  if
+  :: buffered[thread] != NONE -> queue[buffered[thread]]++; buffered[thread] = NONE
+  :: else
+  fi
+}
+
+proctype memory(byte t) {
+end:
+  do
+  :: d_step { buffered[t] != NONE -> queue[buffered[t]]++; buffered[t] = NONE }
+  od
+}
+
+// --- waking
+
+// idle_workers::wake
+inline wake(w) {
+  d_step { won = parked_bit[w]; parked_bit[w] = 0 }
+  if
+  :: won ->
+    d_step {
+      if
+      :: as_retired[w] -> retired_asleep--
+      :: else -> parked--
+      fi
+    }
+    searching++;
+    d_step { counted[w] = 1; token[w] = 1 }
+  :: else
+  fi
+}
+
+// idle_workers::wake_any
+inline wake_any() {
+  i = 0;
+  do
+  :: i == WORKERS -> break
+  :: i < WORKERS && !serves[i] -> i++
+  :: i < WORKERS && serves[i] ->
+    wake(i);
+    if
+    :: won -> break
+    :: else -> i++
+    fi
+  od;
+  atomic { i = 0; won = 0 }
+}
+
+// idle_workers::pushed
+inline pushed(thread, to) {
+#ifndef NO_FENCE
+  d_step { flush(thread) } // P2
+#endif
+#ifdef NO_STEALING
+#ifdef NO_SECOND_READ
+  if
+  :: parked == 0 // P3
+#else
+  if
+  :: parked + retired_asleep == 0 // P3
+#endif
+  :: else -> wake(to); won = 0
+  fi
+#else
+  if
+  :: parked + retired_asleep == 0 // P3
+  :: else ->
+#ifdef WAKE_RETIRED
+    if
+    :: !serves[to] -> wake(to) // it hands over
+    :: else
+    fi;
+#endif
+    if
+    :: won || parked == 0 || searching != 0
+    :: else -> wake_any() // P4
+    fi;
+    won = 0
+  fi
+#endif
+}
+
+proctype producer(byte me) {
+  byte i, to;
+  bool won;
+  do
+  :: to_push[me - WORKERS] > 0 ->
+    to_push[me - WORKERS]--;
+    if
+    :: to = 0
+    :: to = 1
+    fi;
+    d_step { flush(me); buffered[me] = to } // P1
+    pushed(me, to)
+  :: else -> break
+  od
+}
+
+// --- reloading
+
+inline wake_all() {
+  do
+  :: i == WORKERS -> break
+  :: else -> wake(i); i++
+  od;
+  atomic { i = 0; won = 0 }
+}
+
+inline take_up(does) {
+  serves[1] = does;
+#ifdef WAKE_FIRST
+  wake_all();
+  newest++
+#else
+  newest++;
+#ifndef NO_WAKE_ALL
+  wake_all()
+#else
+  skip
+#endif
+#endif
+}
+
+// runtime::apply
+proctype reloader() {
+  byte i;
+  bool won;
+  take_up(0);
+#ifdef GROW
+  take_up(1)
+#endif
+}
+
+// --- a worker
+
+// worker::poll
+inline poll() {
+  d_step {
+    flush(me);
+    if
+    :: queue[me] > 0 -> queue[me]--; found = 1
+    :: else
+    fi
+  }
+}
+
+// worker::keep_up
+inline keep_up() {
+  if
+  :: newest != by -> by = newest; retired = !serves[me]
+  :: else
+  fi
+}
+
+// worker::hand_over: to the other one
+inline hand_over() {
+  do
+  :: d_step { queue[me] > 0 -> queue[me]--; flush(me); buffered[me] = 1 - me }
+    pushed(me, 1 - me)
+  :: else -> break
+  od
+}
+
+// worker::search
+inline search() {
+#ifndef NO_STEALING
+  if
+  :: !is_searching && searching == 0 -> searching++; is_searching = 1
+  :: else
+  fi;
+  if
+  :: is_searching ->
+    d_step {
+      if
+      :: queue[1 - me] > 0 -> queue[1 - me]--; found = 1
+      :: else
+      fi
+    }
+  :: else
+  fi
+#else
+  skip
+#endif
+}
+
+// idle_workers::found_work, where there is nobody else to wake than the other one
+inline found_work() {
+  d_step { flush(me); searching--; last = searching == 0; is_searching = 0 }
+#ifndef NO_STEALING
+  if
+  :: last && parked > 0 ->
+    seen = queue[0] > 0 || queue[1] > 0;
+    if
+    :: seen -> wake_any()
+    :: else
+    fi
+  :: else
+  fi;
+#endif
+  d_step { seen = 0; last = 0 }
+}
+
+// idle_workers::pass_on
+inline pass_on() {
+#if !defined(NO_STEALING) && !defined(NO_PASS_ON)
+  if
+  :: parked > 0 && (queue[0] > 0 || queue[1] > 0) && searching == 0 -> wake_any()
+  :: else
+  fi
+#else
+  skip
+#endif
+}
+
+// idle_workers::park and sleep
+inline park() {
+  last = 1;
+  d_step {
+    flush(me);
+    as_retired[me] = retired;
+    if
+    :: retired -> retired_asleep++
+    :: else -> parked++
+    fi
+  }
+  parked_bit[me] = 1; // W1, R1
+  if
+  :: is_searching -> d_step { searching--; last = searching == 0; is_searching = 0 }
+  :: else
+  fi;
+  // W2, R2
+#ifndef NO_LOOK_AT_RULES
+  seen = newest != by;
+#endif
+  if
+  :: seen
+  :: !seen && retired ->
+#ifndef NO_LAST_LOOK
+    seen = queue[me] > 0 // R3
+#else
+    skip
+#endif
+  :: !seen && !retired ->
+    seen = queue[me] > 0; // W3
+#ifndef NO_STEALING
+    if
+    :: !seen && last -> seen = queue[1 - me] > 0
+    :: else
+    fi
+#endif
+  fi;
+  d_step {
+    won = 0;
+    if
+    :: seen && parked_bit[me] -> parked_bit[me] = 0; won = 1
+    :: else
+    fi
+  }
+  if
+  :: won ->
+    d_step {
+      if
+      :: retired -> retired_asleep--
+      :: else -> parked--
+      fi
+    }
+    searching++ // idle_workers::wake_up_oneself
+  :: else ->
+    if
+    :: retired && last -> pass_on()
+    :: else
+    fi;
+    d_step { seen = 0; asleep[me] = 1 }
+end_asleep:
+    d_step { token[me] -> token[me] = 0; asleep[me] = 0 } // W4, R4
+    counted[me];
+    counted[me] = 0
+  fi;
+  d_step { seen = 0; last = 0; won = 0; is_searching = 1 }
+}
+
+// worker::next and execute
+proctype worker(byte me) {
+  byte i, by;
+  bool won, found, seen, last, is_searching, retired;
+  do
+  :: if
+    :: retired
+    :: else -> poll()
+    fi;
+    if
+    :: found
+    :: else ->
+      keep_up();
+      if
+      :: retired -> hand_over()
+      :: else -> search()
+      fi
+    fi;
+    if
+    :: found && is_searching -> found_work()
+    :: found && !is_searching
+    :: !found -> park(); goto again
+    fi;
+    found = 0;
+    if
+    :: goto busy // the task never ends
+    :: true      // it ends, and with it perhaps the tick
+    :: keep_up()
+    fi;
+again:
+    skip
+  od;
+busy:
+end_busy:
+  false
+}
+
+// When nothing can move any more: does a task wait that somebody who sleeps should do or hand over?
+proctype monitor() {
+  byte i;
+  bool waits, sleeps;
+  timeout -> d_step {
+    i = 0;
+    do
+#ifdef NO_STEALING
+    :: i < WORKERS -> assert(!(queue[i] > 0 && asleep[i])); i++
+#else
+    :: i < WORKERS -> waits = waits || queue[i] > 0; sleeps = sleeps || (asleep[i] && serves[i]); i++
+#endif
+    :: else -> break
+    od
+  }
+  assert(!(waits && sleeps))
+}
+
+init {
+  byte t;
+  atomic {
+    do
+    :: t < WORKERS -> run memory(t); run worker(t); t++
+    :: t >= WORKERS && t < THREADS -> run memory(t); run producer(t); t++
+    :: else -> break
+    od;
+    run reloader();
+    run monitor()
+  }
+}
