@@ -27,6 +27,7 @@ group_board::group_board(std::size_t workers, load_slot* first_slot)
     : lines_(std::make_unique<line[]>(
           (levels_at(workers) + load_levels::bytes_for(workers) + sizeof(line) - 1) / sizeof(line))),
       slots(first_slot),
+      active(static_cast<std::uint32_t>(workers)),
       spinning(make_words(bytes_of(lines_), workers, 0), workers),
       parked(make_words(bytes_of(lines_), workers, 1), workers),
       unavailable(make_words(bytes_of(lines_), workers, 2), workers),

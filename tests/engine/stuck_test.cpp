@@ -129,6 +129,24 @@ TEST_CASE("stuck: a worker in a blocking call is not, nor is one whose tasks end
   CHECK(m.workers[2].stuck == 1);
 }
 
+TEST_CASE("stuck: another profile makes a running engine look for tasks that run already") {
+  log_book log;
+  profile p = small_profile(2);
+  p.blocking.stuck_after.reset();
+  engine e(p, log.hooks());
+  for (int reports = 1; reports <= 3; ++reports) {
+    REQUIRE(e.submit(counts_primes{&log, reports}) == submit_result::accepted);
+    while (e.metrics().total().load != 1) std::this_thread::yield();
+    for (const optional_duration& after : {optional_duration{5ms}, optional_duration{}}) {
+      p.blocking.stuck_after = after;
+      CHECK(e.apply(p).applied());
+      log.wait_for(reports);
+    }
+    e.drain();
+  }
+  CHECK(e.metrics().total().stuck == 3);
+}
+
 TEST_CASE("stuck: the reports that are kept are bounded, those that are counted and logged are not") {
   log_book log;
   engine e(watched(1, 1ms), log.hooks());

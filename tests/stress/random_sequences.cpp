@@ -39,9 +39,20 @@ constexpr auto patience = 60s;
 
 // --- the books
 
-enum class operation : std::uint8_t { submit, yield, hand_over, block, await_child, drain, refused, count };
-constexpr std::array operation_names{"submitted", "yielded", "handed over", "blocked",
-                                     "awaited",   "drained", "refused"};
+enum class operation : std::uint8_t {
+  submit,
+  yield,
+  hand_over,
+  block,
+  await_child,
+  drain,
+  reload,
+  retire,
+  refused,
+  count
+};
+constexpr std::array operation_names{"submitted", "yielded",  "handed over", "blocked", "awaited",
+                                     "drained",   "reloaded", "retired",     "refused"};
 using tally = std::array<std::uint64_t, static_cast<std::size_t>(operation::count)>;
 
 /// What became of one task. Its tokens are held by whoever holds the task.
@@ -54,6 +65,7 @@ struct fate {
 struct round {
   std::uint64_t seed;
   engine* on = nullptr;
+  profile began_with;
   std::vector<fate> fates = std::vector<fate>(2 * operations_of_round);
   std::atomic<std::uint32_t> next_fate{0};
   std::atomic<std::uint64_t> done{0}; // operations
@@ -61,6 +73,7 @@ struct round {
   std::atomic<bool> closed{false};        // a submission was refused
   std::atomic<bool> child_awaited{false}; // one at a time: others must be free to run the child
   bool may_await_child = false;
+  bool never_times_out = false;
   std::uint32_t workers = 0;
   std::uint32_t groups = 0;
   std::atomic<std::int64_t> threads_in_tasks{0};
@@ -111,6 +124,45 @@ hint any_hint(const round& r, placement_rng& rng) {
   return wish;
 }
 
+template <class T> T any_of(placement_rng& rng, const std::vector<T>& from) {
+  return from[rng.below(static_cast<std::uint32_t>(from.size()))];
+}
+
+/// The settings that may change while an engine runs.
+void set_any_rules(profile& p, placement_rng& rng, bool others_run_children) {
+  p.dispatch.policy = any_of(rng, policy_names());
+  do p.steal.policy = any_of(rng, steal_policy_names());
+  while (others_run_children && p.steal.policy == "none");
+  if (!p.queues.inbox) p.steal.policy = "none";
+  p.queues.lifo_cap = any_of<std::uint32_t>(rng, {0, 1, 3});
+  p.queues.lifo_age = 50us;
+  if (!others_run_children && one_in(rng, 4)) p.queues.lifo_age.reset();
+  p.queues.budget = any_of<std::uint32_t>(rng, {4, 128});
+  p.idle.spin = std::chrono::microseconds{rng.below(40)};
+  p.idle.wake = one_in(rng, 4) ? wake_order::lowest : wake_order::nearest;
+  p.idle.searchers_per_mille = any_of<std::uint32_t>(rng, {1, 500, 1000});
+  using mode = park_timeout_setting::mode;
+  p.idle.park_timeout = {any_of<mode>(rng, {mode::adaptive, mode::never, mode::fixed}), 10ms};
+  p.blocking.spares_max = any_of<std::uint32_t>(rng, {0, 2, 64});
+  p.blocking.keep_alive = any_of<std::chrono::nanoseconds>(rng, {1ms, 10s});
+}
+
+/// Other rules, another number of workers, or both. Only an engine that shuts down may refuse.
+void reload(round& r, placement_rng& rng) {
+  profile p = r.began_with;
+  const bool retire = one_in(rng, 2);
+  if (retire) p.workers.total = (r.may_await_child ? 2 : 1) + rng.below(r.workers - 1);
+  if (!retire || one_in(rng, 2)) set_any_rules(p, rng, r.may_await_child);
+  if (r.never_times_out) p.idle.park_timeout.kind = park_timeout_setting::mode::never;
+  const apply_result answer = r.on->apply(p);
+  if (answer.applied()) return r.count(retire ? operation::retire : operation::reload);
+  if (answer.refused.size() == 1 && answer.refused.front().key.empty()) return;
+  std::printf("FAILED a reload was refused\n  --seed %llu --rounds 1\n%s",
+              static_cast<unsigned long long>(r.seed), answer.to_text().c_str());
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
 void submit_any(round& r, placement_rng& rng, int generation);
 
 /// What closures and coroutines have in common.
@@ -123,6 +175,7 @@ void act(round& r, placement_rng& rng, int generation) {
     });
     r.count(operation::block);
   }
+  if (one_in(rng, 1000)) reload(r, rng);
   if (generation < 6)
     for (std::uint32_t children = rng.below(4); children > 0; --children) submit_any(r, rng, generation + 1);
 }
@@ -236,6 +289,7 @@ void act_outside(round& r, std::uint64_t seed) {
   placement_rng rng(seed);
   while (!r.over() && !r.closed.load()) {
     for (std::uint32_t n = 1 + rng.below(8); n > 0; --n) submit_any(r, rng, 0);
+    if (one_in(rng, 20)) reload(r, rng);
     if (one_in(rng, 50)) {
       r.on->drain();
       r.count(operation::drain);
@@ -246,10 +300,6 @@ void act_outside(round& r, std::uint64_t seed) {
 }
 
 // --- rounds
-
-template <class T> T any_of(placement_rng& rng, const std::vector<T>& from) {
-  return from[rng.below(static_cast<std::uint32_t>(from.size()))];
-}
 
 /// Of several packages or a wide one, every second time with fast and slow cores side by side.
 void describe_machine(profile& p, placement_rng& rng) {
@@ -273,23 +323,14 @@ profile any_profile(placement_rng& rng, bool never_times_out) {
   p.workers.total = 2 + rng.below(31);
   p.workers.pin = pin_to::none;
   if (one_in(rng, 2)) describe_machine(p, rng);
-  p.dispatch.policy = any_of(rng, policy_names());
-  p.steal.policy = any_of(rng, steal_policy_names());
   p.queues.local = any_of<std::uint32_t>(rng, {2, 8, 256});
   p.queues.inbox = any_of<std::uint32_t>(rng, {2, 16, 1024});
-  p.queues.lifo_cap = any_of<std::uint32_t>(rng, {0, 1, 3});
-  if (one_in(rng, 4)) p.queues.lifo_age.reset();
-  p.queues.budget = any_of<std::uint32_t>(rng, {4, 128});
+  if (one_in(rng, 8)) p.queues.inbox.reset();
   p.injection.scope =
       any_of<injection_scope>(rng, {injection_scope::group, injection_scope::group, injection_scope::engine});
-  p.idle.spin = std::chrono::microseconds{rng.below(40)};
-  p.idle.wake = one_in(rng, 4) ? wake_order::lowest : wake_order::nearest;
-  p.idle.searchers_per_mille = any_of<std::uint32_t>(rng, {1, 500, 1000});
-  using mode = park_timeout_setting::mode;
-  p.idle.park_timeout = {any_of<mode>(rng, {mode::adaptive, mode::never, mode::fixed}), 10ms};
-  if (never_times_out) p.idle.park_timeout.kind = mode::never;
-  p.blocking.spares_max = any_of<std::uint32_t>(rng, {0, 2, 64});
-  p.blocking.keep_alive = any_of<std::chrono::nanoseconds>(rng, {1ms, 10s});
+  if (!p.queues.inbox && one_in(rng, 2)) p.injection.scope = injection_scope::none;
+  set_any_rules(p, rng, false);
+  if (never_times_out) p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   return p;
 }
 
@@ -376,6 +417,8 @@ void run_round(std::uint64_t seed, bool never_times_out, tally& total) {
   round r(seed);
   placement_rng rng(seed * 0x9E3779B97F4A7C15ULL);
   const profile p = any_profile(rng, never_times_out);
+  r.began_with = p;
+  r.never_times_out = never_times_out;
   const auto end = static_cast<ending>(rng.below(3));
   const std::uint32_t outside = 1 + rng.below(4);
 

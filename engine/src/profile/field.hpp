@@ -9,7 +9,7 @@
 
 namespace corewise::detail {
 
-/// Whether a running engine could take a new value of a field, or a new engine is needed.
+/// Whether `engine::apply` takes a new value of a field, or a new engine is needed.
 enum class change : std::uint8_t { live, restart };
 
 /// All that is known about one field: from it come the checks, the schema and the reference page.

@@ -43,7 +43,7 @@ rows head() {
   return {
       with(integer_field<profile>("version", COREWISE_AT(version), integers(1, 1)), restart,
            {.description = "The version of this format"}),
-      with(text_field<profile>("name", COREWISE_AT(name), texts(64)), restart,
+      with(text_field<profile>("name", COREWISE_AT(name), texts(64)), live,
            {.description = "What to call the profile"}),
   };
 }
@@ -143,7 +143,8 @@ rows workers() {
            {.unit = "workers",
             .description =
                 "Workers in each group, dealt round-robin over its cores; `auto`: one for each core or "
-                "CPU (see `smt`), but no more than the CPU quota in all"}),
+                "CPU (see `smt`), but no more than the CPU quota in all",
+            .note = "a running engine goes down and up again, but not above what the group began with"}),
       with(choice_field<profile, pin_to>("workers.pin", COREWISE_AT(workers.pin),
                                          {{"auto", pin_to::automatic},
                                           {"core", pin_to::core},
@@ -233,22 +234,21 @@ rows queues() {
            restart, {.unit = "tasks", .description = "Room in each worker's ring"}),
       with(text_field<profile>("queues.overflow", COREWISE_AT(queues.overflow), one_of({"half"})), restart,
            {.description = "What a full ring sends to the injection queue"}),
-      with(integer_field<profile>("queues.lifo_cap", COREWISE_AT(queues.lifo_cap), integers(0, 1000)),
-           restart,
+      with(integer_field<profile>("queues.lifo_cap", COREWISE_AT(queues.lifo_cap), integers(0, 1000)), live,
            {.unit = "tasks",
             .description = "How often the newest task may overtake those that wait; 0: no LIFO slot"}),
       with(choice_field<profile, lifo_count>("queues.lifo_counts", COREWISE_AT(queues.lifo_counts),
                                              {{"overtaking", lifo_count::overtaking},
                                               {"all", lifo_count::all},
                                               {"in_a_row", lifo_count::in_a_row}}),
-           restart,
+           live,
            {.description = "What `lifo_cap` counts: tasks that run from the slot one after another while "
                            "others wait, all "
                            "that do in a tick, or all that do one after another"}),
       with(optional_duration_field<profile>("queues.lifo_age", COREWISE_AT(queues.lifo_age),
                                             durations(1us, 1s)),
-           restart, {.description = "A task that has waited for so long in a LIFO slot is given to others"}),
-      with(integer_field<profile>("queues.budget", COREWISE_AT(queues.budget), integers(1, 65536)), restart,
+           live, {.description = "A task that has waited for so long in a LIFO slot is given to others"}),
+      with(integer_field<profile>("queues.budget", COREWISE_AT(queues.budget), integers(1, 65536)), live,
            {.unit = "tasks",
             .description =
                 "A tick, after which a worker looks after shared work, ends after so many or 500 us"}),
@@ -300,7 +300,7 @@ rows injection() {
                 "How many queues take what fits nowhere else: one for each group, one in all, or none; then "
                 "the own inbox takes it, so `none` needs `queues.inbox: unbounded`"}),
       with(integer_field<profile>("injection.buffer", COREWISE_AT(injection.buffer), integers(0, 65536)),
-           restart,
+           live,
            {.unit = "tasks",
             .description =
                 "So many of the tasks that one look takes run before those in the worker's slot and ring, "
@@ -383,7 +383,9 @@ rows limits() {
       with(integer_field<profile>("limits.in_flight", COREWISE_AT(limits.in_flight),
                                   integers(0, 1'000'000'000'000)),
            live,
-           {.unit = "tasks", .description = "The most that may be submitted and not finished; 0: no limit"}),
+           {.unit = "tasks",
+            .description = "The most that may be submitted and not finished; 0: no limit",
+            .note = "an engine that began without a limit does not count, and needs a restart to get one"}),
       with(choice_field<profile, full_action>("limits.on_full", COREWISE_AT(limits.on_full),
                                               {{"reject", full_action::reject}, {"wait", full_action::wait}}),
            live, {.description = "What a submitter meets at that limit: a refusal, or waiting for room"}),

@@ -26,8 +26,10 @@ Durations carry their unit: `ns`, `us`, `ms`, `s`, `min` or `h`, as in `50us` or
 are written as Linux writes them, `0-3,8`; inside `{}` or `[]` one with a comma needs quotes. A profile is UTF-8, at most
 128 KiB, one YAML document without anchors, aliases and tags.
 
-The column *change* says whether a running engine could take a new value (`live`) or whether that needs a new engine
-(`restart`). Changing the profile of a running engine is not offered yet.
+The column *change* says whether `engine.apply(profile)` gives a running engine a new value (`live`) or whether that needs
+a new engine (`restart`). A profile that differs in a key that needs a restart is refused as a whole, with all such keys.
+To reload a file, `apply(load_profile(file))`; what the program itself has set, such as a total of workers, it must
+set again.
 )";
 
 constexpr std::string_view machine_opening = R"(

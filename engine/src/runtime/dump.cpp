@@ -34,6 +34,7 @@ std::string_view to_string(seat_state state) noexcept {
   case seat_state::blocking: return "blocking";
   case seat_state::searching: return "searching";
   case seat_state::parked: return "parked";
+  case seat_state::retired: return "retired";
   case seat_state::between: break;
   }
   return "between";
@@ -81,10 +82,12 @@ seat_dump runtime::dump(const detail::worker& seat) const {
   d.load = view_->load(place.group, index);
   d.ring_depth = queues.ring.size();
   d.inbox_depth = queues.in.size();
-  if (board.parked.test(index))
-    d.state = seat_state::parked;
-  else if (board.unavailable.test(index))
+  if (seat.lending())
     d.state = seat_state::blocking;
+  else if (!active(seat.id()) && d.load.running == 0)
+    d.state = seat_state::retired;
+  else if (board.parked.test(index))
+    d.state = seat_state::parked;
   else if (d.load.running != 0)
     d.state = seat_state::running;
   else if (board.spinning.test(index))

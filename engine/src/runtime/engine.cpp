@@ -44,7 +44,8 @@ shutdown_report engine::shutdown(std::chrono::nanoseconds deadline) { return run
 metrics_snapshot engine::metrics() const { return runtime_->metrics(); }
 engine_dump engine::dump() const { return runtime_->dump(); }
 std::vector<std::string> engine::warnings() const { return runtime_->warnings(); }
-const profile& engine::configuration() const noexcept { return runtime_->settings(); }
+apply_result engine::apply(profile p) { return runtime_->apply(std::move(p)); }
+profile engine::configuration() const { return runtime_->configuration(); }
 const topology& engine::machine() const noexcept { return runtime_->machine(); }
 const locality_groups& engine::groups() const noexcept { return runtime_->groups(); }
 const worker_layout& engine::workers() const noexcept { return runtime_->layout(); }

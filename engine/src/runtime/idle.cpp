@@ -21,47 +21,78 @@ idle_workers::idle_workers(const locality_groups& groups, const worker_layout& l
                            std::span<const std::unique_ptr<group_board>> boards,
                            std::span<worker_queues* const> queues,
                            std::span<injection_queue* const> injection,
-                           std::span<const std::unique_ptr<domain_classes>> classes, const profile& settings)
+                           std::span<const std::unique_ptr<domain_classes>> classes,
+                           const swapped<rules>& newest)
     : groups_(groups),
       layout_(layout),
       boards_(boards),
       queues_(queues),
       injection_(injection),
       classes_(classes),
-      minimum_at_(settings.steal.minimum_at),
-      stealing_(settings.steal.policy != "none"),
-      lowest_first_(settings.idle.wake == wake_order::lowest),
-      timeout_(settings.idle.park_timeout),
-      ageing_(stealing_ && settings.queues.lifo_cap != 0 && settings.queues.lifo_age.has_value()),
-      slots_(queues, settings.queues.lifo_age.value_or(std::chrono::nanoseconds{0})),
+      newest_(newest),
+      slots_(queues),
       domains_(std::make_unique<domain_state[]>(groups.domains().size())),
       seats_(std::make_unique<seat_state[]>(layout_.size())) {
   for (std::size_t d = 0; d < groups.domains().size(); ++d) {
-    std::size_t workers = 0;
     std::vector<group_id>& by_speed = domains_[d].fastest_first;
-    for (const group_id g : groups.domains()[d]) {
-      workers += layout_.of_group(g).size();
+    for (const group_id g : groups.domains()[d])
       if (!layout_.of_group(g).empty()) by_speed.push_back(g);
-    }
     const auto capacity = [&](group_id g) { return groups[g].capacity; };
     std::ranges::stable_sort(by_speed, std::ranges::greater{}, capacity);
     domains_[d].unequal = !by_speed.empty() && capacity(by_speed.front()) != capacity(by_speed.back());
-    domains_[d].searchers_max = std::max<std::uint32_t>(
-        1, static_cast<std::uint32_t>((workers * settings.idle.searchers_per_mille + 999) / 1000));
   }
+  set(newest.newest()->settings);
+}
+
+void idle_workers::set(const profile& p) noexcept {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  for (std::size_t d = 0; d < groups_.domains().size(); ++d) {
+    std::uint32_t workers = 0;
+    for (const group_id g : groups_.domains()[d]) workers += active_in(g);
+    domains_[d].active.store(workers, relaxed);
+    const std::uint64_t searchers = (std::uint64_t{workers} * p.idle.searchers_per_mille + 999) / 1000;
+    domains_[d].searchers_max.store(std::max(1U, static_cast<std::uint32_t>(searchers)), relaxed);
+  }
+  const auto set_minimum = [&](level l, std::uint32_t n) {
+    minimum_at_[static_cast<std::size_t>(l)].store(n, relaxed);
+  };
+  set_minimum(level::same_group, 1);
+  set_minimum(level::same_domain, 1);
+  set_minimum(level::same_node, p.steal.minimum_at.same_node);
+  set_minimum(level::same_package, p.steal.minimum_at.same_package);
+  set_minimum(level::cross_package, p.steal.minimum_at.cross_package);
+  lowest_first_.store(p.idle.wake == wake_order::lowest, relaxed);
+  if (p.queues.lifo_cap != 0) slots_used_.store(true, relaxed);
+  lifo_age_ns_.store(p.queues.lifo_age ? p.queues.lifo_age->count() : never, relaxed);
+  using mode = park_timeout_setting::mode;
+  const park_timeout_setting& timeout = p.idle.park_timeout;
+  park_timeout_ns_.store(timeout.kind == mode::fixed      ? timeout.fixed.count()
+                         : timeout.kind == mode::adaptive ? adapts
+                                                          : never,
+                         relaxed);
+  stealing_.store(p.steal.policy != "none", relaxed);
+}
+
+/// Whether tasks are looked after that wait in LIFO slots.
+bool idle_workers::ageing() const noexcept {
+  return stealing() && slots_used_.load(std::memory_order_relaxed) &&
+         lifo_age_ns_.load(std::memory_order_relaxed) != never;
+}
+
+bool idle_workers::all_parked() const noexcept {
+  const std::uint64_t asleep = asleep_.load(std::memory_order_relaxed);
+  return parked_of(asleep) + retired_of(asleep) == layout_.size();
 }
 
 std::size_t idle_workers::index_in_group(worker_id w) const noexcept {
   return w.value - layout_.of_group(layout_[w].group).front().id.value;
 }
 
-std::uint32_t idle_workers::threshold(level l) const noexcept {
-  switch (l) {
-  case level::same_node: return minimum_at_.same_node;
-  case level::same_package: return minimum_at_.same_package;
-  case level::cross_package: return minimum_at_.cross_package;
-  default: return 1;
-  }
+/// How many tasks must wait in the domain of `victim` for somebody at that level to take them.
+std::uint32_t idle_workers::threshold(level l, group_id victim) const noexcept {
+  if (domains_[groups_[victim].domain].active.load(std::memory_order_relaxed) == 0)
+    return 1; // nobody else comes
+  return minimum_at_[static_cast<std::size_t>(l)].load(std::memory_order_relaxed);
 }
 
 // --- the producer's side
@@ -69,13 +100,17 @@ std::uint32_t idle_workers::threshold(level l) const noexcept {
 void idle_workers::pushed(worker_id w) noexcept {
   interleave();
   full_fence(); // P2
-  if (parked_.load(std::memory_order_relaxed) == 0) return;
+  const std::uint64_t asleep = asleep_.load(std::memory_order_relaxed);
+  if (asleep == 0) return;
   const group_id g = layout_[w].group;
-  if (!stealing_) {
+  const bool retired = index_in_group(w) >= active_in(g);
+  if (retired && wake(g, index_in_group(w))) return; // it hands over: others may be busy for ever
+  if (!stealing()) {
     // Nobody else would take it from there.
     if (!wake(g, index_in_group(w)) && injection_[g.value]->size() != 0) wake_for_injection(g);
     return;
   }
+  if (parked_of(asleep) == 0) return;
   interleave();
   if (domain_of(w).searching.load(std::memory_order_relaxed) != 0) return; // P3
   interleave();
@@ -86,8 +121,8 @@ bool idle_workers::wake(group_id g, std::size_t index) noexcept {
   worker_bits& parked = boards_[g.value]->parked;
   if (!parked.test(index) || !parked.claim(index)) return false; // pairs: claim
   interleave();
-  parked_.fetch_sub(1, std::memory_order_relaxed);
   const worker_id w = layout_.of_group(g)[index].id;
+  asleep_.fetch_sub(seats_[w.value].weight.load(std::memory_order_relaxed), std::memory_order_relaxed);
   domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst);
   interleave();
   seats_[w.value].counted.store(true, std::memory_order_release); // pairs: count
@@ -96,11 +131,21 @@ bool idle_workers::wake(group_id g, std::size_t index) noexcept {
   return true;
 }
 
+/// Whether somebody of g sleeps who has not retired. The retired ones are the last of their group.
+bool idle_workers::can_wake(group_id g) const noexcept {
+  return boards_[g.value]->parked.lowest() < active_in(g);
+}
+
 bool idle_workers::wake_any(group_id g) noexcept {
-  const worker_bits& parked = boards_[g.value]->parked;
-  for (std::size_t i = parked.lowest(); i < parked.size(); i = parked.lowest())
-    if (wake(g, i)) return true;
+  while (can_wake(g))
+    if (wake(g, boards_[g.value]->parked.lowest())) return true;
   return false;
+}
+
+void idle_workers::wake_all() noexcept {
+  full_fence(); // with W2: who does not see the change is seen asleep
+  for (const locality_group& g : groups_.groups())
+    for (std::size_t i = 0; i < layout_.of_group(g.id).size(); ++i) wake(g.id, i);
 }
 
 /// Somebody who takes from the injection queue of g, which may be that of the whole engine.
@@ -111,8 +156,9 @@ void idle_workers::wake_for_injection(group_id g) noexcept {
 
 bool idle_workers::wake_in_domain(worker_id nearest) noexcept {
   const group_id own = layout_[nearest].group;
-  if (!lowest_first_) {
-    if (wake(own, index_in_group(nearest)) || wake_any(own)) return true;
+  if (!lowest_first_.load(std::memory_order_relaxed)) {
+    const std::size_t index = index_in_group(nearest);
+    if ((index < active_in(own) && wake(own, index)) || wake_any(own)) return true;
   }
   for (const group_id g : groups_.domains()[groups_[own].domain])
     if (wake_any(g)) return true;
@@ -123,9 +169,9 @@ void idle_workers::wake_farther(group_id from) noexcept {
   std::uint32_t waiting = 0;
   for (const group_id g : groups_[from].steal_order) {
     const level l = groups_.level_between(from, g);
-    if (l <= level::same_domain || !boards_[g.value]->parked.any()) continue;
+    if (l <= level::same_domain || !can_wake(g)) continue;
     if (waiting == 0) waiting = waiting_in_domain(groups_[from].domain);
-    if (waiting < threshold(l)) return; // the thresholds grow with distance
+    if (waiting < threshold(l, from)) return; // the thresholds grow with distance
     if (domains_[groups_[g].domain].searching.load(std::memory_order_relaxed) != 0) return;
     if (wake_any(g)) return;
   }
@@ -133,8 +179,8 @@ void idle_workers::wake_farther(group_id from) noexcept {
 
 void idle_workers::pushed(std::uint32_t domain, task_class c) noexcept {
   full_fence(); // P2
-  if (parked_.load(std::memory_order_relaxed) == 0) return;
-  if (stealing_ && domains_[domain].searching.load(std::memory_order_relaxed) != 0) { // P3
+  if (asleep_.load(std::memory_order_relaxed) == 0) return;
+  if (stealing() && domains_[domain].searching.load(std::memory_order_relaxed) != 0) { // P3
     if (c == task_class::latency && domains_[domain].unequal) wake_fastest(domain);
     return;
   }
@@ -142,8 +188,19 @@ void idle_workers::pushed(std::uint32_t domain, task_class c) noexcept {
 }
 
 void idle_workers::wake_for_class(std::uint32_t domain, task_class c) noexcept {
-  if (wake_suited(domain, c) || !stealing_) return;
-  wake_farther(groups_.domains()[domain].front());
+  if (wake_suited(domain, c)) return;
+  if (classes_are_left(domain) && wake_to_hand_over(domain)) return;
+  if (stealing()) wake_farther(groups_.domains()[domain].front());
+}
+
+/// A retired worker of the domain, where nobody else need ever look at what waits there.
+bool idle_workers::wake_to_hand_over(std::uint32_t domain) noexcept {
+  for (const group_id g : domains_[domain].fastest_first) {
+    const worker_bits& parked = boards_[g.value]->parked;
+    for (std::size_t i = parked.lowest(); i < parked.size(); i = parked.lowest())
+      if (wake(g, i)) return true;
+  }
+  return false;
 }
 
 bool idle_workers::wake_suited(std::uint32_t domain, task_class c) noexcept {
@@ -153,10 +210,12 @@ bool idle_workers::wake_suited(std::uint32_t domain, task_class c) noexcept {
   return std::any_of(by_speed.begin(), by_speed.end(), [&](group_id g) { return wake_any(g); });
 }
 
-/// Somebody of the domain's fastest kind, unless one of them is looking for work.
+/// Somebody of the domain's fastest kind that has workers left, unless one of them is looking for work.
 void idle_workers::wake_fastest(std::uint32_t domain) noexcept {
   const std::vector<group_id>& by_speed = domains_[domain].fastest_first;
-  const auto as_fast = [&](group_id g) { return groups_[g].capacity == groups_[by_speed.front()].capacity; };
+  const auto fastest = std::ranges::find_if(by_speed, [&](group_id g) { return active_in(g) != 0; });
+  if (fastest == by_speed.end()) return;
+  const auto as_fast = [&](group_id g) { return groups_[g].capacity == groups_[*fastest].capacity; };
   for (const group_id g : by_speed)
     if (as_fast(g) && boards_[g.value]->spinning.any()) return;
   for (const group_id g : by_speed)
@@ -177,9 +236,9 @@ bool idle_workers::any_better_suited(worker_id w, task_class c, const Visit& vis
   });
 }
 
-/// Whether somebody of g was woken and has not come yet.
+/// Whether somebody of g who has not retired was woken and has not come yet.
 bool idle_workers::on_its_way(group_id g) const noexcept {
-  return std::ranges::any_of(layout_.of_group(g), [&](const worker_place& p) {
+  return std::ranges::any_of(layout_.of_group(g).first(active_in(g)), [&](const worker_place& p) {
     return seats_[p.id.value].counted.load(std::memory_order_relaxed);
   });
 }
@@ -216,11 +275,12 @@ void idle_workers::stop() noexcept {
 // --- the worker's side
 
 bool idle_workers::try_search(worker_id w) noexcept {
-  if (!stealing_) return false;
+  if (!stealing()) return false;
   domain_state& d = domain_of(w);
   // Two may pass at once and overshoot by one for a moment; the bound is a matter of cost, not of
   // correctness.
-  if (d.searching.load(std::memory_order_relaxed) >= d.searchers_max) return false;
+  if (d.searching.load(std::memory_order_relaxed) >= d.searchers_max.load(std::memory_order_relaxed))
+    return false;
   d.searching.fetch_add(1, std::memory_order_seq_cst);
   return true;
 }
@@ -228,19 +288,17 @@ bool idle_workers::try_search(worker_id w) noexcept {
 void idle_workers::found_work(worker_id w) noexcept {
   domain_state& d = domain_of(w);
   const bool last = d.searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  if (stealing_ && !last) return;
+  if (stealing() && !last) return;
   interleave();
   full_fence();
-  if (parked_.load(std::memory_order_relaxed) == 0) return;
+  if (!anybody_parked()) return;
   const group_id own = layout_[w].group;
   const std::uint32_t domain = groups_[own].domain;
   const domain_classes& classes = *classes_[domain];
-  if (!stealing_) {
+  if (!stealing()) {
     // It may have been woken for the injection queue, or for a task with a class, and have found work of its own.
     if (injection_[own.value]->size() != 0) wake_for_injection(own);
-    if (classes.of(task_class::latency).ready()) wake_for_class(domain, task_class::latency);
-    if (classes.of(task_class::background).ready()) wake_for_class(domain, task_class::background);
-    return;
+    return pass_classes_on(domain);
   }
   if (classes.of(task_class::latency).ready()) return wake_for_class(domain, task_class::latency);
   for (const group_id g : groups_.domains()[domain]) {
@@ -255,7 +313,7 @@ bool idle_workers::work_for(worker_id w) const noexcept {
   const group_id own = layout_[w].group;
   if (queues_[w.value]->ready() || injection_[own.value]->size() != 0) return true;
   if (classes_[groups_[own].domain]->ready()) return true;
-  if (!stealing_) return false;
+  if (!stealing()) return false;
   for (const group_id g : groups_[own].steal_order) {
     if (work_in_group(g) && may_take(own, g)) return true;
     const std::uint32_t domain = groups_[g].domain;
@@ -266,37 +324,83 @@ bool idle_workers::work_for(worker_id w) const noexcept {
 
 bool idle_workers::may_take_class(group_id thief, std::uint32_t domain) const noexcept {
   for (const group_id g : domains_[domain].fastest_first)
-    if (boards_[g.value]->parked.any() || boards_[g.value]->spinning.any()) return false;
+    if (can_wake(g) || boards_[g.value]->spinning.lowest() < active_in(g)) return false;
   return may_take(thief, groups_.domains()[domain].front());
 }
 
 bool idle_workers::may_take(group_id thief, group_id victim) const noexcept {
   const level l = groups_.level_between(thief, victim);
-  return l <= level::same_domain || waiting_in_domain(groups_[victim].domain) >= threshold(l);
+  return l <= level::same_domain || waiting_in_domain(groups_[victim].domain) >= threshold(l, victim);
 }
 
-void idle_workers::park(worker_id w, bool searching) noexcept {
+bool idle_workers::injection_is_left(group_id g) const noexcept {
+  for (std::size_t other = 0; other < injection_.size(); ++other)
+    if (injection_[other] == injection_[g.value] && active_in({static_cast<std::uint32_t>(other)}) != 0)
+      return false;
+  return true;
+}
+
+/// Whether a retired worker has something for others.
+bool idle_workers::to_hand_over(worker_id w) const noexcept {
+  const group_id own = layout_[w].group;
+  const std::uint32_t domain = groups_[own].domain;
+  return queues_[w.value]->ready() || (injection_[own.value]->size() != 0 && injection_is_left(own)) ||
+         (classes_[domain]->ready() && classes_are_left(domain));
+}
+
+/// The last searcher has retired, and wakes somebody for what it sees instead of doing it.
+void idle_workers::pass_on(group_id from) noexcept {
+  if (!anybody_parked()) return;
+  if (!stealing()) {
+    if (injection_[from.value]->size() != 0) wake_for_injection(from);
+    return pass_classes_on(groups_[from].domain);
+  }
+  for (const group_id g : groups_[from].steal_order) {
+    const std::uint32_t domain = groups_[g].domain;
+    if (domains_[domain].searching.load(std::memory_order_relaxed) != 0) continue;
+    if (!work_in_group(g) || layout_.of_group(g).empty())
+      pass_classes_on(domain);
+    else if (!wake_in_domain(layout_.of_group(g).front().id))
+      wake_farther(g);
+  }
+}
+
+void idle_workers::pass_classes_on(std::uint32_t domain) noexcept {
+  const domain_classes& classes = *classes_[domain];
+  for (const task_class c : {task_class::latency, task_class::background})
+    if (classes.of(c).ready()) wake_for_class(domain, c);
+}
+
+void idle_workers::park(worker_id w, const parking& as) noexcept {
   worker_bits& bits = boards_[layout_[w].group.value]->parked;
   bool last = true;
-  parked_.fetch_add(1, std::memory_order_seq_cst); // before the claimer can count down for it
+  const std::uint64_t weight = as.retired ? one_retired : one_parked;
+  seats_[w.value].weight.store(weight, std::memory_order_relaxed);
+  asleep_.fetch_add(weight, std::memory_order_seq_cst); // before the claimer can count down for it
   interleave();
   bits.set(index_in_group(w)); // W1, pairs: claim
   interleave();
-  if (searching) last = domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  if (as.searching) last = domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
   full_fence(); // W2
   interleave();
   // Not the last: another searcher looks after the rest, if there are such. Own queues are cheap to look at, so that
   // is always done.
-  const bool stay = stopping_.load(std::memory_order_relaxed) ||
-                    (last || !stealing_ ? work_for(w) : queues_[w.value]->ready()); // W3
+  bool stay = stopping_.load(std::memory_order_relaxed) || newest_.newest() != as.by;
+  if (!stay) {
+    if (as.retired)
+      stay = to_hand_over(w); // R3
+    else
+      stay = last || !stealing() ? work_for(w) : queues_[w.value]->ready(); // W3
+  }
   interleave();
   if (stay && bits.claim(index_in_group(w))) return wake_up_oneself(w); // pairs: claim
+  if (as.retired && (last || !stealing())) pass_on(layout_[w].group);
   count(seats_[w.value].counts.parks);
   sleep(w); // W4
 }
 
 void idle_workers::wake_up_oneself(worker_id w) noexcept {
-  parked_.fetch_sub(1, std::memory_order_relaxed);
+  asleep_.fetch_sub(seats_[w.value].weight.load(std::memory_order_relaxed), std::memory_order_relaxed); // own
   domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -304,10 +408,11 @@ void idle_workers::sleep(worker_id w) noexcept {
   seat_state& seat = seats_[w.value];
   interleave();
   std::uint32_t expected = nobody;
+  const bool retired = seat.weight.load(std::memory_order_relaxed) == one_retired; // own
   const bool sentinel =
-      (ageing_ || timeout_.kind == park_timeout_setting::mode::adaptive) &&
+      !retired && (ageing() || timeout().kind == park_timeout_setting::mode::adaptive) &&
       sentinel_.compare_exchange_strong(expected, w.value, std::memory_order_seq_cst); // pairs: duty
-  const bool token = sentinel ? watch(w) : seat.bed.park(fixed_timeout());
+  const bool token = sentinel ? watch(w) : seat.bed.park(retired ? std::nullopt : fixed_timeout());
   if (sentinel)
     leave_watch();
   else if (!token)
@@ -325,15 +430,24 @@ void idle_workers::sleep(worker_id w) noexcept {
   if (sentinel) hand_watch_over(w);
 }
 
+park_timeout_setting idle_workers::timeout() const noexcept {
+  using mode = park_timeout_setting::mode;
+  const std::int64_t ns = park_timeout_ns_.load(std::memory_order_relaxed);
+  if (ns == adapts) return {mode::adaptive, {}};
+  if (ns == never) return {mode::never, {}};
+  return {mode::fixed, std::chrono::nanoseconds{ns}};
+}
+
 std::optional<std::chrono::nanoseconds> idle_workers::fixed_timeout() const noexcept {
-  if (timeout_.kind != park_timeout_setting::mode::fixed) return std::nullopt;
-  return timeout_.fixed;
+  const park_timeout_setting now = timeout();
+  if (now.kind != park_timeout_setting::mode::fixed) return std::nullopt;
+  return now.fixed;
 }
 
 // --- the sentinel
 
 void idle_workers::watch_slots() noexcept {
-  if (!ageing_) return;
+  if (!ageing()) return;
   full_fence(); // S3
   interleave();
   if (watching_.load(std::memory_order_relaxed)) return; // S4
@@ -345,14 +459,15 @@ void idle_workers::watch_slots() noexcept {
 bool idle_workers::watch(worker_id w) noexcept {
   seat_state& seat = seats_[w.value];
   const worker_bits& parked = boards_[layout_[w].group.value]->parked;
-  const bool adaptive = timeout_.kind == park_timeout_setting::mode::adaptive;
+  const park_timeout_setting::mode timeout_kind = timeout().kind; // a change of it wakes the sentinel
+  const bool adaptive = timeout_kind == park_timeout_setting::mode::adaptive;
   std::chrono::nanoseconds patience =
       adaptive ? patience_min : fixed_timeout().value_or(std::chrono::hours{1});
   std::chrono::nanoseconds slot_look = slot_look_min;
   auto deadline = monotonic::now() + patience;
   std::optional<std::uint64_t> seen;
   for (;;) {
-    const bool watching = ageing_ && look_at_slots(w);
+    const bool watching = ageing() && look_at_slots(w);
     const auto left = std::max(deadline - monotonic::now(), std::chrono::nanoseconds{1});
     if (seat.bed.park(watching ? std::min(slot_look, left) : left)) {
       const bool claimed = !parked.test(index_in_group(w), std::memory_order_acquire);
@@ -364,7 +479,7 @@ bool idle_workers::watch(worker_id w) noexcept {
     const auto late = monotonic::now() - deadline;
     if (late < std::chrono::nanoseconds{0}) continue;
     count(seat.counts.timeouts);
-    if (timeout_.kind == park_timeout_setting::mode::fixed) return false;
+    if (timeout_kind == park_timeout_setting::mode::fixed) return false;
     if (adaptive) {
       const std::optional<std::uint64_t> now = stalled_work(w);
       // Who looks too late was stopped, or had no CPU, and so maybe were those who were about to take the work.
@@ -384,19 +499,19 @@ bool idle_workers::watch(worker_id w) noexcept {
 /// Whether to look again soon, because somebody is awake.
 bool idle_workers::look_at_slots(worker_id w) noexcept {
   watching_.store(true, std::memory_order_relaxed);
-  slots_.look(monotonic::now(), [&](std::size_t victim, task_header* t) {
+  const std::chrono::nanoseconds age{std::max<std::int64_t>(0, lifo_age_ns_.load(std::memory_order_relaxed))};
+  slots_.look(monotonic::now(), age, [&](std::size_t victim, task_header* t) {
     count(seats_[w.value].counts.lifo_rescued);
     const worker_id id{static_cast<std::uint32_t>(victim)};
     if (!queues_[victim]->in.push(t)) injection_[layout_[id].group.value]->push(t);
     pushed(id);
   });
-  const auto workers = static_cast<std::uint32_t>(layout_.size());
-  if (parked_.load(std::memory_order_relaxed) != workers) return true;
+  if (!all_parked()) return true;
   watching_.store(false, std::memory_order_relaxed); // T1
   interleave();
   full_fence(); // T2
   interleave();
-  const bool watching = parked_.load(std::memory_order_relaxed) != workers; // T3
+  const bool watching = !all_parked(); // T3
   if (watching) watching_.store(true, std::memory_order_relaxed);
   return watching;
 }
@@ -411,7 +526,7 @@ void idle_workers::leave_watch() noexcept {
 void idle_workers::hand_watch_over(worker_id w) noexcept {
   full_fence(); // a sleeper that found the duty taken is counted
   interleave();
-  if (!ageing_ || parked_.load(std::memory_order_relaxed) == 0) return;
+  if (!ageing() || !anybody_parked()) return;
   if (sentinel_.load(std::memory_order_relaxed) != nobody || stopping_.load(std::memory_order_relaxed))
     return;
   for (const group_id g : groups_[layout_[w].group].steal_order)

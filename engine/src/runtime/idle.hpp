@@ -3,9 +3,9 @@
 #include "class_queue.hpp"
 #include "parker.hpp"
 #include "queues.hpp"
+#include "rules.hpp"
 #include "slot_watch.hpp"
 
-#include <corewise/engine/profile.hpp>
 #include <corewise/policies/load_view.hpp>
 
 #include <memory>
@@ -65,6 +65,29 @@
 // idle and suits it better (`leave`): the searcher wakes that one if it sleeps, who then counts as a searcher before the
 // first one leaves. So somebody looks after the task all the time.
 //
+// A seat is *retired* when the profile takes workers away (design.md, D9). Its worker hands over what it has and sleeps
+// like any other, bit and all, but it is counted apart; nobody wakes it for work, other than for what was sent to itself,
+// which it hands over too. While it is still in a task thieves are woken: its seat is on their way as before.
+//
+//     producer                                    retiring worker
+//     P1  put the task into its inbox             R1  hand over what is there, set my parked bit, counted as retired,
+//                                                     leave the searchers
+//     P2  full fence                              R2  full fence
+//     P3  nobody sleeps, none of the retired      R3  look at the inbox; a task: claim my bit back, from R1 on. Else,
+//         either: done                                as the last searcher: look everywhere, wake somebody for it
+//     P4  the worker sleeps: wake it; else,       R4  sleep until a token comes
+//         where others steal, one of them
+//
+// Of the fences one comes first, as above. P3 and P4 read again whether the worker is there, after the push: who was told
+// by its load that it may be sent to can be late by any time. tests/model/retire.pml proves it, and that it fails
+// when the producer does not look again, and without the look of R3. Where all workers of a domain have retired, what waits
+// in its class queues is handed over by one of them, or stolen: their parked bits make nobody leave it to them.
+//
+// What the profile says about sleeping and stealing is read after these fences and is never older than them, so it is not
+// in the swapped `rules`, which each worker takes at a time of its own: a producer that still counts on thieves and a
+// worker that no longer is one would leave a task between them. `wake_all` follows each change: who went by the
+// older word before its fence is answered for by that.
+//
 // Rejected: one count of searchers for the machine (searchers would drag work across packages); waking on
 // every push (a system call for each task of a burst); a flag "about to park" instead of the fence (the waker
 // may read it too early).
@@ -85,7 +108,23 @@ class idle_workers {
   idle_workers(const locality_groups& groups, const worker_layout& layout,
                std::span<const std::unique_ptr<group_board>> boards, std::span<worker_queues* const> queues,
                std::span<injection_queue* const> injection,
-               std::span<const std::unique_ptr<domain_classes>> classes, const profile& settings);
+               std::span<const std::unique_ptr<domain_classes>> classes, const swapped<rules>& newest);
+
+  /// What the profile says from here on; the boards say already which workers are active. To be followed by `wake_all`.
+  /// One thread at a time.
+  void set(const profile& settings) noexcept;
+  /// Everybody who sleeps looks up once, retired workers too. Any thread. Cost: a system call for each.
+  void wake_all() noexcept;
+
+  /// Whether nobody is left who takes from the injection queue of g without being a thief.
+  bool injection_is_left(group_id g) const noexcept;
+  /// Whether nobody of the domain is left, so that its tasks with a class are taken by others only.
+  bool classes_are_left(std::uint32_t domain) const noexcept {
+    return domains_[domain].active.load(std::memory_order_relaxed) == 0;
+  }
+
+  /// Whether workers take from each other.
+  bool stealing() const noexcept { return stealing_.load(std::memory_order_relaxed); }
 
   /// Rules 1 and conservation: a task was pushed to worker w (or to its group's injection queue). Any thread.
   /// Cost: a fence and a load while nobody sleeps; a system call when somebody is woken.
@@ -112,9 +151,14 @@ class idle_workers {
   /// Rule 2. The worker has found work.
   void found_work(worker_id w) noexcept;
 
-  /// The worker goes to sleep, if it still should after a last look, until it is woken. `searching`: it is
-  /// counted as a searcher now. When this returns it is.
-  void park(worker_id w, bool searching) noexcept;
+  struct parking {
+    bool searching = false;    ///< it is counted as a searcher now
+    bool retired = false;      ///< it goes by rules under which it is
+    const rules* by = nullptr; ///< while these are the newest
+  };
+  /// The worker goes to sleep, if it still should after a last look, until it is woken. When this returns it is counted
+  /// as a searcher.
+  void park(worker_id w, const parking& as) noexcept;
 
   struct counters {
     std::atomic<std::uint64_t> parks{0}; // single writer: the worker
@@ -125,8 +169,8 @@ class idle_workers {
   };
   const counters& counts(worker_id w) const noexcept { return seats_[w.value].counts; }
 
-  /// Whether everybody sleeps or is about to. Any thread.
-  bool all_parked() const noexcept { return parked_.load(std::memory_order_relaxed) == layout_.size(); }
+  /// Whether everybody sleeps or is about to, the retired ones among them. Any thread.
+  bool all_parked() const noexcept;
 
   /// Nobody goes to sleep any more, and who sleeps wakes up. Any thread.
   void stop() noexcept;
@@ -134,19 +178,37 @@ class idle_workers {
  private:
   struct alignas(128) domain_state {
     std::atomic<std::uint32_t> searching{0};
-    std::uint32_t searchers_max = 1;
-    std::vector<group_id> fastest_first; // those with workers
-    bool unequal = false;                // they differ in capacity
+    std::atomic<std::uint32_t> searchers_max{1};
+    std::atomic<std::uint32_t> active{0}; // workers that are not retired
+    std::vector<group_id> fastest_first;  // those with seats
+    bool unequal = false;                 // they differ in capacity
   };
   struct alignas(128) seat_state {
     parker bed;
     std::atomic<bool> counted{false}; // whoever claimed the bit has counted the sleeper as a searcher
+    std::atomic<std::uint64_t> weight{one_parked}; // what it is in `asleep_`; published by its parked bit
     counters counts;
   };
 
+  // The two halves of `asleep_`.
+  static constexpr std::uint64_t one_parked = 1;
+  static constexpr std::uint64_t one_retired = std::uint64_t{1} << 32;
+  static std::uint32_t parked_of(std::uint64_t asleep) noexcept { return static_cast<std::uint32_t>(asleep); }
+  static std::uint32_t retired_of(std::uint64_t asleep) noexcept {
+    return static_cast<std::uint32_t>(asleep >> 32);
+  }
+
+  /// Whether somebody sleeps who may be woken for work.
+  bool anybody_parked() const noexcept { return parked_of(asleep_.load(std::memory_order_relaxed)) != 0; }
+  bool ageing() const noexcept;
+
   domain_state& domain_of(worker_id w) noexcept { return domains_[groups_[layout_[w].group].domain]; }
   std::size_t index_in_group(worker_id w) const noexcept;
+  std::uint32_t active_in(group_id g) const noexcept {
+    return boards_[g.value]->active.load(std::memory_order_relaxed);
+  }
   bool wake(group_id g, std::size_t index) noexcept;
+  bool can_wake(group_id g) const noexcept;
   bool wake_any(group_id g) noexcept;
   void wake_for_injection(group_id g) noexcept;
   bool wake_in_domain(worker_id nearest) noexcept;
@@ -156,12 +218,17 @@ class idle_workers {
   bool on_its_way(group_id g) const noexcept;
   void wake_for_class(std::uint32_t domain, task_class c) noexcept;
   template <class Visit> bool any_better_suited(worker_id w, task_class c, const Visit& visit) const noexcept;
+  bool wake_to_hand_over(std::uint32_t domain) noexcept;
+  void pass_on(group_id from) noexcept;
+  void pass_classes_on(std::uint32_t domain) noexcept;
   std::uint32_t waiting_in_domain(std::uint32_t domain) const noexcept;
   bool work_in_group(group_id g) const noexcept;
   bool work_for(worker_id w) const noexcept;
-  std::uint32_t threshold(level l) const noexcept;
+  bool to_hand_over(worker_id w) const noexcept;
+  std::uint32_t threshold(level l, group_id victim) const noexcept;
   void wake_up_oneself(worker_id w) noexcept;
   void sleep(worker_id w) noexcept;
+  park_timeout_setting timeout() const noexcept;
   std::optional<std::chrono::nanoseconds> fixed_timeout() const noexcept;
   bool watch(worker_id w) noexcept;
   bool look_at_slots(worker_id w) noexcept;
@@ -175,20 +242,27 @@ class idle_workers {
   std::span<worker_queues* const> queues_;
   std::span<injection_queue* const> injection_;
   std::span<const std::unique_ptr<domain_classes>> classes_;
-  profile::steal_section::thresholds minimum_at_;
-  bool stealing_;
-  bool lowest_first_;
-  park_timeout_setting timeout_;
-  bool ageing_;
+  const swapped<rules>& newest_;
+
+  // What the profile says. Relaxed: the fences of the protocol order them.
+  std::atomic<bool> stealing_{false};
+  std::atomic<bool> lowest_first_{false};
+  std::atomic<bool> slots_used_{false}; // has been so, under this profile or an older one
+  std::array<std::atomic<std::uint32_t>, level_count> minimum_at_{};
+  std::atomic<std::int64_t> lifo_age_ns_{never};
+  std::atomic<std::int64_t> park_timeout_ns_{never};
+
   slot_watch slots_; // the sentinel's
   std::unique_ptr<domain_state[]> domains_;
   std::unique_ptr<seat_state[]> seats_;
-  alignas(128) std::atomic<std::uint32_t> parked_{0};
+  alignas(128) std::atomic<std::uint64_t> asleep_{0}; // workers; above them, retired ones
   std::atomic<bool> stopping_{false};
   alignas(128) std::atomic<std::uint32_t> sentinel_{nobody};
   std::atomic<bool> watching_{false}; // the sentinel looks at the slots in short intervals
 
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  static constexpr std::int64_t never = -1;
+  static constexpr std::int64_t adapts = -2; // of `park_timeout_ns_`
   static constexpr std::chrono::nanoseconds slot_look_min = std::chrono::microseconds{50};
   static constexpr std::chrono::nanoseconds slot_look_max = std::chrono::milliseconds{1};
   static constexpr std::chrono::nanoseconds patience_min = std::chrono::milliseconds{1};

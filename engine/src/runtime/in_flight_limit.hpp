@@ -4,20 +4,29 @@
 
 namespace corewise::detail {
 
-/// `limits.in_flight`: how many tasks may be in flight at once; 0 is no limit, and then it costs nothing.
+/// `limits.in_flight`: how many tasks may be in flight at once; 0 is no limit. An engine that begins without one does not
+/// count, so that it costs nothing, and cannot be given one later.
 ///
 /// The one count that all threads share: a limit that is never passed needs one. Who waits for room announces
 /// itself before it tries again, and who makes room looks for waiters after; both are seq_cst, so one of them
 /// sees the other.
 class in_flight_limit {
  public:
-  explicit in_flight_limit(std::uint64_t most) noexcept : most_(most) {}
+  explicit in_flight_limit(std::uint64_t most) noexcept : counts_(most != 0), most_(most) {}
+
+  bool counts() const noexcept { return counts_; }
+  /// Another limit, or none, for one that counts. Any thread.
+  void change(std::uint64_t most) noexcept {
+    most_.store(most, std::memory_order_seq_cst);
+    wake_all();
+  }
 
   /// Any thread. False: full.
   bool enter() noexcept {
-    if (most_ == 0) return true;
+    if (!counts_) return true;
+    const std::uint64_t most = most_.load(std::memory_order_seq_cst);
     std::uint64_t now = in_flight_.load(std::memory_order_seq_cst);
-    while (now < most_)
+    while (most == 0 || now < most)
       if (in_flight_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) return true;
     return false;
   }
@@ -39,7 +48,7 @@ class in_flight_limit {
 
   /// Any thread: an entered task is gone.
   void release() noexcept {
-    if (most_ == 0) return;
+    if (!counts_) return;
     in_flight_.fetch_sub(1, std::memory_order_seq_cst);
     if (waiters_.load(std::memory_order_seq_cst) != 0) tell(1);
   }
@@ -53,7 +62,8 @@ class in_flight_limit {
     futex_wake(room_, threads);
   }
 
-  const std::uint64_t most_;
+  const bool counts_;
+  std::atomic<std::uint64_t> most_;
   alignas(128) std::atomic<std::uint64_t> in_flight_{0};
   std::atomic<std::uint32_t> waiters_{0};
   std::atomic<std::uint32_t> room_{0};

@@ -20,6 +20,8 @@ template <level L> std::uint64_t stolen_at(const worker_metrics& w) {
 }
 
 constexpr field<worker_metrics> worker_fields[] = {
+    {"active", "workers", "not retired by a profile that asks for fewer",
+     [](const worker_metrics& w) { return w.active; }},
     {"placed", "tasks", "sent to its queues", [](const worker_metrics& w) { return w.placed; }},
     {"executed", "tasks", "run until they ended or were suspended",
      [](const worker_metrics& w) { return w.executed; }},
@@ -81,6 +83,9 @@ constexpr field<metrics_snapshot> engine_fields[] = {
      [](const metrics_snapshot& m) { return m.background_queued; }},
     {"spare_threads", "threads", "waiting for a seat",
      [](const metrics_snapshot& m) { return m.spare_threads; }},
+    {"reloads", "times", "was given another profile", [](const metrics_snapshot& m) { return m.reloads; }},
+    {"outdated", "profiles", "replaced, and some worker still goes by them",
+     [](const metrics_snapshot& m) { return m.outdated; }},
 };
 
 template <class T, std::size_t N>
@@ -100,7 +105,9 @@ nlohmann::ordered_json to_object(const T& values, const field<T> (&fields)[N]) {
 
 worker_metrics metrics_snapshot::total() const {
   worker_metrics t;
+  t.active = 0;
   for (const worker_metrics& w : workers) {
+    t.active += w.active;
     t.placed += w.placed;
     t.executed += w.executed;
     t.lifo_runs += w.lifo_runs;

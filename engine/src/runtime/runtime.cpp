@@ -46,13 +46,6 @@ profile checked(profile settings) {
   return settings;
 }
 
-worker_options worker_options_of(const profile& settings, const topology& machine) {
-  return {.smt = settings.topology.smt,
-          .per_group = settings.workers.per_group,
-          .total = settings.workers.total,
-          .start_cpu = machine.is_this_system() ? this_cpu() : std::nullopt};
-}
-
 } // namespace
 
 runtime::runtime(profile settings, engine_hooks hooks)
@@ -60,10 +53,11 @@ runtime::runtime(profile settings, engine_hooks hooks)
       hooks_(std::move(hooks)),
       machine_(discover(settings_.topology.machine)),
       groups_(machine_, settings_.topology.groups),
-      layout_(machine_, groups_, worker_options_of(settings_, machine_)),
-      policy_(make_policy(settings_.dispatch.policy, groups_, layout_, weights_of(settings_))),
-      steal_policy_(make_steal_policy(settings_.steal.policy, groups_, layout_, settings_.steal.start)),
-      resumptions_return_(policy_->returns()),
+      start_cpu_(machine_.is_this_system() ? this_cpu() : std::nullopt),
+      layout_(machine_, groups_, worker_options_of(settings_, start_cpu_)),
+      rules_(std::make_unique<detail::rules>(settings_, groups_, layout_)),
+      resumptions_return_(rules_.newest()->placing->returns()),
+      waits_when_full_(settings_.limits.on_full == full_action::wait),
       near_nodes_(machine_, groups_, layout_),
       born_in_(detail::fork_generation()),
       limit_(settings_.limits.in_flight),
@@ -157,7 +151,7 @@ void runtime::make_seats() {
     }
   }
   idle_ = std::make_unique<detail::idle_workers>(groups_, layout_, boards_, queues_, injection_, classes_,
-                                                 settings_);
+                                                 rules_);
   supervisor_.prepare(layout_.size());
 }
 
@@ -187,11 +181,14 @@ submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_
     place_from_seat(*seat, t, wish);
     return submit_result::accepted;
   }
+  if (wish.address != nullptr) return accept(held.release(), with_node(wish), may_wait);
   detail::submitter& me = submitters_.mine();
   if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
   const std::uint8_t phase = inside ? here.phase : drains_.open_phase();
   me.books.submitted[phase].add();
-  if (!inside && closed_meanwhile()) {
+  me.by.announce(rules_);
+  if (closed_meanwhile() && !inside) {
+    me.by.let_go();
     me.books.finished[phase].add();
     limit_.release();
     drains_.progress();
@@ -199,7 +196,10 @@ submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_
   }
   task_header* t = held.release();
   t->phase = phase;
-  place_from_outside(me, t, wish);
+  const detail::rules& by = me.by.confirm(rules_);
+  place_from_outside(me, by, t, wish);
+  me.by.let_go();
+  if (&by != rules_.newest()) forget_old_rules();
   return submit_result::accepted;
 }
 
@@ -209,7 +209,8 @@ bool runtime::open_to(bool inside) const noexcept {
   return now == stage::open || (inside && now == stage::closing);
 }
 
-/// A shutdown that began after `enter` either sees the submission that was counted, or is seen here.
+/// A shutdown that began after `enter` either sees the submission that was counted, or is seen here. The fence serves the
+/// announced rules as well.
 bool runtime::closed_meanwhile() const noexcept {
   detail::full_fence();
   return stage_.load(std::memory_order_relaxed) != stage::open;
@@ -218,7 +219,7 @@ bool runtime::closed_meanwhile() const noexcept {
 submit_result runtime::enter(bool inside, bool may_wait) {
   if (!open_to(inside)) return submit_result::stopping;
   if (limit_.enter()) return submit_result::accepted;
-  if (may_wait && !inside && settings_.limits.on_full == full_action::wait)
+  if (may_wait && !inside && waits_when_full_.load(std::memory_order_relaxed))
     return limit_.wait_and_enter([&] { return open_to(false); }) ? submit_result::accepted
                                                                  : submit_result::stopping;
   rejected_.fetch_add(1, std::memory_order_relaxed);
@@ -230,8 +231,8 @@ void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& 
   if (wish.address != nullptr) return place_from_seat(seat, t, with_node(wish));
   load_view view = *view_;
   view.task_time_ns = seat.task_time_ns();
-  const placement to = policy_->place(view, {.group = seat.place().group, .worker = seat.id()}, wish,
-                                      seat.rng(), seat.cursor());
+  const placement to = seat.by().placing->place(view, {.group = seat.place().group, .worker = seat.id()},
+                                                wish, seat.rng(), seat.cursor());
   if (to.level > level::same_domain) seat.count_spill();
   if (wish.run_as != task_class::normal) return put_in_class(t, to.group, t->run_as = wish.run_as);
   if (!to.injected && to.worker == seat.id()) {
@@ -241,9 +242,9 @@ void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& 
   send(t, to);
 }
 
-void runtime::place_from_outside(detail::submitter& from, task_header* t, const hint& wish) noexcept {
+void runtime::place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
+                                 const hint& wish) noexcept {
   const std::optional<std::uint32_t> cpu = machine_.is_this_system() ? this_cpu() : std::nullopt;
-  if (wish.address != nullptr) return place_from_outside(from, t, with_node(wish));
   if (plain(wish) && from.last.repeat != 0 && cpu == from.last_cpu && available(from.last.worker)) {
     --from.last.repeat;
     return put(t, from.last);
@@ -251,7 +252,7 @@ void runtime::place_from_outside(detail::submitter& from, task_header* t, const 
   const task_origin origin = outside_origin(cpu, from.rng);
   load_view view = *view_;
   view.task_time_ns = group_states_[origin.group.value]->task_time_ns();
-  const placement to = policy_->place(view, origin, wish, from.rng, from.cursor);
+  const placement to = by.placing->place(view, origin, wish, from.rng, from.cursor);
   if (wish.run_as != task_class::normal) return put_in_class(t, to.group, t->run_as = wish.run_as);
   from.last = to;
   from.last_cpu = cpu;
@@ -298,14 +299,14 @@ void runtime::put_in_class(task_header* t, group_id g, task_class c) noexcept {
 void runtime::give_way(detail::resumption& place) noexcept {
   if (place.root->run_as != task_class::normal) return send_to_class(place);
   detail::worker* seat = this_execution.seat;
-  if (seat != nullptr && resumptions_return_) return seat->give_way(&place);
+  if (seat != nullptr && resumptions_return_.load(std::memory_order_relaxed)) return seat->give_way(&place);
   send_back(place);
 }
 
 void runtime::wake(detail::resumption& place) noexcept {
   if (place.root->run_as != task_class::normal) return send_to_class(place);
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  if (seat != nullptr && resumptions_return_) return seat->push_next(&place);
+  if (seat != nullptr && resumptions_return_.load(std::memory_order_relaxed)) return seat->push_next(&place);
   send_back(place);
 }
 
@@ -313,14 +314,18 @@ void runtime::wake(detail::resumption& place) noexcept {
 void runtime::send_to_class(detail::resumption& place) noexcept {
   const detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
   if (seat == nullptr) seat = place.root->last;
-  put_in_class(&place, seat->place().group, place.root->run_as);
+  const group_id g = seat->place().group;
+  put_in_class(&place, idle_->classes_are_left(groups_[g].domain) ? layout_[active_near(g)].group : g,
+               place.root->run_as);
   if (ended()) drop_queued(); // as below
 }
 
 /// To the worker that it ran on last, or, where the policy says so, to the injection queue.
 void runtime::send_back(detail::resumption& place) noexcept {
-  const detail::worker& last = *place.root->last;
-  send(&place, {.worker = last.id(), .group = last.place().group, .injected = !resumptions_return_});
+  const worker_id last = place.root->last->id();
+  const worker_id to = active(last) ? last : active_near(layout_[last].group);
+  const bool injected = !resumptions_return_.load(std::memory_order_relaxed);
+  send(&place, {.worker = to, .group = layout_[to].group, .injected = injected});
   if (ended()) drop_queued(); // nobody else comes for it; the fence of `pushed` and that of `stop` order this
 }
 
@@ -344,24 +349,29 @@ void runtime::put(task_header* t, const placement& to) noexcept {
 }
 
 void runtime::publish_load(const worker_place& w) noexcept {
-  const std::size_t place = index_in_group(w.id);
-  publish_level(*boards_[w.group.value], place, load_level(view_->load(w.group, place).total()),
-                group_levels_ ? &*group_levels_ : nullptr, w.group);
+  publish(w, load_level(view_->load(w.group, index_in_group(w.id)).total()));
 }
 
 /// As `publish_load`, but without a look at its slot: that would take the line away from it.
 void runtime::publish_one_more(const worker_place& w) noexcept {
-  const std::size_t place = index_in_group(w.id);
+  publish(w, next_level(boards_[w.group.value]->levels.at(index_in_group(w.id))));
+}
+
+/// A retired worker attracts nothing, and its group is not the lighter for it.
+void runtime::publish(const worker_place& w, std::uint8_t level) noexcept {
   group_board& board = *boards_[w.group.value];
-  publish_level(board, place, next_level(board.levels.at(place)), group_levels_ ? &*group_levels_ : nullptr,
-                w.group);
+  const std::size_t place = index_in_group(w.id);
+  const bool takes_part = place < board.active.load(std::memory_order_relaxed);
+  publish_level(board, place, takes_part ? level : load_levels::nobody,
+                group_levels_ ? &*group_levels_ : nullptr, w.group);
 }
 
 // --- the way out
 
 void runtime::failed() noexcept {
   failed_.fetch_add(1, std::memory_order_relaxed);
-  if (settings_.on_exception == exception_action::terminate) std::terminate();
+  const auto on_exception = [](const detail::rules& r) { return r.settings.on_exception; };
+  if (rules_.read(on_exception) == exception_action::terminate) std::terminate();
   if (hooks_.on_exception) hooks_.on_exception(std::current_exception());
   if (!hooks_.log) return;
   try {
@@ -388,7 +398,7 @@ runtime::counts runtime::sum(std::uint8_t phase) const {
   counts c;
   const auto all = [&](auto f) {
     for (const detail::worker* seat : seats_) f(seat->books());
-    submitters_.for_each_ledger(f);
+    submitters_.for_each([&](const detail::submitter& s) { f(s.books); });
   };
   all([&](const detail::ledger& l) { c.finished += l.finished[phase].read(); });
   all([&](const detail::ledger& l) { c.submitted += l.submitted[phase].read(); });
@@ -541,6 +551,8 @@ metrics_snapshot runtime::metrics() const {
     m.latency_placed += latency.placed();
     m.background_placed += background.placed();
   }
+  m.reloads = reloads_.load(std::memory_order_relaxed);
+  m.outdated = rules_.old();
   m.rejected = rejected_.load(std::memory_order_relaxed);
   m.failed = failed_.load(std::memory_order_relaxed);
   m.spare_threads = forked() ? 0 : threads_.spares();

@@ -16,6 +16,7 @@
 #include <corewise/engine/execution.hpp>
 
 #include <bit>
+#include <span>
 
 namespace corewise {
 
@@ -37,6 +38,10 @@ class runtime : public std::enable_shared_from_this<runtime> {
   shutdown_report shutdown(std::chrono::nanoseconds deadline);
   /// As `shutdown`, but for the destructor, which may not throw.
   shutdown_report end(std::chrono::nanoseconds deadline);
+  /// The profile holds from here on, or is refused as a whole. Throws `profile_error`, `std::bad_alloc`.
+  apply_result apply(profile next);
+  /// The profile that holds now.
+  profile configuration() const;
   /// In a forked child: the threads are not there; only the memory is.
   bool forked() const noexcept;
   /// For a forked child: the threads cannot be joined, and the locks may be held for ever, so the memory is left alone.
@@ -64,7 +69,11 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// One accepted task is gone.
   void release_one() noexcept { limit_.release(); }
 
+  /// What the engine began with: for what cannot change. What can is in the rules.
   const profile& settings() const noexcept { return settings_; }
+  const detail::swapped<detail::rules>& newest_rules() const noexcept { return rules_; }
+  /// Destroys the rules that nobody uses any more. Called by whoever has just let go of older ones.
+  void forget_old_rules() noexcept;
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }
   const worker_layout& layout() const noexcept { return layout_; }
@@ -80,8 +89,6 @@ class runtime : public std::enable_shared_from_this<runtime> {
   detail::drain_gate& drains() noexcept { return drains_; }
   detail::supervisor& supervision() noexcept { return supervisor_; }
   bool wants_node_memory() const noexcept;
-  const policy& placing() const noexcept { return *policy_; }
-  const steal_policy& steals() const noexcept { return *steal_policy_; }
   const load_view& view() const noexcept { return *view_; }
   /// Makes known how much the worker has to do now (load_levels.hpp). Any thread. Cost: its slot's two cache lines.
   void publish_load(const worker_place& w) noexcept;
@@ -91,7 +98,15 @@ class runtime : public std::enable_shared_from_this<runtime> {
   }
   /// Whether there are injection queues.
   bool injects() const noexcept { return settings_.injection.scope != injection_scope::none; }
-  bool stealing() const noexcept { return settings_.steal.policy != "none"; }
+  /// How many workers of g have not retired; its first ones.
+  std::uint32_t active_in(group_id g) const noexcept {
+    return boards_[g.value]->active.load(std::memory_order_seq_cst);
+  }
+  bool active(worker_id w) const noexcept { return index_in_group(w) < active_in(layout_[w].group); }
+  /// To a worker of g that has not retired, or of the nearest group that has one; to each in turn.
+  void send_near(task_header* t, group_id g) noexcept;
+  /// The same for a task of class c, to the domain of such a worker.
+  void send_near(task_header* t, group_id g, task_class c) noexcept;
   /// Workers look at nothing any more and leave.
   bool ended() const noexcept { return stage_.load(std::memory_order_acquire) == stage::ended; }
 
@@ -115,17 +130,26 @@ class runtime : public std::enable_shared_from_this<runtime> {
   bool closed_meanwhile() const noexcept;
   submit_result enter(bool inside, bool may_wait);
   void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
-  void place_from_outside(detail::submitter& from, task_header* t, const hint& wish) noexcept;
+  void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
+                          const hint& wish) noexcept;
   void send_back(detail::resumption& place) noexcept;
   void send_to_class(detail::resumption& place) noexcept;
   void put_in_class(task_header* t, group_id g, task_class c) noexcept;
   hint with_node(const hint& wish) noexcept;
+  template <class F> void for_each_holder(const F& f) const;
+  worker_id active_near(group_id g) noexcept;
+  static worker_options worker_options_of(const profile& p, std::optional<std::uint32_t> start_cpu) noexcept;
+  std::vector<apply_result::reason> what_it_cannot(const profile& next,
+                                                   std::vector<std::uint32_t>& workers) const;
+  void even_out(std::vector<std::uint32_t>& workers) const noexcept;
+  void set_active(std::span<const std::uint32_t> workers) noexcept;
   void send(task_header* t, const placement& to) noexcept;
   void put(task_header* t, const placement& to) noexcept;
   task_origin outside_origin(std::optional<std::uint32_t> cpu, placement_rng& rng) const noexcept;
   std::size_t index_in_group(worker_id w) const noexcept;
   bool available(worker_id w) const noexcept;
   void publish_one_more(const worker_place& w) noexcept;
+  void publish(const worker_place& w, std::uint8_t level) noexcept;
   struct counts {
     std::uint64_t finished = 0;
     std::uint64_t submitted = 0;
@@ -141,10 +165,11 @@ class runtime : public std::enable_shared_from_this<runtime> {
   engine_hooks hooks_;
   topology machine_;
   locality_groups groups_;
+  const std::optional<std::uint32_t> start_cpu_; // of the constructing thread
   worker_layout layout_;
-  std::unique_ptr<policy> policy_;
-  std::unique_ptr<steal_policy> steal_policy_;
-  const bool resumptions_return_; // to their worker, says the policy
+  detail::swapped<detail::rules> rules_;
+  std::atomic<bool> resumptions_return_; // to their worker, says the policy; relaxed: either is found
+  std::atomic<bool> waits_when_full_;    // relaxed: a setting by itself
   const detail::near_nodes near_nodes_;
   const unsigned born_in_; // the fork generation
 
@@ -174,8 +199,11 @@ class runtime : public std::enable_shared_from_this<runtime> {
   mutable std::mutex warnings_mutex_;
   std::vector<std::string> warnings_;
   std::mutex shutdown_mutex_;
-  std::mutex dropping_;           // held by whoever pops an unbounded inbox instead of its worker
-  std::size_t stuck_reports_ = 0; // guarded by warnings_mutex_
+  std::mutex apply_mutex_;
+  std::atomic<std::uint64_t> reloads_{0};
+  std::atomic<std::uint32_t> turn_{0}; // of those who take over what retired workers had
+  std::mutex dropping_;                // held by whoever pops an unbounded inbox instead of its worker
+  std::size_t stuck_reports_ = 0;      // guarded by warnings_mutex_
   std::optional<shutdown_report> report_;
   std::shared_ptr<runtime> self_; // of a forked child only
   detail::supervisor supervisor_;

@@ -50,17 +50,21 @@ class seat_generation {
   /// The thread that lent the seat. True: it is its own again. Cost: a locked instruction.
   bool regain(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
-    // relaxed: nobody else has written to the seat, or it is not this thread's
-    return word_.compare_exchange_strong(expected, lending << 1, std::memory_order_relaxed);
+    // Nobody else has written to the seat, or it is not this thread's; seq_cst for `held`.
+    return word_.compare_exchange_strong(expected, lending << 1, std::memory_order_seq_cst,
+                                         std::memory_order_relaxed);
   }
 
   /// Any thread. True: the seat is the caller's.
   bool take(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
     return word_.compare_exchange_strong(expected, (lending + 1) << 1,
-                                         std::memory_order_acquire, // pairs: seat
+                                         std::memory_order_seq_cst, // pairs: seat; held
                                          std::memory_order_relaxed);
   }
+
+  /// Any thread. Whether somebody sits there. seq_cst, as all that changes it: for who shows it to others.
+  bool held() const noexcept { return (word_.load(std::memory_order_seq_cst) & lent) == 0; }
 
   /// Any thread. The lending that is under way; nothing while the seat is held.
   std::optional<std::uint64_t> lending() const noexcept {

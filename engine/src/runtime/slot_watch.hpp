@@ -13,20 +13,18 @@ namespace corewise::detail {
 class slot_watch {
  public:
   /// `queues` outlive it.
-  slot_watch(std::span<worker_queues* const> queues, std::chrono::nanoseconds age)
-      : queues_(queues),
-        age_(age),
-        seen_(queues.size()) {}
+  explicit slot_watch(std::span<worker_queues* const> queues) : queues_(queues), seen_(queues.size()) {}
 
-  /// Calls `aged(index, task)` for each task that has waited too long, which is then out of its slot. Cost: a cache
+  /// Calls `aged(index, task)` for each task that has waited for `age`, which is then out of its slot. Cost: a cache
   /// line for each worker.
-  template <class Aged> void look(monotonic::time_point now, const Aged& aged) noexcept {
+  template <class Aged>
+  void look(monotonic::time_point now, std::chrono::nanoseconds age, const Aged& aged) noexcept {
     for (std::size_t w = 0; w < queues_.size(); ++w) {
       const sight at{queues_[w]->next.peek(), queues_[w]->started(), now};
       sight& before = seen_[w];
       if (at.task == nullptr || at.task != before.task || at.started != before.started) {
         before = at;
-      } else if (now - before.since >= age_) {
+      } else if (now - before.since >= age) {
         if (task_header* t = queues_[w]->next.take()) aged(w, t);
         before = {};
       }
@@ -41,7 +39,6 @@ class slot_watch {
   };
 
   std::span<worker_queues* const> queues_;
-  std::chrono::nanoseconds age_;
   std::vector<sight> seen_;
 };
 

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "ledger.hpp"
-
-#include <corewise/policies/policy.hpp>
+#include "rules.hpp"
 
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@ struct submitter {
   explicit submitter(std::uint64_t seed) noexcept : rng(seed) {}
 
   ledger books;
+  holder<rules> by; ///< what the task that is on its way goes by
   placement_rng rng;
   placement_cursor cursor;
   placement last; ///< where its last task went; `last.repeat` more may follow unasked
@@ -33,10 +33,10 @@ class submitter_registry {
   /// Throws `std::bad_alloc`.
   submitter& mine();
 
-  /// Calls f with the books of every thread that ever submitted.
-  template <class F> void for_each_ledger(F f) const {
+  /// Calls f with the record of every thread that ever submitted.
+  template <class F> void for_each(F f) const {
     const std::scoped_lock lock(mutex_);
-    for (const auto& s : all_) f(s->books);
+    for (const auto& s : all_) f(static_cast<const submitter&>(*s));
   }
 
  private:

@@ -38,20 +38,46 @@ std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms;
 
 } // namespace
 
-void supervisor::prepare(std::size_t seats) { seats_ = std::make_unique<seat_record[]>(seats); }
+void supervisor::prepare(std::size_t seats) {
+  seats_ = std::make_unique<seat_record[]>(seats);
+  set_words(engine_.settings());
+}
+
+void supervisor::set_words(const profile& p) noexcept {
+  spares_.store(p.blocking.spares_max != 0, std::memory_order_relaxed);
+  stuck_after_ns_.store(p.blocking.stuck_after ? p.blocking.stuck_after->count() : never,
+                        std::memory_order_relaxed);
+}
+
+void supervisor::set(const profile& p) noexcept {
+  const auto before = stuck_after();
+  set_words(p);
+  if (stuck_after() && stuck_after() != before) static_cast<void>(wake()); // who is awake has told nobody
+  full_fence(); // with B2: who reads the older word is seen
+  bool lent = false;
+  engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
+  if (lent)
+    static_cast<void>(attend()); // for want of spare threads, or of its mark, it may have been passed by
+}
+
+optional_duration supervisor::stuck_after() const noexcept {
+  const std::int64_t ns = stuck_after_ns_.load(std::memory_order_relaxed);
+  if (ns == never) return std::nullopt;
+  return nanoseconds{ns};
+}
 
 // --- what workers call
 
 bool supervisor::attend() noexcept {
-  if (engine_.settings().blocking.spares_max == 0) return true; // nobody could take it
-  attention seen = attention_.load(std::memory_order_seq_cst);  // B3
+  if (!spares_.load(std::memory_order_relaxed)) return true;   // nobody could take it
+  attention seen = attention_.load(std::memory_order_seq_cst); // B3
   if (seen == attention::calm)
     attention_.compare_exchange_strong(seen, attention::called, std::memory_order_seq_cst);
   return seen != attention::absent || wake();
 }
 
 void supervisor::note_awake() noexcept {
-  if (!engine_.settings().blocking.stuck_after) return;
+  if (!stuck_after()) return;
   full_fence();                                                           // A2
   if (asleep_.load(std::memory_order_relaxed)) static_cast<void>(wake()); // A3
 }
@@ -106,7 +132,7 @@ void supervisor::main() noexcept {
 /// Somebody lent a seat while it was absent, or is the first that works again.
 void supervisor::woken() noexcept {
   const auto now = monotonic::now();
-  if (engine_.settings().blocking.spares_max != 0)
+  if (spares_.load(std::memory_order_relaxed))
     attention_.store(attention::called, std::memory_order_relaxed); // only the supervisor changes `absent`
   lent_interval_ = patience;
   if (!asleep_.load(std::memory_order_relaxed)) return;
@@ -174,12 +200,11 @@ bool supervisor::leave_attention() noexcept {
 // --- stuck workers
 
 std::chrono::nanoseconds supervisor::task_interval() const noexcept {
-  const optional_duration stuck_after = engine_.settings().blocking.stuck_after;
-  return std::clamp<nanoseconds>(stuck_after.value_or(1s) / 8, 1ms, task_interval_max);
+  return std::clamp<nanoseconds>(stuck_after().value_or(1s) / 8, 1ms, task_interval_max);
 }
 
 std::optional<std::chrono::nanoseconds> supervisor::look_at_tasks(monotonic::time_point now) noexcept {
-  if (!engine_.settings().blocking.stuck_after) return std::nullopt;
+  if (!stuck_after()) return std::nullopt;
   if (asleep_.load(std::memory_order_relaxed)) return std::nullopt;
   const nanoseconds passed = now - tasks_looked_at_;
   if (passed < task_interval_) return task_interval_ - passed;
@@ -219,13 +244,13 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
     return;
   }
   sight.age += passed;
-  const nanoseconds stuck_after = engine_.settings().blocking.stuck_after.value_or(nanoseconds::max());
-  if (sight.reported || sight.age < stuck_after / 2) return;
+  const nanoseconds limit = stuck_after().value_or(nanoseconds::max());
+  if (sight.reported || sight.age < limit / 2) return;
   if (!sight.cpu_then) {
     sight.cpu_then = cpu_time(seat.thread_clock());
     sight.then = now;
   }
-  if (sight.age < stuck_after) return;
+  if (sight.age < limit) return;
   sight.reported = true;
   std::atomic<std::uint64_t>& stuck = seats_[w.value].stuck;
   stuck.store(stuck.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "parker.hpp"
 #include "task_clock.hpp"
 
+#include <corewise/engine/profile.hpp>
 #include <corewise/topology/ids.hpp>
 
 #include <memory>
@@ -59,6 +60,9 @@ class supervisor {
 
   /// For the number of seats, before any other call. Throws `std::bad_alloc`.
   void prepare(std::size_t seats);
+  /// What the profile says from here on; the boards show already who is lent. One thread at a time. Cost: a word for 64
+  /// workers, and a system call when it has something to do.
+  void set(const profile& settings) noexcept;
 
   /// A seat was lent. False: there is no supervisor and cannot be one, so the caller must see to it. Cost: a load; after
   /// a while without lendings a system call.
@@ -81,6 +85,8 @@ class supervisor {
   /// the rest is the supervisor's.
   enum class attention : std::uint8_t { absent, calm, called };
 
+  static constexpr std::int64_t never = -1;
+
   struct lending_sight {
     std::uint64_t lending = 0;
     monotonic::time_point since;
@@ -100,6 +106,8 @@ class supervisor {
     std::atomic<std::uint64_t> stuck{0}; // single writer: the supervisor; relaxed: a number for people
   };
 
+  void set_words(const profile& settings) noexcept;
+  optional_duration stuck_after() const noexcept;
   bool wake() noexcept;
   bool start() noexcept;
   void main() noexcept;
@@ -128,6 +136,9 @@ class supervisor {
 
   parker bed_;
   alignas(128) std::atomic<attention> attention_{attention::absent};
+  std::atomic<bool> spares_{
+      false}; // somebody may take a lent seat; relaxed, both: who reads late is told by `set`
+  std::atomic<std::int64_t> stuck_after_ns_{never};
   std::atomic<bool> asleep_{true};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> started_{false};

@@ -74,7 +74,8 @@ bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
     if (offer_to_spare({&seat, lending})) return true;
     reap();
   }
-  return start_thread({&seat, lending}, seats_ + engine_.settings().blocking.spares_max);
+  const auto spares_max = [](const rules& r) { return r.settings.blocking.spares_max; };
+  return start_thread({&seat, lending}, seats_ + engine_.newest_rules().read(spares_max));
 }
 
 /// The caller holds the lock, as in the two below.
@@ -163,7 +164,8 @@ void worker_threads::bind(thread_record& me, const worker& seat) {
 }
 
 worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
-  const auto until = monotonic::now() + engine_.settings().blocking.keep_alive;
+  const auto keep_alive = [](const rules& r) { return r.settings.blocking.keep_alive; };
+  const auto until = monotonic::now() + engine_.newest_rules().read(keep_alive);
   std::unique_lock lock(mutex_);
   if (stopping_) return {};
   me.seat = nullptr;

@@ -36,9 +36,10 @@ worker::worker(runtime& engine, worker_id id, const queue_memory& memory)
       queues_(memory),
       slot_(memory.slot),
       classes_(engine.classes(engine.layout()[id].group)),
-      rng_(id.value + 1),
-      lifo_counts_(engine.settings().queues.lifo_counts),
-      interval_(engine.settings().injection.interval.min) {}
+      rng_(id.value + 1) {
+  by_.take(engine.newest_rules());
+  interval_ = by().settings.injection.interval.min;
+}
 
 const worker_place& worker::place() const noexcept { return engine_.layout()[id_]; }
 
@@ -59,11 +60,15 @@ bool worker::run() {
 task_header* worker::next() noexcept {
   for (;;) {
     if (engine_.ended()) return end_work(), note_left(), nullptr;
-    if (task_header* t = poll()) return t;
+    if (task_header* t = retired_ ? nullptr : poll()) return t;
     end_work();
-    if (task_header* t = search()) return t;
+    keep_up();
+    if (retired_)
+      hand_over();
+    else if (task_header* t = search())
+      return t;
     engine_.publish_least_of(place().group);
-    engine_.idle().park(id_, searching_);
+    engine_.idle().park(id_, {.searching = searching_, .retired = retired_, .by = by_.get()});
     searching_ = true;
     noted_awake_ = false;
   }
@@ -115,7 +120,8 @@ task_header* worker::poll() noexcept {
     if (t == nullptr) t = take_next(); // what it was to let pass in the ring was stolen meanwhile
     if (t == nullptr) return classes_.of(task_class::latency).waiting() ? poll_latency() : nullptr;
   }
-  if (!from_slot && lifo_counts_ != lifo_count::all) next_left_ = engine_.settings().queues.lifo_cap;
+  if (!from_slot && by().settings.queues.lifo_counts != lifo_count::all)
+    next_left_ = by().settings.queues.lifo_cap;
   found();
   return t;
 }
@@ -137,9 +143,10 @@ task_header* worker::poll_due() noexcept {
 /// says.
 task_header* worker::take_next() noexcept {
   if (queues_.next.empty() || in_front()) return nullptr;
-  const bool counted = lifo_counts_ != lifo_count::overtaking || queues_.ring.size() != 0;
+  const bool waits_its_turn = by().settings.queues.lifo_counts == lifo_count::overtaking;
+  const bool counted = !waits_its_turn || queues_.ring.size() != 0;
   if (next_left_ == 0 && counted) {
-    if (lifo_counts_ == lifo_count::overtaking) return nullptr;
+    if (waits_its_turn) return nullptr;
     if (task_header* t = queues_.next.take()) store(t);
     return nullptr;
   }
@@ -177,15 +184,15 @@ task_header* worker::take_injected(group_id from) noexcept {
   if (queue.size() == 0) return nullptr;
   const task_chain batch = queue.pop(std::min(share_of(queue.size()), room() + 1));
   counts_.injected.add(batch.size);
-  return keep(batch, engine_.settings().injection.buffer);
+  return keep(batch, by().settings.injection.buffer);
 }
 
 /// How much of `waiting` a worker takes at once.
 std::uint32_t worker::share_of(std::uint32_t waiting) const noexcept {
   const bool of_all = engine_.settings().injection.scope == injection_scope::engine;
-  const std::size_t workers =
-      of_all ? engine_.layout().size() : engine_.layout().of_group(place().group).size();
-  return batch_of(waiting, static_cast<std::uint32_t>(workers), engine_.settings().injection.batch);
+  const std::uint32_t workers = of_all ? static_cast<std::uint32_t>(engine_.layout().size())
+                                       : engine_.board(place().group).active.load(std::memory_order_relaxed);
+  return batch_of(waiting, workers, by().settings.injection.batch);
 }
 
 std::uint32_t worker::room() const noexcept {
@@ -256,8 +263,9 @@ bool worker::keeps_its_own() const noexcept {
 }
 
 void worker::push_next(task_header* t) noexcept {
-  if (engine_.settings().queues.lifo_cap == 0) return push(t);
-  if (next_left_ == 0 && lifo_counts_ != lifo_count::overtaking) return push(t);
+  const profile::queues_section& queues = by().settings.queues;
+  if (queues.lifo_cap == 0) return push(t);
+  if (next_left_ == 0 && queues.lifo_counts != lifo_count::overtaking) return push(t);
   // Into an empty slot nobody is woken: this worker takes it next.
   task_header* evicted = queues_.next.put(t);
   note_pushed();
@@ -281,7 +289,7 @@ void worker::store(task_header* t) noexcept {
 /// Looks for work for a while, its own and, as one of the domain's searchers, that of others. Without stealing anybody
 /// may: nobody counts on what it finds.
 task_header* worker::search() noexcept {
-  const bool stealing = engine_.stealing();
+  const bool stealing = engine_.idle().stealing();
   if (stealing) {
     if (!searching_ && !engine_.idle().try_search(id_)) return nullptr;
     searching_ = true;
@@ -289,6 +297,7 @@ task_header* worker::search() noexcept {
   worker_bits& spinning = engine_.board(place().group).spinning;
   spinning.set(index_in_group());
   handed_ = {};
+  steals_ = stealing;
   task_header* t = spin();
   if (t == nullptr) t = look_around(steal_effort::thorough);
   spinning.claim(index_in_group());
@@ -299,7 +308,7 @@ task_header* worker::search() noexcept {
 
 /// Bounded by `idle.spin`.
 task_header* worker::spin() noexcept {
-  const auto until = monotonic::now() + engine_.settings().idle.spin;
+  const auto until = monotonic::now() + by().settings.idle.spin;
   task_header* t = look_around(steal_effort::usual);
   std::uint32_t rounds = 0;
   std::uint32_t next_look_around = 1;
@@ -317,11 +326,10 @@ task_header* worker::spin() noexcept {
 /// What is urgent in the domain, then what the steal policy finds, then what can wait, and last what other domains have
 /// no time for.
 task_header* worker::look_around(steal_effort effort) noexcept {
-  const bool stealing = engine_.stealing();
   task_header* t = take_suited(task_class::latency, effort);
-  if (t == nullptr && stealing) t = steal(effort);
+  if (t == nullptr && steals_) t = steal(effort);
   if (t == nullptr) t = take_suited(task_class::background, effort);
-  if (t == nullptr && stealing) t = take_far_class();
+  if (t == nullptr && steals_) t = take_far_class();
   return t;
 }
 
@@ -329,8 +337,7 @@ task_header* worker::look_around(steal_effort effort) noexcept {
 task_header* worker::take_suited(task_class c, steal_effort effort) noexcept {
   if (!classes_.of(c).ready()) return nullptr;
   bool& handed = handed_[static_cast<std::size_t>(c) - 1];
-  if (engine_.stealing() && engine_.idle().leave(id_, c, effort == steal_effort::thorough, handed))
-    return nullptr;
+  if (steals_ && engine_.idle().leave(id_, c, effort == steal_effort::thorough, handed)) return nullptr;
   return take_class(classes_, c);
 }
 
@@ -354,7 +361,7 @@ task_header* worker::steal(steal_effort effort) noexcept {
   task_header* t = nullptr;
   group_id asked = own; // about this group `may_take` was asked last
   bool allowed = true;
-  engine_.steals().visit(engine_.view(), id_, rng_, effort, [&](const steal_stop& stop) {
+  by().stealing->visit(engine_.view(), id_, rng_, effort, [&](const steal_stop& stop) {
     if (stop.group != asked) {
       asked = stop.group;
       allowed = engine_.idle().may_take(own, asked);
@@ -368,7 +375,7 @@ task_header* worker::steal(steal_effort effort) noexcept {
 
 /// Half of the victim's ring, or else half of its inbox.
 task_header* worker::steal_from(worker& victim, level distance) noexcept {
-  const std::uint32_t most = std::min(engine_.settings().steal.batch_max, room() + 1);
+  const std::uint32_t most = std::min(by().settings.steal.batch_max, room() + 1);
   task_chain stolen = victim.queues_.ring.steal(most);
   if (stolen.size == 0) {
     const std::uint32_t half = std::min((victim.queues_.in.size() + 1) / 2, most);
@@ -433,6 +440,7 @@ std::uint64_t worker::lend() noexcept {
   engine_.publish_load(place());
   this_execution.seat = nullptr;
   const std::uint64_t lending = generation_.lend(); // B2
+  show_availability();                              // if the worker was called back just before
   if (waited_for) engine_.idle().pushed(id_);       // others can do what waits here
   if (in_haste && engine_.offer_seat(*this, lending)) return lending;
   if (!engine_.supervision().attend()) static_cast<void>(engine_.offer_seat(*this, lending));
@@ -441,7 +449,7 @@ std::uint64_t worker::lend() noexcept {
 
 void worker::regain(std::uint64_t lending) noexcept {
   if (!generation_.regain(lending)) return;
-  engine_.board(place().group).unavailable.claim(index_in_group());
+  show_availability();
   this_execution.seat = this;
   slot_.owner.running.store(1, std::memory_order_relaxed);
   counts_.regained.add();
@@ -450,7 +458,7 @@ void worker::regain(std::uint64_t lending) noexcept {
 
 bool worker::take(std::uint64_t lending) noexcept {
   if (!generation_.take(lending)) return false;
-  engine_.board(place().group).unavailable.claim(index_in_group());
+  show_availability();
   counts_.handed_over.add();
   calls_are_long_ = true;
   return true;
@@ -474,7 +482,7 @@ void worker::begin_work() noexcept {
   busy_since_ns_.store(tick_began_.time_since_epoch().count(), std::memory_order_relaxed);
   polls_ = 0;
   next_look_ = first_look();
-  next_left_ = engine_.settings().queues.lifo_cap;
+  next_left_ = by().settings.queues.lifo_cap;
   // It found nothing there, or this came from there; a background task goes on waiting for its turn.
   const class_queue& background = classes_.of(task_class::background);
   if (!background.waiting() || !background.ready()) until_shared_ = interval_;
@@ -495,16 +503,18 @@ void worker::end_work() noexcept {
 /// do not pay for it and long ones end a tick in time.
 void worker::count_poll() noexcept {
   if (++polls_ < next_look_) return;
-  next_look_ = std::min(polls_ * 2, engine_.settings().queues.budget);
+  const std::uint32_t budget = by().settings.queues.budget;
+  next_look_ = std::min(polls_ * 2, budget);
   engine_.publish_load(place());
   const auto now = read_clock();
-  if (polls_ >= engine_.settings().queues.budget || now - tick_began_ >= tick_time) end_tick(now);
+  if (polls_ >= budget || now - tick_began_ >= tick_time) end_tick(now);
 }
 
 void worker::end_tick(monotonic::time_point now) noexcept {
   clock_.sample(now - tick_began_, polls_);
   counts_.ticks.add();
-  const auto& injection = engine_.settings().injection;
+  keep_up();
+  const auto& injection = by().settings.injection;
   interval_ = interval_of(injection.target_latency, clock_.average_ns(), injection.interval);
   until_shared_ = std::min(until_shared_, interval_);
   if (!in_front()) front_ends_ = queues_.ring.taken(); // before the positions have gone round
@@ -514,7 +524,7 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   stamp_ = static_cast<std::uint64_t>(now.time_since_epoch().count());
   polls_ = 0;
   next_look_ = first_look();
-  if (lifo_counts_ == lifo_count::all) next_left_ = engine_.settings().queues.lifo_cap;
+  if (by().settings.queues.lifo_counts == lifo_count::all) next_left_ = by().settings.queues.lifo_cap;
   engine_.drains().progress();
 }
 
@@ -526,8 +536,7 @@ monotonic::time_point worker::read_clock() noexcept {
 
 std::uint32_t worker::first_look() const noexcept {
   constexpr std::uint64_t tenth_ns = std::chrono::nanoseconds(tick_time).count() / 10;
-  const std::uint64_t most =
-      std::min(16U, engine_.settings().queues.budget); // the tasks may have become long
+  const std::uint64_t most = std::min(16U, by().settings.queues.budget); // the tasks may have become long
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(tenth_ns / std::max<std::uint64_t>(1, clock_.average_ns()), 1, most));
 }
@@ -537,7 +546,63 @@ void worker::note_task_time() noexcept {
   view.task_time_ns = clock_.average_ns();
   engine_.group(place().group).note_task_time(view.task_time_ns);
   publishes_each_ = view.task_time_ns >= long_enough_ns;
-  keeps_up_to_ = engine_.placing().keeps_up_to(view, {.group = place().group, .worker = id_});
+  keeps_up_to_ = by().placing->keeps_up_to(view, {.group = place().group, .worker = id_});
+}
+
+// --- reload
+
+/// Between two tasks: from here on the newest rules hold.
+void worker::keep_up() noexcept {
+  if (!by_.take(engine_.newest_rules())) return;
+  retired_ = !engine_.active(id_);
+  next_left_ = by().settings.queues.lifo_cap;
+  if (next_left_ == 0) leave_next();
+  engine_.forget_old_rules();
+}
+
+/// There is no LIFO slot any more: what is in it would never have its turn.
+void worker::leave_next() noexcept {
+  task_header* t = queues_.next.take();
+  if (t == nullptr) return;
+  store(t);
+  engine_.idle().pushed(id_);
+}
+
+/// A retired worker gives to others what it has and what is still sent to it; and what waits in its group's injection
+/// queue, when nobody of the group is left, and in its domain's class queues, when nobody of the domain is.
+void worker::hand_over() noexcept {
+  unannounced_ = false;
+  const group_id own = place().group;
+  if (task_header* t = queues_.next.take()) engine_.send_near(t, own);
+  while (task_header* t = queues_.ring.pop()) engine_.send_near(t, own);
+  while (task_header* t = queues_.in.pop()) engine_.send_near(t, own);
+  front_ends_ = queues_.ring.taken();
+  engine_.publish_load(place());
+  if (engine_.idle().injection_is_left(own)) {
+    task_chain waiting = engine_.injection(own).pop(engine_.injection(own).size());
+    while (task_header* t = waiting.pop()) engine_.send_near(t, own);
+  }
+  if (!engine_.idle().classes_are_left(engine_.groups()[own].domain)) return;
+  for (const task_class c : {task_class::latency, task_class::background})
+    for (std::uint32_t left = classes_.of(c).depth(); left > 0; --left)
+      if (task_header* t = classes_.of(c).pop()) engine_.send_near(t, own, c);
+}
+
+/// Whoever changes whose seat it is, or whether it is active, looks at the bit afterwards, and then at both again: so the
+/// last one to write the bit has seen the last change. seq_cst, all of them.
+void worker::show_availability() noexcept {
+  worker_bits& unavailable = engine_.board(place().group).unavailable;
+  const std::size_t index = index_in_group();
+  const auto hidden = [&] { return !generation_.held() || !engine_.active(id_); };
+  bool hide = false;
+  do {
+    hide = hidden();
+    if (unavailable.test(index, std::memory_order_seq_cst) == hide) continue;
+    if (hide)
+      unavailable.set(index);
+    else
+      unavailable.claim(index);
+  } while (hide != hidden());
 }
 
 // --- for people
@@ -553,6 +618,7 @@ worker_metrics worker::metrics() const noexcept {
   m.lifo_runs = counts_.next.read();
   m.latency_runs = counts_.of_class[0].read();
   m.background_runs = counts_.of_class[1].read();
+  m.active = engine_.active(id_) ? 1 : 0;
   m.load = queues_.waiting() + (queues_.next.empty() ? 0U : 1U) +
            slot_.owner.running.load(std::memory_order_relaxed);
   for (std::size_t l = 0; l < level_count; ++l) m.stolen[l] = counts_.stolen[l].read();

@@ -33,6 +33,9 @@ class alignas(128) worker {
   bool take(std::uint64_t lending) noexcept;
   /// Any thread. The lending that is under way; nothing while the seat is held.
   std::optional<std::uint64_t> lending() const noexcept { return generation_.lending(); }
+  /// Any thread: tells the board whether tasks may be placed here, after the seat was lent, came back, was retired or was
+  /// called back.
+  void show_availability() noexcept;
 
   /// Owner. The task runs next (in the LIFO slot), or after what waits in the ring where the profile has no slot.
   void push_next(task_header* t) noexcept;
@@ -46,6 +49,9 @@ class alignas(128) worker {
   const ledger& books() const noexcept { return books_; }
   placement_rng& rng() noexcept { return rng_; }
   placement_cursor& cursor() noexcept { return cursor_; }
+  /// Owner. What it goes by, the same from the end of one tick to that of the next.
+  const rules& by() const noexcept { return *by_.get(); }
+  const holder<rules>& held_rules() const noexcept { return by_; }
   std::uint64_t task_time_ns() const noexcept { return clock_.average_ns(); }
 
   /// Owner. Puts the task that runs behind what waits in the ring.
@@ -113,6 +119,9 @@ class alignas(128) worker {
   void note_pushed() noexcept;
   monotonic::time_point read_clock() noexcept;
   std::uint32_t first_look() const noexcept;
+  void keep_up() noexcept;
+  void leave_next() noexcept;
+  void hand_over() noexcept;
 
   static constexpr std::uint32_t latency_row = 9; // of ten tasks
 
@@ -140,10 +149,12 @@ class alignas(128) worker {
   placement_rng rng_;
   placement_cursor cursor_;
   task_clock clock_;
-  const lifo_count lifo_counts_;
+  holder<rules> by_;
 
+  bool retired_ = false;   // under the rules that it goes by
   bool working_ = false;   // between begin_work and end_work
   bool searching_ = false; // counted as a searcher of the domain
+  bool steals_ = false;    // in this search: others count on what it finds
   std::array<bool, queued_classes>
       handed_{};                             // it has woken somebody for such a task since it began to search
   std::uint32_t latency_left_ = latency_row; // so many latency tasks before others have a turn

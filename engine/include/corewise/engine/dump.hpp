@@ -17,6 +17,7 @@ enum class seat_state : std::uint8_t {
   searching, ///< awake, and looking for work
   parked,    ///< asleep
   between,   ///< between two tasks
+  retired,   ///< asleep, or about to be, until a profile asks for more workers
 };
 std::string_view to_string(seat_state state) noexcept;
 

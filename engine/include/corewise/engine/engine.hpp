@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/apply_result.hpp>
 #include <corewise/engine/dump.hpp>
 #include <corewise/engine/hint.hpp>
 #include <corewise/engine/metrics.hpp>
@@ -92,6 +93,14 @@ class engine {
   /// report. Throws `std::logic_error` on a worker of this engine.
   shutdown_report shutdown(std::chrono::nanoseconds deadline);
 
+  /// Goes by another profile from here on, without losing a task; or refuses it as a whole, with the list of what needs a
+  /// restart (docs/profile.md says of each key whether it does). Workers take it up one after another, at the end of
+  /// their tick. Fewer workers: those that are too many give away what waits for them, finish their task and sleep until
+  /// they are called back; their number may grow again to what the engine began with. An engine that shuts down refuses.
+  /// Any thread, tasks included; it waits for nobody. Cost: a new policy object, and a wake-up for each sleeper.
+  /// Throws `profile_error` with all that is wrong with the profile, `std::bad_alloc`; then nothing has changed.
+  apply_result apply(profile p);
+
   metrics_snapshot metrics() const;
   /// What every worker is doing now. Safe on a live daemon: no worker waits for it.
   engine_dump dump() const;
@@ -99,7 +108,8 @@ class engine {
   /// stuck (`blocking.stuck_after`), 32 at most.
   std::vector<std::string> warnings() const;
 
-  const profile& configuration() const noexcept;
+  /// The profile that holds now.
+  profile configuration() const;
   const topology& machine() const noexcept;
   const locality_groups& groups() const noexcept;
   const worker_layout& workers() const noexcept;

@@ -14,6 +14,7 @@ namespace corewise {
 struct worker_metrics {
   worker_id worker;
   group_id group;
+  std::uint64_t active = 1;                        ///< 1: takes tasks; 0: the profile has retired it
   std::uint64_t placed = 0;                        ///< sent to its queues by submitters, itself among them
   std::uint64_t executed = 0;                      ///< run on it, until they ended or were suspended
   std::uint64_t lifo_runs = 0;                     ///< of these, taken from its LIFO slot
@@ -52,6 +53,8 @@ struct metrics_snapshot {
   std::uint64_t latency_queued = 0;    ///< waiting in latency queues
   std::uint64_t background_queued = 0; ///< waiting in background queues
   std::uint64_t spare_threads = 0;
+  std::uint64_t reloads = 0;  ///< profiles that were applied since it began
+  std::uint64_t outdated = 0; ///< of these and the first, replaced and still gone by; 0: all go by the newest
 
   std::uint64_t in_flight() const noexcept { return submitted - finished; }
   /// Tasks that are queued or run now: loads, injection queues and class queues together. Suspended ones are in

@@ -23,11 +23,12 @@ struct group_board {
  public:
   group_board(std::size_t workers, load_slot* first_slot);
 
-  load_slot* slots;        ///< one per worker of the group, on the group's node
-  worker_bits spinning;    ///< awake without work: claiming one costs no system call
-  worker_bits parked;      ///< asleep
-  worker_bits unavailable; ///< in a blocking call, or retired: never placed on
-  load_levels levels;      ///< about how much each has to do
+  load_slot* slots;                  ///< one per worker of the group, on the group's node
+  std::atomic<std::uint32_t> active; ///< the first so many workers take part; the others have retired
+  worker_bits spinning;              ///< awake without work: claiming one costs no system call
+  worker_bits parked;                ///< asleep
+  worker_bits unavailable;           ///< in a blocking call, or retired: never placed on
+  load_levels levels;                ///< about how much each has to do; of the retired, `nobody`
 };
 
 /// What a policy is shown: loads and who is idle, by group. It reads the live words, so two looks may differ.

@@ -1,0 +1,145 @@
+#include "../profile/live_change.hpp"
+#include "runtime.hpp"
+
+#include <corewise/topology/error.hpp>
+
+#include <fmt/format.h>
+
+namespace corewise {
+
+namespace {
+
+apply_result stopping() { return {{{"", "the engine shuts down"}}}; }
+
+const char* workers_key(const profile& p) { return p.workers.total ? "workers.total" : "workers.per_group"; }
+
+} // namespace
+
+worker_options runtime::worker_options_of(const profile& p, std::optional<std::uint32_t> start_cpu) noexcept {
+  return {.smt = p.topology.smt,
+          .per_group = p.workers.per_group,
+          .total = p.workers.total,
+          .start_cpu = start_cpu};
+}
+
+template <class F> void runtime::for_each_holder(const F& f) const {
+  for (const detail::worker* seat : seats_) f(seat->held_rules());
+  submitters_.for_each([&](const detail::submitter& s) { f(s.by); });
+}
+
+/// In this order: who is active; the words that are read behind fences; the rules that each worker takes in its own time;
+/// and then everybody looks up once. A worker that has taken the rules knows whether it is active, and one that sleeps
+/// under older ones does not stay asleep.
+apply_result runtime::apply(profile next) {
+  if (forked()) return stopping();
+  if (std::vector<profile_issue> issues = check_profile(next); !issues.empty())
+    throw profile_error(std::move(issues));
+  const std::scoped_lock lock(apply_mutex_);
+  if (stage_.load(std::memory_order_acquire) != stage::open) return stopping();
+  std::vector<std::uint32_t> workers;
+  if (apply_result result{what_it_cannot(next, workers)}; !result.applied()) return result;
+
+  auto made = std::make_unique<const detail::rules>(std::move(next), groups_, layout_);
+  const detail::rules& now = *made; // not replaced while the lock is held
+  rules_.make_room();
+  set_active(workers);
+  idle_->set(now.settings);
+  if (limit_.counts()) limit_.change(now.settings.limits.in_flight);
+  waits_when_full_.store(now.settings.limits.on_full == full_action::wait, std::memory_order_relaxed);
+  resumptions_return_.store(now.placing->returns(), std::memory_order_relaxed);
+  rules_.replace(std::move(made));
+  supervisor_.set(now.settings);
+  idle_->wake_all();
+  rules_.reclaim([this](const auto& f) { for_each_holder(f); });
+  reloads_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+/// Why `next` needs a restart, if it does; else how many workers of each group it asks for.
+std::vector<apply_result::reason> runtime::what_it_cannot(const profile& next,
+                                                          std::vector<std::uint32_t>& workers) const {
+  std::vector<apply_result::reason> reasons = detail::what_needs_a_restart(settings_, next);
+  if (!limit_.counts() && next.limits.in_flight != 0)
+    reasons.push_back(
+        {"limits.in_flight", fmt::format("found {}; an engine that began without a limit does not count "
+                                         "its tasks, and takes none until a restart",
+                                         next.limits.in_flight)});
+  try {
+    const worker_layout wanted(machine_, groups_, worker_options_of(next, start_cpu_));
+    for (const locality_group& g : groups_.groups())
+      workers.push_back(static_cast<std::uint32_t>(wanted.of_group(g.id).size()));
+    if (next.workers.total) even_out(workers);
+  } catch (const topology_error& e) {
+    reasons.push_back({workers_key(next), e.what()});
+    return reasons;
+  }
+  for (const locality_group& g : groups_.groups()) {
+    const std::size_t seats = layout_.of_group(g.id).size();
+    if (workers[g.id.value] <= seats) continue;
+    reasons.push_back(
+        {workers_key(next), fmt::format("found {} workers for group {}, which began with {}; there are "
+                                        "no more seats until a restart",
+                                        workers[g.id.value], g.id.value, seats)});
+    break;
+  }
+  return reasons;
+}
+
+/// A total is dealt in proportion, and rounding may give a group one more of a smaller total than of a larger one: what it
+/// has no seat for goes to others that have one.
+void runtime::even_out(std::vector<std::uint32_t>& workers) const noexcept {
+  std::uint32_t excess = 0;
+  const auto seats = [&](std::size_t g) {
+    return static_cast<std::uint32_t>(layout_.of_group({static_cast<std::uint32_t>(g)}).size());
+  };
+  for (std::size_t g = 0; g < workers.size(); ++g)
+    if (workers[g] > seats(g)) {
+      excess += workers[g] - seats(g);
+      workers[g] = seats(g);
+    }
+  for (std::size_t g = 0; g < workers.size(); ++g) {
+    const std::uint32_t more = std::min(excess, seats(g) - workers[g]);
+    workers[g] += more;
+    excess -= more;
+  }
+  if (!workers.empty()) workers.front() += excess; // more than there are seats in all: refused
+}
+
+void runtime::set_active(std::span<const std::uint32_t> workers) noexcept {
+  for (std::size_t g = 0; g < workers.size(); ++g)
+    boards_[g]->active.store(workers[g], std::memory_order_seq_cst);
+  for (detail::worker* seat : seats_) {
+    seat->show_availability();
+    publish_load(seat->place());
+  }
+}
+
+profile runtime::configuration() const {
+  if (forked()) return rules_.newest()->settings; // the lock may be held for ever, and nobody replaces them
+  return rules_.read([](const detail::rules& r) { return r.settings; });
+}
+
+void runtime::forget_old_rules() noexcept {
+  rules_.reclaim_once([this](const auto& f) { for_each_holder(f); });
+}
+
+// --- what retired workers leave
+
+worker_id runtime::active_near(group_id g) noexcept {
+  for (;;) // somebody is active always, but this may be the moment between two
+    for (const group_id near : groups_[g].steal_order)
+      if (const std::uint32_t workers = active_in(near); workers != 0)
+        return layout_.of_group(near)[turn_.fetch_add(1, std::memory_order_relaxed) % workers].id;
+}
+
+void runtime::send_near(task_header* t, group_id g) noexcept {
+  const worker_place& to = layout_[active_near(g)];
+  publish_one_more(to);
+  put(t, {.worker = to.id, .group = to.group});
+}
+
+void runtime::send_near(task_header* t, group_id g, task_class c) noexcept {
+  put_in_class(t, layout_[active_near(g)].group, c);
+}
+
+} // namespace corewise
