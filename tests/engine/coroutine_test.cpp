@@ -99,6 +99,66 @@ TEST_CASE("yield: those who wait run first, in turn") {
   CHECK(order.substr(3) == order.substr(0, 3) + order.substr(0, 3));
 }
 
+TEST_CASE("yield: coroutines that have become short tasks take turns with what else waits, in order") {
+  profile p = small_profile(1);
+  p.queues.lifo_cap = 0;
+  engine e(p);
+  const auto yields = [](int n) -> task<> {
+    for (; n > 0; --n) co_await yield();
+  };
+  run_to_end(e, [&] { return yields(50'000); }); // the worker learns that they are short
+  std::string order;                             // one worker: no two at once
+  const auto say = [](std::string& out, char c, int n) -> task<> {
+    for (; n > 0; --n) {
+      out += c;
+      co_await yield();
+    }
+  };
+  REQUIRE(e.submit([&] {
+    const auto spawn = [&](auto&& t) {
+      REQUIRE(e.submit(std::forward<decltype(t)>(t)) == submit_result::accepted);
+    };
+    spawn(say(order, 'a', 300));
+    spawn([&] { order += 'B'; });
+    spawn(say(order, 'c', 300));
+    spawn([&] { order += 'D'; });
+    spawn([&] { spawn([&] { order += 'F'; }), order += 'E'; });
+    spawn(say(order, 'g', 2));
+  }) == submit_result::accepted);
+  e.drain();
+  std::string expected = "aBcDEgacFg";
+  for (int i = 2; i < 300; ++i) expected += "ac";
+  CHECK(order == expected);
+  CHECK(e.metrics().total().executed == 50'001 + 2 * 301 + 3 + 4 + 1);
+}
+
+TEST_CASE("yield: one that never stops yielding holds up neither a reload nor the end") {
+  profile p = small_profile(2);
+  engine e(p);
+  std::atomic<bool> stop{false};
+  std::atomic<int> stopped{0};
+  const auto spin = [](std::atomic<bool>& until, std::atomic<int>& n) -> task<> {
+    while (!until) co_await yield();
+    ++n;
+  };
+  for (int i = 0; i < 20; ++i) REQUIRE(e.submit(spin(stop, stopped)) == submit_result::accepted);
+  for (std::uint32_t workers : {1U, 2U, 1U}) {
+    p.workers.total = workers;
+    CHECK(e.apply(p).applied());
+    const std::uint64_t before = e.metrics().total().executed;
+    while (e.metrics().total().executed < before + 100'000) std::this_thread::yield();
+  }
+  SUBCASE("they end") {
+    stop = true;
+    e.drain();
+    CHECK(stopped == 20);
+  }
+  SUBCASE("they are destroyed") {
+    CHECK(e.shutdown(std::chrono::milliseconds{1}).dropped == 20);
+    CHECK(stopped == 0);
+  }
+}
+
 TEST_CASE("yield: outside of an engine it does nothing") {
   bool done = false;
   auto body = [](bool& out) -> task<> {

@@ -152,6 +152,11 @@ class local_queue {
     return real_of(slot_.shared.ring_head.load(std::memory_order_relaxed));
   }
 
+  /// Owner only. Cost: a load of each position.
+  bool empty() const noexcept {
+    return taken() == slot_.owner.ring_tail.load(std::memory_order_relaxed); // own
+  }
+
   std::uint32_t capacity() const noexcept { return mask_ + 1; }
 
  private:

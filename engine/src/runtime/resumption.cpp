@@ -15,7 +15,11 @@ bool resumption::perform(task_header* t, task_action action) {
   return root->act(root, task_action::discard); // and all that the root awaits, this frame among them
 }
 
-void resumption::give_way() noexcept { root->engine->give_way(*this); }
+void resumption::give_way() noexcept {
+  worker* seat = this_execution.seat;
+  if (seat != nullptr && seat->takes_back(*this)) return seat->give_way(this);
+  root->engine->send_on(*this);
+}
 
 void resumption::wake() noexcept {
   if (root == nullptr)

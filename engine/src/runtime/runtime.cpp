@@ -296,17 +296,14 @@ void runtime::put_in_class(task_header* t, group_id g, task_class c) noexcept {
   idle_->pushed(groups_[g].domain, c);
 }
 
-void runtime::give_way(detail::resumption& place) noexcept {
-  if (place.root->run_as != task_class::normal) return send_to_class(place);
-  detail::worker* seat = this_execution.seat;
-  if (seat != nullptr && resumptions_return_.load(std::memory_order_relaxed)) return seat->give_way(&place);
-  send_back(place);
+void runtime::wake(detail::resumption& place) noexcept {
+  detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
+  if (seat != nullptr && seat->takes_back(place)) return seat->push_next(&place);
+  send_on(place);
 }
 
-void runtime::wake(detail::resumption& place) noexcept {
+void runtime::send_on(detail::resumption& place) noexcept {
   if (place.root->run_as != task_class::normal) return send_to_class(place);
-  detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  if (seat != nullptr && resumptions_return_.load(std::memory_order_relaxed)) return seat->push_next(&place);
   send_back(place);
 }
 

@@ -57,9 +57,10 @@ class runtime : public std::enable_shared_from_this<runtime> {
   }
   /// Calls f(worker, lending) for each seat that is lent. Cost: a word for 64 workers.
   template <class F> void for_each_lent(const F& f) const noexcept;
-  /// A suspended coroutine goes on: behind what waits here, or as the next.
-  void give_way(detail::resumption& place) noexcept;
+  /// A suspended coroutine goes on: the next of the calling thread's worker, or where `send_on` brings it.
   void wake(detail::resumption& place) noexcept;
+  /// The same, but to its class's queue, to the worker that it ran on last, or to the injection queue.
+  void send_on(detail::resumption& place) noexcept;
   /// A task ended by an exception, which is in flight now.
   void failed() noexcept;
   /// A task of `phase` ended on a thread that has no seat any more.

@@ -7,6 +7,7 @@
 #include "task_clock.hpp"
 
 #include <corewise/engine/metrics.hpp>
+#include <corewise/engine/resumption.hpp>
 
 namespace corewise {
 class runtime;
@@ -54,6 +55,10 @@ class alignas(128) worker {
   const holder<rules>& held_rules() const noexcept { return by_; }
   std::uint64_t task_time_ns() const noexcept { return clock_.average_ns(); }
 
+  /// Owner. Whether a coroutine that goes on here is queued here.
+  bool takes_back(const resumption& place) const noexcept {
+    return resumptions_return_ && place.root->run_as == task_class::normal;
+  }
   /// Owner. Puts the task that runs behind what waits in the ring.
   void give_way(task_header* t) noexcept;
   /// Owner. Whether a task that it submits stays, whatever others have, so that the policy need not be asked.
@@ -84,11 +89,16 @@ class alignas(128) worker {
   clockid_t thread_clock() const noexcept { return thread_clock_.load(std::memory_order_relaxed); }
 
  private:
-  task_header* next() noexcept;
+  task_header* rest() noexcept;
   task_header* poll() noexcept;
   task_header* poll_latency() noexcept;
   task_header* poll_due() noexcept;
-  void found() noexcept;
+  task_header* poll_behind_ring() noexcept;
+  void found() noexcept {
+    if (!working_ || searching_) [[unlikely]]
+      leave_idling();
+  }
+  void leave_idling() noexcept;
   task_header* take_class(domain_classes& from, task_class c) noexcept;
   task_header* take_next() noexcept;
   void announce_waiting() noexcept;
@@ -108,17 +118,25 @@ class alignas(128) worker {
   task_header* keep(task_chain taken, std::uint32_t in_front = 0) noexcept;
   void put_in_front(task_chain& taken, std::uint32_t most) noexcept;
   bool in_front() const noexcept;
-  void store(task_header* t) noexcept;
+  bool rotates() const noexcept;
+  void rotate() noexcept;
+  void store(task_header* t) noexcept {
+    if (!queues_.ring.push(t)) overflow(t);
+  }
+  void overflow(task_header* t) noexcept;
 
   bool execute(task_header* t);
+  void publish_load() noexcept;
   void begin_work() noexcept;
+  void begin_tick(monotonic::time_point now) noexcept;
   void end_work() noexcept;
-  void count_poll() noexcept;
+  void look_at_clock() noexcept;
   void end_tick(monotonic::time_point now) noexcept;
   void note_task_time() noexcept;
   void note_pushed() noexcept;
   monotonic::time_point read_clock() noexcept;
   std::uint32_t first_look() const noexcept;
+  void go_by_rules() noexcept;
   void keep_up() noexcept;
   void leave_next() noexcept;
   void hand_over() noexcept;
@@ -160,11 +178,13 @@ class alignas(128) worker {
   std::uint32_t latency_left_ = latency_row; // so many latency tasks before others have a turn
   bool background_turn_ = true;              // whether a background task comes first when they are due
   std::uint32_t polls_ = 0;                  // tasks of this tick
-  std::uint32_t next_left_ = 0;    // so many may still run from the LIFO slot, as `lifo_counts` counts them
-  bool unannounced_ = false;       // a task that gave way is alone in the ring, and nobody was told
-  bool slot_watched_ = false;      // somebody looks after the LIFO slot while this worker is at work
-  std::uint32_t next_look_ = 1;    // the poll at which the clock is read next
-  std::uint32_t until_shared_ = 1; // polls until inbox and injection queue are looked at before the ring
+  std::uint32_t next_left_ = 0; // so many may still run from the LIFO slot, as `lifo_counts` counts them
+  std::uint32_t next_row_ = 0;  // so many again after a task from elsewhere
+  task_header* came_round_ = nullptr; // taken already; the loop's next
+  bool unannounced_ = false;          // a task that gave way is alone in the ring, and nobody was told
+  bool slot_watched_ = false;         // somebody looks after the LIFO slot while this worker is at work
+  std::uint32_t next_look_ = 1;       // the poll at which the clock is read next
+  std::uint32_t until_shared_ = 1;    // polls until inbox and injection queue are looked at before the ring
   std::uint32_t interval_;
   bool injection_first_ = true; // when that is due next
   std::uint32_t front_ends_ =
@@ -172,7 +192,9 @@ class alignas(128) worker {
   monotonic::time_point tick_began_;
   std::optional<std::uint32_t> keeps_up_to_; // the policy's answer for tasks as long as these
   bool publishes_each_ = true; // tasks are long enough to publish the load at each; else now and then
-  std::uint64_t stamp_ = 0;    // of this tick, for the activity order
+  bool publishes_next_ = true;
+  bool resumptions_return_ = true; // says the policy
+  std::uint64_t stamp_ = 0;        // of this tick, for the activity order
   std::atomic<bool (*)(task_header*, task_action)> running_act_{nullptr}; // relaxed: for people
   std::atomic<std::int64_t> clock_ns_{0};      // when the clock was read last; relaxed: for people
   std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people

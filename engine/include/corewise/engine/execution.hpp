@@ -10,6 +10,7 @@ namespace corewise::detail {
 
 class worker;
 struct coroutine_root;
+struct resumption;
 
 /// What the calling thread is to an engine, if anything.
 struct execution {
@@ -20,6 +21,7 @@ struct execution {
   std::uint8_t phase = 0;     ///< the phase of the task that runs
   const char* kind = nullptr; ///< the answer to `task_action::identify`: a mangled type, or a word
   bool root_ended = false;    ///< the coroutine that was resumed last has ended
+  resumption* next = nullptr; ///< what runs in place of the coroutine that has just given way
 };
 
 inline constinit thread_local execution this_execution{};

@@ -94,7 +94,7 @@ struct profile {
     std::uint32_t lifo_cap = 3;
     lifo_count lifo_counts = lifo_count::overtaking;
     optional_duration lifo_age = std::chrono::microseconds{50};
-    std::uint32_t budget = 128;
+    std::uint32_t budget = 512;
     std::optional<std::uint32_t> inbox = 1024; ///< nothing: unbounded
   } queues;
 

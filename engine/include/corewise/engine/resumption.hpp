@@ -23,6 +23,9 @@ struct resumption : task_header {
   std::coroutine_handle<> frame;
   coroutine_root* root = nullptr;
 
+  /// Whether t is one.
+  static bool is(const task_header* t) noexcept { return t->act == &perform; }
+
   /// Notes who is suspended. The coroutine that calls, before anybody else can see the resumption.
   void suspend(std::coroutine_handle<> suspended) noexcept {
     act = &perform;
@@ -41,11 +44,18 @@ struct resumption : task_header {
   static bool perform(task_header* t, task_action action);
 };
 
-/// Runs a root's coroutines from `frame` until one is suspended or the root ends; answers whether it ended.
+/// Runs a root's coroutines from `frame` until one is suspended or the root ends, and then in the same way what came in
+/// its place when it gave way; answers whether the last root ended.
 inline bool resume_frame(coroutine_root* root, std::coroutine_handle<> frame) {
   execution& here = this_execution;
-  here.root = root;
-  frame.resume();
+  for (;;) {
+    here.root = root;
+    frame.resume();
+    const resumption* next = std::exchange(here.next, nullptr);
+    if (next == nullptr) break;
+    root = next->root;
+    frame = next->frame;
+  }
   here.root = nullptr;
   return std::exchange(here.root_ended, false);
 }
