@@ -27,3 +27,10 @@ set(CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES ${COREWISE_ARM64_ROOT}/usr/include/aa
 # Libraries that our libraries need in turn.
 set(CMAKE_EXE_LINKER_FLAGS_INIT
   "-Wl,-rpath-link,${COREWISE_ARM64_ROOT}/usr/lib/aarch64-linux-gnu:${COREWISE_ARM64_ROOT}/lib/aarch64-linux-gnu")
+
+# What is built runs under QEMU, where that is installed (qemu-user).
+find_program(COREWISE_QEMU_AARCH64 qemu-aarch64)
+if(COREWISE_QEMU_AARCH64)
+  cmake_path(SET in_turns NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../tests/emulated/in_turns)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${in_turns} ${COREWISE_ARM64_ROOT})
+endif()

@@ -1,6 +1,6 @@
 # Run after a doctest program was built: writes OUTPUT, which tells ctest of each test case of PROGRAM. (doctest's own
-# script takes a semicolon in a name for the end of it.)
-execute_process(COMMAND ${PROGRAM} --list-test-cases --no-colors --no-version
+# script takes a semicolon in a name for the end of it.) EMULATOR comes before PROGRAM where that cannot run by itself.
+execute_process(COMMAND ${EMULATOR} ${PROGRAM} --list-test-cases --no-colors --no-version
   OUTPUT_VARIABLE listed RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} does not list its test cases: ${status}\n${listed}")
@@ -12,6 +12,10 @@ string(REPLACE "[" "<open>" listed "${listed}")
 string(REPLACE "]" "<close>" listed "${listed}")
 string(REPLACE "\n" ";" lines "${listed}")
 
+set(command "")
+foreach(word IN LISTS EMULATOR PROGRAM)
+  string(APPEND command " [==[${word}]==]")
+endforeach()
 set(script "")
 foreach(line IN LISTS lines)
   if(line STREQUAL "" OR line MATCHES "^(<open>doctest<close> |=====)")
@@ -23,7 +27,7 @@ foreach(line IN LISTS lines)
   string(REPLACE "," "\\," pattern "${line}") # a comma separates patterns
   # A name that does not select its test case would pass without having run anything.
   string(APPEND script
-    "add_test([==[${NAME}: ${line}]==] [==[${PROGRAM}]==] [==[--test-case=${pattern}]==])\n"
+    "add_test([==[${NAME}: ${line}]==]${command} [==[--test-case=${pattern}]==])\n"
     "set_tests_properties([==[${NAME}: ${line}]==] PROPERTIES\n"
     "  TIMEOUT ${SECONDS} RUN_SERIAL ${ALONE}\n"
     "  FAIL_REGULAR_EXPRESSION [==[test cases: +0 ]==]\n"
