@@ -253,6 +253,8 @@ TEST_CASE("blocking: when no spare thread is left the worker blocks itself, othe
           "nothing is lost") {
   profile p = small_profile(2);
   p.blocking.spares_max = 0;
+  // One domain: from farther away nobody comes for fewer than `steal.minimum_at` tasks.
+  p.topology.machine.source = synthetic_source{"numa:1 l3:1 core:4 pu:1"};
   engine e(p);
   gate held;
   std::atomic<int> runs{0};
