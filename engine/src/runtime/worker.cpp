@@ -421,11 +421,16 @@ std::uint32_t worker::first_look() const noexcept {
       std::clamp<std::uint64_t>(tenth_ns / std::max<std::uint64_t>(1, clock_.average_ns()), 1, most));
 }
 
+/// Who runs little but one that submits many short tasks to others takes them for as long as that one; the group knows
+/// better, where those who run many tell it more often.
 void worker::note_task_time() noexcept {
+  group_state& group = engine_.group(place().group);
+  const std::uint64_t own = clock_.average_ns();
+  task_time_ns_ = std::min(own, group.task_time_ns());
+  group.note_task_time(own);
+  publishes_each_ = own >= long_enough_ns;
   load_view view = engine_.view();
-  view.task_time_ns = clock_.average_ns();
-  engine_.group(place().group).note_task_time(view.task_time_ns);
-  publishes_each_ = view.task_time_ns >= long_enough_ns;
+  view.task_time_ns = task_time_ns_;
   keeps_up_to_ = by().placing->keeps_up_to(view, {.group = place().group, .worker = id_});
 }
 

@@ -53,7 +53,8 @@ class alignas(128) worker {
   /// Owner. What it goes by, the same from the end of one tick to that of the next.
   const rules& by() const noexcept { return *by_.get(); }
   const holder<rules>& held_rules() const noexcept { return by_; }
-  std::uint64_t task_time_ns() const noexcept { return clock_.average_ns(); }
+  /// Owner. How long what it submits may be expected to take.
+  std::uint64_t task_time_ns() const noexcept { return task_time_ns_; }
 
   /// Owner. Whether a coroutine that goes on here is queued here.
   bool takes_back(const resumption& place) const noexcept {
@@ -191,6 +192,7 @@ class alignas(128) worker {
       0; // the place in the ring before which tasks of a batch come before the LIFO slot
   monotonic::time_point tick_began_;
   std::optional<std::uint32_t> keeps_up_to_; // the policy's answer for tasks as long as these
+  std::uint64_t task_time_ns_ = 0;
   bool publishes_each_ = true; // tasks are long enough to publish the load at each; else now and then
   bool publishes_next_ = true;
   bool resumptions_return_ = true; // says the policy
