@@ -2,24 +2,28 @@
 // is sent to a worker that retires is done by others.
 //
 // check: pass
-// check: pass -DWAKE_RETIRED -DPUSHES=1
 // check: pass -DGROW -DPUSHES=1
+// check: pass -DGROW -DBUSY -DPUSHES=3
 // check: pass -DNO_STEALING
-// check: pass -DNO_STEALING -DGROW -DPUSHES=1
+// check: pass -DNO_STEALING -DGROW
 // check: fail -DNO_STEALING -DNO_SECOND_READ
 // check: fail -DNO_STEALING -DNO_FENCE
 // check: fail -DNO_STEALING -DNO_LAST_LOOK
 // check: fail -DNO_PASS_ON
-// check: fail -DGROW -DNO_WAKE_ALL
-// check: fail -DGROW -DNO_LOOK_AT_RULES
-// check: fail -DGROW -DWAKE_FIRST
+// check: fail -DGROW -DBUSY -DNO_WAKE_ALL
+// check: fail -DGROW -DBUSY -DNO_LOOK_AT_RULES
+// check: fail -DGROW -DBUSY -DWAKE_FIRST
 //
 // Two workers of one domain; worker 1 retires, and with GROW is called back. PUSHES tasks come from outside, to either
 // inbox: whoever chose worker 1 may have done so long before. A task may never end. Of memory and sleeping park.pml has
-// the details; here a producer's task lies in its store buffer, and a waker counts the sleeper first.
+// the details.
 //
-// WAKE_RETIRED        where others steal too, a push wakes the retired worker that it went to, as the engine does; without
-//                     this thieves alone do, which needs fewer states
+// To have fewer states: a push is one step with its fence, since what lies in a store buffer before that is not there for
+// anybody, and its owner looks at nothing meanwhile; so only the mutant without the fence has store buffers. A waker counts
+// the sleeper as a searcher and leaves the token in one step, since only the sleeper could tell, and it may be late anyway.
+// What will not be read again is reset.
+//
+// BUSY                worker 0 is in a task that never ends from the beginning
 // NO_STEALING         steal policy none: only its worker takes from an inbox, to run it or to hand it over
 // NO_SECOND_READ      the producer does not look again, after its push, whether the worker is still there: nobody who may
 //                     be woken for work sleeps, so it goes away
@@ -39,20 +43,20 @@
 #define THREADS (WORKERS + PRODUCERS)
 
 byte queue[WORKERS];
-byte buffered[THREADS] = NONE; // in the thread's store buffer: a task on its way to that queue
 bool serves[WORKERS] = 1;
-byte newest; // the number of the rules
+bool newer[WORKERS]; // there are newer rules than it goes by
 bool parked_bit[WORKERS];
 bool as_retired[WORKERS]; // how it is counted while it sleeps
-short parked;
-short retired_asleep;
-short searching;
-bool token[WORKERS];
-bool counted[WORKERS];
+byte parked;
+byte retired_asleep;
+byte searching;
+bool woken[WORKERS]; // counted as a searcher, and the token left
 bool asleep[WORKERS];
-byte to_push[PRODUCERS] = PUSHES;
 
 // --- memory
+
+#ifdef NO_FENCE
+byte buffered[THREADS] = NONE; // in the thread's store buffer: a task on its way to that queue
 
 inline flush(thread) {
   if
@@ -61,53 +65,51 @@ inline flush(thread) {
   fi
 }
 
+inline put(thread, to) {
+  flush(thread);
+  buffered[thread] = to // P1
+}
+
 proctype memory(byte t) {
 end:
   do
   :: d_step { buffered[t] != NONE -> queue[buffered[t]]++; buffered[t] = NONE }
   od
 }
+#else
+#define flush(thread) skip
+#define put(thread, to) queue[to]++ // P1, P2
+#endif
 
 // --- waking
 
 // idle_workers::wake
 inline wake(w) {
-  d_step { won = parked_bit[w]; parked_bit[w] = 0 }
   if
-  :: won ->
+  :: d_step { parked_bit[w] -> parked_bit[w] = 0 }
     d_step {
       if
-      :: as_retired[w] -> retired_asleep--
+      :: as_retired[w] -> as_retired[w] = 0; retired_asleep--
       :: else -> parked--
       fi
     }
-    searching++;
-    d_step { counted[w] = 1; token[w] = 1 }
-  :: else
+    d_step { searching++; woken[w] = 1; won = 1 }
+  :: !parked_bit[w]
   fi
 }
 
 // idle_workers::wake_any
 inline wake_any() {
-  i = 0;
-  do
-  :: i == WORKERS -> break
-  :: i < WORKERS && !serves[i] -> i++
-  :: i < WORKERS && serves[i] ->
-    wake(i);
-    if
-    :: won -> break
-    :: else -> i++
-    fi
-  od;
-  atomic { i = 0; won = 0 }
+  wake(0);
+  if
+  :: won || !serves[1]
+  :: else -> wake(1)
+  fi;
+  won = 0
 }
 
 // idle_workers::pushed
-inline pushed(thread, to) {
-#ifndef NO_FENCE
-  d_step { flush(thread) } // P2
-#endif
+inline pushed(to) {
 #ifdef NO_STEALING
 #ifdef NO_SECOND_READ
   if
@@ -122,12 +124,10 @@ inline pushed(thread, to) {
   if
   :: parked + retired_asleep == 0 // P3
   :: else ->
-#ifdef WAKE_RETIRED
     if
     :: !serves[to] -> wake(to) // it hands over
     :: else
     fi;
-#endif
     if
     :: won || parked == 0 || searching != 0
     :: else -> wake_any() // P4
@@ -138,17 +138,20 @@ inline pushed(thread, to) {
 }
 
 proctype producer(byte me) {
-  byte i, to;
+  byte to, pushes;
   bool won;
   do
-  :: to_push[me - WORKERS] > 0 ->
-    to_push[me - WORKERS]--;
-    if
-    :: to = 0
-    :: to = 1
-    fi;
-    d_step { flush(me); buffered[me] = to } // P1
-    pushed(me, to)
+  :: pushes < PUSHES ->
+    atomic {
+      pushes++;
+      if
+      :: to = 0
+      :: to = 1
+      fi;
+      put(me, to)
+    }
+    pushed(to);
+    to = 0
   :: else -> break
   od
 }
@@ -156,20 +159,18 @@ proctype producer(byte me) {
 // --- reloading
 
 inline wake_all() {
-  do
-  :: i == WORKERS -> break
-  :: else -> wake(i); i++
-  od;
-  atomic { i = 0; won = 0 }
+  wake(0);
+  wake(1);
+  won = 0
 }
 
 inline take_up(does) {
   serves[1] = does;
 #ifdef WAKE_FIRST
   wake_all();
-  newest++
+  d_step { newer[0] = 1; newer[1] = 1 }
 #else
-  newest++;
+  d_step { newer[0] = 1; newer[1] = 1 }
 #ifndef NO_WAKE_ALL
   wake_all()
 #else
@@ -180,7 +181,6 @@ inline take_up(does) {
 
 // runtime::apply
 proctype reloader() {
-  byte i;
   bool won;
   take_up(0);
 #ifdef GROW
@@ -204,16 +204,17 @@ inline poll() {
 // worker::keep_up
 inline keep_up() {
   if
-  :: newest != by -> by = newest; retired = !serves[me]
-  :: else
+  :: d_step { newer[me] -> newer[me] = 0 }
+    retired = !serves[me]
+  :: !newer[me]
   fi
 }
 
 // worker::hand_over: to the other one
 inline hand_over() {
   do
-  :: d_step { queue[me] > 0 -> queue[me]--; flush(me); buffered[me] = 1 - me }
-    pushed(me, 1 - me)
+  :: d_step { queue[me] > 0 -> queue[me]--; put(me, 1 - me) }
+    pushed(1 - me)
   :: else -> break
   od
 }
@@ -287,7 +288,7 @@ inline park() {
   fi;
   // W2, R2
 #ifndef NO_LOOK_AT_RULES
-  seen = newest != by;
+  seen = newer[me];
 #endif
   if
   :: seen
@@ -306,39 +307,30 @@ inline park() {
     fi
 #endif
   fi;
-  d_step {
-    won = 0;
-    if
-    :: seen && parked_bit[me] -> parked_bit[me] = 0; won = 1
-    :: else
-    fi
-  }
   if
-  :: won ->
+  :: d_step { seen && parked_bit[me] -> parked_bit[me] = 0 }
     d_step {
       if
       :: retired -> retired_asleep--
       :: else -> parked--
-      fi
+      fi;
+      as_retired[me] = 0
     }
     searching++ // idle_workers::wake_up_oneself
-  :: else ->
+  :: !seen || !parked_bit[me] ->
     if
     :: retired && last -> pass_on()
     :: else
     fi;
-    d_step { seen = 0; asleep[me] = 1 }
+    asleep[me] = 1;
 end_asleep:
-    d_step { token[me] -> token[me] = 0; asleep[me] = 0 } // W4, R4
-    counted[me];
-    counted[me] = 0
+    d_step { woken[me] -> woken[me] = 0; asleep[me] = 0 } // W4, R4
   fi;
-  d_step { seen = 0; last = 0; won = 0; is_searching = 1 }
+  d_step { seen = 0; last = 0; is_searching = 1 }
 }
 
 // worker::next and execute
 proctype worker(byte me) {
-  byte i, by;
   bool won, found, seen, last, is_searching, retired;
   do
   :: if
@@ -361,7 +353,8 @@ proctype worker(byte me) {
     fi;
     found = 0;
     if
-    :: goto busy // the task never ends
+    :: d_step { is_searching = 0; retired = 0 } // the task never ends
+      goto busy
     :: true      // it ends, and with it perhaps the tick
     :: keep_up()
     fi;
@@ -394,10 +387,19 @@ proctype monitor() {
 init {
   byte t;
   atomic {
+#ifdef NO_FENCE
     do
-    :: t < WORKERS -> run memory(t); run worker(t); t++
-    :: t >= WORKERS && t < THREADS -> run memory(t); run producer(t); t++
-    :: else -> break
+    :: t < THREADS -> run memory(t); t++
+    :: else -> t = 0; break
+    od;
+#endif
+#ifdef BUSY
+    t = 1;
+#endif
+    do
+    :: t < WORKERS -> run worker(t); t++
+    :: t >= WORKERS && t < THREADS -> run producer(t); t++
+    :: else -> t = 0; break
     od;
     run reloader();
     run monitor()
