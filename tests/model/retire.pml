@@ -210,12 +210,16 @@ inline keep_up() {
   fi
 }
 
-// worker::hand_over: to the other one
+// worker::hand_over: to the other one, until it is called back
 inline hand_over() {
   do
-  :: d_step { queue[me] > 0 -> queue[me]--; put(me, 1 - me) }
-    pushed(1 - me)
-  :: else -> break
+  :: serves[me] -> break
+  :: !serves[me] ->
+    if
+    :: d_step { queue[me] > 0 -> queue[me]--; put(me, 1 - me) }
+      pushed(1 - me)
+    :: queue[me] == 0 -> break
+    fi
   od
 }
 
