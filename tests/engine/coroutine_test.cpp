@@ -122,7 +122,7 @@ TEST_CASE("yield: coroutines that have become short tasks take turns with what e
     spawn([&] { order += 'B'; });
     spawn(say(order, 'c', 300));
     spawn([&] { order += 'D'; });
-    spawn([&] { spawn([&] { order += 'F'; }), order += 'E'; });
+    spawn([&, spawn] { spawn([&] { order += 'F'; }), order += 'E'; }); // it outlives this one
     spawn(say(order, 'g', 2));
   }) == submit_result::accepted);
   e.drain();
