@@ -272,6 +272,46 @@ TEST_CASE("coroutines: 100,000 tasks that each increment a counter, joined") {
   CHECK(e.metrics().waiting() == 0);
 }
 
+TEST_CASE("schedule: the coroutine goes on where it is told, as one task") {
+  profile p = two_package_profile(2);
+  p.steal.policy = "none"; // nobody takes it from there
+  engine e(p);
+  const auto body = [&]() -> task<std::vector<std::uint32_t>> {
+    std::vector<std::uint32_t> seen;
+    for (const std::uint32_t g : {1U, 0U, 1U}) {
+      co_await e.schedule({.group = group_id{g}});
+      seen.push_back(e.workers()[e.this_worker().value()].group.value);
+    }
+    co_return seen;
+  };
+  CHECK(sync_wait(e, body()) == std::vector<std::uint32_t>{1, 0, 1});
+  e.drain();
+  CHECK(e.metrics().submitted == 1);
+}
+
+TEST_CASE("schedule: from there on the coroutine is of the class that it is told") {
+  engine e(small_profile(1));
+  const auto body = [&]() -> task<> {
+    co_await e.schedule({.run_as = task_class::background});
+    co_await yield();
+    co_await e.schedule();
+    co_await yield();
+  };
+  sync_wait(e, body());
+  CHECK(e.metrics().total().background_runs == 2);
+}
+
+TEST_CASE("schedule: what another engine runs, or none, is refused") {
+  engine e(small_profile(1));
+  engine other(small_profile(1));
+  const auto body = [](engine& to) -> task<> { co_await to.schedule(); };
+  CHECK_THROWS_AS(sync_wait(e, body(other)), std::logic_error);
+  auto alone = body(e);
+  auto awaiter = std::move(alone).operator co_await();
+  awaiter.await_suspend(std::noop_coroutine()).resume();
+  CHECK_THROWS_AS(awaiter.await_resume(), std::logic_error);
+}
+
 TEST_CASE("LIFO slot: a task that waits there behind one that does not end is found") {
   for (const auto timeout : {park_timeout_setting::mode::adaptive, park_timeout_setting::mode::never}) {
     profile p = small_profile(3);

@@ -35,6 +35,21 @@ TEST_CASE("fork deque: the owner pops the newest task, thieves take the oldest")
   CHECK(d.queue.size() == 0);
 }
 
+TEST_CASE("fork deque: the owner takes back the newest only if it is the one that it asks for") {
+  deque d(8);
+  std::vector<task_header> tasks(3);
+  CHECK_FALSE(d.queue.take_back(&tasks[0])); // nothing there, and no room yet
+  CHECK(d.queue.capacity() == 0);
+  for (task_header& t : tasks) CHECK(d.queue.push(&t));
+  CHECK_FALSE(d.queue.take_back(&tasks[1]));
+  CHECK(d.queue.take_back(&tasks[2]));
+  CHECK_FALSE(d.queue.take_back(&tasks[2]));
+  CHECK(d.queue.steal().task == &tasks[0]);
+  CHECK(d.queue.take_back(&tasks[1])); // the last
+  CHECK_FALSE(d.queue.take_back(&tasks[1]));
+  CHECK(d.queue.empty());
+}
+
 TEST_CASE("fork deque: it grows when it is full, and only then") {
   deque d(2);
   std::vector<task_header> tasks(9);

@@ -17,10 +17,11 @@ std::optional<std::int64_t> microseconds(const std::optional<std::chrono::nanose
 }
 
 nlohmann::ordered_json json_of(const seat_dump& s) {
-  nlohmann::ordered_json out{
-      {"worker", s.worker.value}, {"group", s.group.value}, {"state", to_string(s.state)},
-      {"load", s.load.total()},   {"ring", s.ring_depth},   {"inbox", s.inbox_depth},
-      {"lifo_slot", s.load.slot}, {"task_kind", nullptr},   {"task_age_us", nullptr}};
+  nlohmann::ordered_json out{{"worker", s.worker.value},    {"group", s.group.value},
+                             {"state", to_string(s.state)}, {"load", s.load.total()},
+                             {"ring", s.ring_depth},        {"inbox", s.inbox_depth},
+                             {"forks", s.fork_depth},       {"lifo_slot", s.load.slot},
+                             {"task_kind", nullptr},        {"task_age_us", nullptr}};
   if (!s.task_kind.empty()) out["task_kind"] = s.task_kind;
   if (const auto us = microseconds(s.task_age)) out["task_age_us"] = *us;
   return out;
@@ -42,11 +43,12 @@ std::string_view to_string(seat_state state) noexcept {
 
 std::string engine_dump::to_text() const {
   std::string out = fmt::format("{} tasks in flight, {} spare threads\n", in_flight, spare_threads);
-  out += fmt::format("{:>6} {:>5} {:<9} {:>6} {:>6} {:>6} {:>4}  {}\n", "worker", "group", "state", "load",
-                     "ring", "inbox", "slot", "task");
+  out += fmt::format("{:>6} {:>5} {:<9} {:>6} {:>6} {:>6} {:>6} {:>4}  {}\n", "worker", "group", "state",
+                     "load", "ring", "inbox", "forks", "slot", "task");
   for (const seat_dump& s : seats) {
-    out += fmt::format("{:>6} {:>5} {:<9} {:>6} {:>6} {:>6} {:>4}", s.worker.value, s.group.value,
-                       to_string(s.state), s.load.total(), s.ring_depth, s.inbox_depth, s.load.slot);
+    out += fmt::format("{:>6} {:>5} {:<9} {:>6} {:>6} {:>6} {:>6} {:>4}", s.worker.value, s.group.value,
+                       to_string(s.state), s.load.total(), s.ring_depth, s.inbox_depth, s.fork_depth,
+                       s.load.slot);
     if (const auto us = microseconds(s.task_age)) out += fmt::format("  {} for {} us", s.task_kind, *us);
     out += '\n';
   }
@@ -82,6 +84,7 @@ seat_dump runtime::dump(const detail::worker& seat) const {
   d.load = view_->load(place.group, index);
   d.ring_depth = queues.ring.size();
   d.inbox_depth = queues.in.size();
+  d.fork_depth = static_cast<std::uint32_t>(queues.forks.size());
   if (seat.lending())
     d.state = seat_state::blocking;
   else if (!active(seat.id()) && d.load.running == 0)

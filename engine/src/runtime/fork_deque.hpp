@@ -5,8 +5,8 @@
 
 #include <corewise/engine/task_header.hpp>
 
+#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -46,13 +46,13 @@ namespace corewise::detail {
 class fork_deque {
  public:
   /// The positions are the owner's to keep; `bottom` belongs on the line that it writes, `top` on that of the thieves, as in
-  /// a slot of the load board. `capacity` is a power of two. Throws `std::bad_alloc`.
-  fork_deque(std::atomic<std::uint64_t>& bottom, std::atomic<std::uint64_t>& top, std::uint64_t capacity)
+  /// a slot of the load board. `capacity`, a power of two, is that of the first array, which the first push makes, so
+  /// that it lies where its owner runs.
+  fork_deque(std::atomic<std::uint64_t>& bottom, std::atomic<std::uint64_t>& top,
+             std::uint64_t capacity) noexcept
       : bottom_(bottom),
-        top_(top) {
-    arrays_.push_back(std::make_unique<array>(capacity));
-    array_.store(arrays_.back().get(), std::memory_order_relaxed);
-  }
+        top_(top),
+        first_capacity_(capacity) {}
   fork_deque(const fork_deque&) = delete;
   fork_deque& operator=(const fork_deque&) = delete;
 
@@ -90,6 +90,14 @@ class fork_deque {
     return t;
   }
 
+  /// Owner only. Takes the newest task if it is `t`. Cost: a few loads if it is not, else that of `pop`.
+  bool take_back(const task_header* t) noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
+    if (bottom == top_.load(std::memory_order_relaxed)) return false;
+    if (array_.load(std::memory_order_relaxed)->get(bottom - 1) != t) return false;
+    return pop() != nullptr;
+  }
+
   enum class outcome : std::uint8_t { empty, lost, task };
   struct loot {
     outcome what;
@@ -118,6 +126,11 @@ class fork_deque {
     return waiting > 0 ? static_cast<std::uint64_t>(waiting) : 0;
   }
 
+  /// Whether none waits. Any thread; exact at rest, and for the owner where it answers true.
+  bool empty() const noexcept {
+    return bottom_.load(std::memory_order_relaxed) == top_.load(std::memory_order_relaxed);
+  }
+
   /// Owner only.
   std::uint64_t capacity() const noexcept { return array_.load(std::memory_order_relaxed)->capacity(); }
 
@@ -125,6 +138,7 @@ class fork_deque {
   /// Cells by position, modulo the capacity.
   class array {
    public:
+    array() noexcept = default; // of capacity 0
     explicit array(std::uint64_t capacity)
         : mask_(capacity - 1),
           cells_(std::make_unique<std::atomic<task_header*>[]>(capacity)) {}
@@ -138,14 +152,14 @@ class fork_deque {
     }
 
    private:
-    std::uint64_t mask_;
+    std::uint64_t mask_ = ~std::uint64_t{0};
     std::unique_ptr<std::atomic<task_header*>[]> cells_;
   };
 
   /// Null: no memory.
   array* grow(const array& full, std::uint64_t top, std::uint64_t bottom) noexcept {
     try {
-      auto larger = std::make_unique<array>(full.capacity() * 2);
+      auto larger = std::make_unique<array>(std::max(full.capacity() * 2, first_capacity_));
       for (std::uint64_t at = top; at != bottom; ++at) larger->put(at, full.get(at));
       arrays_.push_back(std::move(larger));
     } catch (const std::bad_alloc&) {
@@ -158,7 +172,9 @@ class fork_deque {
 
   std::atomic<std::uint64_t>& bottom_;
   std::atomic<std::uint64_t>& top_;
-  std::atomic<array*> array_{nullptr};
+  std::uint64_t first_capacity_;
+  array none_;
+  std::atomic<array*> array_{&none_};
   std::vector<std::unique_ptr<array>> arrays_; // the owner's; the last one is in use
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "fork_deque.hpp"
 #include "ingress.hpp"
 #include "injection_queue.hpp"
 #include "local_queue.hpp"
@@ -20,20 +21,26 @@ struct worker_queues {
       : ring(memory.slot, memory.ring_cells),
         in(memory.slot, memory.inbox_cells),
         next(memory.slot),
+        forks(memory.slot.owner.fork_bottom, memory.slot.shared.fork_top, first_forks),
         touches_(&memory.slot.owner.touches) {}
 
   local_queue ring;
   ingress in;
   next_slot next;
+  fork_deque forks;
 
   /// Whether somebody could take a task now.
-  bool ready() const noexcept { return in.ready() || ring.size() != 0; }
+  bool ready() const noexcept { return in.ready() || ring.size() != 0 || !forks.empty(); }
   /// Tasks that wait and may be taken. Exact at rest.
-  std::uint32_t waiting() const noexcept { return ring.size() + in.size(); }
+  std::uint32_t waiting() const noexcept {
+    return ring.size() + in.size() + static_cast<std::uint32_t>(forks.size());
+  }
   /// Tasks that its worker ever began, modulo 2^32.
   std::uint32_t started() const noexcept { return touches_->load(std::memory_order_relaxed); }
 
  private:
+  static constexpr std::uint64_t first_forks = 64;
+
   const std::atomic<std::uint32_t>* touches_;
 };
 

@@ -1,7 +1,10 @@
 #include "runtime.hpp"
 
 #include <corewise/engine/resumption.hpp>
+#include <corewise/engine/schedule.hpp>
 #include <corewise/engine/task.hpp>
+
+#include <stdexcept>
 
 namespace corewise::detail {
 
@@ -18,14 +21,21 @@ bool resumption::perform(task_header* t, task_action action) {
 void resumption::give_way() noexcept {
   worker* seat = this_execution.seat;
   if (seat != nullptr && seat->takes_back(*this)) return seat->give_way(this);
-  root->engine->send_on(*this);
+  root->engine->send_on(this, *root);
 }
 
 void resumption::wake() noexcept {
   if (root == nullptr)
-    frame.resume();
+    drive(frame);
   else
     root->engine->wake(*this);
+}
+
+void rescheduling::await_suspend(std::coroutine_handle<> suspended) {
+  if (this_execution.root == nullptr || this_execution.root->engine != &on_)
+    throw std::logic_error("engine::schedule is for coroutines that the engine runs");
+  place_.suspend(suspended);
+  on_.place_again(place_, wish_);
 }
 
 } // namespace corewise::detail

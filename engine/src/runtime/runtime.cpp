@@ -299,30 +299,38 @@ void runtime::put_in_class(task_header* t, group_id g, task_class c) noexcept {
 void runtime::wake(detail::resumption& place) noexcept {
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
   if (seat != nullptr && seat->takes_back(place)) return seat->push_next(&place);
-  send_on(place);
+  send_on(&place, *place.root);
 }
 
-void runtime::send_on(detail::resumption& place) noexcept {
-  if (place.root->run_as != task_class::normal) return send_to_class(place);
-  send_back(place);
+void runtime::send_on(task_header* t, const detail::coroutine_root& root) noexcept {
+  if (root.run_as != task_class::normal) return send_to_class(t, root);
+  send_back(t, *root.last);
+}
+
+void runtime::place_again(detail::resumption& place, const hint& wish) noexcept {
+  place.root->run_as = wish.run_as;
+  detail::worker* seat = this_execution.seat;
+  if (seat == nullptr) return send_on(&place, *place.root);
+  place_from_seat(*seat, &place, wish);
+  if (ended()) drop_queued(); // as below
 }
 
 /// To the calling worker's domain, or from elsewhere to that of the worker that it ran on last.
-void runtime::send_to_class(detail::resumption& place) noexcept {
+void runtime::send_to_class(task_header* t, const detail::coroutine_root& root) noexcept {
   const detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  if (seat == nullptr) seat = place.root->last;
+  if (seat == nullptr) seat = root.last;
   const group_id g = seat->place().group;
-  put_in_class(&place, idle_->classes_are_left(groups_[g].domain) ? layout_[active_near(g)].group : g,
-               place.root->run_as);
+  put_in_class(t, idle_->classes_are_left(groups_[g].domain) ? layout_[active_near(g)].group : g,
+               root.run_as);
   if (ended()) drop_queued(); // as below
 }
 
 /// To the worker that it ran on last, or, where the policy says so, to the injection queue.
-void runtime::send_back(detail::resumption& place) noexcept {
-  const worker_id last = place.root->last->id();
+void runtime::send_back(task_header* t, const detail::worker& seat) noexcept {
+  const worker_id last = seat.id();
   const worker_id to = active(last) ? last : active_near(layout_[last].group);
   const bool injected = !resumptions_return_.load(std::memory_order_relaxed);
-  send(&place, {.worker = to, .group = layout_[to].group, .injected = injected});
+  send(t, {.worker = to, .group = layout_[to].group, .injected = injected});
   if (ended()) drop_queued(); // nobody else comes for it; the fence of `pushed` and that of `stop` order this
 }
 
@@ -445,7 +453,8 @@ void runtime::drop_queued() noexcept {
   static thread_local const runtime* here = nullptr;
   if (here == this) return; // a task that is being destroyed has woken another: the next round finds it
   const runtime* around = std::exchange(here, this);
-  while (const std::uint64_t dropped = drop_round()) dropped_.fetch_add(dropped, std::memory_order_relaxed);
+  while (drop_round()) {
+  }
   here = around;
   drains_.progress();
 }
@@ -459,15 +468,16 @@ task_header* runtime::pop_inbox_of(detail::worker& seat) noexcept {
   return in.pop();
 }
 
-/// Answers how many.
-std::uint64_t runtime::drop_round() noexcept {
-  std::uint64_t dropped = 0;
+/// Answers whether there was anything.
+bool runtime::drop_round() noexcept {
+  bool any = false;
   const auto drop = [&](task_header* t) {
+    any = true;
     const std::uint8_t phase = t->phase;
-    t->act(t, task_action::discard);
+    if (!t->act(t, task_action::discard)) return; // a part of a task, of which others are left
     submitters_.mine().books.finished[phase].add();
     limit_.release();
-    ++dropped;
+    dropped_.fetch_add(1, std::memory_order_relaxed);
   };
   for (detail::worker* seat : seats_) {
     detail::worker_queues* q = &seat->queues();
@@ -475,13 +485,14 @@ std::uint64_t runtime::drop_round() noexcept {
     while (task_header* t = pop_inbox_of(*seat)) drop(t);
     for (detail::task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
       drop(stolen.first);
+    while (task_header* t = detail::worker::steal_fork(*q)) drop(t);
   }
   for (detail::injection_queue* injection : injection_)
     while (task_header* t = injection->pop(1).first) drop(t);
   for (const auto& domain : classes_)
     for (const task_class c : {task_class::latency, task_class::background})
       while (task_header* t = domain->of(c).pop()) drop(t);
-  return dropped;
+  return any;
 }
 
 void runtime::leave_ended(detail::worker& seat) noexcept {

@@ -60,7 +60,11 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// A suspended coroutine goes on: the next of the calling thread's worker, or where `send_on` brings it.
   void wake(detail::resumption& place) noexcept;
   /// The same, but to its class's queue, to the worker that it ran on last, or to the injection queue.
-  void send_on(detail::resumption& place) noexcept;
+  void send_on(task_header* t, const detail::coroutine_root& root) noexcept;
+  /// As if it were submitted now; from a thread that has lost its seat, where `send_on` brings it.
+  void place_again(detail::resumption& place, const hint& wish) noexcept;
+  /// A forked task goes into the calling worker's deque, or where `send_on` brings it.
+  void fork(detail::coroutine_root& child) noexcept;
   /// A task ended by an exception, which is in flight now.
   void failed() noexcept;
   /// A task of `phase` ended on a thread that has no seat any more.
@@ -133,8 +137,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
   void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                           const hint& wish) noexcept;
-  void send_back(detail::resumption& place) noexcept;
-  void send_to_class(detail::resumption& place) noexcept;
+  void send_back(task_header* t, const detail::worker& seat) noexcept;
+  void send_to_class(task_header* t, const detail::coroutine_root& root) noexcept;
   void put_in_class(task_header* t, group_id g, task_class c) noexcept;
   hint with_node(const hint& wish) noexcept;
   template <class F> void for_each_holder(const F& f) const;
@@ -158,7 +162,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   counts sum(std::uint8_t phase) const;
   bool quiet(std::uint8_t phase) const;
   void drop_queued() noexcept;
-  std::uint64_t drop_round() noexcept;
+  bool drop_round() noexcept;
   task_header* pop_inbox_of(detail::worker& seat) noexcept;
   seat_dump dump(const detail::worker& seat) const;
 

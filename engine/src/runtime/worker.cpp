@@ -114,6 +114,7 @@ task_header* worker::poll() noexcept {
     t = poll_due();
   }
   const bool from_slot = t == nullptr && !queues_.next.empty() && (t = take_next()) != nullptr;
+  if (t == nullptr && !queues_.forks.empty()) t = take_fork();
   if (t != nullptr) {
     announce_waiting();
   } else {
@@ -142,6 +143,7 @@ task_header* worker::poll_due() noexcept {
       return t;
     }
   background_turn_ = true;
+  if (task_header* t = poll_ring()) return t;
   return poll_shared(true);
 }
 
@@ -150,7 +152,7 @@ task_header* worker::poll_due() noexcept {
 task_header* worker::take_next() noexcept {
   if (queues_.next.empty() || in_front()) return nullptr;
   const bool waits_its_turn = by().settings.queues.lifo_counts == lifo_count::overtaking;
-  const bool counted = !waits_its_turn || queues_.ring.size() != 0;
+  const bool counted = !waits_its_turn || queues_.ring.size() != 0 || !queues_.forks.empty();
   if (next_left_ == 0 && counted) {
     if (waits_its_turn) return nullptr;
     if (task_header* t = queues_.next.take()) store(t);
@@ -264,7 +266,7 @@ void worker::give_way(task_header* t) noexcept {
 /// Whether the loop would take the oldest of the ring, and do nothing else before.
 inline bool worker::rotates() const noexcept {
   return until_shared_ > 1 && polls_ + 1 < next_look_ && !publishes_next_ && queues_.next.empty() &&
-         !classes_.of(task_class::latency).waiting();
+         queues_.forks.empty() && !classes_.of(task_class::latency).waiting();
 }
 
 /// A round of the loop, but without leaving the coroutine that runs: what it takes comes in its place.

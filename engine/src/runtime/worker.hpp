@@ -43,6 +43,15 @@ class alignas(128) worker {
   /// Owner. Puts a task into the own ring; what has no room goes to the group's injection queue.
   void push(task_header* t) noexcept;
 
+  /// Owner. Puts a forked task into the own deque: it comes before what waits in the ring, the newest first. Cost: a
+  /// fence; a system call when a sleeper is woken.
+  void fork(task_header* t) noexcept;
+  /// Owner, in a task that has forked `t`: takes it back, to run it itself, unless another has it, newer ones wait, or it is
+  /// time that others have their turn. Cost: a fence.
+  bool take_back(const task_header* t) noexcept;
+  /// Any thread. The oldest task in the deque, or null.
+  static task_header* steal_fork(worker_queues& from) noexcept;
+
   worker_id id() const noexcept { return id_; }
   const worker_place& place() const noexcept;
   worker_queues& queues() noexcept { return queues_; }
@@ -102,6 +111,8 @@ class alignas(128) worker {
   void leave_idling() noexcept;
   task_header* take_class(domain_classes& from, task_class c) noexcept;
   task_header* take_next() noexcept;
+  task_header* take_fork() noexcept;
+  task_header* poll_ring() noexcept;
   void announce_waiting() noexcept;
   task_header* poll_shared(bool due) noexcept;
   task_header* take_inbox(bool batch) noexcept;
@@ -146,6 +157,8 @@ class alignas(128) worker {
 
   struct counters { // single writer: whoever sits on the seat
     book pushed;
+    book forked;
+    book in_place;
     book next;
     std::array<book, queued_classes> of_class;
     book executed;
@@ -188,6 +201,7 @@ class alignas(128) worker {
   std::uint32_t until_shared_ = 1;    // polls until inbox and injection queue are looked at before the ring
   std::uint32_t interval_;
   bool injection_first_ = true; // when that is due next
+  bool ring_turn_ = true;       // whether the ring comes first when that is due and forks wait
   std::uint32_t front_ends_ =
       0; // the place in the ring before which tasks of a batch come before the LIFO slot
   monotonic::time_point tick_began_;

@@ -104,7 +104,7 @@ task_header* worker::steal(steal_effort effort) noexcept {
   return t;
 }
 
-/// Half of the victim's ring, or else half of its inbox.
+/// Half of the victim's ring, or else half of its inbox, or else its oldest fork: what it would come to last comes first.
 task_header* worker::steal_from(worker& victim, level distance) noexcept {
   const std::uint32_t most = std::min(by().settings.steal.batch_max, room() + 1);
   task_chain stolen = victim.queues_.ring.steal(most);
@@ -116,6 +116,8 @@ task_header* worker::steal_from(worker& victim, level distance) noexcept {
       stolen.push(t);
     }
   }
+  if (stolen.size == 0)
+    if (task_header* t = steal_fork(victim.queues_)) stolen.push(t);
   if (stolen.size == 0) return nullptr;
   cool(victim.slot_);
   engine_.publish_load(victim.place()); // its owner may be in a long task

@@ -125,6 +125,7 @@ void worker::hand_over() noexcept {
   };
   send_all(queues_.ring);
   send_all(queues_.in);
+  send_all(queues_.forks);
   front_ends_ = queues_.ring.taken();
   engine_.publish_load(place());
   if (engine_.idle().injection_is_left(own)) {

@@ -29,6 +29,7 @@ struct seat_dump {
   worker_load load;
   std::uint32_t ring_depth = 0;  ///< tasks in its ring
   std::uint32_t inbox_depth = 0; ///< tasks in its inbox
+  std::uint32_t fork_depth = 0;  ///< tasks in its deque of forks
   std::string task_kind;         ///< of the task that it runs: the closure's type, or `coroutine`; else empty
   /// For how long it has run that task, at most: the clock is read every few tasks, not for each.
   std::optional<std::chrono::nanoseconds> task_age;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coroutine>
 #include <cstdint>
 
 namespace corewise {
@@ -22,6 +23,9 @@ struct execution {
   const char* kind = nullptr; ///< the answer to `task_action::identify`: a mangled type, or a word
   bool root_ended = false;    ///< the coroutine that was resumed last has ended
   resumption* next = nullptr; ///< what runs in place of the coroutine that has just given way
+  /// So many transfers from here on nest at most (transfer.hpp); 0: nobody counts.
+  std::uint64_t transfers_left = 0;
+  std::coroutine_handle<> transferred; ///< goes on when the stack is unwound; null: nobody
 };
 
 inline constinit thread_local execution this_execution{};

@@ -14,14 +14,16 @@ namespace corewise {
 struct worker_metrics {
   worker_id worker;
   group_id group;
-  std::uint64_t active = 1;                        ///< 1: takes tasks; 0: the profile has retired it
-  std::uint64_t placed = 0;                        ///< sent to its queues by submitters, itself among them
-  std::uint64_t executed = 0;                      ///< run on it, until they ended or were suspended
-  std::uint64_t lifo_runs = 0;                     ///< of these, taken from its LIFO slot
-  std::uint64_t latency_runs = 0;                  ///< of these, from the latency queue of some domain
-  std::uint64_t background_runs = 0;               ///< of these, from the background queue of some domain
-  std::uint64_t ticks = 0;                         ///< ended; a tick is at most `queues.budget` tasks
-  std::uint64_t load = 0;                          ///< waiting in its queues now, and the one that it runs
+  std::uint64_t active = 1;          ///< 1: takes tasks; 0: the profile has retired it
+  std::uint64_t placed = 0;          ///< sent to its queues by submitters, itself among them
+  std::uint64_t executed = 0;        ///< run on it, until they ended or were suspended
+  std::uint64_t lifo_runs = 0;       ///< of these, taken from its LIFO slot
+  std::uint64_t latency_runs = 0;    ///< of these, from the latency queue of some domain
+  std::uint64_t background_runs = 0; ///< of these, from the background queue of some domain
+  std::uint64_t forked = 0;          ///< forked by tasks on it, into its deque
+  std::uint64_t in_place = 0;        ///< of these, taken back and run within the task that had forked them
+  std::uint64_t ticks = 0;           ///< ended; a tick is at most `queues.budget` tasks
+  std::uint64_t load = 0;            ///< waiting in its queues now, and the one that it runs
   std::array<std::uint64_t, level_count> stolen{}; ///< taken from others, by the victim's level
   std::uint64_t injected = 0;                      ///< taken from injection queues
   std::uint64_t overflowed = 0;   ///< moved from its full ring to its group's injection queue

@@ -2,8 +2,7 @@
 
 #include <corewise/engine/execution.hpp>
 #include <corewise/engine/task_header.hpp>
-
-#include <coroutine>
+#include <corewise/engine/transfer.hpp>
 
 // How coroutines are queued. What runs as a task is a *root*: the coroutine that was submitted. It awaits others, which
 // await others; whichever of them suspends puts a *resumption* into its own frame, and that is queued, or left where
@@ -50,7 +49,7 @@ inline bool resume_frame(coroutine_root* root, std::coroutine_handle<> frame) {
   execution& here = this_execution;
   for (;;) {
     here.root = root;
-    frame.resume();
+    drive(frame);
     const resumption* next = std::exchange(here.next, nullptr);
     if (next == nullptr) break;
     root = next->root;

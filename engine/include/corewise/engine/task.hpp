@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/engine/resumption.hpp>
+#include <corewise/engine/fork_join.hpp>
 
 #include <exception>
 #include <optional>
@@ -15,9 +15,7 @@ namespace detail {
 void root_failed(runtime& engine) noexcept;
 
 /// What the promises of all tasks have in common. Frames come from recycled blocks of the calling thread.
-struct task_promise_base : coroutine_root {
-  std::coroutine_handle<> continuation; ///< who awaits it
-
+struct task_promise_base : strand {
   static void* operator new(std::size_t bytes) {
     const std::size_t size_class = block_class(bytes);
     return size_class == block_classes ? ::operator new(bytes) : acquire_block(size_class);
@@ -32,8 +30,9 @@ struct task_promise_base : coroutine_root {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-      const task_promise_base& p = ended.promise();
-      if (p.engine == nullptr) return p.continuation;
+      task_promise_base& p = ended.promise();
+      if (p.engine == nullptr) return transfer_to(p.continuation);
+      if (p.role() != strand_role::root) return end_strand(p);
       this_execution.root_ended = true;
       ended.destroy();
       return std::noop_coroutine();
@@ -47,7 +46,6 @@ struct task_promise_base : coroutine_root {
 
 template <class T> struct task_promise : task_promise_base {
   std::optional<T> value;
-  std::exception_ptr error;
 
   task<T> get_return_object() noexcept;
   template <class U> void return_value(U&& u) { value.emplace(std::forward<U>(u)); }
@@ -59,19 +57,17 @@ template <class T> struct task_promise : task_promise_base {
 };
 
 template <> struct task_promise<void> : task_promise_base {
-  std::exception_ptr error;
-
   task<void> get_return_object() noexcept;
   void return_void() const noexcept {}
   void unhandled_exception() noexcept {
-    if (engine != nullptr) return root_failed(*engine);
+    if (engine != nullptr && role() == strand_role::root) return root_failed(*engine);
     error = std::current_exception();
   }
   void take() const {
     if (error) std::rethrow_exception(error);
   }
   static bool perform(task_header* t, task_action action) {
-    if (action == task_action::identify) return this_execution.kind = "coroutine", false;
+    if (action == task_action::identify) return identify_coroutine();
     auto* root = static_cast<coroutine_root*>(t);
     if (action == task_action::run) return resume_frame(root, root->frame);
     root->frame.destroy();
@@ -104,7 +100,7 @@ template <class T> class [[nodiscard]] task {
       bool await_ready() const noexcept { return false; }
       std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiting) const noexcept {
         frame.promise().continuation = waiting;
-        return frame;
+        return detail::transfer_to(frame);
       }
       T await_resume() const { return frame.promise().take(); }
     };
@@ -124,6 +120,7 @@ template <class T> class [[nodiscard]] task {
 
  private:
   friend promise_type;
+  friend class detail::fork_access;
   explicit task(promise_type& promise) noexcept
       : frame_(std::coroutine_handle<promise_type>::from_promise(promise)) {}
 

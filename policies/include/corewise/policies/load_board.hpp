@@ -31,11 +31,12 @@ struct alignas(128) load_slot {
   /// Written by the worker that owns the slot.
   struct alignas(64) owner_line {
     std::atomic<std::uint32_t> ring_tail{0};
-    std::atomic<std::uint32_t> running{0};    ///< 1 while a task runs
-    std::atomic<std::uint64_t> inbox_out{0};  ///< thieves move it too, when they take from the inbox
-    std::atomic<void*> lifo{nullptr};         ///< the task in the LIFO slot; thieves exchange it out by age
-    std::atomic<std::uint64_t> touched_at{0}; ///< when it last took work: a stamp, larger means later
-    std::atomic<std::uint32_t> touches{0};    ///< how often it took work, modulo 2^32
+    std::atomic<std::uint32_t> running{0};     ///< 1 while a task runs
+    std::atomic<std::uint64_t> inbox_out{0};   ///< thieves move it too, when they take from the inbox
+    std::atomic<void*> lifo{nullptr};          ///< the task in the LIFO slot; thieves exchange it out by age
+    std::atomic<std::uint64_t> touched_at{0};  ///< when it last took work: a stamp, larger means later
+    std::atomic<std::uint32_t> touches{0};     ///< how often it took work, modulo 2^32
+    std::atomic<std::uint64_t> fork_bottom{0}; ///< where the next forked task goes
   } owner;
   /// Written by thieves and producers, for the queue's own sake.
   struct alignas(64) shared_line {
@@ -43,6 +44,8 @@ struct alignas(128) load_slot {
     std::atomic<std::uint64_t> inbox_in{0};
     std::atomic<std::uint32_t> cooled{0};      ///< so many of `touches` have been forgotten (activity.hpp)
     std::atomic<std::uintptr_t> inbox_last{0}; ///< the newest task of an unbounded inbox
+    std::atomic<std::uint64_t> fork_top{
+        0}; ///< the oldest forked task; its owner moves it too, for the last one
   } shared;
 };
 static_assert(sizeof(load_slot::owner_line) == 64 && sizeof(load_slot::shared_line) == 64);
@@ -50,7 +53,7 @@ static_assert(sizeof(load_slot) == 128);
 
 /// What one worker has: the parts that the systems we learned from count differently.
 struct worker_load {
-  std::uint32_t queued = 0;  ///< tasks in its ring and its inbox
+  std::uint32_t queued = 0;  ///< tasks in its ring, its inbox and its deque of forks
   std::uint32_t slot = 0;    ///< 1: its LIFO slot is taken
   std::uint32_t running = 0; ///< 0 or 1
 

@@ -50,13 +50,17 @@ class load_view {
   worker_load load(const load_slot& slot) const noexcept {
     const std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire); // pairs: board
     const std::uint64_t in = slot.shared.inbox_in.load(std::memory_order_acquire);    // pairs: board
+    const std::uint64_t top = slot.shared.fork_top.load(std::memory_order_acquire);   // pairs: board
     const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed);
     const std::uint64_t out = slot.owner.inbox_out.load(std::memory_order_relaxed);
     const bool slot_taken = slot.owner.lifo.load(std::memory_order_relaxed) != nullptr;
     const auto in_ring = static_cast<std::int32_t>(tail - static_cast<std::uint32_t>(head));
     const auto in_inbox = static_cast<std::int64_t>(in - out);
+    const auto forked =
+        static_cast<std::int64_t>(slot.owner.fork_bottom.load(std::memory_order_relaxed) - top);
     return {static_cast<std::uint32_t>(std::clamp<std::int64_t>(in_ring, 0, ring_capacity_) +
-                                       std::clamp<std::int64_t>(in_inbox, 0, inbox_capacity_)),
+                                       std::clamp<std::int64_t>(in_inbox, 0, inbox_capacity_) +
+                                       std::clamp<std::int64_t>(forked, 0, forks_shown)),
             slot_taken ? 1U : 0U, slot.owner.running.load(std::memory_order_relaxed)};
   }
 
@@ -78,6 +82,8 @@ class load_view {
   const load_levels* group_levels = nullptr;
 
  private:
+  static constexpr std::int64_t forks_shown = std::int64_t{1} << 30;
+
   std::span<const std::unique_ptr<group_board>> boards_;
   const worker_layout* layout_;
   std::uint32_t ring_capacity_;

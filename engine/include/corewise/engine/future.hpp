@@ -1,0 +1,186 @@
+#pragma once
+
+#include <corewise/engine/task.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <type_traits>
+#include <variant>
+
+namespace corewise {
+
+/// What a future throws whose work never ran to its end: the engine refused it, or dropped it when it shut down.
+class not_run : public std::runtime_error {
+ public:
+  not_run() : std::runtime_error("the task was refused or dropped by its engine") {}
+};
+
+namespace detail {
+
+/// Throws `std::logic_error` on a worker, which would wait for work that it may have to run itself.
+void check_may_wait();
+
+// What a future and the work that it is for share. It goes with the last of the two.
+//
+//     pending ──settle──► settled
+//        └──who waits──► waiting ──settle──► settled
+//
+// | tag     | release site                           | acquire site                      | publishes                | weakened                |
+// |---------|----------------------------------------|-----------------------------------|--------------------------|-------------------------|
+// | settled | settle: exchange, store of `done_`     | ready, wait: loads; suspend: CAS  | the value or the error   | a half-made value       |
+// | waits   | suspend, wait: CAS                     | settle: exchange                  | the waiter's frame       | resumed too early       |
+// | dropped | release: fetch_sub                     | release: fetch_sub                | the other side's last use | freed while it is used |
+class future_state {
+ public:
+  future_state() noexcept = default;
+  future_state(const future_state&) = delete;
+  future_state& operator=(const future_state&) = delete;
+
+  bool ready() const noexcept {
+    return waiter_.load(std::memory_order_acquire) == settled();
+  } // pairs: settled
+  /// The calling thread sleeps until it is ready, or, if there is a limit, so long. Answers whether it is. Throws as
+  /// `check_may_wait` if it is not.
+  bool wait(std::optional<std::chrono::nanoseconds> limit);
+  /// False: it is ready, go on.
+  bool suspend(resumption& place, std::coroutine_handle<> suspended) noexcept;
+  /// Value or error are there, or there will be none. Once.
+  void settle() noexcept;
+
+  /// Answers whether the caller is the last to let go.
+  bool release() noexcept { return users_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: dropped
+
+  std::exception_ptr error;
+
+ private:
+  // Two values that are never followed.
+  resumption* settled() const noexcept { return mark(0); }
+  resumption* sleeper() const noexcept { return mark(1); }
+  resumption* mark(std::size_t n) const noexcept {
+    return reinterpret_cast<resumption*>(reinterpret_cast<std::uintptr_t>(this) + n);
+  }
+
+  std::atomic<resumption*> waiter_{nullptr};
+  std::atomic<std::uint32_t> done_{0}; // what a thread sleeps on
+  std::atomic<std::uint32_t> users_{2};
+};
+
+template <class T> struct future_state_of : future_state {
+  using stored = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+  std::optional<stored> value;
+
+  static void* operator new(std::size_t bytes) { return task_promise_base::operator new(bytes); }
+  static void operator delete(void* state, std::size_t bytes) noexcept {
+    task_promise_base::operator delete(state, bytes);
+  }
+
+  T take() {
+    if (error) std::rethrow_exception(error);
+    if (!value) throw not_run();
+    if constexpr (!std::is_void_v<T>) return *std::move(value);
+  }
+};
+
+template <class T> inline constexpr bool is_task = false;
+template <class T> inline constexpr bool is_task<task<T>> = true;
+
+struct let_go_of_state {
+  template <class State> void operator()(State* s) const noexcept {
+    if (s->release()) delete s;
+  }
+};
+
+/// The end of the work: settles the future, at the latest when the work is destroyed.
+template <class T> class settlement {
+ public:
+  explicit settlement(future_state_of<T>* state) noexcept : state_(state) {}
+  settlement(settlement&&) noexcept = default;
+  settlement& operator=(settlement&&) = delete;
+  ~settlement() {
+    if (state_) state_->settle();
+  }
+
+  /// Settles with what `f()` answers or throws.
+  template <class F> void with_result_of(F& f) noexcept {
+    try {
+      if constexpr (std::is_void_v<T>) {
+        f();
+        state_->value.emplace();
+      } else {
+        state_->value.emplace(f());
+      }
+    } catch (...) {
+      state_->error = std::current_exception();
+    }
+    settle();
+  }
+  /// The same with what the task answers or throws. Nothing is left of the task then.
+  static task<> when_ended(settlement self, task<T> work) {
+    try {
+      task<T> ends_here = std::move(work);
+      if constexpr (std::is_void_v<T>) {
+        co_await std::move(ends_here);
+        self.state_->value.emplace();
+      } else {
+        self.state_->value.emplace(co_await std::move(ends_here));
+      }
+    } catch (...) {
+      self.state_->error = std::current_exception();
+    }
+    self.settle();
+  }
+
+ private:
+  void settle() noexcept {
+    state_->settle();
+    state_.reset();
+  }
+
+  std::unique_ptr<future_state_of<T>, let_go_of_state> state_;
+};
+
+} // namespace detail
+
+/// The result of work that runs on an engine (`engine::run`). Move-only; one value, once: from a thread by `get`, in a
+/// coroutine by `co_await std::move(f)`. Destroying it lets the work go on.
+template <class T> class [[nodiscard]] future {
+ public:
+  explicit future(detail::future_state_of<T>* state) noexcept : state_(state) {}
+
+  /// Any thread.
+  bool ready() const noexcept { return state_->ready(); }
+  /// A thread waits. Throws `std::logic_error` on a worker, where it might wait for itself; `co_await` it there, or wait
+  /// within `corewise::blocking`.
+  void wait() const { state_->wait({}); }
+  /// As `wait`, for so long; answers whether it is ready.
+  bool wait_for(std::chrono::nanoseconds limit) const { return state_->wait(limit); }
+  /// Waits, and answers the value or throws the work's exception; `not_run` if it did not run to its end.
+  T get() {
+    wait();
+    return std::exchange(state_, nullptr)->take();
+  }
+
+  /// Suspends the coroutine, not its worker; any coroutine.
+  auto operator co_await() && noexcept {
+    struct awaiter {
+      detail::future_state_of<T>& state;
+      detail::resumption place = {};
+
+      bool await_ready() const noexcept { return state.ready(); }
+      bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+        return state.suspend(place, suspended);
+      }
+      T await_resume() { return state.take(); }
+    };
+    return awaiter{*state_};
+  }
+
+ private:
+  std::unique_ptr<detail::future_state_of<T>, detail::let_go_of_state> state_;
+};
+
+} // namespace corewise

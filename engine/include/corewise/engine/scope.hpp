@@ -1,0 +1,72 @@
+#pragma once
+
+#include <corewise/engine/task.hpp>
+
+#include <stop_token>
+
+namespace corewise {
+
+/// What runs within `in_scope`: tasks that may be forked at any time and have all ended when the scope is left.
+class scope final : private detail::scope_join {
+ public:
+  /// Runs `child` at the same time, where a worker is free; on the calling worker, the newest first. What leaves it as an
+  /// exception stops the scope. The scope's body and its children, at any depth. Cost: a locked instruction and a fence;
+  /// allocates nothing.
+  void fork(task<> child) noexcept { scope_join::fork(detail::fork_access::release(std::move(child))); }
+
+  /// Whether the scope's tasks should come to an end: one has thrown, or somebody asked for it. For `co_await`ed work
+  /// within, too. Any thread.
+  std::stop_token stop_token() const noexcept { return stop_.get_token(); }
+  bool stop_requested() const noexcept { return stop_.stop_requested(); }
+  /// Asks them to; answers whether the caller was the first. Any thread.
+  bool request_stop() noexcept { return stop_.request_stop(); }
+
+ private:
+  template <class F> friend auto in_scope(std::stop_token outer, F body) -> std::invoke_result_t<F&, scope&>;
+
+  /// Runs `body` and waits for all; throws what was thrown first.
+  auto run(task<> body) noexcept {
+    struct awaiter {
+      scope& self;
+      task<> body;
+
+      bool await_ready() const noexcept { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) {
+        self.suspend(parent);
+        return self.enter(detail::fork_access::release(std::move(body)));
+      }
+      void await_resume() const {
+        if (self.error()) std::rethrow_exception(self.error());
+      }
+    };
+    return awaiter{*this, std::move(body)};
+  }
+  void stop() noexcept override { stop_.request_stop(); }
+
+  std::stop_source stop_;
+};
+
+/// `co_await in_scope([&](scope& s) -> task<T> { s.fork(f()); ... co_return ...; })`: answers what the body answers, when
+/// the body and all that was forked into the scope have ended. The first exception stops the scope (`scope::stop_token`)
+/// and is thrown then. `outer` stops it as well. In an engine's tasks only, else `std::logic_error`. Cost: three frames, and
+/// an allocation for the stop state.
+template <class F> auto in_scope(std::stop_token outer, F body) -> std::invoke_result_t<F&, scope&> {
+  using result = decltype(detail::fork_access::take(body(std::declval<scope&>())));
+  scope s;
+  const std::stop_callback stopped_from_outside(std::move(outer), [&s] { s.request_stop(); });
+  if constexpr (std::is_void_v<result>) {
+    co_await s.run(body(s));
+  } else {
+    std::optional<result> value;
+    co_await s.run([](F& f, scope& in, std::optional<result>& out) -> task<> {
+      out.emplace(co_await f(in));
+    }(body, s, value));
+    co_return *std::move(value);
+  }
+}
+
+template <class F> auto in_scope(F body) -> std::invoke_result_t<F&, scope&> {
+  return in_scope(std::stop_token{}, std::move(body));
+}
+
+} // namespace corewise

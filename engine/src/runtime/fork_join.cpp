@@ -1,0 +1,67 @@
+#include <corewise/engine/fork_join.hpp>
+
+#include <stdexcept>
+
+namespace corewise::detail {
+
+bool identify_coroutine() noexcept {
+  this_execution.kind = "coroutine";
+  return false;
+}
+
+void join_point::suspend(std::coroutine_handle<> parent) {
+  root_ = this_execution.root;
+  if (root_ == nullptr) throw std::logic_error("coroutines fork within an engine's tasks only");
+  parent_ = parent;
+}
+
+void join_point::adopt(strand& child, strand_role role) noexcept {
+  const execution& here = this_execution;
+  child.act = &perform;
+  child.engine = root_->engine;
+  child.last = here.seat != nullptr ? here.seat : root_->last;
+  child.phase = here.phase;
+  child.run_as = root_->run_as;
+  child.play(role);
+  child.join = this;
+}
+
+std::coroutine_handle<> join_point::go_on() noexcept {
+  if (discarded_.load(std::memory_order_relaxed)) {
+    if (root_->act(root_, task_action::discard)) this_execution.root_ended = true;
+    return std::noop_coroutine();
+  }
+  this_execution.root = root_;
+  return transfer_to(parent_);
+}
+
+bool join_point::perform(task_header* t, task_action action) {
+  if (action == task_action::identify) return identify_coroutine();
+  auto* child = static_cast<strand*>(t);
+  if (action == task_action::run) return resume_frame(child, child->frame);
+  return discard(*child);
+}
+
+bool join_point::discard(strand& child) noexcept {
+  join_point& at = *child.join;
+  coroutine_root* const root = at.root_; // at may be gone when others arrive
+  at.discarded_.store(true, std::memory_order_relaxed);
+  bool last = false;
+  switch (child.role()) {
+  case strand_role::in_place: last = static_cast<fork_join&>(at).arrive_in_place(); break;
+  case strand_role::away: last = static_cast<fork_join&>(at).arrive_away(); break;
+  default: child.frame.destroy(); last = static_cast<scope_join&>(at).arrive();
+  }
+  return last && root->act(root, task_action::discard);
+}
+
+std::coroutine_handle<> scope_join::ended(strand& child) noexcept {
+  if (child.error && !failed_.exchange(true, std::memory_order_relaxed)) {
+    error_ = std::move(child.error);
+    stop();
+  }
+  child.frame.destroy();
+  return arrive() ? go_on() : std::noop_coroutine();
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,67 @@
+#include "runtime.hpp"
+
+#include <corewise/engine/fork_join.hpp>
+#include <corewise/policies/activity.hpp>
+
+// What a worker does with forked tasks: the way in, back to the task that forked them, to the loop, and to thieves.
+
+namespace corewise {
+
+using detail::this_execution;
+
+void runtime::fork(detail::coroutine_root& child) noexcept {
+  detail::worker* const seat = this_execution.seat;
+  if (seat != nullptr && child.run_as == task_class::normal) return seat->fork(&child);
+  send_on(&child, child);
+}
+
+namespace detail {
+
+void fork_task(coroutine_root& child) noexcept { child.engine->fork(child); }
+
+bool take_back(const task_header* t) noexcept {
+  worker* const seat = this_execution.seat;
+  return seat != nullptr && seat->take_back(t);
+}
+
+void worker::fork(task_header* t) noexcept {
+  if (!queues_.forks.push(t)) [[unlikely]] // no memory to grow
+    return push(t);
+  counts_.forked.add();
+  if (publishes_each_) engine_.publish_load(place());
+  engine_.idle().pushed(id_);
+}
+
+/// What comes before forks in the loop comes before them here. It counts as a task of the interval and of the tick, so that
+/// the loop comes round in time, and as one that was begun, so that a row of them is not taken for a task that does not end.
+bool worker::take_back(const task_header* t) noexcept {
+  if (until_shared_ <= 1 || !queues_.next.empty()) return false;
+  if (classes_.of(task_class::latency).waiting()) return false;
+  if (!queues_.forks.take_back(t)) return false;
+  --until_shared_;
+  ++polls_;
+  touch(slot_, stamp_);
+  if (publishes_each_) engine_.publish_load(place());
+  counts_.in_place.add();
+  return true;
+}
+
+/// What a batch has put in front comes before forks, as it comes before the LIFO slot.
+task_header* worker::take_fork() noexcept { return in_front() ? nullptr : queues_.forks.pop(); }
+
+/// When others are due: the ring, behind the forks, takes turns with what all share.
+task_header* worker::poll_ring() noexcept {
+  if (queues_.forks.empty()) return nullptr;
+  return std::exchange(ring_turn_, !ring_turn_) ? queues_.ring.pop() : nullptr;
+}
+
+task_header* worker::steal_fork(worker_queues& from) noexcept {
+  for (;;) {
+    const fork_deque::loot loot = from.forks.steal();
+    if (loot.what != fork_deque::outcome::lost) return loot.task;
+  }
+}
+
+} // namespace detail
+
+} // namespace corewise

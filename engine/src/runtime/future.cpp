@@ -1,0 +1,49 @@
+#include "futex.hpp"
+
+#include <corewise/engine/future.hpp>
+
+namespace corewise::detail {
+
+void check_may_wait() {
+  if (this_execution.seat != nullptr)
+    throw std::logic_error(
+        "a worker that waits cannot run what it waits for: co_await it, or wait in blocking()");
+}
+
+bool future_state::wait(std::optional<std::chrono::nanoseconds> limit) {
+  if (ready()) return true;
+  check_may_wait();
+  const auto began = std::chrono::steady_clock::now();
+  resumption* nobody = nullptr;
+  if (!waiter_.compare_exchange_strong(nobody, sleeper(), std::memory_order_acq_rel, // pairs: waits
+                                       std::memory_order_acquire))                   // pairs: settled
+    return true;
+  while (done_.load(std::memory_order_acquire) == 0) { // pairs: settled
+    std::optional<std::chrono::nanoseconds> left;
+    if (limit) {
+      left = *limit - (std::chrono::steady_clock::now() - began);
+      if (left->count() <= 0) break;
+    }
+    futex_wait(done_, 0, left);
+  }
+  resumption* still = sleeper();
+  return !waiter_.compare_exchange_strong(still, nullptr, std::memory_order_acq_rel, // pairs: waits
+                                          std::memory_order_acquire);                // pairs: settled
+}
+
+bool future_state::suspend(resumption& place, std::coroutine_handle<> suspended) noexcept {
+  place.suspend(suspended);
+  resumption* nobody = nullptr;
+  return waiter_.compare_exchange_strong(nobody, &place, std::memory_order_acq_rel, // pairs: waits
+                                         std::memory_order_acquire);                // pairs: settled
+}
+
+void future_state::settle() noexcept {
+  resumption* const before = waiter_.exchange(settled(), std::memory_order_acq_rel); // pairs: settled, waits
+  if (before == nullptr) return;
+  if (before != sleeper()) return before->wake();
+  done_.store(1, std::memory_order_release); // pairs: settled
+  futex_wake_all(done_);
+}
+
+} // namespace corewise::detail

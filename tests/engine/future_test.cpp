@@ -1,0 +1,125 @@
+#include "small_engine.hpp"
+
+#include <corewise/engine/engine.hpp>
+#include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+using namespace corewise;
+
+namespace {
+
+task<std::string> word(std::string w) {
+  co_await yield();
+  co_return w;
+}
+
+} // namespace
+
+TEST_CASE("run: the future of a closure or a task answers its value") {
+  engine e(small_profile(2));
+  CHECK(e.run([] { return 7; }).get() == 7);
+  CHECK(e.run(word("yes")).get() == "yes");
+  CHECK(e.run([w = std::string("lambda")]() -> task<std::string> { co_return co_await word(w); }).get() ==
+        "lambda");
+  CHECK(*e.run([p = std::make_unique<int>(3)]() mutable { return std::move(p); }).get() == 3);
+  e.run([] {}).get();
+  CHECK(sync_wait(e, word("waited")) == "waited");
+}
+
+TEST_CASE("run: what is thrown comes out of the future, not of the task") {
+  engine e(small_profile(1)); // on_exception: terminate
+  const auto fails = []() -> task<int> {
+    throw std::runtime_error("no");
+    co_return 0;
+  };
+  CHECK_THROWS_AS(e.run([]() -> int { throw std::runtime_error("no"); }).get(), std::runtime_error);
+  CHECK_THROWS_AS(e.run(fails()).get(), std::runtime_error);
+  CHECK(e.metrics().failed == 0);
+}
+
+TEST_CASE("run: a future that is awaited suspends its task, not the worker") {
+  engine e(small_profile(1));
+  const auto work = [&]() -> task<int> {
+    future<int> f = e.run([] { return 20; });
+    future<int> g = e.run([]() -> task<int> { co_return 22; });
+    co_return co_await std::move(f) + co_await std::move(g);
+  };
+  CHECK(sync_wait(e, work()) == 42);
+}
+
+TEST_CASE("run: wait_for says whether it is ready, and may be called again") {
+  engine e(small_profile(1));
+  gate closed;
+  future<int> f = e.run([&] {
+    closed.pass();
+    return 1;
+  });
+  CHECK_FALSE(f.wait_for(std::chrono::milliseconds{1}));
+  CHECK_FALSE(f.wait_for(std::chrono::nanoseconds{0}));
+  CHECK_FALSE(f.ready());
+  closed.open();
+  while (!f.wait_for(std::chrono::seconds{60})) {
+  }
+  CHECK(f.ready());
+  CHECK(f.get() == 1);
+}
+
+TEST_CASE("run: waiting on a worker is an error, unless the wait lends the worker") {
+  engine e(small_profile(1));
+  const bool refused = e.run([&] {
+                          future<int> f = e.run([] { return 1; });
+                          try {
+                            f.wait();
+                          } catch (const std::logic_error&) {
+                            return true;
+                          }
+                          return false;
+                        }).get();
+  CHECK(refused);
+  CHECK(e.run([&] {
+           CHECK_THROWS_AS(sync_wait(e, word("never")), std::logic_error);
+           return e.metrics().submitted;
+         }).get() == e.metrics().submitted);
+  CHECK(e.run([&] {
+           future<int> f = e.run([] { return 5; });
+           return blocking([&] { return f.get(); });
+         }).get() == 5);
+}
+
+TEST_CASE("run: what the engine refuses or drops is not_run to its future") {
+  engine e(small_profile(1));
+  const auto forever = []() -> task<int> {
+    for (;;) co_await yield();
+  };
+  future<int> dropped = e.run(forever());
+  future<int> left = e.run(forever());
+  {
+    const future<int> nobody = std::move(left);
+  }
+  static_cast<void>(e.shutdown(std::chrono::milliseconds{0}));
+  CHECK_THROWS_AS(dropped.get(), not_run);
+  CHECK_THROWS_AS(e.run([] { return 1; }).get(), not_run);
+  CHECK_THROWS_AS(e.run(word("late")).get(), not_run);
+}
+
+TEST_CASE("run: a future that is abandoned, awaited or got races with its work, and nothing is lost") {
+  engine e(small_profile(2));
+  std::atomic<int> run{0};
+  constexpr int count = 3000;
+  for (int i = 0; i < count; ++i) {
+    future<int> f = e.run([&] { return run.fetch_add(1); });
+    if (i % 3 == 0) static_cast<void>(f.get());
+    if (i % 3 == 1) static_cast<void>(f.wait_for(std::chrono::microseconds{i % 7}));
+    if (i % 3 == 2)
+      static_cast<void>(sync_wait(
+          e, [](future<int> mine) -> task<int> { co_return co_await std::move(mine); }(std::move(f))));
+  }
+  e.drain();
+  CHECK(run == count);
+}

@@ -1,0 +1,71 @@
+#include "small_engine.hpp"
+
+#include <corewise/engine/engine.hpp>
+#include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/when_all.hpp>
+
+#include <doctest/doctest.h>
+
+// Built without optimization, and with little: there the compiler may not make tail calls of transfers.
+
+using namespace corewise;
+
+namespace {
+
+task<int> one() { co_return 1; }
+
+task<long> many_awaits(int n) {
+  long sum = 0;
+  for (int i = 0; i < n; ++i) sum += co_await one();
+  co_return sum;
+}
+
+task<long> many_forks(int n) {
+  long sum = 0;
+  for (int i = 0; i < n; ++i) {
+    auto [a, b] = co_await when_all(one(), one());
+    sum += a + b;
+  }
+  co_return sum;
+}
+
+task<long> deep(int n) {
+  if (n == 0) co_return 0;
+  const long below = co_await deep(n - 1);
+  co_return below + 1;
+}
+
+task<long> deep_fork(int n) {
+  if (n == 0) co_return 0;
+  auto [below, here] = co_await when_all(deep_fork(n - 1), one());
+  co_return below + here;
+}
+
+/// Resumed outside of an engine, where nobody but the sender drives it.
+task<long> after(oneshot<int>& start, int n) {
+  co_await start.receive();
+  co_return co_await many_awaits(n);
+}
+
+} // namespace
+
+TEST_CASE("transfers: a million awaits and forks in a row need no more stack than one") {
+  engine e(small_profile(1));
+  CHECK(sync_wait(e, many_awaits(1'000'000)) == 1'000'000);
+  CHECK(sync_wait(e, many_forks(300'000)) == 600'000);
+}
+
+TEST_CASE("transfers: a tree a hundred thousand deep needs no more stack than a flat one") {
+  engine e(small_profile(2));
+  CHECK(sync_wait(e, deep(100'000)) == 100'000);
+  CHECK(sync_wait(e, deep_fork(100'000)) == 100'000);
+}
+
+TEST_CASE("transfers: so does what a thread outside of engines resumes") {
+  oneshot<int> start;
+  auto body = after(start, 1'000'000);
+  auto awaiter = std::move(body).operator co_await();
+  awaiter.await_suspend(std::noop_coroutine()).resume();
+  start.send(1);
+  CHECK(awaiter.await_resume() == 1'000'000);
+}

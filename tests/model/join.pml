@@ -1,0 +1,166 @@
+// Children that are forked and joined (engine/include/corewise/engine/fork_join.hpp).
+//
+// check: pass
+// check: pass -DCHILDREN=4
+// check: pass -DDROPS
+// check: fail -DLOAD_AND_STORE
+// check: fail -DNOTHING_ADDED
+// check: fail -DADDED_FIRST
+// check: fail -DRESULT_LATER
+// check: fail -DDROPS -DDROPPED_AT_ONCE
+// check: fail -DDROPS -DDROPPED_UNSAID
+//
+// Who is in place runs the first child, then takes back the newest that is still in the deque, as long as it likes; the
+// others it adds to `away` when it ends. Two thieves take the oldest. With DROPS the engine ends meanwhile: a thief that
+// takes a child may drop it instead. A child's result, and what else is done to its frame, reach others only with a
+// release: each is a step of its own. That owner and thieves do not take the same child is `deque.pml`.
+//
+// LOAD_AND_STORE    a thief reads `away` and then stores one less: two steps instead of a read-modify-write
+// NOTHING_ADDED     who is in place goes on with the parent if no child is left in the deque
+// ADDED_FIRST       it adds all children before it begins, and what it ran itself comes off one by one, unasked
+// RESULT_LATER      a thief's arrival is no release: the result may come after it (tag *joined* weakened)
+// DROPPED_AT_ONCE   who drops a child drops the parent, and its frame with the other children's
+// DROPPED_UNSAID    who drops a child does not say so: the last one goes on with the parent
+
+#ifndef CHILDREN
+#define CHILDREN 3
+#endif
+#define FORKED (CHILDREN - 1)
+
+bool taken[FORKED];  // from the deque; 0 is the newest
+bool ended[CHILDREN]; // with its result; the last one is the first child
+short away;
+bool discarded;
+bool destroyed; // the parent's frame, and the children's
+byte resumed;
+byte unrun; // children that were dropped
+
+inline touch() { assert(!destroyed) }
+
+inline last_has_come(said) {
+  if
+  :: said -> assert(!destroyed); destroyed = 1
+  :: else ->
+    assert(unrun == 0);
+    resumed++;
+    assert(resumed == 1);
+    for (i : 0 .. CHILDREN - 1) { assert(ended[i]) }
+    destroyed = 1 // the parent goes on, and its children's frames end
+  fi
+}
+
+active proctype in_place() {
+  byte next, i;
+  short left = FORKED;
+  bool last, took;
+#ifdef ADDED_FIRST
+  away = away + left;
+#endif
+  ended[FORKED] = 1;
+  do
+  :: left > 0 ->
+    took = 0;
+    d_step {
+      if
+      :: !taken[next] -> taken[next] = 1; took = 1
+      :: else
+      fi
+    }
+    if
+    :: took ->
+      touch();
+      ended[next] = 1;
+      next++;
+      left--;
+#ifdef ADDED_FIRST
+      away--
+#endif
+    :: else -> break
+    fi
+  :: break // others are due, or it went on elsewhere
+  od;
+#ifdef NOTHING_ADDED
+  last = 1;
+  for (i : 0 .. FORKED - 1) { last = last && taken[i] }
+#else
+#ifdef ADDED_FIRST
+  last = away == 0;
+#else
+  if
+  :: left == 0 -> last = 1
+  :: else -> d_step { touch(); last = away == -left; away = away + left }
+  fi;
+#endif
+#endif
+  if
+  :: last -> last_has_come(discarded)
+  :: else
+  fi
+}
+
+active [2] proctype thief() {
+  byte mine, i;
+  short before;
+  bool last, drops;
+end:
+  do
+  :: d_step {
+      !(taken[0]
+#if FORKED > 1
+      && taken[1]
+#endif
+#if FORKED > 2
+      && taken[2]
+#endif
+      ) ->
+      mine = FORKED - 1;
+      do
+      :: taken[mine] -> mine--
+      :: else -> break
+      od;
+      taken[mine] = 1
+    }
+    touch();
+    drops = 0;
+#ifdef DROPS
+    if
+    :: drops = 1
+    :: skip
+    fi;
+#endif
+    if
+    :: drops ->
+      unrun++;
+#ifndef DROPPED_UNSAID
+      discarded = 1;
+#endif
+#ifdef DROPPED_AT_ONCE
+      destroyed = 1;
+#endif
+    :: else ->
+#ifndef RESULT_LATER
+      ended[mine] = 1;
+#endif
+      skip
+    fi;
+#ifdef LOAD_AND_STORE
+    touch();
+    before = away;
+    away = before - 1;
+#else
+    d_step { touch(); before = away; away-- }
+#endif
+#ifdef RESULT_LATER
+    ended[mine] = 1;
+#endif
+    last = before == 1;
+    if
+    :: last -> last_has_come(discarded)
+    :: else
+    fi
+  od
+}
+
+active proctype monitor() {
+  timeout -> assert(destroyed)
+}
