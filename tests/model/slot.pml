@@ -1,5 +1,5 @@
 // The LIFO slot (engine/src/runtime/idle.hpp: S1-S4, T1-T4; idle.cpp: watch_slots, watch, look_at_slots, leave_watch,
-// hand_watch_over; slot_watch.hpp): a task in the slot of a worker whose task never ends is found while anybody sleeps.
+// found_work, hand_watch_over; slot_watch.hpp): a task in the slot of a worker whose task never ends is found while anybody sleeps.
 //
 // check: pass -DWAKE_AT_ONCE
 // check: pass -DWORKERS=2 -DTASKS=3 -DCHILDREN=2
@@ -26,7 +26,7 @@
 //                      stores become visible in one order, the read-modify-writes of waking up are enough.)
 // NO_WATCH_FENCE       T2 is missing: the sentinel counts sleepers before others see that it watches no longer
 // NO_SECOND_LOOK       T3 is missing: the sentinel stops watching because all slept when it looked
-// NO_HAND_OVER         a sentinel that is woken leaves its duty to whoever lies down next
+// NO_HAND_OVER         a sentinel that is woken and finds work leaves its duty to whoever lies down next
 // NO_HAND_OVER_FENCE   it looks for sleepers before others see that the duty is free
 // NO_WAKE              S4 wakes nobody
 // TRUST_TOKEN          a sleeper whose bit was claimed goes on with any token, perhaps before it is counted as awake
@@ -225,7 +225,7 @@ end_asleep:
   again = 0
 }
 
-// idle_workers::leave_watch and hand_watch_over, which has the rest of `sleep` before it
+// idle_workers::leave_watch, and hand_watch_over, by whoever was woken and finds work
 inline leave_watch() {
   store_watching(0);
   d_step { flush(me); sentinel = NOBODY }
@@ -301,16 +301,20 @@ end_sleeping:
     counted[me] = 0
   fi;
   won = 0;
+#ifdef NO_HAND_OVER_FENCE
   if
-  :: is_sentinel -> is_sentinel = 0; hand_watch_over()
-  :: else
-  fi
+  :: is_sentinel
+  :: else -> early_parked = parked
+  fi;
+#endif
+  is_sentinel = 0;
+  searching = 1
 }
 
 // worker::next and execute
 proctype worker(byte me) {
   byte i;
-  bool won, again, is_sentinel, watched;
+  bool won, again, is_sentinel, watched, searching;
 #ifdef NO_SLOT_FENCE
   bool early;
 #endif
@@ -331,6 +335,10 @@ proctype worker(byte me) {
     if
     :: won ->
       won = 0;
+      if
+      :: searching -> searching = 0; hand_watch_over() // idle_workers::found_work
+      :: else
+      fi;
       do
       :: d_step { children_left > 0 && !slot[me] && !slot_buffered[me] -> children_left-- } push_next()
       :: break                         // it ends

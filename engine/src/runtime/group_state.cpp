@@ -9,7 +9,7 @@ namespace {
 std::size_t bytes_for(std::size_t workers, group_state::sizes capacity) {
   const std::size_t each = sizeof(load_slot) + sizeof(worker) + alignof(worker) +
                            capacity.ring * sizeof(local_queue::cell) + capacity.inbox * sizeof(inbox::cell);
-  return std::max<std::size_t>(1, workers * each);
+  return workers * each + sizeof(timer_group) + alignof(timer_group);
 }
 
 template <class T> std::span<T> make_cells(node_arena& arena, std::size_t count) {
@@ -25,11 +25,15 @@ group_state::group_state(std::span<const worker_place> workers, sizes capacity,
     : capacity_(capacity),
       arena_(bytes_for(workers.size(), capacity), node, why),
       slots_(arena_.take<load_slot>(workers.size())),
-      seats_(arena_.take<worker>(workers.size())) {
+      seats_(arena_.take<worker>(workers.size())),
+      timers_(std::construct_at(arena_.take<timer_group>(1))) {
   std::uninitialized_value_construct_n(slots_, workers.size());
 }
 
-group_state::~group_state() { std::destroy_n(seats_, made_); }
+group_state::~group_state() {
+  std::destroy_n(seats_, made_);
+  std::destroy_at(timers_);
+}
 
 void group_state::make_seats(runtime& engine, std::span<const worker_place> workers) {
   for (const worker_place& place : workers) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "timer_group.hpp"
 #include "worker.hpp"
 
 #include <corewise/topology/binding.hpp>
@@ -47,6 +48,7 @@ class group_state {
   load_slot* slots() const noexcept { return slots_; }
   std::span<worker> seats() const noexcept { return {seats_, made_}; }
   injection_queue& injection() noexcept { return injection_; }
+  timer_group& timers() noexcept { return *timers_; }
 
   /// The average task time of the group's workers, for tasks that come from outside. Any thread; a number.
   std::uint64_t task_time_ns() const noexcept { return task_time_ns_.load(std::memory_order_relaxed); }
@@ -57,6 +59,7 @@ class group_state {
   node_arena arena_;
   load_slot* slots_;
   worker* seats_;
+  timer_group* timers_;
   std::size_t made_ = 0;
   injection_queue injection_;
   alignas(128) std::atomic<std::uint64_t> task_time_ns_{spill_task_time_ns};

@@ -21,7 +21,7 @@ idle_workers::idle_workers(const locality_groups& groups, const worker_layout& l
                            std::span<const std::unique_ptr<group_board>> boards,
                            std::span<worker_queues* const> queues,
                            std::span<injection_queue* const> injection,
-                           std::span<const std::unique_ptr<domain_classes>> classes,
+                           std::span<const std::unique_ptr<domain_classes>> classes, timer_watch& timers,
                            const swapped<rules>& newest)
     : groups_(groups),
       layout_(layout),
@@ -29,6 +29,7 @@ idle_workers::idle_workers(const locality_groups& groups, const worker_layout& l
       queues_(queues),
       injection_(injection),
       classes_(classes),
+      timers_(timers),
       newest_(newest),
       slots_(queues),
       domains_(std::make_unique<domain_state[]>(groups.domains().size())),
@@ -288,6 +289,7 @@ bool idle_workers::try_search(worker_id w) noexcept {
 void idle_workers::found_work(worker_id w) noexcept {
   domain_state& d = domain_of(w);
   const bool last = d.searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  if (sentinel_.load(std::memory_order_relaxed) == nobody) hand_watch_over(w);
   if (stealing() && !last) return;
   interleave();
   full_fence();
@@ -394,7 +396,11 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
   }
   interleave();
   if (stay && bits.claim(index_in_group(w))) return wake_up_oneself(w); // pairs: claim
-  if (as.retired && (last || !stealing())) pass_on(layout_[w].group);
+  if (as.retired) {
+    if (last || !stealing()) pass_on(layout_[w].group);
+    if (sentinel_.load(std::memory_order_relaxed) == nobody)
+      hand_watch_over(w); // it may have been the last one
+  }
   count(seats_[w.value].counts.parks);
   sleep(w); // W4
 }
@@ -410,7 +416,7 @@ void idle_workers::sleep(worker_id w) noexcept {
   std::uint32_t expected = nobody;
   const bool retired = seat.weight.load(std::memory_order_relaxed) == one_retired; // own
   const bool sentinel =
-      !retired && (ageing() || timeout().kind == park_timeout_setting::mode::adaptive) &&
+      !retired && (ageing() || timeout().kind == park_timeout_setting::mode::adaptive || timers_.pending()) &&
       sentinel_.compare_exchange_strong(expected, w.value, std::memory_order_seq_cst); // pairs: duty
   const bool token = sentinel ? watch(w) : seat.bed.park(retired ? std::nullopt : fixed_timeout());
   if (sentinel)
@@ -427,7 +433,6 @@ void idle_workers::sleep(worker_id w) noexcept {
         false, std::memory_order_relaxed); // whoever claims the bit next sees the owner set it after this
     count(seat.counts.wakes);
   }
-  if (sentinel) hand_watch_over(w);
 }
 
 park_timeout_setting idle_workers::timeout() const noexcept {
@@ -455,7 +460,8 @@ void idle_workers::watch_slots() noexcept {
   if (sentinel != nobody) seats_[sentinel].bed.unpark();
 }
 
-/// Sleeps as the sentinel. True: until it was claimed; false: it has found work that nobody took, or its time is over.
+/// Sleeps as the sentinel. True: until it was claimed; false: it has found work that nobody took, a timer is due, or its
+/// time is over.
 bool idle_workers::watch(worker_id w) noexcept {
   seat_state& seat = seats_[w.value];
   const worker_bits& parked = boards_[layout_[w].group.value]->parked;
@@ -468,8 +474,12 @@ bool idle_workers::watch(worker_id w) noexcept {
   std::optional<std::uint64_t> seen;
   for (;;) {
     const bool watching = ageing() && look_at_slots(w);
-    const auto left = std::max(deadline - monotonic::now(), std::chrono::nanoseconds{1});
-    if (seat.bed.park(watching ? std::min(slot_look, left) : left)) {
+    const auto timer = until_timer(w);
+    if (!timer) return false;
+    const auto left = std::min(*timer, std::max(deadline - monotonic::now(), std::chrono::nanoseconds{1}));
+    const bool token = seat.bed.park(watching ? std::min(slot_look, left) : left);
+    timers_.awake();
+    if (token) {
       const bool claimed = !parked.test(index_in_group(w), std::memory_order_acquire);
       if (claimed || stopping_.load(std::memory_order_relaxed)) return true;
       slot_look = slot_look_min; // somebody has used a slot
@@ -516,6 +526,29 @@ bool idle_workers::look_at_slots(worker_id w) noexcept {
   return watching;
 }
 
+/// How long no timer needs this worker; nothing: one does.
+std::optional<std::chrono::nanoseconds> idle_workers::until_timer(worker_id w) noexcept {
+  interleave();
+  return timers_.plan([&](group_id g) {
+    if (g == layout_[w].group) return false;
+    return wake_any(g) || active_in(g) != 0;
+  });
+}
+
+void idle_workers::timer_set(group_id g, std::int64_t next_ns) noexcept {
+  interleave();
+  full_fence(); // I2
+  interleave();
+  const std::uint32_t sentinel = sentinel_.load(std::memory_order_relaxed);
+  if (sentinel != nobody) { // I3
+    if (timers_.sleeps_past(next_ns)) seats_[sentinel].bed.unpark();
+    return;
+  }
+  if (!anybody_parked()) return;
+  for (const group_id other : groups_[g].steal_order)
+    if (wake_any(other)) return;
+}
+
 /// Gives the duty up.
 void idle_workers::leave_watch() noexcept {
   watching_.store(false, std::memory_order_relaxed);
@@ -526,7 +559,7 @@ void idle_workers::leave_watch() noexcept {
 void idle_workers::hand_watch_over(worker_id w) noexcept {
   full_fence(); // a sleeper that found the duty taken is counted
   interleave();
-  if (!ageing() || !anybody_parked()) return;
+  if (!anybody_parked() || !(ageing() || timers_.pending())) return;
   if (sentinel_.load(std::memory_order_relaxed) != nobody || stopping_.load(std::memory_order_relaxed))
     return;
   for (const group_id g : groups_[layout_[w].group].steal_order)

@@ -5,6 +5,7 @@
 #include "queues.hpp"
 #include "rules.hpp"
 #include "slot_watch.hpp"
+#include "timer_watch.hpp"
 
 #include <corewise/policies/load_view.hpp>
 
@@ -43,10 +44,10 @@
 // Tasks that a worker moves from a shared queue to its ring are in no queue for a moment, in which a last look misses
 // them: so that worker counts as having pushed them.
 //
-// One *sentinel* among the sleepers has two duties. It sleeps with a time-out that doubles to 1 s, and should never find
-// anything then: work that waits at two of its looks, while no worker began any task, is counted as
-// `rescued_by_timeout`. And while anybody is awake it looks every 50 us to 1 ms for tasks that have aged in a LIFO slot
-// (slot_watch.hpp), and pushes them to the inbox of the slot's worker, as if they had just come.
+// One *sentinel* among the sleepers has three duties. It waits for timers: timer_watch.hpp. It sleeps with a time-out that
+// doubles to 1 s, and should never find anything then: work that waits at two of its looks, while no worker began any
+// task, is counted as `rescued_by_timeout`. And while anybody is awake it looks every 50 us to 1 ms for tasks that have
+// aged in a LIFO slot (slot_watch.hpp), and pushes them to the inbox of the slot's worker, as if they had just come.
 //
 //     worker                                      sentinel
 //     S1  awake: not counted as parked            T1  watching = false
@@ -55,9 +56,11 @@
 //     S4  watching: done; else wake the sentinel  T4  sleep as long as it likes
 //
 // Of the two fences one comes first: S4 sees `false`, or T3 sees that the worker is awake, and goes on watching until it
-// is not. A sentinel that is woken for other work hands the duty to another sleeper, if there is one; whoever lies down
-// next takes it. tests/model/slot.pml proves that, and that it fails without a fence, without T3, and without the
-// hand-over.
+// is not. Who lies down while nobody has the duties takes them. A sentinel that is woken gives them up, and finds nothing
+// and takes them again, or finds work: then it wakes another sleeper, if there is one, for whom the same holds; and so
+// does one that has retired and will not take them again.
+// tests/model/slot.pml and timer.pml prove that, and that it fails without a fence, without T3, without the hand-over, and
+// when the hand-over is not passed on.
 //
 // A task with a class (class_queue.hpp) is pushed and found like any other, by its domain instead of its worker: P1 puts
 // it into the domain's queue, which every last look looks at. Only whom it is for differs. `latency` wakes the fastest
@@ -108,7 +111,8 @@ class idle_workers {
   idle_workers(const locality_groups& groups, const worker_layout& layout,
                std::span<const std::unique_ptr<group_board>> boards, std::span<worker_queues* const> queues,
                std::span<injection_queue* const> injection,
-               std::span<const std::unique_ptr<domain_classes>> classes, const swapped<rules>& newest);
+               std::span<const std::unique_ptr<domain_classes>> classes, timer_watch& timers,
+               const swapped<rules>& newest);
 
   /// What the profile says from here on; the boards say already which workers are active. To be followed by `wake_all`.
   /// One thread at a time.
@@ -141,6 +145,10 @@ class idle_workers {
   /// sentinel sees whether it ages there. Once between two sleeps of the worker. Cost: a fence.
   void watch_slots() noexcept;
 
+  /// A timer was set in group g, and is the earliest there (timer_watch.hpp). Any thread. Cost: a fence and two loads; a
+  /// system call when the sentinel sleeps longer.
+  void timer_set(group_id g, std::int64_t next_ns) noexcept;
+
   /// Whether w may search; counts it if so. False when enough of its domain do.
   bool try_search(worker_id w) noexcept;
   /// Whether workers of group `thief` may take what waits in group `victim`: thresholds by level. Cost
@@ -148,7 +156,7 @@ class idle_workers {
   bool may_take(group_id thief, group_id victim) const noexcept;
   /// As above, for tasks with a class: the domain has nobody idle, besides.
   bool may_take_class(group_id thief, std::uint32_t domain) const noexcept;
-  /// Rule 2. The worker has found work.
+  /// Rule 2. The worker has found work. If it is the sentinel no longer, another becomes it.
   void found_work(worker_id w) noexcept;
 
   struct parking {
@@ -232,6 +240,7 @@ class idle_workers {
   std::optional<std::chrono::nanoseconds> fixed_timeout() const noexcept;
   bool watch(worker_id w) noexcept;
   bool look_at_slots(worker_id w) noexcept;
+  std::optional<std::chrono::nanoseconds> until_timer(worker_id w) noexcept;
   void leave_watch() noexcept;
   void hand_watch_over(worker_id w) noexcept;
   std::optional<std::uint64_t> stalled_work(worker_id w) const noexcept;
@@ -242,6 +251,7 @@ class idle_workers {
   std::span<worker_queues* const> queues_;
   std::span<injection_queue* const> injection_;
   std::span<const std::unique_ptr<domain_classes>> classes_;
+  timer_watch& timers_;
   const swapped<rules>& newest_;
 
   // What the profile says. Relaxed: the fences of the protocol order them.

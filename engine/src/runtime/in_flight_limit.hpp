@@ -31,6 +31,11 @@ class in_flight_limit {
     return false;
   }
 
+  /// As above, whether there is room or not: for what a task that has entered waits for.
+  void enter_anyway() noexcept {
+    if (counts_) in_flight_.fetch_add(1, std::memory_order_seq_cst);
+  }
+
   /// Waits for room while `open()`. False: no longer open.
   template <class Open> bool wait_and_enter(const Open& open) noexcept {
     waiters_.fetch_add(1, std::memory_order_seq_cst);

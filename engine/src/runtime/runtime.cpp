@@ -150,8 +150,10 @@ void runtime::make_seats() {
       queues_.push_back(&seat.queues());
     }
   }
+  for (const auto& g : group_states_) timer_groups_.push_back(&g->timers());
+  timers_.emplace(timer_groups_);
   idle_ = std::make_unique<detail::idle_workers>(groups_, layout_, boards_, queues_, injection_, classes_,
-                                                 rules_);
+                                                 *timers_, rules_);
   supervisor_.prepare(layout_.size());
 }
 
@@ -492,6 +494,15 @@ bool runtime::drop_round() noexcept {
   for (const auto& domain : classes_)
     for (const task_class c : {task_class::latency, task_class::background})
       while (task_header* t = domain->of(c).pop()) drop(t);
+  for (detail::timer_group* timers : timer_groups_)
+    while (const detail::timer_node* t = timers->close()) {
+      if (!t->submits) {
+        drop(t->task);
+        continue;
+      }
+      any = true;
+      t->task->act(t->task, task_action::discard); // nobody has counted it yet
+    }
   return any;
 }
 
@@ -558,6 +569,12 @@ metrics_snapshot runtime::metrics() const {
     m.background_queued += background.depth();
     m.latency_placed += latency.placed();
     m.background_placed += background.placed();
+  }
+  for (const detail::timer_group* timers : timer_groups_) {
+    const detail::timer_group::counts c = timers->count();
+    m.timers_pending += c.pending;
+    m.timers_fired += c.fired;
+    m.timers_cancelled += c.cancelled;
   }
   m.reloads = reloads_.load(std::memory_order_relaxed);
   m.outdated = rules_.old();

@@ -14,6 +14,7 @@
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/execution.hpp>
+#include <corewise/engine/timer.hpp>
 
 #include <bit>
 #include <span>
@@ -65,6 +66,30 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void place_again(detail::resumption& place, const hint& wish) noexcept;
   /// A forked task goes into the calling worker's deque, or where `send_on` brings it.
   void fork(detail::coroutine_root& child) noexcept;
+
+  /// In whose wheel the calling thread sets timers: the group of its worker, or where it is; a coroutine's that is
+  /// suspended now.
+  group_id timer_home() const noexcept;
+  group_id timer_home(const detail::resumption& place) const noexcept;
+  /// Sets t in the wheel of its group. `now_ns` is about the present, and not later. Any thread; t may be gone when this
+  /// returns.
+  detail::timer_group::outcome set_timer(detail::timer_node& t, std::int64_t now_ns) noexcept;
+  /// True: it was pending and is the caller's. Any thread.
+  bool cancel_timer(detail::timer_node& t) noexcept;
+  /// A call in `first` from now, and then every `period`, if that is not 0. Any thread; one that is `inside` the task that
+  /// runs.
+  timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period);
+  /// A call of `every` has ended: sets it for the next time.
+  void beat_again(detail::scheduled& call) noexcept;
+  /// Fires what is due in the worker's group. Who sits on the seat. Cost while nothing is: a load.
+  void look_at_timers(detail::worker& seat, detail::monotonic::time_point now) noexcept {
+    const group_id g = seat.place().group;
+    if (now.time_since_epoch().count() >= timers_->of(g).next_ns()) [[unlikely]]
+      fire_due(seat, g, now);
+  }
+  /// Fires what is due in any group, in the worker's own into its ring. Who sits on the seat. True: something was.
+  bool fire_all_due(detail::worker& seat) noexcept;
+
   /// A task ended by an exception, which is in flight now.
   void failed() noexcept;
   /// A task of `phase` ended on a thread that has no seat any more.
@@ -141,6 +166,12 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void send_to_class(task_header* t, const detail::coroutine_root& root) noexcept;
   void put_in_class(task_header* t, group_id g, task_class c) noexcept;
   hint with_node(const hint& wish) noexcept;
+  void fire_due(detail::worker& seat, group_id g, detail::monotonic::time_point now) noexcept;
+  void fire(detail::worker& seat, group_id g, detail::timer_node& t) noexcept;
+  void submit_fired(detail::worker& seat, group_id g, detail::scheduled& call) noexcept;
+  void find_no_room(detail::scheduled& call) noexcept;
+  static void next_beat(detail::scheduled& call, std::int64_t now, std::int64_t left_out) noexcept;
+  void set_again(detail::scheduled& call, std::int64_t now) noexcept;
   template <class F> void for_each_holder(const F& f) const;
   worker_id active_near(group_id g) noexcept;
   static worker_options worker_options_of(const profile& p, std::optional<std::uint32_t> start_cpu) noexcept;
@@ -188,6 +219,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::vector<unsigned char> group_level_bytes_;
   std::optional<load_levels> group_levels_; // where there are several groups
   std::optional<load_view> view_;
+  std::vector<detail::timer_group*> timer_groups_;
+  std::optional<detail::timer_watch> timers_;
   std::unique_ptr<detail::idle_workers> idle_;
 
   detail::submitter_registry submitters_;

@@ -392,6 +392,7 @@ void worker::look_at_clock() noexcept {
   next_look_ = std::min(polls_ + std::min(polls_, most_between_looks), budget);
   engine_.publish_load(place());
   const auto now = read_clock();
+  engine_.look_at_timers(*this, now);
   if (polls_ >= budget || now - tick_began_ >= tick_time) end_tick(now);
 }
 

@@ -58,6 +58,7 @@ task_header* worker::spin() noexcept {
 /// no time for.
 task_header* worker::look_around(steal_effort effort) noexcept {
   task_header* t = take_suited(task_class::latency, effort);
+  if (t == nullptr && engine_.fire_all_due(*this)) t = queues_.ring.pop();
   if (t == nullptr && steals_) t = steal(effort);
   if (t == nullptr) t = take_suited(task_class::background, effort);
   if (t == nullptr && steals_) t = take_far_class();

@@ -8,6 +8,7 @@
 #include <corewise/engine/profile.hpp>
 #include <corewise/engine/schedule.hpp>
 #include <corewise/engine/task.hpp>
+#include <corewise/engine/timer.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -15,6 +16,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -118,6 +120,22 @@ class engine {
   /// block.
   detail::rescheduling schedule(const hint& wish = no_hint) noexcept { return {*runtime_, wish}; }
 
+  /// Calls `f()` once, as a task that comes from outside, `d` from now or later, never before. Until then `drain` does not
+  /// wait for it; a shutdown drops it. While `limits.in_flight` are in flight it waits. The handle, if kept, cancels it;
+  /// empty when the engine shuts down. Cost: a lock. Allocates from recycled blocks. Throws what copying or moving `f`
+  /// throws, `std::bad_alloc`.
+  template <std::invocable F> timer after(std::chrono::nanoseconds d, F&& f) {
+    return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), d, {});
+  }
+  /// Calls `f()` as above at every multiple of `period` from now, until the handle cancels it or the engine shuts down.
+  /// Times do not drift: each is reckoned from the first. A beat whose time passes while the call before still runs, or for
+  /// which the engine has no room, is left out and counted (`timer::skipped`). An exception ends a call, not the beats.
+  /// Throws `std::invalid_argument` when the period is not above 0.
+  template <std::invocable F> timer every(std::chrono::nanoseconds period, F&& f) {
+    if (period.count() <= 0) throw std::invalid_argument("engine::every: the period is not above 0");
+    return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), period, period);
+  }
+
   /// Waits until all that was submitted before the call has ended, and all that those tasks submitted in
   /// turn. Throws `std::logic_error` on a worker of this engine, where it would deadlock.
   void drain();
@@ -154,6 +172,7 @@ class engine {
 
  private:
   submit_result accept(task_header* t, const hint& wish, bool may_wait);
+  timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period);
 
   std::shared_ptr<class runtime> runtime_;
 };

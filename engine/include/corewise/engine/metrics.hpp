@@ -54,6 +54,9 @@ struct metrics_snapshot {
   std::uint64_t background_placed = 0; ///< as above, background
   std::uint64_t latency_queued = 0;    ///< waiting in latency queues
   std::uint64_t background_queued = 0; ///< waiting in background queues
+  std::uint64_t timers_pending = 0;    ///< sleeps, and calls of `after` and `every`, whose time has not come
+  std::uint64_t timers_fired = 0;      ///< whose time came
+  std::uint64_t timers_cancelled = 0;  ///< cancelled or stopped before it
   std::uint64_t spare_threads = 0;
   std::uint64_t reloads = 0;  ///< profiles that were applied since it began
   std::uint64_t outdated = 0; ///< of these and the first, replaced and still gone by; 0: all go by the newest

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <corewise/engine/task_header.hpp>
+#include <corewise/engine/timer_node.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace corewise {
+
+namespace detail {
+
+/// What `after` and `every` call, with its timer. The engine's side and the handle own it together.
+///
+///     waiting ──(its time)──► running ──► ended, or waiting for its next time
+///        └───────cancel───────────┴─────► cancelled
+///
+/// | tag   | release site          | acquire site         | publishes             | weakened                       |
+/// |-------|-----------------------|----------------------|-----------------------|--------------------------------|
+/// | owner | release: fetch_sub    | release: fetch_sub   | that it is done with  | destroyed while it is in use   |
+/// | again | set_again: CAS        | cancel: CAS          | that it may be stopped | cancelled, and set all the same |
+struct scheduled : task_header {
+  enum class progress : std::uint8_t { waiting, running, cancelled, ended };
+
+  timer_node node;
+  runtime* engine = nullptr;
+  std::int64_t period_ns = 0; ///< 0: once
+  std::atomic<std::uint64_t> skipped{0};
+  void (*destroy)(scheduled*) noexcept = nullptr;
+  std::atomic<std::uint32_t> owners{2};
+  std::atomic<progress> state{progress::waiting};
+  bool inside = false; ///< belongs to a task, which ends later: comes in as its child, not from outside
+
+  void release() noexcept {
+    if (owners.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this); // pairs: owner
+  }
+  /// False: it was cancelled.
+  bool begin() noexcept {
+    progress expected = progress::waiting;
+    return state.compare_exchange_strong(expected, progress::running, std::memory_order_acq_rel,
+                                         std::memory_order_acquire);
+  }
+  /// It was called, and is not the engine's any more unless it is called again.
+  void end() noexcept;
+  /// It is not going to be called.
+  void abandon() noexcept {
+    progress expected = progress::waiting;
+    state.compare_exchange_strong(expected, progress::ended, std::memory_order_relaxed);
+    release();
+  }
+};
+
+template <class F> struct scheduled_call final : scheduled {
+  static constexpr std::size_t size_class = alignof(F) > block_alignment
+                                                ? block_classes
+                                                : block_class(sizeof(scheduled) + alignof(F) + sizeof(F));
+
+  template <class G> explicit scheduled_call(std::in_place_t, G&& g) : function(std::forward<G>(g)) {
+    act = &perform;
+    destroy = &destroy_call;
+    node.task = this;
+    node.submits = true;
+  }
+
+  static bool perform(task_header* t, task_action action) {
+    if (action == task_action::identify) return this_execution.kind = typeid(F).name(), false;
+    auto* self = static_cast<scheduled_call*>(t);
+    if (action != task_action::run || !self->begin()) return self->abandon(), true;
+    struct ending {
+      scheduled* call;
+      ~ending() { call->end(); }
+    } const at_end{self};
+    static_cast<void>(self->function());
+    return true;
+  }
+
+  template <class G> static scheduled* make(G&& g) {
+    if constexpr (size_class == block_classes) {
+      return new scheduled_call(std::in_place, std::forward<G>(g));
+    } else {
+      void* memory = acquire_block(size_class);
+      try {
+        return ::new (memory) scheduled_call(std::in_place, std::forward<G>(g));
+      } catch (...) {
+        release_block(memory, size_class);
+        throw;
+      }
+    }
+  }
+
+  static void destroy_call(scheduled* s) noexcept {
+    auto* self = static_cast<scheduled_call*>(s);
+    if constexpr (size_class == block_classes) {
+      delete self;
+    } else {
+      static_assert(sizeof(scheduled_call) <= block_sizes[size_class]);
+      self->~scheduled_call();
+      release_block(self, size_class);
+    }
+  }
+
+  F function;
+};
+
+} // namespace detail
+
+/// The handle of a call that an engine makes later: `engine::after`, `engine::every`. Letting go of it changes nothing;
+/// it may outlive the engine. Move-only; one thread at a time.
+class timer {
+ public:
+  /// No call.
+  timer() noexcept = default;
+  timer(timer&& other) noexcept
+      : call_(std::exchange(other.call_, nullptr)),
+        engine_(std::move(other.engine_)) {}
+  timer& operator=(timer&& other) noexcept {
+    std::swap(call_, other.call_);
+    engine_.swap(other.engine_);
+    return *this;
+  }
+  ~timer() {
+    if (call_ != nullptr) call_->release();
+  }
+
+  /// Whether the engine took the call on; false when it shut down already.
+  explicit operator bool() const noexcept { return call_ != nullptr; }
+
+  /// True: the call is not begun any more, nor, of `every`, the next one. False: it was begun, or cancelled, or dropped by a
+  /// shutdown. It does not wait for a call that runs. What is called is destroyed when handle and engine have let go of
+  /// it. Cost: a lock, O(1); no system call.
+  bool cancel() noexcept;
+
+  /// The beats of `every` that were left out, because the call before took too long or found no room in the engine.
+  std::uint64_t skipped() const noexcept {
+    return call_ == nullptr ? 0 : call_->skipped.load(std::memory_order_relaxed);
+  }
+
+ private:
+  friend runtime;
+  timer(detail::scheduled* call, std::weak_ptr<runtime> engine) noexcept
+      : call_(call),
+        engine_(std::move(engine)) {}
+
+  detail::scheduled* call_ = nullptr;
+  std::weak_ptr<runtime> engine_;
+};
+
+} // namespace corewise
