@@ -28,7 +28,6 @@ void worker::fork(task_header* t) noexcept {
   if (!queues_.forks.push(t)) [[unlikely]] // no memory to grow
     return push(t);
   counts_.forked.add();
-  if (publishes_each_) engine_.publish_load(place());
   engine_.idle().pushed(id_);
 }
 
@@ -41,7 +40,6 @@ bool worker::take_back(const task_header* t) noexcept {
   --until_shared_;
   ++polls_;
   touch(slot_, stamp_);
-  if (publishes_each_) engine_.publish_load(place());
   counts_.in_place.add();
   return true;
 }
