@@ -506,9 +506,11 @@ bool runtime::drop_round() noexcept {
   return any;
 }
 
+/// Its queues are everybody's now: only what anybody may ask is asked.
 void runtime::leave_ended(detail::worker& seat) noexcept {
   const group_id g = seat.place().group;
-  if (seat.queues().ready() || !seat.queues().next.empty() || injection(g).size() != 0 || classes(g).ready())
+  if (seat.queues().waiting() != 0 || !seat.queues().next.empty() || injection(g).size() != 0 ||
+      classes(g).ready())
     drop_queued();
 }
 
