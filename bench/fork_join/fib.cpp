@@ -41,7 +41,8 @@ double median(std::vector<double> values) {
 
 void measure(engine& on, const char* name, task<long> (*fib)(int), int n, int runs) {
   double calls = 1;
-  for (double before = 1, i = 2; i <= n; ++i) calls += std::exchange(before, calls) + 1;
+  double before = 1;
+  for (int i = 2; i <= n; ++i) calls += std::exchange(before, calls) + 1;
   const long right = called(n);
   std::vector<double> wall;
   std::vector<double> cpu;

@@ -153,7 +153,7 @@ class local_queue {
   }
 
   /// Owner only. Cost: a load of each position.
-  bool empty() const noexcept {
+  bool nothing_waits() const noexcept {
     return taken() == slot_.owner.ring_tail.load(std::memory_order_relaxed); // own
   }
 

@@ -259,7 +259,7 @@ void worker::note_pushed() noexcept {
 /// alone in it is run next, unless something else is: then it is announced.
 void worker::give_way(task_header* t) noexcept {
   if (rotates() && queues_.ring.push(t)) return rotate();
-  unannounced_ = queues_.ring.empty();
+  unannounced_ = queues_.ring.nothing_waits();
   store(t);
 }
 

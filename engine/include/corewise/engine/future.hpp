@@ -60,7 +60,8 @@ class future_state {
   resumption* settled() const noexcept { return mark(0); }
   resumption* sleeper() const noexcept { return mark(1); }
   resumption* mark(std::size_t n) const noexcept {
-    return reinterpret_cast<resumption*>(reinterpret_cast<std::uintptr_t>(this) + n);
+    auto* const bytes = reinterpret_cast<std::byte*>(const_cast<future_state*>(this));
+    return reinterpret_cast<resumption*>(bytes + n);
   }
 
   std::atomic<resumption*> waiter_{nullptr};

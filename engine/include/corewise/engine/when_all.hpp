@@ -115,7 +115,8 @@ template <std::ranges::input_range Range>
 auto when_all(Range&& children) -> detail::all_of_range<typename detail::task_range<Range>::value> {
   using T = typename detail::task_range<Range>::value;
   if constexpr (std::is_same_v<std::remove_cvref_t<Range>, std::vector<task<T>>>) {
-    return detail::all_of_range<T>(std::move(children));
+    std::vector<task<T>>& all = children;
+    return detail::all_of_range<T>(std::move(all));
   } else {
     std::vector<task<T>> all;
     if constexpr (std::ranges::sized_range<Range>) all.reserve(std::ranges::size(children));
