@@ -77,12 +77,15 @@ struct random_tree {
   /// Its value, or nothing if it fails.
   std::optional<long> grow() const {
     if (leaf()) return leaf_fails() ? std::nullopt : std::optional(value());
-    std::optional<long> sum = value();
+    long sum = value();
+    bool failed = false;
     for (std::uint64_t i = 0; i < children(); ++i) {
       const std::optional<long> below = child(i).grow();
-      sum = sum && below ? std::optional(*sum + *below) : std::nullopt;
+      failed = failed || !below;
+      sum += below.value_or(0);
     }
-    return sum ? sum : catches() ? std::optional(1L) : std::nullopt;
+    if (!failed) return sum;
+    return catches() ? std::optional(1L) : std::nullopt;
   }
 
   static task<long> grown(random_tree t) {

@@ -33,6 +33,9 @@
 
 namespace corewise::detail {
 
+void* acquire_large(std::size_t bytes) { return ::operator new(bytes); }
+void release_large(void* memory, std::size_t bytes) noexcept { ::operator delete(memory, bytes); }
+
 #ifdef COREWISE_PLAIN_BLOCKS
 
 void* acquire_block(std::size_t size_class) {

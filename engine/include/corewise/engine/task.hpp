@@ -18,11 +18,11 @@ void root_failed(runtime& engine) noexcept;
 struct task_promise_base : strand {
   static void* operator new(std::size_t bytes) {
     const std::size_t size_class = block_class(bytes);
-    return size_class == block_classes ? ::operator new(bytes) : acquire_block(size_class);
+    return size_class == block_classes ? acquire_large(bytes) : acquire_block(size_class);
   }
   static void operator delete(void* frame, std::size_t bytes) noexcept {
     const std::size_t size_class = block_class(bytes);
-    return size_class == block_classes ? ::operator delete(frame, bytes) : release_block(frame, size_class);
+    return size_class == block_classes ? release_large(frame, bytes) : release_block(frame, size_class);
   }
 
   /// Whoever awaits it goes on at once; a root ends here and takes its frame with it.

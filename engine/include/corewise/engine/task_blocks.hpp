@@ -22,4 +22,8 @@ void* acquire_block(std::size_t size_class);
 /// Gives a block back, from any thread. A few ns; once in 32 blocks a lock.
 void release_block(void* memory, std::size_t size_class) noexcept;
 
+/// For what has no class, as `::operator new` and `delete`. Throws `std::bad_alloc`.
+void* acquire_large(std::size_t bytes);
+void release_large(void* memory, std::size_t bytes) noexcept;
+
 } // namespace corewise::detail
