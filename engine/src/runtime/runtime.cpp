@@ -470,16 +470,20 @@ task_header* runtime::pop_inbox_of(detail::worker& seat) noexcept {
   return in.pop();
 }
 
+void runtime::drop(task_header* t) noexcept {
+  const std::uint8_t phase = t->phase;
+  if (!t->act(t, task_action::discard)) return; // a part of a task, of which others are left
+  submitters_.mine().books.finished[phase].add();
+  limit_.release();
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+}
+
 /// Answers whether there was anything.
 bool runtime::drop_round() noexcept {
-  bool any = false;
+  bool any = drop_timers();
   const auto drop = [&](task_header* t) {
     any = true;
-    const std::uint8_t phase = t->phase;
-    if (!t->act(t, task_action::discard)) return; // a part of a task, of which others are left
-    submitters_.mine().books.finished[phase].add();
-    limit_.release();
-    dropped_.fetch_add(1, std::memory_order_relaxed);
+    this->drop(t);
   };
   for (detail::worker* seat : seats_) {
     detail::worker_queues* q = &seat->queues();
@@ -494,14 +498,18 @@ bool runtime::drop_round() noexcept {
   for (const auto& domain : classes_)
     for (const task_class c : {task_class::latency, task_class::background})
       while (task_header* t = domain->of(c).pop()) drop(t);
+  return any;
+}
+
+bool runtime::drop_timers() noexcept {
+  bool any = false;
   for (detail::timer_group* timers : timer_groups_)
     while (const detail::timer_node* t = timers->close()) {
-      if (!t->submits) {
-        drop(t->task);
-        continue;
-      }
       any = true;
-      t->task->act(t->task, task_action::discard); // nobody has counted it yet
+      if (t->submits)
+        t->task->act(t->task, task_action::discard); // nobody has counted it yet
+      else
+        drop(t->task);
     }
   return any;
 }

@@ -193,7 +193,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
   counts sum(std::uint8_t phase) const;
   bool quiet(std::uint8_t phase) const;
   void drop_queued() noexcept;
+  void drop(task_header* t) noexcept;
   bool drop_round() noexcept;
+  bool drop_timers() noexcept;
   task_header* pop_inbox_of(detail::worker& seat) noexcept;
   seat_dump dump(const detail::worker& seat) const;
 

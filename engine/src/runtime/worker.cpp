@@ -120,8 +120,8 @@ task_header* worker::poll() noexcept {
   } else {
     unannounced_ = false;
     t = queues_.ring.pop();
-    if (t == nullptr && (t = poll_behind_ring()) == nullptr)
-      return classes_.of(task_class::latency).waiting() ? poll_latency() : nullptr;
+    if (t == nullptr) t = poll_behind_ring();
+    if (t == nullptr) return classes_.of(task_class::latency).waiting() ? poll_latency() : nullptr;
   }
   if (!from_slot) next_left_ = std::max(next_left_, next_row_);
   found();
