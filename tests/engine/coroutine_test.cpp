@@ -1,4 +1,5 @@
 #include "small_engine.hpp"
+#include "token.hpp"
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/oneshot.hpp>
@@ -11,15 +12,6 @@
 using namespace corewise;
 
 namespace {
-
-/// Counts its living copies.
-struct token {
-  explicit token(std::atomic<int>& n) : alive(&n) { alive->fetch_add(1); }
-  token(const token& other) : token(*other.alive) {}
-  token& operator=(const token&) = delete;
-  ~token() { alive->fetch_sub(1); }
-  std::atomic<int>* alive;
-};
 
 task<int> twice(int n) { co_return 2 * n; }
 
@@ -130,6 +122,40 @@ TEST_CASE("yield: coroutines that have become short tasks take turns with what e
   for (int i = 2; i < 300; ++i) expected += "ac";
   CHECK(order == expected);
   CHECK(e.metrics().total().executed == 50'001 + 2 * 301 + 3 + 4 + 1);
+}
+
+TEST_CASE("yield: what is urgent and what was handed over to come before the next one's turn") {
+  profile p = small_profile(1);
+  std::string expected;
+  hint wish;
+  SUBCASE("an urgent task") {
+    p.queues.lifo_cap = 0;
+    wish.run_as = task_class::latency;
+    expected = "ababXab";
+  }
+  SUBCASE("a task in the LIFO slot, where the newest of the two began") { expected = "bababXa"; }
+  engine e(p);
+  const auto yields = [](int n) -> task<> {
+    for (; n > 0; --n) co_await yield();
+  };
+  run_to_end(e, [&] { return yields(50'000); }); // the worker learns that they are short
+  std::string order;                             // one worker: no two at once
+  const auto says_and_submits = [](engine& on, std::string& out, const hint& how, char c) -> task<> {
+    for (int turn = 0; turn < 3; ++turn) {
+      out += c;
+      if (c == 'b' && turn == (how.run_as == task_class::latency ? 1 : 2)) {
+        const submit_result in = on.submit([&out] { out += 'X'; }, how);
+        if (in != submit_result::accepted) std::abort();
+      }
+      co_await yield();
+    }
+  };
+  REQUIRE(e.submit([&] {
+    for (const char c : {'a', 'b'})
+      REQUIRE(e.submit(says_and_submits(e, order, wish, c)) == submit_result::accepted);
+  }) == submit_result::accepted);
+  e.drain();
+  CHECK(order == expected);
 }
 
 TEST_CASE("yield: one that never stops yielding holds up neither a reload nor the end") {

@@ -1,4 +1,5 @@
 #include "small_engine.hpp"
+#include "token.hpp"
 
 #include <corewise/engine/deadline.hpp>
 #include <corewise/engine/engine.hpp>
@@ -23,15 +24,6 @@ using namespace std::chrono_literals;
 namespace {
 
 using clock_type = std::chrono::steady_clock;
-
-/// Counts its living copies.
-struct token {
-  explicit token(std::atomic<int>& n) : alive(&n) { alive->fetch_add(1); }
-  token(const token& other) : token(*other.alive) {}
-  token& operator=(const token&) = delete;
-  ~token() { alive->fetch_sub(1); }
-  std::atomic<int>* alive;
-};
 
 task<> sleep_and_count(std::chrono::nanoseconds d, std::atomic<int>& done, std::atomic<int>& early) {
   const auto begin = clock_type::now();

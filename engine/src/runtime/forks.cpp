@@ -1,7 +1,6 @@
 #include "runtime.hpp"
 
 #include <corewise/engine/fork_join.hpp>
-#include <corewise/policies/activity.hpp>
 
 // What a worker does with forked tasks: the way in, back to the task that forked them, to the loop, and to thieves.
 
@@ -34,12 +33,8 @@ void worker::fork(task_header* t) noexcept {
 /// What comes before forks in the loop comes before them here. It counts as a task of the interval and of the tick, so that
 /// the loop comes round in time, and as one that was begun, so that a row of them is not taken for a task that does not end.
 bool worker::take_back(const task_header* t) noexcept {
-  if (until_shared_ <= 1 || !queues_.next.empty()) return false;
-  if (classes_.of(task_class::latency).waiting()) return false;
-  if (!queues_.forks.take_back(t)) return false;
-  --until_shared_;
-  ++polls_;
-  touch(slot_, stamp_);
+  if (others_are_due() || !queues_.forks.take_back(t)) return false;
+  count_turn();
   counts_.in_place.add();
   return true;
 }

@@ -265,8 +265,7 @@ void worker::give_way(task_header* t) noexcept {
 
 /// Whether the loop would take the oldest of the ring, and do nothing else before.
 inline bool worker::rotates() const noexcept {
-  return until_shared_ > 1 && polls_ + 1 < next_look_ && !publishes_next_ && queues_.next.empty() &&
-         queues_.forks.empty() && !classes_.of(task_class::latency).waiting();
+  return !others_are_due() && polls_ + 1 < next_look_ && !publishes_next_ && queues_.forks.empty();
 }
 
 /// A round of the loop, but without leaving the coroutine that runs: what it takes comes in its place.
@@ -277,11 +276,9 @@ inline void worker::rotate() noexcept {
     came_round_ = t;
     return;
   }
-  --until_shared_;
-  ++polls_;
+  count_turn();
   next_left_ = std::max(next_left_, next_row_);
   counts_.executed.add();
-  touch(slot_, stamp_);
   this_execution.next = static_cast<resumption*>(t);
 }
 

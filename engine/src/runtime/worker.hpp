@@ -8,6 +8,7 @@
 
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/resumption.hpp>
+#include <corewise/policies/activity.hpp>
 
 namespace corewise {
 class runtime;
@@ -130,6 +131,16 @@ class alignas(128) worker {
   task_header* keep(task_chain taken, std::uint32_t in_front = 0) noexcept;
   void put_in_front(task_chain& taken, std::uint32_t most) noexcept;
   bool in_front() const noexcept;
+  /// Whether the loop would come to others before what it has itself, or to what comes before its ring and its forks.
+  bool others_are_due() const noexcept {
+    return until_shared_ <= 1 || !queues_.next.empty() || classes_.of(task_class::latency).waiting();
+  }
+  /// A task was begun without the loop.
+  void count_turn() noexcept {
+    --until_shared_;
+    ++polls_;
+    touch(slot_, stamp_);
+  }
   bool rotates() const noexcept;
   void rotate() noexcept;
   void store(task_header* t) noexcept {
