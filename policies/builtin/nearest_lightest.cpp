@@ -111,8 +111,12 @@ class nearest_lightest final : public policy {
  private:
   friend class decision;
 
+  /// What has no short way; by itself, so that the short way saves no registers for it.
+  [[gnu::noinline]] placement place_by_decision(const load_view& loads, const task_origin& origin,
+                                                const placement_hint& hint) const noexcept;
   bool place_on_idle(const load_view& loads, const neighbourhood& around, placement& p) const noexcept;
   bool place_on_lightest(const load_view& loads, const neighbourhood& around, placement& p) const noexcept;
+  bool might_win_outside(const load_view& loads, const neighbourhood& around, double cost) const noexcept;
   bool place_at_home(const load_view& loads, group_id home, placement& p) const noexcept;
   std::uint32_t repeats(std::uint64_t task_time_ns) const noexcept;
 
@@ -507,12 +511,25 @@ bool nearest_lightest::place_on_lightest(const load_view& loads, const neighbour
   return p.cost != std::numeric_limits<double>::infinity();
 }
 
+/// Whether somebody outside the domain might cost less, as far as the groups' levels tell; with full penalties.
+bool nearest_lightest::might_win_outside(const load_view& loads, const neighbourhood& around,
+                                         double cost) const noexcept {
+  if (loads.group_levels == nullptr) return true;
+  for (auto l = static_cast<std::size_t>(level::same_node); l < level_count; ++l)
+    for (std::size_t i = around.begin[l]; i < around.begin[l + 1]; ++i) {
+      const std::uint32_t g = around.far[i].value;
+      if (cost <= facts_[g].idle_score + full_penalties_[l]) break; // the rest have no more capacity
+      if ((*facts_[g].scores)[loads.group_levels->at(g)] + full_penalties_[l] < cost) return true;
+    }
+  return false;
+}
+
 /// From outside, with full penalties. False: the levels do not tell, or somebody outside the domain might win.
 bool nearest_lightest::place_at_home(const load_view& loads, group_id home, placement& p) const noexcept {
   const std::uint32_t domain = facts_[home.value].domain;
   const neighbourhood& around = around_[domain];
   if (!place_on_idle(loads, around, p) && !place_on_lightest(loads, around, p)) return false;
-  if (p.cost > least_cost_outside_[domain]) return false;
+  if (p.cost > least_cost_outside_[domain] && might_win_outside(loads, around, p.cost)) return false;
   p.repeat = repeats(loads.task_time_ns);
   return true;
 }
@@ -520,8 +537,14 @@ bool nearest_lightest::place_at_home(const load_view& loads, group_id home, plac
 placement nearest_lightest::place(const load_view& loads, const task_origin& origin,
                                   const placement_hint& hint, placement_rng& /*rng*/,
                                   placement_cursor& /*cursor*/) const noexcept {
-  if (!origin.worker && hint.empty() && loads.task_time_ns <= spill_task_time_ns)
-    if (placement p; place_at_home(loads, origin.group, p)) return p;
+  placement p;
+  const bool plain = !origin.worker && hint.empty() && loads.task_time_ns <= spill_task_time_ns;
+  if (!plain || !place_at_home(loads, origin.group, p)) p = place_by_decision(loads, origin, hint);
+  return p;
+}
+
+placement nearest_lightest::place_by_decision(const load_view& loads, const task_origin& origin,
+                                              const placement_hint& hint) const noexcept {
   for (const bool even_unavailable : {false, true}) {
     if (!hint.empty()) {
       decision among_wished(*this, loads, origin, even_unavailable);
