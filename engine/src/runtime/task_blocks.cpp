@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <utility>
 
 // Recycled blocks for closures and coroutine frames.
 //
@@ -119,7 +120,9 @@ class depot {
     std::byte* at = map_slab();
     const std::byte* end = at + slab_bytes;
     ::new (at) slab{node};
-    for (at += sizeof(slab); at + batch * bytes <= end;) {
+    // Each at a multiple of its size, so that none lies across two pages: a store across costs more than all else here.
+    static_assert(sizeof(slab) <= block_sizes[0]);
+    for (at += bytes; at + batch * bytes <= end;) {
       free_list list;
       for (std::size_t i = 0; i < batch; ++i, at += bytes) list.push(at);
       list.top->next_batch = batches_;
@@ -175,65 +178,41 @@ std::uint16_t this_node() noexcept {
   return static_cast<std::uint16_t>(node);
 }
 
-/// One thread's blocks. Up to two batches of each size, so that a thread that alternates between taking and
-/// giving does not visit the depot each time.
-class block_cache {
- public:
-  block_cache() : home_(this_node()) {}
-  block_cache(const block_cache&) = delete;
-  block_cache& operator=(const block_cache&) = delete;
-  ~block_cache();
+/// The node of a thread that has no cache: not yet, or, at its end, no more.
+constexpr std::uint16_t nowhere = nodes_max;
 
-  void* take(std::size_t size_class) {
-    free_list& list = lists_[size_class];
-    if (list.top == nullptr) {
-      list = spare_[size_class];
-      spare_[size_class] = {};
-      if (list.top == nullptr) list = depots_of(home_)[size_class].take_batch(block_sizes[size_class], home_);
-    }
-    return list.pop();
+/// One thread's blocks. Up to two batches of each size, so that a thread that alternates between taking and giving does not
+/// visit the depot each time. Without constructor and destructor, which each look would have to ask for.
+struct block_cache {
+  std::uint16_t home = nowhere;
+  std::array<free_list, block_classes> lists;
+  std::array<free_list, block_classes> spare; // whole batches or nothing: what is partly used is in `lists`
+};
+constinit thread_local block_cache cache{};
+constinit thread_local bool cache_gone = false;
+
+/// Gives the blocks back when the thread ends.
+struct cache_end {
+  ~cache_end() {
+    cache_gone = true;
+    const std::uint16_t home = std::exchange(cache.home, nowhere);
+    for (std::size_t c = 0; c < block_classes; ++c)
+      for (free_list* list : {&cache.lists[c], &cache.spare[c]})
+        while (list->top != nullptr) depots_of(home)[c].put_one(list->pop());
   }
-
-  void give(void* memory, std::size_t size_class) noexcept {
-    const std::uint16_t home = slab::of(memory).node;
-    if (home != home_) return depots_of(home)[size_class].put_one(memory);
-    free_list& list = lists_[size_class];
-    if (list.size == batch) {
-      free_list& spare = spare_[size_class];
-      if (spare.size == batch) depots_of(home)[size_class].put_batch(spare.top);
-      // A partly used batch only ever is in `list`, so `spare` is whole or empty.
-      spare = list;
-      list = {};
-    }
-    list.push(memory);
-  }
-
- private:
-  std::uint16_t home_;
-  std::array<free_list, block_classes> lists_;
-  std::array<free_list, block_classes> spare_;
 };
 
-// Trivial, so it can be read after the cache of an ending thread is gone.
-thread_local bool cache_gone = false;
-
-block_cache::~block_cache() {
-  cache_gone = true;
-  for (std::size_t c = 0; c < block_classes; ++c)
-    for (free_list* list : {&lists_[c], &spare_[c]})
-      while (list->top != nullptr) depots_of(home_)[c].put_one(list->pop());
+/// Answers whether the calling thread has a cache from here on.
+bool open_cache() noexcept {
+  if (cache.home != nowhere) return true;
+  if (cache_gone) return false;
+  thread_local cache_end at_end;
+  static_cast<void>(at_end);
+  cache.home = this_node();
+  return true;
 }
 
-block_cache* cache() {
-  if (cache_gone) return nullptr;
-  thread_local block_cache mine;
-  return &mine;
-}
-
-} // namespace
-
-void* acquire_block(std::size_t size_class) {
-  if (block_cache* mine = cache()) return mine->take(size_class);
+void* take_alone(std::size_t size_class) {
   const std::uint16_t home = this_node();
   depot& from = depots_of(home)[size_class];
   free_list list = from.take_batch(block_sizes[size_class], home);
@@ -242,9 +221,42 @@ void* acquire_block(std::size_t size_class) {
   return memory;
 }
 
+// By themselves, so that the short ways save no registers for them.
+[[gnu::noinline, gnu::cold]] void* take_slowly(std::size_t size_class) {
+  if (!open_cache()) return take_alone(size_class);
+  free_list& list = cache.lists[size_class];
+  list = std::exchange(cache.spare[size_class], {});
+  if (list.top == nullptr)
+    list = depots_of(cache.home)[size_class].take_batch(block_sizes[size_class], cache.home);
+  return list.pop();
+}
+
+[[gnu::noinline, gnu::cold]] void give_slowly(void* memory, std::size_t size_class) noexcept {
+  const std::uint16_t home = slab::of(memory).node;
+  if (!open_cache() || home != cache.home) return depots_of(home)[size_class].put_one(memory);
+  free_list& list = cache.lists[size_class];
+  if (list.size == batch) {
+    free_list& spare = cache.spare[size_class];
+    if (spare.size == batch) depots_of(home)[size_class].put_batch(spare.top);
+    spare = std::exchange(list, {});
+  }
+  list.push(memory);
+}
+
+} // namespace
+
+void* acquire_block(std::size_t size_class) {
+  free_list& list = cache.lists[size_class];
+  if (list.top == nullptr) [[unlikely]]
+    return take_slowly(size_class);
+  return list.pop();
+}
+
 void release_block(void* memory, std::size_t size_class) noexcept {
-  if (block_cache* mine = cache()) return mine->give(memory, size_class);
-  depots_of(slab::of(memory).node)[size_class].put_one(memory);
+  free_list& list = cache.lists[size_class];
+  if (slab::of(memory).node != cache.home || list.size == batch) [[unlikely]]
+    return give_slowly(memory, size_class);
+  list.push(memory);
 }
 
 #endif

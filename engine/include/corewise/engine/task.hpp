@@ -31,7 +31,11 @@ struct task_promise_base : strand {
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
       task_promise_base& p = ended.promise();
-      if (p.engine == nullptr) return transfer_to(p.continuation);
+      return p.engine == nullptr ? transfer_to(p.continuation) : end_root(p, ended);
+    }
+    /// By itself, so that whoever was only awaited saves no registers for it.
+    [[gnu::noinline]] static std::coroutine_handle<> end_root(task_promise_base& p,
+                                                              std::coroutine_handle<> ended) noexcept {
       if (p.role() != strand_role::root) return end_strand(p);
       this_execution.root_ended = true;
       ended.destroy();
