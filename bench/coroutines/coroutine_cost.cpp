@@ -29,6 +29,10 @@ task<double> awaits(int children) {
   co_return ns_since(began, children);
 }
 
+void must_submit(engine& on, task<void> work) {
+  if (on.submit(std::move(work)) != submit_result::accepted) std::abort();
+}
+
 task<void> yielder(int times, int& left, oneshot<bool>& over) {
   for (int i = 0; i < times; ++i) co_await yield();
   if (--left == 0) over.send(true);
@@ -40,7 +44,7 @@ task<double> yields(engine& on, int operations) {
   int left = yielders;
   oneshot<bool> over;
   const auto began = monotonic::now();
-  for (int i = 0; i < yielders; ++i) on.submit(yielder(operations / yielders, left, over));
+  for (int i = 0; i < yielders; ++i) must_submit(on, yielder(operations / yielders, left, over));
   co_await over.receive();
   co_return ns_since(began, operations / yielders * yielders);
 }
@@ -56,7 +60,7 @@ task<void> answers(std::vector<round>& rounds) {
 
 task<double> round_trips(engine& on, int operations) {
   std::vector<round> rounds(static_cast<std::size_t>(operations));
-  on.submit(answers(rounds));
+  must_submit(on, answers(rounds));
   co_await yield(); // it waits from now on
   const auto began = monotonic::now();
   for (round& r : rounds) {
@@ -78,7 +82,7 @@ task<double> spawns(engine& on, int operations) {
   for (int done = 0; done < operations; done += batch) {
     int left = batch;
     oneshot<bool> over;
-    for (int i = 0; i < batch; ++i) on.submit(nothing(left, over));
+    for (int i = 0; i < batch; ++i) must_submit(on, nothing(left, over));
     co_await over.receive();
   }
   co_return ns_since(began, operations);
