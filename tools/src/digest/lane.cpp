@@ -1,5 +1,7 @@
 #include "lane.hpp"
 
+#include <corewise/engine/when_all.hpp>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,10 +30,6 @@ bool is_regular(int fd) noexcept {
   return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-void require_accepted(submit_result result) {
-  if (result != submit_result::accepted) throw std::runtime_error("the engine refused a task");
-}
-
 } // namespace
 
 lane::lane(engine& e, file_queue& files, std::function<void(lane&)> come_home)
@@ -43,59 +41,52 @@ lane::~lane() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void lane::start() {
-  running_.store(1, std::memory_order_relaxed);
-  submit_fill();
-}
-
-void lane::submit_fill() noexcept {
+void lane::start() noexcept {
   try {
-    require_accepted(engine_->submit([this] {
-      blocking([this] { fill(chunks_[filling_]); });
-      arrive();
-    }));
+    if (engine_->submit(go()) == submit_result::accepted) return;
+    throw std::runtime_error("the engine refused a task");
   } catch (...) {
-    read_failure_ = std::current_exception();
-    arrive();
+    failure_ = std::current_exception();
+    come_home_(*this);
   }
 }
 
-void lane::submit_hash() noexcept {
+task<void> lane::go() {
   try {
-    require_accepted(engine_->submit([this] {
-      hash(chunks_[filling_ ^ 1]);
-      arrive();
-    }));
+    co_await filled();
+    while (!chunks_[filling_].parts.empty() && !stopping_.load(std::memory_order_relaxed)) {
+      filling_ ^= 1;
+      if (has_enough()) {
+        co_await hashed();
+        break;
+      }
+      co_await when_all(filled(), hashed());
+    }
   } catch (...) {
-    hash_failure_ = std::current_exception();
-    arrive();
+    failure_ = std::current_exception();
   }
+  come_home_(*this); // and may be gone
 }
 
-void lane::arrive() noexcept {
-  // Release: what this step did. Acquire: what the other one did, for the one that goes on.
-  if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) turn();
+task<void> lane::filled() {
+  blocking([this] { fill(chunks_[filling_]); });
+  co_return;
 }
 
-void lane::turn() noexcept {
-  const bool nothing_read = chunks_[filling_].parts.empty();
-  if (nothing_read || failure() || stopping_.load(std::memory_order_relaxed)) return come_home_(*this);
-  filling_ ^= 1;
-  const bool read_on = lines.size() < lines_enough && troubles.size() < troubles_enough;
-  running_.store(read_on ? 2 : 1, std::memory_order_relaxed);
-  submit_hash();
-  if (read_on) submit_fill();
+task<void> lane::hashed() {
+  hash(chunks_[filling_ ^ 1]);
+  co_return;
+}
+
+bool lane::has_enough() const noexcept {
+  return lines.size() >= lines_enough || troubles.size() >= troubles_enough;
 }
 
 void lane::fill(chunk& c) {
-  try {
-    while (!c.full() && (fd_ >= 0 || open_next(c))) read_some(c);
-    if (fd_ >= 0 && c.used > part_begin_)
-      c.parts.push_back({file_part::fate::goes_on, part_begin_, c.used - part_begin_, {}, 0});
-    part_begin_ = 0;
-  } catch (...) {
-    read_failure_ = std::current_exception();
-  }
+  while (!c.full() && (fd_ >= 0 || open_next(c))) read_some(c);
+  if (fd_ >= 0 && c.used > part_begin_)
+    c.parts.push_back({file_part::fate::goes_on, part_begin_, c.used - part_begin_, {}, 0});
+  part_begin_ = 0;
 }
 
 /// Opens the next file that can be opened; false when there is none, or no room to say what went wrong.
@@ -138,12 +129,8 @@ void lane::end_file(chunk& c, std::size_t length, int error) {
 }
 
 void lane::hash(chunk& c) {
-  try {
-    for (file_part& part : c.parts) hash_part(c, part);
-    c.clear();
-  } catch (...) {
-    hash_failure_ = std::current_exception();
-  }
+  for (file_part& part : c.parts) hash_part(c, part);
+  c.clear();
 }
 
 void lane::hash_part(const chunk& c, file_part& part) {

@@ -47,16 +47,14 @@ struct chunk {
   std::vector<file_part> parts;
 };
 
-/// Reads files one after another from the queue and hashes them, with two chunks: while a task hashes one, a
-/// blocking call fills the other.
+/// Reads files one after another from the queue and hashes them, with two chunks: while one is hashed, a blocking call
+/// fills the other.
 ///
-///     start ─► fill 0 ─► turn ─┬─► hash 0 ─┬─► turn ─┬─► hash 1 ─┬─► turn … ─► comes home
-///                              └─► fill 1 ─┘         └─► fill 0 ─┘
+///     start ─► fill 0 ─┬─► hash 0 ─┬─► hash 1 ─┬─► … ─► comes home
+///                      └─► fill 1 ─┴─► fill 0 ─┘
 ///
-/// Whichever of the two ends last takes the turn (`running_` counts them down), so a lane is never in two
-/// turns at once, and nobody waits inside a task. It comes home when there are no more files, when it has
-/// lines enough to be printed, or when it is told to stop; only then its owner may look at it. A lane's
-/// memory does not depend on its files.
+/// It comes home when there are no more files, when it has lines enough to be printed, or when it is told to stop; only
+/// then its owner may look at it. A lane's memory does not depend on its files.
 class lane {
  public:
   lane(engine& e, file_queue& files, std::function<void(lane&)> come_home);
@@ -65,14 +63,14 @@ class lane {
   lane& operator=(const lane&) = delete;
 
   /// Sends it out. Owner, while it is at home.
-  void start();
+  void start() noexcept;
   /// Makes it come home after at most one more chunk. Any thread.
   void stop() noexcept { stopping_.store(true, std::memory_order_relaxed); }
 
   // What it brings home: to be read, and cleared, by the owner while it is at home.
   std::string lines;
   std::vector<trouble> troubles;
-  std::exception_ptr failure() const noexcept { return read_failure_ ? read_failure_ : hash_failure_; }
+  std::exception_ptr failure() const noexcept { return failure_; }
   /// Whether it came home in the middle of a file, or with a chunk that is not hashed yet.
   bool unfinished() const noexcept { return fd_ >= 0 || !chunks_[filling_].parts.empty(); }
 
@@ -81,10 +79,10 @@ class lane {
   std::uint64_t bytes_hashed() const noexcept { return bytes_hashed_.load(std::memory_order_relaxed); }
 
  private:
-  void submit_fill() noexcept;
-  void submit_hash() noexcept;
-  void arrive() noexcept;
-  void turn() noexcept;
+  task<void> go();
+  task<void> filled();
+  task<void> hashed();
+  bool has_enough() const noexcept;
 
   void fill(chunk& c);
   bool open_next(chunk& c);
@@ -98,8 +96,7 @@ class lane {
   file_queue* files_;
   std::function<void(lane&)> come_home_;
   std::array<chunk, 2> chunks_;
-  unsigned filling_ = 0;        // the chunk that `fill` works on, or will
-  std::atomic<int> running_{0}; // steps that have not ended
+  unsigned filling_ = 0; // the chunk that `fill` works on, or will
 
   found_file reading_; // the file that `fill` is at
   int fd_ = -1;
@@ -107,10 +104,8 @@ class lane {
   bool looked_at_ = false; // whether it was made sure to be a regular file
 
   checksum checksum_;
-  std::exception_ptr read_failure_;
-  std::exception_ptr hash_failure_;
-  // Numbers and a wish, which publish nothing: relaxed. The steps of a lane are ordered by the engine's
-  // queues and by `running_`.
+  std::exception_ptr failure_;
+  // Numbers and a wish, which publish nothing: relaxed.
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> files_hashed_{0};
   std::atomic<std::uint64_t> bytes_hashed_{0};

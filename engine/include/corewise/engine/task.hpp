@@ -81,10 +81,17 @@ template <> struct task_promise<void> : task_promise_base {
 
 } // namespace detail
 
+#if defined(__clang__) && __has_cpp_attribute(clang::coro_await_elidable)
+/// The frame of a coroutine that is awaited where it is called may lie in the frame of its caller.
+#define COREWISE_ELIDABLE [[clang::coro_await_elidable]]
+#else
+#define COREWISE_ELIDABLE
+#endif
+
 /// A lazy coroutine: it begins when it is awaited, on the thread that awaits it, or when it is submitted to an
 /// engine. Awaiting it answers its value or throws its exception. Move-only; its frame lives in a recycled block
 /// (up to 512 bytes) and ends with the object. One awaiter, once.
-template <class T> class [[nodiscard]] task {
+template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
  public:
   using promise_type = detail::task_promise<T>;
 
@@ -139,3 +146,5 @@ inline task<void> task_promise<void>::get_return_object() noexcept { return task
 } // namespace detail
 
 } // namespace corewise
+
+#undef COREWISE_ELIDABLE
