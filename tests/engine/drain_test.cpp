@@ -1,4 +1,7 @@
+#include "runtime.hpp"
 #include "small_engine.hpp"
+
+#include <corewise/engine/yield.hpp>
 
 #include <doctest/doctest.h>
 
@@ -102,4 +105,31 @@ TEST_CASE("drain: on a worker, where it would deadlock, it is a reported error")
   }) == submit_result::accepted);
   e.drain();
   CHECK(errors == 3);
+}
+
+TEST_CASE("drain: of two coroutines that take turns each stays in the phase in which it was submitted") {
+  engine e(small_profile(1));
+  runtime& inside = inside_of(e);
+  std::atomic<int> begun{0};
+  int wrong = 0; // the worker's
+  std::atomic<int> ended{0};
+  const auto take_turns = [](std::atomic<int>& all, std::atomic<int>& left, int& strays) -> task<> {
+    const std::uint8_t mine = detail::this_execution.phase;
+    all.fetch_add(1);
+    while (all != 2) co_await yield();
+    for (int turns = 0; turns < 200'000; ++turns) {
+      co_await yield();
+      if (detail::this_execution.phase != mine) ++strays;
+    }
+    left.fetch_add(1);
+  };
+  REQUIRE(e.submit(take_turns(begun, ended, wrong)) == submit_result::accepted);
+  while (begun != 1) std::this_thread::yield();
+  const std::uint8_t first = inside.drains().open_phase();
+  inside.drains().drain([](std::uint8_t) { return true; }); // one that does not wait
+  REQUIRE(inside.drains().open_phase() != first);
+  REQUIRE(e.submit(take_turns(begun, ended, wrong)) == submit_result::accepted);
+  while (ended != 2) std::this_thread::yield();
+  CHECK(wrong == 0);
+  e.drain();
 }

@@ -1,3 +1,4 @@
+#include "runtime.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/oneshot.hpp>
@@ -411,6 +412,41 @@ TEST_CASE(
   both.wait_for(2);
   both.open();
   e.drain();
+}
+
+// The call back comes in two steps: who is active, and then the rules that each worker goes by. The test stops in between,
+// where the worker is to take what is sent to it, and knows only that it has retired.
+
+TEST_CASE("retire: a worker that is called back while it hands over keeps what is sent to it for itself") {
+  const group_id far{1};
+  constexpr std::uint8_t wrong = 200;
+  profile p = two_package_profile(1);
+  p.workers.per_group.reset();
+  p.steal.policy = "none";
+  engine e(with_workers(p, 2));
+  group_board& board = inside_of(e).board(far);
+  oneshot<int> value;
+  std::atomic<std::uint32_t> before{99};
+  std::atomic<std::uint32_t> after{99};
+  const auto wait_for_value = [&]() -> task<> {
+    before = e.this_worker()->value;
+    static_cast<void>(co_await value.receive());
+    after = e.this_worker()->value;
+  };
+  REQUIRE(e.submit(wait_for_value(), {.worker = worker_id{1}}) == submit_result::accepted);
+  while (e.metrics().waiting() != 0 || before == 99) std::this_thread::yield();
+  REQUIRE(before == 1);
+  CHECK(e.apply(with_workers(p, 1)).applied());
+  wait_until_retired(e, 1);
+
+  board.active = 1;
+  value.send(1);
+  board.levels.publish(0, wrong);
+  while (board.levels.at(0) == wrong) std::this_thread::yield(); // it shows its load last
+  CHECK(after == 99);
+  CHECK(e.apply(with_workers(p, 2)).applied());
+  e.drain();
+  CHECK(after == 1);
 }
 
 TEST_CASE("retire: what waits behind a blocking call of a worker that retires is done meanwhile") {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <corewise/engine/engine.hpp>
+#include <corewise/engine/execution.hpp>
 
 #include <atomic>
+#include <cstdlib>
 #include <semaphore>
 
 /// A profile for `workers` workers of the live machine, tied to nothing, so that tests may run side by side.
@@ -20,6 +22,16 @@ inline corewise::profile two_package_profile(std::uint32_t per_group) {
   p.workers.per_group = per_group;
   p.topology.machine.source = corewise::synthetic_source{"pack:2 numa:1 l3:1 core:4 pu:1"};
   return p;
+}
+
+/// The engine's inside, for tests that look there. Runs a task.
+inline corewise::runtime& inside_of(corewise::engine& e) {
+  corewise::runtime* inside = nullptr;
+  if (e.submit([&] { inside = corewise::detail::this_execution.engine; }) !=
+      corewise::submit_result::accepted)
+    std::abort();
+  e.drain();
+  return *inside;
 }
 
 /// Holds tasks until it is opened; counts those that have arrived.
