@@ -33,14 +33,19 @@
 #define BEHIND(a, b) (((a) + MODULUS - (b)) % MODULUS)
 #define SLOT(position) ((position) % CAPACITY)
 
+// Between two accesses of a thread that others cannot tell apart from one there is no step of its own: nobody but the owner
+// writes cells and `own_tail`, and a CAS that fails and is tried again is one with a head that was read later. A cell that
+// is taken is emptied, and which thief begins first makes no difference.
+
 byte cells[CAPACITY];
 byte steal_head = START; // the two halves of ring_head: always read and changed in one step
 byte real_head = START;
-byte tail = START;     // what others see
+byte tail = START;     // what others have seen; what they see next is between this and `own_tail`
 byte own_tail = START; // what the owner has stored
 bit taken[TASKS + 1];
 byte taken_count;
 byte next_task = 1;
+bit begun; // by a thief
 
 inline take(value) {
   assert(value != 0 && !taken[value]); // else: of an empty cell, or taken twice
@@ -50,25 +55,31 @@ inline take(value) {
 
 // local_queue::push
 inline push() {
-  d_step { steal = steal_head }
-  if
-  :: BEHIND(own_tail, steal) >= CAPACITY
-  :: else ->
-    cells[SLOT(own_tail)] = next_task;
-    d_step { own_tail = (own_tail + 1) % MODULUS; next_task++ }
-  fi
+  d_step {
+    if
+    :: BEHIND(own_tail, steal_head) < CAPACITY ->
+      cells[SLOT(own_tail)] = next_task;
+      own_tail = (own_tail + 1) % MODULUS;
+      next_task++
+    :: else
+    fi
+  }
 }
 
 // local_queue::push_front of `count` tasks
 inline push_front() {
-  d_step { steal = steal_head; real = real_head; won = 1 }
+  d_step {
+    steal = steal_head;
+    real = real_head;
+    won = 1;
 #ifndef FRONT_WHILE_STOLEN
-  won = won && steal == real;
+    won = won && steal == real;
 #endif
 #ifndef FRONT_WITHOUT_ROOM
-  won = won && BEHIND(own_tail, real) + count <= CAPACITY;
+    won = won && BEHIND(own_tail, real) + count <= CAPACITY;
 #endif
-  first = (real + MODULUS - count) % MODULUS;
+    first = (real + MODULUS - count) % MODULUS
+  }
 #ifndef GIVEN_RELAXED
   fill();
 #endif
@@ -98,7 +109,7 @@ inline push_front() {
 inline fill() {
   i = 0;
   do
-  :: won && i < count -> cells[SLOT(first + i)] = next_task + i; i++
+  :: won && i < count -> d_step { cells[SLOT(first + i)] = next_task + i; i++ }
   :: else -> break
   od;
   assert(!won || i == count)
@@ -106,23 +117,19 @@ inline fill() {
 
 // local_queue::pop
 inline pop() {
-  d_step { steal = steal_head; real = real_head }
-  do
-  :: real == own_tail -> d_step { drained = 1; steal = 0; real = 0 } break
-  :: else ->
-    d_step {
-      won = (steal_head == steal && real_head == real);
-      if
-      :: won && steal == real -> tail = own_tail; steal_head = (real + 1) % MODULUS; real_head = steal_head
-      :: won && steal != real -> tail = own_tail; real_head = (real + 1) % MODULUS
-      :: else -> steal = steal_head; real = real_head
-      fi
-    }
+  d_step {
     if
-    :: won -> d_step { take(cells[SLOT(real)]); won = 0; steal = 0; real = 0 } break
-    :: else
+    :: real_head == own_tail -> drained = 1
+    :: else ->
+      tail = own_tail; // a release
+      take(cells[SLOT(real_head)]);
+      cells[SLOT(real_head)] = 0;
+      if
+      :: steal_head == real_head -> real_head = (real_head + 1) % MODULUS; steal_head = real_head
+      :: else -> real_head = (real_head + 1) % MODULUS
+      fi
     fi
-  od
+  }
 }
 
 active proctype owner() {
@@ -132,7 +139,7 @@ active proctype owner() {
   :: next_task <= TASKS -> push()
   :: next_task <= TASKS -> count = 1; push_front()
   :: next_task < TASKS -> count = 2; push_front()
-  :: pop()
+  :: real_head != own_tail -> pop()
   :: next_task > TASKS -> break
   od;
   drained = 0;
@@ -142,22 +149,36 @@ active proctype owner() {
   od
 }
 
-// The owner's stores of the tail reach the others one by one, each at its time.
-active proctype memory() {
-end:
-  do
-  :: d_step { tail != own_tail -> tail = (tail + 1) % MODULUS }
-  od
-}
-
 // Copies `count` cells from `first`, one at a time.
 inline copy_cells() {
   i = 0;
   do
-  :: i < count -> d_step { copy[i] = cells[SLOT(first + i)]; i++ }
+  :: i < count ->
+    d_step {
+      copy[i] = cells[SLOT(first + i)];
+#ifndef READ_FIRST
+      cells[SLOT(first + i)] = 0;
+#endif
+      i++
+    }
   :: else -> break
   od;
   assert(i == count)
+}
+
+// The owner's stores of the tail reach the others one by one, each at its time.
+inline read_tail() {
+  atomic {
+    do
+    :: tail != own_tail -> tail = (tail + 1) % MODULUS
+    :: break
+    od;
+    count = (BEHIND(tail, first) + 1) % MODULUS / 2;
+    if
+    :: count > CAPACITY -> count = CAPACITY
+    :: else
+    fi
+  }
 }
 
 // local_queue::steal
@@ -165,22 +186,15 @@ active[THIEVES] proctype thief() {
   byte first, steal, count, i, rounds;
   byte copy[CAPACITY];
   bit won;
+  _pid == 1 || begun;
   do
   :: rounds == THIEF_ROUNDS -> break
   :: else ->
-    rounds++;
-    d_step { steal = steal_head; first = real_head }
-    won = 0;
+    d_step { rounds++; begun = 1; steal = steal_head; first = real_head }
     do
     :: won || steal != first -> break
     :: else ->
-      d_step {
-        count = (BEHIND(tail, first) + 1) % MODULUS / 2;
-        if
-        :: count > CAPACITY -> count = CAPACITY
-        :: else
-        fi
-      }
+      read_tail();
       if
       :: count == 0 -> break
       :: else
@@ -201,8 +215,8 @@ active[THIEVES] proctype thief() {
 #ifndef READ_FIRST
       copy_cells();
 #endif
-      d_step { steal_head = real_head } // the last CAS: nobody else moves `steal` meanwhile
       d_step {
+        steal_head = real_head; // the last CAS: nobody else moves `steal` meanwhile
         i = count;
         do
         :: i > 0 -> i--; take(copy[i]); copy[i] = 0
@@ -211,7 +225,7 @@ active[THIEVES] proctype thief() {
       }
     :: else
     fi;
-    d_step { first = 0; steal = 0; count = 0; i = 0 }
+    d_step { won = 0; first = 0; steal = 0; count = 0; i = 0 }
   od
 }
 
