@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <random>
+#include <utility>
 
 namespace corewise::tests {
 
@@ -55,16 +56,25 @@ std::atomic<std::uint64_t> drop_period{0};
 std::atomic<std::uint64_t> wakes{0};
 std::atomic<std::uint64_t> dropped{0};
 
+thread_local std::function<void()> step;
+std::atomic<bool> counts_meetings{false};
+std::atomic<std::uint64_t> met_so_often{0};
+
 } // namespace
 
 void drop_wakes(std::uint64_t period) noexcept { drop_period.store(period); }
 std::uint64_t dropped_wakes() noexcept { return dropped.load(); }
+
+void at_each_step(std::function<void()> f) { step = std::move(f); }
+void count_meetings() noexcept { counts_meetings.store(true); }
+std::uint64_t meetings() noexcept { return met_so_often.load(); }
 
 } // namespace corewise::tests
 
 namespace corewise::detail {
 
 void interleave() noexcept {
+  if (tests::step) tests::step();
   tests::delays& all = tests::all_delays();
   if (all.one_in == 0) return;
   thread_local placement_rng rng(all.seed + all.threads.fetch_add(1, std::memory_order_relaxed));
@@ -76,6 +86,13 @@ bool loses_wake() noexcept {
   if (period == 0 || (tests::wakes.fetch_add(1, std::memory_order_relaxed) + 1) % period != 0) return false;
   tests::dropped.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+void met() noexcept {
+  tests::met_so_often.fetch_add(1);
+  if (tests::counts_meetings.load()) return;
+  std::fputs("two threads are at once where only one may be\n", stderr);
+  std::abort();
 }
 
 } // namespace corewise::detail

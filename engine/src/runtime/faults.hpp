@@ -1,7 +1,11 @@
 #pragma once
 
-// What tests do to an engine from within. With COREWISE_FAULTS, which only the build in tests/faults/ defines, the two
-// functions are that test's; in every other build they are nothing.
+#ifdef COREWISE_FAULTS
+#include <atomic>
+#endif
+
+// What tests do to an engine from within, and what they see there. With COREWISE_FAULTS, which only the build in
+// tests/faults/ defines, the functions are that test's; in every other build they are nothing.
 
 namespace corewise::detail {
 
@@ -13,10 +17,39 @@ void interleave() noexcept;
 /// Whether the wake-up that is due now gets lost.
 [[nodiscard]] bool loses_wake() noexcept;
 
+/// Two threads are at once where only one may be.
+void met() noexcept;
+
+/// A part of the engine that one thread at a time may use, each through a `turn`.
+class one_at_a_time {
+ public:
+  class turn {
+   public:
+    explicit turn(one_at_a_time& part) noexcept : part_(part) {
+      if (part_.used_.exchange(true, std::memory_order_relaxed)) met();
+    }
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+    ~turn() { part_.used_.store(false, std::memory_order_relaxed); }
+
+   private:
+    one_at_a_time& part_;
+  };
+
+ private:
+  std::atomic<bool> used_{false}; // relaxed: a test's, which must not order what it watches
+};
+
 #else
 
 inline void interleave() noexcept {}
 [[nodiscard]] constexpr bool loses_wake() noexcept { return false; }
+
+struct one_at_a_time {
+  struct turn {
+    explicit constexpr turn(one_at_a_time& /*part*/) noexcept {}
+  };
+};
 
 #endif
 

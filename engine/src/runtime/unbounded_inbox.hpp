@@ -50,6 +50,8 @@ class unbounded_inbox {
 
   /// Owner only. The oldest task, or null when there is none or when it cannot be reached yet.
   task_header* pop() noexcept {
+    [[maybe_unused]] const one_at_a_time::turn owner(owners_);
+    interleave();
     task_header* first = first_;
     task_header* second = next_of(first);
     if (first == &stub_) {
@@ -72,7 +74,10 @@ class unbounded_inbox {
   }
 
   /// Owner only. Whether `pop` would find a task now.
-  bool ready() const noexcept { return next_of(first_) != nullptr || (first_ != &stub_ && is_last(first_)); }
+  bool ready() const noexcept {
+    [[maybe_unused]] const one_at_a_time::turn owner(owners_);
+    return next_of(first_) != nullptr || (first_ != &stub_ && is_last(first_));
+  }
 
  private:
   static std::uintptr_t word(const task_header* t) noexcept { return reinterpret_cast<std::uintptr_t>(t); }
@@ -95,6 +100,7 @@ class unbounded_inbox {
   load_slot& slot_;
   task_header stub_;
   task_header* first_ = &stub_; // the owner's
+  [[no_unique_address]] mutable one_at_a_time owners_;
 };
 
 } // namespace corewise::detail
