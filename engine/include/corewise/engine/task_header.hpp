@@ -1,11 +1,10 @@
 #pragma once
 
 #include <corewise/engine/execution.hpp>
-#include <corewise/engine/task_blocks.hpp>
+#include <corewise/engine/recycled.hpp>
 #include <corewise/policies/task_class.hpp>
 
 #include <cstdint>
-#include <new>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -32,12 +31,6 @@ struct task_header {
 namespace detail {
 
 template <class F> struct closure : task_header {
-  static constexpr std::size_t alignment = alignof(F) > alignof(task_header) ? alignof(F)
-                                                                             : alignof(task_header);
-  static constexpr std::size_t bytes = (sizeof(task_header) + alignment - 1) / alignment * alignment +
-                                       (sizeof(F) + alignment - 1) / alignment * alignment;
-  static constexpr std::size_t size_class = alignment > block_alignment ? block_classes : block_class(bytes);
-
   template <class G>
     requires(!std::is_same_v<std::remove_cvref_t<G>, closure>)
   explicit closure(G&& g) : function(std::forward<G>(g)) {
@@ -48,34 +41,10 @@ template <class F> struct closure : task_header {
     if (action == task_action::identify) return this_execution.kind = typeid(F).name(), false;
     struct owner {
       closure* self;
-      ~owner() { destroy(self); }
+      ~owner() { recycled<closure>::destroy(self); }
     } const own{static_cast<closure*>(t)};
     if (action == task_action::run) static_cast<void>(own.self->function());
     return true;
-  }
-
-  template <class G> static task_header* make(G&& g) {
-    if constexpr (size_class == block_classes) {
-      return new closure(std::forward<G>(g));
-    } else {
-      void* memory = acquire_block(size_class);
-      try {
-        return ::new (memory) closure(std::forward<G>(g));
-      } catch (...) {
-        release_block(memory, size_class);
-        throw;
-      }
-    }
-  }
-
-  static void destroy(closure* self) noexcept {
-    if constexpr (size_class == block_classes) {
-      delete self;
-    } else {
-      static_assert(sizeof(closure) <= block_sizes[size_class]);
-      self->~closure();
-      release_block(self, size_class);
-    }
   }
 
   F function;
@@ -86,7 +55,7 @@ template <class F> struct closure : task_header {
 /// A task that calls a copy of `f` once; move-only callables of any size will do. Small ones (up to 488
 /// bytes) live in a recycled block. Throws what copying or moving `f` throws, `std::bad_alloc`.
 template <class F> [[nodiscard]] task_header* make_closure(F&& f) {
-  return detail::closure<std::decay_t<F>>::make(std::forward<F>(f));
+  return detail::recycled<detail::closure<std::decay_t<F>>>::make(std::forward<F>(f));
 }
 
 } // namespace corewise

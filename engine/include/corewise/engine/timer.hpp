@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/recycled.hpp>
 #include <corewise/engine/task_header.hpp>
 #include <corewise/engine/timer_node.hpp>
 
@@ -53,13 +54,11 @@ struct scheduled : task_header {
 };
 
 template <class F> struct scheduled_call final : scheduled {
-  static constexpr std::size_t size_class = alignof(F) > block_alignment
-                                                ? block_classes
-                                                : block_class(sizeof(scheduled) + alignof(F) + sizeof(F));
-
   template <class G> explicit scheduled_call(std::in_place_t, G&& g) : function(std::forward<G>(g)) {
     act = &perform;
-    destroy = &destroy_call;
+    destroy = [](scheduled* s) noexcept {
+      recycled<scheduled_call>::destroy(static_cast<scheduled_call*>(s));
+    };
     node.task = this;
     node.submits = true;
   }
@@ -77,28 +76,7 @@ template <class F> struct scheduled_call final : scheduled {
   }
 
   template <class G> static scheduled* make(G&& g) {
-    if constexpr (size_class == block_classes) {
-      return new scheduled_call(std::in_place, std::forward<G>(g));
-    } else {
-      void* memory = acquire_block(size_class);
-      try {
-        return ::new (memory) scheduled_call(std::in_place, std::forward<G>(g));
-      } catch (...) {
-        release_block(memory, size_class);
-        throw;
-      }
-    }
-  }
-
-  static void destroy_call(scheduled* s) noexcept {
-    auto* self = static_cast<scheduled_call*>(s);
-    if constexpr (size_class == block_classes) {
-      delete self;
-    } else {
-      static_assert(sizeof(scheduled_call) <= block_sizes[size_class]);
-      self->~scheduled_call();
-      release_block(self, size_class);
-    }
+    return recycled<scheduled_call>::make(std::in_place, std::forward<G>(g));
   }
 
   F function;
