@@ -1,3 +1,4 @@
+#include "fib.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/engine.hpp>
@@ -23,16 +24,6 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace corewise;
-
-namespace {
-
-task<long> fib(int n) {
-  if (n < 2) co_return n;
-  auto [a, b] = co_await when_all(fib(n - 1), fib(n - 2));
-  co_return a + b;
-}
-
-} // namespace
 
 TEST_CASE("forking and running take nothing from operator new once the blocks are there") {
   engine e(small_profile(1)); // one worker: what it needs at the peak does not depend on others

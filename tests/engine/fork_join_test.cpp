@@ -1,3 +1,4 @@
+#include "fib.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/engine.hpp>
@@ -17,12 +18,6 @@
 using namespace corewise;
 
 namespace {
-
-task<long> fib(int n) {
-  if (n < 2) co_return n;
-  auto [a, b] = co_await when_all(fib(n - 1), fib(n - 2));
-  co_return a + b;
-}
 
 task<int> answer(int n) { co_return n; }
 
