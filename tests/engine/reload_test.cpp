@@ -63,6 +63,31 @@ profile without_sharing(std::uint32_t workers) {
   return p;
 }
 
+/// Keeps these workers in tasks until the gate opens, and returns when they are.
+void hold(engine& e, gate& until, std::initializer_list<std::uint32_t> workers) {
+  for (const std::uint32_t w : workers)
+    REQUIRE(e.submit([&] { until.pass(); }, {.worker = worker_id{w}}) == submit_result::accepted);
+  until.wait_for(static_cast<int>(workers.size()));
+}
+
+/// A coroutine that waits for a value, and who runs it before and after.
+struct waiter {
+  waiter(engine& on, const hint& wish) : e(on) {
+    REQUIRE(e.submit(wait(), wish) == submit_result::accepted);
+    while (e.metrics().waiting() != 0 || before == 99) std::this_thread::yield();
+  }
+  task<> wait() {
+    before = e.this_worker()->value;
+    static_cast<void>(co_await value.receive());
+    after = e.this_worker()->value;
+  }
+
+  engine& e;
+  oneshot<int> value;
+  std::atomic<std::uint32_t> before{99};
+  std::atomic<std::uint32_t> after{99};
+};
+
 } // namespace
 
 TEST_CASE("apply: the new profile holds, as a whole, and is what the engine shows") {
@@ -212,8 +237,7 @@ TEST_CASE("retire: a worker in a task finishes it, and what waits for it is done
     gate held;
     std::atomic<int> ran{0};
     std::atomic<std::uint32_t> wrong{0};
-    REQUIRE(e.submit([&] { held.pass(); }, {.worker = worker_id{1}}) == submit_result::accepted);
-    held.wait_for(1);
+    hold(e, held, {1});
     const engine_dump before = e.dump();
     const std::uint32_t runner = before.seats[1].load.running != 0 ? 1 : 0;
     for (int i = 0; i < 50; ++i)
@@ -237,21 +261,12 @@ TEST_CASE("retire: a coroutine whose last worker has retired goes on elsewhere")
   for (const profile& p : {small_profile(4), without_sharing(4)}) {
     CAPTURE(p.steal.policy);
     engine e(p);
-    oneshot<int> value;
-    std::atomic<std::uint32_t> before{99};
-    std::atomic<std::uint32_t> after{99};
-    const auto wait_for_value = [&]() -> task<> {
-      before = e.this_worker()->value;
-      static_cast<void>(co_await value.receive());
-      after = e.this_worker()->value;
-    };
-    REQUIRE(e.submit(wait_for_value(), {.worker = worker_id{3}}) == submit_result::accepted);
-    while (e.metrics().waiting() != 0 || before == 99) std::this_thread::yield();
+    waiter w(e, {.worker = worker_id{3}});
     CHECK(e.apply(with_workers(p, 1)).applied());
     wait_until_retired(e, 3);
-    value.send(1); // from outside
+    w.value.send(1); // from outside
     e.drain();
-    CHECK(after == 0);
+    CHECK(w.after == 0);
   }
 }
 
@@ -291,13 +306,9 @@ TEST_CASE("retire: tasks with a class go on elsewhere when their domain has no w
     engine e(with_workers(p, 4));
     const group_id far{1};
     gate held;
-    for (const std::uint32_t w : {2U, 3U})
-      REQUIRE(e.submit([&] { held.pass(); }, {.worker = worker_id{w}}) == submit_result::accepted);
     gate home;
-    for (const std::uint32_t w : {0U, 1U})
-      REQUIRE(e.submit([&] { home.pass(); }, {.worker = worker_id{w}}) == submit_result::accepted);
-    held.wait_for(2);
-    home.wait_for(2);
+    hold(e, held, {2, 3});
+    hold(e, home, {0, 1});
     std::atomic<int> ran{0};
     std::atomic<int> strays{0};
     for (hint wish : {urgent, patient}) {
@@ -332,21 +343,14 @@ TEST_CASE("retire: a coroutine with a class whose domain has no workers left goe
     CAPTURE(steal);
     p.steal.policy = steal;
     engine e(with_workers(p, 2));
-    oneshot<int> value;
-    std::atomic<std::uint32_t> after{99};
-    const auto wait_for_value = [&]() -> task<> {
-      static_cast<void>(co_await value.receive());
-      after = e.this_worker()->value;
-    };
     hint wish = urgent;
     wish.worker = worker_id{1};
-    REQUIRE(e.submit(wait_for_value(), wish) == submit_result::accepted);
-    while (e.metrics().total().executed == 0 || e.metrics().waiting() != 0) std::this_thread::yield();
+    waiter w(e, wish);
     CHECK(e.apply(with_workers(p, 1)).applied());
     wait_until_retired(e, 1);
-    value.send(1);
+    w.value.send(1);
     e.drain();
-    CHECK(after == 0);
+    CHECK(w.after == 0);
   }
 }
 
@@ -425,28 +429,19 @@ TEST_CASE("retire: a worker that is called back while it hands over keeps what i
   p.steal.policy = "none";
   engine e(with_workers(p, 2));
   group_board& board = inside_of(e).board(far);
-  oneshot<int> value;
-  std::atomic<std::uint32_t> before{99};
-  std::atomic<std::uint32_t> after{99};
-  const auto wait_for_value = [&]() -> task<> {
-    before = e.this_worker()->value;
-    static_cast<void>(co_await value.receive());
-    after = e.this_worker()->value;
-  };
-  REQUIRE(e.submit(wait_for_value(), {.worker = worker_id{1}}) == submit_result::accepted);
-  while (e.metrics().waiting() != 0 || before == 99) std::this_thread::yield();
-  REQUIRE(before == 1);
+  waiter w(e, {.worker = worker_id{1}});
+  REQUIRE(w.before == 1);
   CHECK(e.apply(with_workers(p, 1)).applied());
   wait_until_retired(e, 1);
 
   board.active = 1;
-  value.send(1);
+  w.value.send(1);
   board.levels.publish(0, wrong);
   while (board.levels.at(0) == wrong) std::this_thread::yield(); // it shows its load last
-  CHECK(after == 99);
+  CHECK(w.after == 99);
   CHECK(e.apply(with_workers(p, 2)).applied());
   e.drain();
-  CHECK(after == 1);
+  CHECK(w.after == 1);
 }
 
 TEST_CASE("retire: what waits behind a blocking call of a worker that retires is done meanwhile") {
