@@ -1,5 +1,5 @@
-// The LIFO slot (engine/src/runtime/idle.hpp: S1-S4, T1-T4; idle.cpp: watch_slots, watch, look_at_slots, leave_watch,
-// found_work, hand_watch_over; slot_watch.hpp): a task in the slot of a worker whose task never ends is found while anybody sleeps.
+// The LIFO slot (engine/src/runtime/idle.hpp: S1-S4, T1-T4; idle.cpp: park, sleep, found_work;
+// sentinel.cpp; slot_watch.hpp): a task in the slot of a worker whose task never ends is found while anybody sleeps.
 //
 // check: pass -DWAKE_AT_ONCE
 // check: pass -DWORKERS=2 -DTASKS=3 -DCHILDREN=2

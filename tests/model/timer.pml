@@ -1,5 +1,5 @@
-// Who waits for timers (engine/src/runtime/timer_watch.hpp: I1-I3, T1-T4; idle.cpp: timer_set, park, sleep, watch,
-// found_work, hand_watch_over): while a timer is pending and anybody sleeps, the sentinel sleeps no longer than until it is due.
+// Who waits for timers (engine/src/runtime/timer_watch.hpp: I1-I3, T1-T4; idle.cpp: park, sleep,
+// found_work; sentinel.cpp): while a timer is pending and anybody sleeps, the sentinel sleeps no longer than until it is due.
 //
 // check: pass
 // check: pass -DSETTERS=2

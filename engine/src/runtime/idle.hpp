@@ -206,6 +206,11 @@ class idle_workers {
     return static_cast<std::uint32_t>(asleep >> 32);
   }
 
+  /// Adds to a counter that only the calling thread writes.
+  static void count(std::atomic<std::uint64_t>& counter) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
   /// Whether somebody sleeps who may be woken for work.
   bool anybody_parked() const noexcept { return parked_of(asleep_.load(std::memory_order_relaxed)) != 0; }
   bool ageing() const noexcept;
