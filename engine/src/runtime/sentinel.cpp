@@ -85,10 +85,9 @@ bool idle_workers::look_at_slots(worker_id w) noexcept {
 /// How long no timer needs this worker; nothing: one does.
 std::optional<std::chrono::nanoseconds> idle_workers::until_timer(worker_id w) noexcept {
   interleave();
-  return timers_.plan([&](group_id g) {
-    if (g == layout_[w].group) return false;
-    return wake_any(g) || active_in(g) != 0;
-  });
+  return timers_.plan(
+      layout_[w].group, [&](group_id g) { return wake_any(g); },
+      [&](group_id g) { return active_in(g) != 0; });
 }
 
 void idle_workers::timer_set(group_id g, std::int64_t next_ns) noexcept {

@@ -60,15 +60,18 @@ class timer_watch {
     return next_ns < sleeps_until_.load(std::memory_order_relaxed);
   }
 
-  /// The sentinel, about to sleep: T1 to T3. `called(g)`, for a group where a timer is due: whether somebody else was called
-  /// or looks there. Answers how long to sleep; nothing: not at all, one is due that is the sentinel's to do.
-  template <class Called> std::optional<std::chrono::nanoseconds> plan(const Called& called) noexcept {
+  /// The sentinel of group `own`, about to sleep: T1 to T3. `wake(g)` wakes a sleeper of a group where a timer is due, if
+  /// there is one; `works(g)`: whether it has active workers. Answers how long to sleep; nothing: not at all, a timer is due
+  /// that is the sentinel's to do.
+  template <class Wake, class Works>
+  std::optional<std::chrono::nanoseconds> plan(group_id own, const Wake& wake, const Works& works) noexcept {
+    const auto others_do = [&](group_id g) { return g != own && (wake(g) || works(g)); };
     sleeps_until_.store(timer_group::never, std::memory_order_relaxed); // T1
     full_fence();                                                       // T2
     std::int64_t now = 0;                                               // not read yet
     std::int64_t earliest = timer_group::never;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-      const std::optional<std::int64_t> next = next_of(g, now, called); // T3
+      const std::optional<std::int64_t> next = next_of(g, now, others_do); // T3
       if (!next) return awake(), std::nullopt;
       earliest = std::min(earliest, *next);
     }
@@ -86,8 +89,8 @@ class timer_watch {
   static std::int64_t read_clock() noexcept { return monotonic::now().time_since_epoch().count(); }
 
   /// When to look at group g; nothing: now, and nobody else does.
-  template <class Called>
-  std::optional<std::int64_t> next_of(std::size_t g, std::int64_t& now, const Called& called) noexcept {
+  template <class OthersDo>
+  std::optional<std::int64_t> next_of(std::size_t g, std::int64_t& now, const OthersDo& others_do) noexcept {
     for (;;) {
       const std::int64_t next = groups_[g]->next_ns();
       if (next == timer_group::never) return called_[g] = 0, next;
@@ -95,7 +98,7 @@ class timer_watch {
       if (next > now) return called_[g] = 0, next;
       if (called_[g] > now) return called_[g];
       if (!groups_[g]->ripe(now)) continue; // it was too early, or is on its way down
-      if (called_[g] != 0 || !called(group_id{static_cast<std::uint32_t>(g)}))
+      if (called_[g] != 0 || !others_do(group_id{static_cast<std::uint32_t>(g)}))
         return called_[g] = 0, std::nullopt;
       return called_[g] = now + grace_ns;
     }
