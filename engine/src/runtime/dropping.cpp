@@ -1,0 +1,82 @@
+#include "runtime.hpp"
+
+#include <utility>
+
+// What becomes of tasks that are still queued when the engine has ended: they are destroyed, unrun.
+
+namespace corewise {
+
+/// Destroys what is queued, unrun; as a thief, since threads that are still in a task may push. What is destroyed may
+/// wake others: round after round until nothing comes.
+void runtime::drop_queued() noexcept {
+  static thread_local const runtime* here = nullptr;
+  if (here == this) return; // a task that is being destroyed has woken another: the next round finds it
+  const runtime* around = std::exchange(here, this);
+  while (drop_round()) {
+  }
+  here = around;
+  drains_.progress();
+}
+
+/// From an unbounded inbox nobody takes while its worker still may.
+task_header* runtime::pop_inbox_of(detail::worker& seat) noexcept {
+  detail::ingress& in = seat.queues().in;
+  if (in.bounded()) return in.pop();
+  if (!seat.has_left()) return nullptr;
+  const std::scoped_lock lock(dropping_); // it has one consumer
+  return in.pop();
+}
+
+void runtime::drop(task_header* t) noexcept {
+  const std::uint8_t phase = t->phase;
+  if (!t->act(t, task_action::discard)) return; // a part of a task, of which others are left
+  submitters_.mine().books.finished[phase].add();
+  limit_.release();
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Answers whether there was anything.
+bool runtime::drop_round() noexcept {
+  bool any = drop_timers();
+  const auto drop = [&](task_header* t) {
+    any = true;
+    this->drop(t);
+  };
+  for (detail::worker* seat : seats_) {
+    detail::worker_queues* q = &seat->queues();
+    if (task_header* t = q->next.take()) drop(t);
+    while (task_header* t = pop_inbox_of(*seat)) drop(t);
+    for (detail::task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
+      drop(stolen.first);
+    while (task_header* t = detail::worker::steal_fork(*q)) drop(t);
+  }
+  for (detail::injection_queue* injection : injection_)
+    while (task_header* t = injection->pop(1).first) drop(t);
+  for (const auto& domain : classes_)
+    for (const task_class c : {task_class::latency, task_class::background})
+      while (task_header* t = domain->of(c).pop()) drop(t);
+  return any;
+}
+
+bool runtime::drop_timers() noexcept {
+  bool any = false;
+  for (detail::timer_group* timers : timer_groups_)
+    while (const detail::timer_node* t = timers->close()) {
+      any = true;
+      if (t->submits)
+        t->task->act(t->task, task_action::discard); // nobody has counted it yet
+      else
+        drop(t->task);
+    }
+  return any;
+}
+
+/// Its queues are everybody's now: only what anybody may ask is asked.
+void runtime::leave_ended(detail::worker& seat) noexcept {
+  const group_id g = seat.place().group;
+  if (seat.queues().waiting() != 0 || !seat.queues().next.empty() || injection(g).size() != 0 ||
+      classes(g).ready())
+    drop_queued();
+}
+
+} // namespace corewise
