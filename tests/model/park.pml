@@ -100,6 +100,17 @@ end:
 
 // --- the producer's side
 
+// The end of idle_workers::wake. Without stray tokens it is one step: who sleeps until the last one sees none of them.
+inline count_and_token(w) {
+#if STRAYS == 0
+  d_step { searching++; counted[w] = 1; token[w] = 1 }
+#else
+  searching++;
+  counted[w] = 1;
+  token[w] = 1
+#endif
+}
+
 // idle_workers::wake_in_domain: over all workers, each bit a word of its own
 inline wake_in_domain(thread) {
   i = 0;
@@ -120,9 +131,7 @@ inline wake_in_domain(thread) {
       d_step { counted[i] = 1; token[i] = 1 }
       searching++;
 #else
-      searching++;
-      counted[i] = 1;
-      token[i] = 1;
+      count_and_token(i);
 #endif
       break
     :: else -> i++
@@ -140,9 +149,7 @@ inline wake_owner(thread) {
   if
   :: won ->
     parked--;
-    searching++;
-    counted[GOAL(thread)] = 1;
-    token[GOAL(thread)] = 1;
+    count_and_token(GOAL(thread));
     won = 0
   :: else ->
     if
@@ -203,6 +210,7 @@ inline take_half(from) {
 
 // worker::take_injected: a batch of up to two
 inline take_injected() {
+#if BATCHES != 0
   d_step {
     if
     :: injection >= 2 -> injection = injection - 2; found = 1; rest = 1
@@ -210,6 +218,9 @@ inline take_injected() {
     :: else
     fi
   }
+#else
+  skip
+#endif
 }
 
 // worker::keep
@@ -280,7 +291,9 @@ inline steal() {
 
 // Sets `seen` when a task waits anywhere, the injection queue first.
 inline look() {
+#if BATCHES != 0
   seen = injection > 0;
+#endif
   do
   :: seen || i == WORKERS -> break
   :: else -> seen = queue[i] > 0; i++
@@ -359,6 +372,10 @@ inline park() {
   :: else ->
     d_step { seen = 0; last = 0; asleep[me] = 1 }
 end_asleep:
+#if STRAYS == 0
+    // W4: the token is that of the waker who claimed the bit and has counted this worker.
+    d_step { token[me] -> assert(counted[me] && !parked_bit[me]); token[me] = 0; asleep[me] = 0; counted[me] = 0 }
+#else
     d_step { token[me] -> token[me] = 0; asleep[me] = 0 } // W4
     d_step { won = parked_bit[me]; parked_bit[me] = 0 }
     if
@@ -369,6 +386,7 @@ end_asleep:
 #endif
       counted[me] = 0
     fi
+#endif
   fi;
   d_step { seen = 0; last = 0; won = 0; is_searching = 1 }
 }
