@@ -31,6 +31,13 @@ void resumption::wake() noexcept {
     root->engine->wake(*this);
 }
 
+void resumption::wake_behind() noexcept {
+  if (root == nullptr)
+    drive(frame);
+  else
+    root->engine->wake_behind(*this);
+}
+
 void rescheduling::await_suspend(std::coroutine_handle<> suspended) {
   if (this_execution.root == nullptr || this_execution.root->engine != &on_)
     throw std::logic_error("engine::schedule is for coroutines that the engine runs");

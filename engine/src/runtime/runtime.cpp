@@ -304,6 +304,12 @@ void runtime::wake(detail::resumption& place) noexcept {
   send_on(&place, *place.root);
 }
 
+void runtime::wake_behind(detail::resumption& place) noexcept {
+  detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
+  if (seat != nullptr && seat->takes_back(place)) return seat->push(&place);
+  send_on(&place, *place.root);
+}
+
 void runtime::send_on(task_header* t, const detail::coroutine_root& root) noexcept {
   if (root.run_as != task_class::normal) return send_to_class(t, root);
   send_back(t, *root.last);

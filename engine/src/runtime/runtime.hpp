@@ -60,6 +60,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   template <class F> void for_each_lent(const F& f) const noexcept;
   /// A suspended coroutine goes on: the next of the calling thread's worker, or where `send_on` brings it.
   void wake(detail::resumption& place) noexcept;
+  /// The same, behind what waits there.
+  void wake_behind(detail::resumption& place) noexcept;
   /// The same, but to its class's queue, to the worker that it ran on last, or to the injection queue.
   void send_on(task_header* t, const detail::coroutine_root& root) noexcept;
   /// As if it were submitted now; from a thread that has lost its seat, where `send_on` brings it.

@@ -38,6 +38,8 @@ struct resumption : task_header {
   void give_way() noexcept;
   /// Queues it as the next to run. Any thread, once; outside of engines it is resumed at once instead.
   void wake() noexcept;
+  /// The same, behind what waits on the caller's worker.
+  void wake_behind() noexcept;
 
  private:
   static bool perform(task_header* t, task_action action);

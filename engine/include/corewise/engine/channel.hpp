@@ -1,0 +1,209 @@
+#pragma once
+
+#include <corewise/engine/awaiting.hpp>
+#include <corewise/engine/lock_word.hpp>
+
+#include <memory>
+#include <type_traits>
+
+namespace corewise {
+
+/// Values on their way from coroutines to coroutines, many to many, in the order in which they were sent. At most `capacity`
+/// wait in between: who sends more waits, and with 0 a sender and a receiver meet. Senders and receivers are served in the
+/// order in which they came. Suspends coroutines, never threads.
+///
+///     for (auto v = co_await c.receive(); v; v = co_await c.receive()) use(*v);
+///
+/// It is behind one lock, which is held for as long as a value takes to be moved, twice at most; so values are cheap to move.
+/// Each is received once. When all who wait have gone on it may be destroyed, with what nobody received.
+template <class T> class channel {
+  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+                "what is sent is moved, and must not throw then; send a std::unique_ptr to it");
+
+  struct sender : detail::waiter {
+    T* value = nullptr;
+  };
+  struct receiver : detail::waiter {
+    std::optional<T> value = {};
+  };
+  enum class outcome : std::uint8_t { done, closed, waits, cannot };
+
+  struct sending {
+    static constexpr bool enters_at_once = true;
+    channel& to;
+
+    bool try_pass(sender& s) noexcept { return to.put(*s.value, nullptr) == outcome::done; }
+    bool enter(sender& s) noexcept { return to.put(*s.value, &s) == outcome::waits; }
+    bool leave(sender& s) noexcept { return to.leave(to.senders_, s); }
+    void give_back() const noexcept {}
+  };
+  struct receiving {
+    static constexpr bool enters_at_once = true;
+    channel& from;
+
+    bool try_pass(receiver& r) noexcept { return from.take(r.value, nullptr) == outcome::done; }
+    bool enter(receiver& r) noexcept { return from.take(r.value, &r) == outcome::waits; }
+    bool leave(receiver& r) noexcept { return from.leave(from.receivers_, r); }
+    void give_back() const noexcept {} // what a task received goes with it
+  };
+
+  template <class Awaiting> struct sent : Awaiting {
+    using Awaiting::Awaiting;
+    bool await_resume() noexcept { return this->take(); }
+  };
+  template <class Awaiting> struct sent_copy : sent<Awaiting> {
+    T copy;
+    template <class... Args>
+    explicit sent_copy(const T& value, Args&&... args)
+        : sent<Awaiting>(std::forward<Args>(args)..., &copy),
+          copy(value) {}
+  };
+  template <class Awaiting> struct received : Awaiting {
+    using Awaiting::Awaiting;
+    std::optional<T> await_resume() noexcept {
+      return this->take() ? std::move(this->own().value) : std::nullopt;
+    }
+  };
+
+  using send_awaiting = detail::awaiting<sending, sender>;
+  using stoppable_send = detail::stoppable_awaiting<sending, sender>;
+
+ public:
+  /// Allocates room for so many, once. Throws `std::bad_alloc`.
+  explicit channel(std::size_t capacity)
+      : capacity_(capacity),
+        room_(capacity == 0 ? nullptr : std::allocator<T>().allocate(capacity)) {}
+  channel(const channel&) = delete;
+  channel& operator=(const channel&) = delete;
+  ~channel() {
+    assert(senders_.empty() && receivers_.empty() && "destroyed while a coroutine waits for it");
+    while (size_ != 0) pop_front();
+    if (room_ != nullptr) std::allocator<T>().deallocate(room_, capacity_);
+  }
+
+  /// `co_await c.send(value)`: true when it was received or has room to wait; false when the channel is closed, and then the
+  /// value is still the caller's: it is moved from only when it is taken. Any coroutine, which awaits it in the same
+  /// expression. Cost: two locked instructions, and a resumption for who waits; allocates nothing.
+  auto send(T&& value) noexcept { return sent<send_awaiting>(sending{*this}, &value); }
+  auto send(const T& value) { return sent_copy<send_awaiting>(value, sending{*this}); }
+  /// The same, until `token` is told to stop: then it answers false, too.
+  auto send(T&& value, std::stop_token token) noexcept {
+    return sent<stoppable_send>(std::move(token), sending{*this}, &value);
+  }
+  auto send(const T& value, std::stop_token token) {
+    return sent_copy<stoppable_send>(value, std::move(token), sending{*this});
+  }
+  /// Whether it was sent; if not, the value is still the caller's. It never waits. Any thread.
+  [[nodiscard]] bool try_send(T&& value) noexcept { return put(value, nullptr) == outcome::done; }
+  [[nodiscard]] bool try_send(const T& value) { return try_send(T(value)); }
+
+  /// `std::optional<T> v = co_await c.receive()`: nothing when the channel is closed and what was sent before has been
+  /// received. Any coroutine. Cost: as `send`.
+  auto receive() noexcept { return received<detail::awaiting<receiving, receiver>>(receiving{*this}); }
+  /// The same, until `token` is told to stop: then it answers nothing, too.
+  auto receive(std::stop_token token) noexcept {
+    return received<detail::stoppable_awaiting<receiving, receiver>>(std::move(token), receiving{*this});
+  }
+  /// A value if one is there. It never waits. Any thread.
+  [[nodiscard]] std::optional<T> try_receive() noexcept {
+    std::optional<T> value;
+    static_cast<void>(take(value, nullptr));
+    return value;
+  }
+
+  /// Nothing can be sent any more; senders who wait answer false, and receivers, when nothing is left, nothing. Any thread,
+  /// any number of times.
+  void close() noexcept {
+    word_.lock();
+    const detail::woken receivers = receivers_.pop_all(detail::wait_state::stopped);
+    const detail::woken senders = senders_.pop_all(detail::wait_state::stopped);
+    word_.unlock(closed_word);
+    receivers.wake();
+    senders.wake();
+  }
+  bool closed() const noexcept { return is_closed(word_.look()); }
+  std::size_t capacity() const noexcept { return capacity_; }
+
+ private:
+  using bits = detail::lock_word::bits;
+  static constexpr bits closed_word = detail::lock_word::of(1, false);
+  static bool is_closed(bits seen) noexcept { return detail::lock_word::number(seen) != 0; }
+
+  /// Under the lock: from here on a stop comes too late.
+  static void settle(detail::waiter* w, detail::wait_state gets) noexcept {
+    if (w != nullptr) w->state = gets;
+  }
+
+  /// Moves from `value` if it is done. Without, `s` waits, if there is one and it was not stopped.
+  outcome put(T& value, sender* s) noexcept {
+    const bits word = word_.lock();
+    if (is_closed(word)) {
+      settle(s, detail::wait_state::stopped);
+      return word_.unlock(word), outcome::closed;
+    }
+    detail::waiter* const r = receivers_.pop();
+    if (r == nullptr && size_ == capacity_) {
+      const outcome is = wait(senders_, s);
+      return word_.unlock(word), is;
+    }
+    settle(s, detail::wait_state::granted);
+    if (r == nullptr) push_back(value);
+    word_.unlock(word);
+    if (r == nullptr) return outcome::done;
+    static_cast<receiver*>(r)->value.emplace(std::move(value));
+    return r->wake(), outcome::done;
+  }
+
+  /// Puts the oldest value into `value`. Without, `r` waits, if there is one and it was not stopped.
+  outcome take(std::optional<T>& value, receiver* r) noexcept {
+    const bits word = word_.lock();
+    auto* const s = static_cast<sender*>(senders_.pop());
+    if (s == nullptr && size_ == 0) {
+      const outcome is = is_closed(word) ? outcome::closed : wait(receivers_, r);
+      if (is == outcome::closed) settle(r, detail::wait_state::stopped);
+      return word_.unlock(word), is;
+    }
+    settle(r, detail::wait_state::granted);
+    const bool direct = size_ == 0; // there is no room in between
+    if (!direct) {
+      value.emplace(std::move(room_[head_]));
+      pop_front();
+      if (s != nullptr) push_back(*s->value);
+    }
+    word_.unlock(word);
+    if (direct) value.emplace(std::move(*s->value));
+    if (s != nullptr) s->wake();
+    return outcome::done;
+  }
+
+  static outcome wait(detail::waiter_list& list, detail::waiter* w) noexcept {
+    if (w == nullptr || w->state == detail::wait_state::stopped) return outcome::cannot;
+    return list.push(*w), outcome::waits;
+  }
+  bool leave(detail::waiter_list& list, detail::waiter& w) noexcept {
+    const bits word = word_.lock();
+    const bool was_in = list.stop(w);
+    return word_.unlock(word), was_in;
+  }
+
+  void push_back(T& value) noexcept {
+    const std::size_t to_the_end = capacity_ - head_;
+    std::construct_at(room_ + (size_ < to_the_end ? head_ + size_ : size_ - to_the_end), std::move(value));
+    ++size_;
+  }
+  void pop_front() noexcept {
+    std::destroy_at(room_ + head_);
+    if (++head_ == capacity_) head_ = 0;
+    --size_;
+  }
+
+  detail::lock_word word_{0};     // 1: it is closed
+  detail::waiter_list senders_;   // only while there is no room
+  detail::waiter_list receivers_; // only while nothing is there
+  std::size_t head_ = 0;
+  std::size_t size_ = 0;
+  std::size_t capacity_;
+  T* room_;
+};
+
+} // namespace corewise

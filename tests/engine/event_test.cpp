@@ -1,0 +1,182 @@
+#include "outside.hpp"
+#include "small_engine.hpp"
+#include "token.hpp"
+
+#include <corewise/engine/engine.hpp>
+#include <corewise/engine/event.hpp>
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace corewise;
+
+namespace {
+
+template <class Event> task<> wait_and_say(Event& e, std::string& out, char c) {
+  co_await e.wait();
+  out += c;
+}
+
+template <class Event> task<> wait_and_say(Event& e, std::stop_token stop, std::string& out, char c) {
+  const bool came = co_await e.wait(std::move(stop));
+  out += came ? c : static_cast<char>(std::toupper(c));
+}
+
+/// All that one worker was given before has run, up to where it waits.
+void settle(engine& one_worker) {
+  for (int i = 0; i < 3; ++i) one_worker.run([] {}).get();
+}
+
+} // namespace
+
+TEST_CASE("event: who waits goes on when it is set, the first first, and who comes later does not wait") {
+  event e;
+  std::string order;
+  outside a(wait_and_say(e, order, 'a'));
+  outside b(wait_and_say(e, order, 'b'));
+  outside c(wait_and_say(e, order, 'c'));
+  CHECK(order.empty());
+  CHECK(!e.is_set());
+  e.set();
+  CHECK(order == "abc");
+  outside d(wait_and_say(e, order, 'd'));
+  CHECK(order == "abcd");
+  e.set(); // it is set already
+  e.reset();
+  e.reset();
+  outside f(wait_and_say(e, order, 'f'));
+  CHECK(order == "abcd");
+  e.set();
+  CHECK(order == "abcdf");
+}
+
+TEST_CASE("event: those who are woken at once run in their order, before others that wait on the worker") {
+  engine e(small_profile(1));
+  event happens;
+  std::string order; // one worker: no two at once
+  for (const char c : {'a', 'b', 'c', 'd'}) {
+    REQUIRE(e.submit(wait_and_say(happens, order, c)) == submit_result::accepted);
+    settle(e);
+  }
+  e.run([&] {
+     REQUIRE(e.submit([&] { order += '-'; }) == submit_result::accepted);
+     happens.set();
+   }).get();
+  e.drain();
+  CHECK(order == "a-bcd"); // what was to run next goes behind the first
+}
+
+TEST_CASE("event: it is set by a thread, and by a task of another engine") {
+  engine first(small_profile(2));
+  engine second(small_profile(2));
+  for (int round = 0; round < 500; ++round) {
+    event happens;
+    std::atomic<int> woken{0};
+    const auto waits = [](event& on, std::atomic<int>& n) -> task<> {
+      co_await on.wait();
+      ++n;
+    };
+    for (int i = 0; i < 3; ++i) REQUIRE(first.submit(waits(happens, woken)) == submit_result::accepted);
+    if (round % 2 == 0)
+      happens.set();
+    else
+      second.run([&] { happens.set(); }).get();
+    first.drain();
+    CHECK(woken == 3);
+  }
+  CHECK(first.metrics().total().rescued_by_timeout == 0);
+}
+
+TEST_CASE("event: a stop wakes the one that it is for, wherever it stands, and the others wait on") {
+  for (const char stopped : {'a', 'b', 'c'}) {
+    event e;
+    std::string order;
+    std::stop_source sources[3];
+    outside a(wait_and_say(e, sources[0].get_token(), order, 'a'));
+    outside b(wait_and_say(e, sources[1].get_token(), order, 'b'));
+    outside c(wait_and_say(e, sources[2].get_token(), order, 'c'));
+    sources[stopped - 'a'].request_stop();
+    CHECK(order == std::string(1, static_cast<char>(std::toupper(stopped))));
+    outside d(wait_and_say(e, order, 'd'));
+    e.set();
+    std::string expected = "abcd";
+    expected.erase(expected.find(stopped), 1);
+    CHECK(order.substr(1) == expected);
+  }
+}
+
+TEST_CASE("event: a stop that came before does not let it wait; what happened before counts for more") {
+  std::stop_source stopped;
+  stopped.request_stop();
+  std::string order;
+  event e;
+  outside a(wait_and_say(e, stopped.get_token(), order, 'a'));
+  e.set();
+  outside b(wait_and_say(e, stopped.get_token(), order, 'b'));
+  auto_reset_event one(true);
+  outside c(wait_and_say(one, stopped.get_token(), order, 'c'));
+  outside d(wait_and_say(one, stopped.get_token(), order, 'd'));
+  CHECK(order == "AbcD");
+}
+
+TEST_CASE("event: a coroutine that is destroyed while it waits leaves the others waiting") {
+  event e;
+  std::string order;
+  outside a(wait_and_say(e, order, 'a'));
+  {
+    std::stop_source source;
+    const outside b(wait_and_say(e, order, 'b'));
+    const outside c(wait_and_say(e, source.get_token(), order, 'c'));
+  }
+  outside d(wait_and_say(e, order, 'd'));
+  e.set();
+  CHECK(order == "ad");
+}
+
+TEST_CASE("auto_reset_event: each time it happens one goes on") {
+  auto_reset_event e;
+  std::string order;
+  outside a(wait_and_say(e, order, 'a'));
+  outside b(wait_and_say(e, order, 'b'));
+  e.set();
+  CHECK(order == "a");
+  CHECK(!e.is_set());
+  e.set();
+  CHECK(order == "ab");
+  e.set();
+  e.set(); // nobody took it: it is set once
+  CHECK(e.is_set());
+  outside c(wait_and_say(e, order, 'c'));
+  outside d(wait_and_say(e, order, 'd'));
+  CHECK(order == "abc");
+  e.set();
+  CHECK(order == "abcd");
+  e.set();
+  e.reset();
+  outside f(wait_and_say(e, order, 'f'));
+  CHECK(order == "abcd");
+  e.set();
+  CHECK(order == "abcdf");
+}
+
+TEST_CASE("auto_reset_event: two tasks hand the turn to each other") {
+  for (const std::uint32_t workers : {1U, 2U, 8U}) {
+    engine e(small_profile(workers));
+    auto_reset_event ping;
+    auto_reset_event pong;
+    int turns = 0; // not atomic: it is one's turn at a time
+    const auto side = [](auto_reset_event& mine, auto_reset_event& theirs, int& n) -> task<> {
+      for (int i = 0; i < 20'000; ++i) {
+        co_await mine.wait();
+        ++n;
+        theirs.set();
+      }
+    };
+    REQUIRE(e.submit(side(ping, pong, turns)) == submit_result::accepted);
+    REQUIRE(e.submit(side(pong, ping, turns)) == submit_result::accepted);
+    ping.set();
+    e.drain();
+    CHECK(turns == 40'000);
+  }
+}

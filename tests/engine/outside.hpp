@@ -1,0 +1,18 @@
+#pragma once
+
+#include <corewise/engine/task.hpp>
+
+/// Runs a coroutine without an engine: on the calling thread up to where it waits, and then on whichever wakes it. Its frame
+/// ends with this, wherever the coroutine is.
+class outside {
+ public:
+  explicit outside(corewise::task<> body)
+      : body_(std::move(body)),
+        awaiter_(std::move(body_).operator co_await()) {
+    corewise::detail::drive(awaiter_.await_suspend(std::noop_coroutine()));
+  }
+
+ private:
+  corewise::task<> body_;
+  decltype(std::declval<corewise::task<>>().operator co_await()) awaiter_;
+};
