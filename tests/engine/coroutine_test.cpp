@@ -253,6 +253,28 @@ TEST_CASE("oneshot: sent before it is received, and after") {
   }
 }
 
+TEST_CASE("oneshot: a stop ends the wait, and the value may come later") {
+  engine e(small_profile(2));
+  for (int round = 0; round < 4000; ++round) {
+    oneshot<int> shot;
+    std::stop_source source;
+    std::atomic<int> got{0};
+    const auto receive = [](oneshot<int>& from, std::stop_token stop, std::atomic<int>& out) -> task<> {
+      const std::optional<int> first = co_await from.receive(std::move(stop));
+      out = first ? *first : co_await from.receive();
+    };
+    const auto send = [&] { shot.send(7); };
+    if (round % 8 == 0) source.request_stop();
+    if (round % 16 == 0) send();
+    REQUIRE(e.submit(receive(shot, source.get_token(), got)) == submit_result::accepted);
+    if (round % 2 == 1) REQUIRE(e.submit(send) == submit_result::accepted);
+    source.request_stop();
+    if (round % 2 == 0 && round % 16 != 0) send();
+    e.drain();
+    CHECK(got == 7);
+  }
+}
+
 TEST_CASE("coroutines: those that are queued when the engine ends are destroyed with all that they await") {
   std::atomic<int> alive{0};
   std::atomic<bool> begun{false};

@@ -6,6 +6,10 @@
 // check: fail -DVALUE_LATER
 // check: fail -DFRAME_LATER
 // check: fail -DTOUCH_AFTER
+// check: pass -DSTOP
+// check: fail -DSTOP -DSTOP_UNMARKED
+// check: fail -DSTOP -DSTOP_STORES
+// check: fail -DSTOP -DMARK_LEFT
 //
 // The coroutine that receives is run by one worker; when it is suspended, another may resume it as soon as it was woken.
 // When it has its value it destroys the oneshot. Stores to the value and to the frame reach other threads only with a
@@ -16,8 +20,14 @@
 // VALUE_LATER      send's exchange is no release: the value may come after it (tag *sent* weakened)
 // FRAME_LATER      receive's compare-and-swap is no release: the frame may be noted after it (tag *wait* weakened)
 // TOUCH_AFTER      send looks at the oneshot once more before it wakes the waiter
+//
+// With STOP a stop comes while it is received, and perhaps the value only after that; then it is received again.
+//
+// STOP_UNMARKED    a stop that comes before its coroutine waits leaves no mark
+// STOP_STORES      a stop reads the state and then stores that nobody waits: two steps instead of a compare-and-swap
+// MARK_LEFT        who was stopped leaves the mark there
 
-mtype = { EMPTY, SENT, WAITING };
+mtype = { EMPTY, SENT, WAITING, STOPPED };
 mtype state = EMPTY;
 bool value;     // it is there
 bool frame;     // the coroutine is suspended, and noted where
@@ -25,6 +35,9 @@ bool destroyed; // the oneshot
 bool queued;    // the resumption is in a queue
 byte resumed;   // how often
 bool received;
+bool registered, stopping; // a stop may come; its callback runs
+bool ended;                // the first receive, if it may be stopped
+bool again;                // it is received again
 
 inline touch() { assert(!destroyed) }
 
@@ -36,8 +49,40 @@ inline take_value() {
   destroyed = 1
 }
 
+// await_resume; first ~stop_callback waits for the callback
+inline go_on() {
+#ifdef STOP
+  d_step { registered = 0; ended = 1 }
+  !stopping;
+#ifndef MARK_LEFT
+  d_step {
+    touch();
+    if
+    :: state == STOPPED -> state = EMPTY
+    :: else
+    fi
+  }
+#endif
+  touch();
+  if
+  :: state == SENT -> take_value()
+  :: else -> assert(!again); again = 1; run receiver(0)
+  fi
+#else
+  take_value()
+#endif
+}
+
 active proctype sender() {
   mtype before;
+#ifdef STOP
+  bool late;
+  if
+  :: late = 1
+  :: skip
+  fi;
+  !late || ended;
+#endif
 #ifndef VALUE_LATER
   value = 1;
 #endif
@@ -55,13 +100,13 @@ active proctype sender() {
 #endif
   if
   :: before == WAITING ->
-    assert(frame); // else: a coroutine that still runs is resumed
+    assert(frame && !queued); // else: a coroutine that still runs is resumed
     queued = 1     // resumption::wake: the waiter's frame is alive, for only this wakes it
   :: else
   fi
 }
 
-active proctype receiver() {
+proctype receiver(bool stoppable) {
   bool ready, won;
   touch();
   ready = state == SENT; // await_ready
@@ -71,6 +116,7 @@ active proctype receiver() {
 #ifndef FRAME_LATER
     frame = 1; // resumption::suspend
 #endif
+    registered = stoppable;
 #ifdef STORE_IF_EMPTY
     won = state == EMPTY;
     if
@@ -92,19 +138,78 @@ active proctype receiver() {
 #endif
     if
     :: won // suspended: whoever has the resumption goes on
-    :: else -> frame = 0; take_value()
+    :: else ->
+#ifndef STOP
+      assert(state == SENT);
+#endif
+      frame = 0;
+      go_on()
     fi
   fi
 }
+
+init {
+#ifdef STOP
+  run receiver(1)
+#else
+  run receiver(0)
+#endif
+}
+
+#ifdef STOP
+active proctype stop() {
+  bool was_in, was_empty;
+end_unstopped:
+  d_step { registered -> registered = 0; stopping = 1 }
+#ifndef STOP_UNMARKED
+  d_step {
+    touch();
+    was_empty = state == EMPTY;
+    if
+    :: was_empty -> state = STOPPED
+    :: else
+    fi
+  }
+#endif
+  if
+  :: was_empty
+  :: else ->
+#ifdef STOP_STORES
+    was_in = state == WAITING;
+    if
+    :: was_in -> state = EMPTY
+    :: else
+    fi;
+#else
+    d_step {
+      touch();
+      was_in = state == WAITING;
+      if
+      :: was_in -> state = EMPTY
+      :: else
+      fi
+    }
+#endif
+    if
+    :: was_in -> assert(frame && !queued); queued = 1
+    :: else
+    fi
+  fi;
+  stopping = 0
+}
+#endif
 
 // A worker that takes the resumption from the queue
 active proctype worker() {
 end:
   do
   :: d_step { queued -> queued = 0; resumed++ }
-    assert(resumed == 1 && frame);
+    assert(frame);
+#ifndef STOP
+    assert(resumed == 1);
+#endif
     frame = 0;
-    take_value()
+    go_on()
   od
 }
 

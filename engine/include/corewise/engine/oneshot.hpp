@@ -4,7 +4,10 @@
 
 #include <atomic>
 #include <cassert>
+#include <cstddef>
 #include <optional>
+#include <stop_token>
+#include <utility>
 
 namespace corewise {
 
@@ -13,11 +16,12 @@ namespace corewise {
 ///
 ///     empty ──send──► sent ──(receive)──► done
 ///       └──receive──► waiting ──send──► sent
+///                       └──stop──► empty
 ///
-/// | tag  | release site   | acquire site       | publishes                  | weakened                       |
-/// |------|----------------|--------------------|----------------------------|--------------------------------|
-/// | sent | send: exchange | receive: load, CAS | the value                  | a value that is half there     |
-/// | wait | receive: CAS   | send: exchange     | the waiter's frame, asleep | a coroutine is resumed too early |
+/// | tag  | release site   | acquire site         | publishes                  | weakened                       |
+/// |------|----------------|----------------------|----------------------------|--------------------------------|
+/// | sent | send: exchange | receive: loads, CASes | the value                 | a value that is half there     |
+/// | wait | receive: CAS   | send: exchange; stop: CAS | the waiter's frame, asleep | a coroutine is resumed too early |
 template <class T> class oneshot {
  public:
   oneshot() noexcept = default;
@@ -32,7 +36,7 @@ template <class T> class oneshot {
         state_.exchange(sent(), std::memory_order_acq_rel); // pairs: sent, wait
     assert(before != sent());
     // From here on this object may be gone.
-    if (before != nullptr) before->wake();
+    if (before != nullptr && before != stopped()) before->wake();
   }
 
   /// `co_await shot.receive()`: the value, as soon as it was sent. Once.
@@ -41,26 +45,64 @@ template <class T> class oneshot {
       oneshot& shot;
       detail::resumption place = {};
 
-      bool await_ready() const noexcept {
-        return shot.state_.load(std::memory_order_acquire) == shot.sent(); // pairs: sent
-      }
+      bool await_ready() const noexcept { return shot.is_sent(); }
       bool await_suspend(std::coroutine_handle<> suspended) noexcept {
         place.suspend(suspended);
-        detail::resumption* expected = nullptr;
-        return shot.state_.compare_exchange_strong(expected, &place,
-                                                   std::memory_order_acq_rel,  // pairs: wait
-                                                   std::memory_order_acquire); // pairs: sent
+        return shot.replace(nullptr, &place);
       }
       T await_resume() noexcept(std::is_nothrow_move_constructible_v<T>) { return *std::move(shot.value_); }
     };
     return awaiter{*this};
   }
 
- private:
-  /// Stands for no waiter, and is never followed: the value is there.
-  detail::resumption* sent() noexcept { return reinterpret_cast<detail::resumption*>(this); }
+  /// The same, until `token` is told to stop: then it answers nothing, and may be received again. Whoever is to send may
+  /// still do so.
+  auto receive(std::stop_token token) noexcept {
+    struct awaiter {
+      struct stopper {
+        awaiter& waits;
+        void operator()() const noexcept { waits.shot.stop(waits.place); }
+      };
+      oneshot& shot;
+      std::stop_token token;
+      detail::resumption place = {};
+      std::optional<std::stop_callback<stopper>> on_stop = {};
 
-  std::atomic<detail::resumption*> state_{nullptr}; // nobody yet, who waits, or `sent()`
+      bool await_ready() const noexcept { return shot.is_sent() || token.stop_requested(); }
+      bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+        place.suspend(suspended);
+        on_stop.emplace(token, stopper{*this}); // it may be called here, and any time from now on
+        return shot.replace(nullptr, &place);
+      }
+      std::optional<T> await_resume() noexcept(std::is_nothrow_move_constructible_v<T>) {
+        on_stop.reset(); // waits for it, unless this thread is in it
+        if (!shot.is_sent()) shot.replace(shot.stopped(), nullptr);
+        return shot.is_sent() ? std::move(shot.value_) : std::nullopt;
+      }
+    };
+    return awaiter{*this, std::move(token)};
+  }
+
+ private:
+  // Two values that stand for no waiter and are never followed: the value is there; who is about to wait is to go on.
+  detail::resumption* sent() noexcept { return mark(0); }
+  detail::resumption* stopped() noexcept { return mark(1); }
+  detail::resumption* mark(std::size_t n) noexcept {
+    return reinterpret_cast<detail::resumption*>(reinterpret_cast<std::byte*>(this) + n);
+  }
+
+  bool is_sent() noexcept { return state_.load(std::memory_order_acquire) == sent(); } // pairs: sent
+  bool replace(detail::resumption* from, detail::resumption* to) noexcept {
+    return state_.compare_exchange_strong(from, to, std::memory_order_acq_rel, // pairs: wait
+                                          std::memory_order_acquire);          // pairs: sent
+  }
+  /// Who waits goes on, who has not begun to will not, unless the value is there.
+  void stop(detail::resumption& waits) noexcept {
+    if (replace(nullptr, stopped())) return;
+    if (replace(&waits, nullptr)) waits.wake();
+  }
+
+  std::atomic<detail::resumption*> state_{nullptr}; // nobody yet, who waits, or one of those values
   std::optional<T> value_;
 };
 
