@@ -1,4 +1,5 @@
 // What a fork costs: fib, where there is nothing else.
+#include <corewise/engine/blocking_scope.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/when_all.hpp>
 
@@ -18,6 +19,18 @@ task<long> forked(int n) {
   auto [a, b] = co_await when_all(forked(n - 1), forked(n - 2));
   co_return a + b;
 }
+
+/// On the stack of a plain task.
+long scoped(int n) {
+  if (n < 2) return n;
+  long a = 0;
+  blocking_scope s;
+  s.fork([&] { a = scoped(n - 1); });
+  const long b = scoped(n - 2);
+  s.wait();
+  return a + b;
+}
+task<long> waited(int n) { co_return scoped(n); }
 
 task<long> awaited(int n) {
   if (n < 2) co_return n;
@@ -74,6 +87,7 @@ int main(int count, char** words) {
     p.workers.total = workers;
     engine e(p);
     measure(e, "forked", forked, n, runs);
+    measure(e, "waited", waited, n, runs);
     measure(e, "awaited", awaited, n, runs);
   }
 }

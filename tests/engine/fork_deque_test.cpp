@@ -50,6 +50,23 @@ TEST_CASE("fork deque: the owner takes back the newest only if it is the one tha
   CHECK(d.queue.empty());
 }
 
+TEST_CASE("fork deque: who names a position takes nothing below it") {
+  deque d(8);
+  std::vector<task_header> tasks(5);
+  for (int i = 0; i < 2; ++i) CHECK(d.queue.push(&tasks[static_cast<std::size_t>(i)]));
+  const std::uint64_t here = d.queue.next_position();
+  CHECK(d.queue.pop_since(here) == nullptr);
+  for (std::size_t i = 2; i < 5; ++i) CHECK(d.queue.push(&tasks[i]));
+  CHECK(d.queue.steal_since(here).what == fork_deque::outcome::empty); // older ones lie before it
+  CHECK(d.queue.pop_since(here) == &tasks[4]);
+  CHECK(d.queue.steal().task == &tasks[0]);
+  CHECK(d.queue.steal().task == &tasks[1]);
+  CHECK(d.queue.steal_since(here).task == &tasks[2]);
+  CHECK(d.queue.pop_since(here) == &tasks[3]);
+  CHECK(d.queue.pop_since(here) == nullptr);
+  CHECK(d.queue.steal_since(here).what == fork_deque::outcome::empty);
+}
+
 TEST_CASE("fork deque: it grows when it is full, and only then") {
   deque d(2);
   std::vector<task_header> tasks(9);

@@ -98,6 +98,11 @@ class fork_deque {
     return pop() != nullptr;
   }
 
+  /// Owner only. The position that the next push takes.
+  std::uint64_t next_position() const noexcept { return bottom_.load(std::memory_order_relaxed); }
+  /// Owner only. As `pop`, but only what was pushed since `first` was the next position, while nothing below it was popped.
+  task_header* pop_since(std::uint64_t first) noexcept { return next_position() > first ? pop() : nullptr; }
+
   enum class outcome : std::uint8_t { empty, lost, task };
   struct loot {
     outcome what;
@@ -105,8 +110,11 @@ class fork_deque {
   };
 
   /// Any thread. The oldest task; `lost` when another one took it meanwhile, and there may be more.
-  [[nodiscard]] loot steal() noexcept {
+  [[nodiscard]] loot steal() noexcept { return steal_since(0); }
+  /// The same, if it lies at position `first` or above.
+  [[nodiscard]] loot steal_since(std::uint64_t first) noexcept {
     std::uint64_t top = top_.load(std::memory_order_acquire); // pairs: stolen
+    if (top < first) return {outcome::empty, nullptr};
     interleave();
     full_fence();                                                         // pairs: last
     const std::uint64_t bottom = bottom_.load(std::memory_order_acquire); // pairs: forked

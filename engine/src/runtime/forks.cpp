@@ -1,6 +1,7 @@
 #include "runtime.hpp"
 
 #include <corewise/engine/fork_join.hpp>
+#include <corewise/policies/activity.hpp>
 
 // What a worker does with forked tasks: the way in, back to the task that forked them, to the loop, and to thieves.
 
@@ -24,10 +25,16 @@ bool take_back(const task_header* t) noexcept {
 }
 
 void worker::fork(task_header* t) noexcept {
+  if (!try_fork(t)) [[unlikely]]
+    push(t);
+}
+
+bool worker::try_fork(task_header* t) noexcept {
   if (!queues_.forks.push(t)) [[unlikely]] // no memory to grow
-    return push(t);
+    return false;
   counts_.forked.add();
   engine_.idle().pushed(id_);
+  return true;
 }
 
 /// What comes before forks in the loop comes before them here. It counts as a task of the interval and of the tick, so that
@@ -53,6 +60,34 @@ task_header* worker::steal_fork(worker_queues& from) noexcept {
     const fork_deque::loot loot = from.forks.steal();
     if (loot.what != fork_deque::outcome::lost) return loot.task;
   }
+}
+
+// --- for a task that waits (blocking_scope.cpp)
+
+std::uint64_t worker::next_fork() const noexcept { return queues_.forks.next_position(); }
+
+task_header* worker::take_fork_since(std::uint64_t first) noexcept { return queues_.forks.pop_since(first); }
+
+/// As one of the interval and of the tick, and as one that was begun.
+void worker::count_in_place() noexcept {
+  if (until_shared_ > 1) --until_shared_;
+  ++polls_;
+  touch(slot_, stamp_);
+  counts_.in_place.add();
+}
+
+task_header* worker::steal_fork_since(worker& from, std::uint64_t first) noexcept {
+  for (;;) {
+    const fork_deque::loot loot = from.queues_.forks.steal_since(first);
+    if (loot.what == fork_deque::outcome::lost) continue;
+    if (loot.task != nullptr) engine_.publish_load(from.place());
+    return loot.task;
+  }
+}
+
+void worker::count_leapfrogged() noexcept {
+  touch(slot_, stamp_);
+  counts_.leapfrogged.add();
 }
 
 } // namespace detail

@@ -34,6 +34,8 @@ constexpr field<worker_metrics> worker_fields[] = {
     {"forked", "tasks", "forked by tasks on it", [](const worker_metrics& w) { return w.forked; }},
     {"in_place", "tasks", "of these, taken back and run within the task that had forked them",
      [](const worker_metrics& w) { return w.in_place; }},
+    {"leapfrogged", "tasks", "taken by tasks that wait from who had taken their forks",
+     [](const worker_metrics& w) { return w.leapfrogged; }},
     {"ticks", "times", "ended a tick", [](const worker_metrics& w) { return w.ticks; }},
     {"load", "tasks", "queued for it or run by it now", [](const worker_metrics& w) { return w.load; }},
     {"stolen_same_group", "tasks", "taken from workers of its group", stolen_at<level::same_group>},
@@ -123,6 +125,7 @@ worker_metrics metrics_snapshot::total() const {
     t.background_runs += w.background_runs;
     t.forked += w.forked;
     t.in_place += w.in_place;
+    t.leapfrogged += w.leapfrogged;
     t.ticks += w.ticks;
     t.load += w.load;
     for (std::size_t l = 0; l < level_count; ++l) t.stolen[l] += w.stolen[l];

@@ -50,6 +50,17 @@ class alignas(128) worker {
   /// Owner, in a task that has forked `t`: takes it back, to run it itself, unless another has it, newer ones wait, or it is
   /// time that others have their turn. Cost: a fence.
   bool take_back(const task_header* t) noexcept;
+  /// Owner. As `fork`; false: there is no memory for it.
+  bool try_fork(task_header* t) noexcept;
+  /// Owner. The position in the deque that the next fork takes.
+  std::uint64_t next_fork() const noexcept;
+  /// Owner, in a task that waits. The newest of what was forked since that position was the next one, or null.
+  task_header* take_fork_since(std::uint64_t first) noexcept;
+  /// Owner, in a task that waits. The oldest of another's deque if it lies there or above, or null.
+  task_header* steal_fork_since(worker& from, std::uint64_t first) noexcept;
+  /// Owner, in a task that waits: it runs one that it took in one of these ways.
+  void count_in_place() noexcept;
+  void count_leapfrogged() noexcept;
   /// Any thread. The oldest task in the deque, or null.
   static task_header* steal_fork(worker_queues& from) noexcept;
 
@@ -170,6 +181,7 @@ class alignas(128) worker {
     book pushed;
     book forked;
     book in_place;
+    book leapfrogged;
     book next;
     std::array<book, queued_classes> of_class;
     book executed;

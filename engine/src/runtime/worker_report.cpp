@@ -13,6 +13,7 @@ worker_metrics worker::metrics() const noexcept {
   m.placed = counts_.pushed.read() + queues_.in.put() - (engine_.injects() ? 0 : m.overflowed);
   m.forked = counts_.forked.read();
   m.in_place = counts_.in_place.read();
+  m.leapfrogged = counts_.leapfrogged.read();
   m.executed = counts_.executed.read();
   m.ticks = counts_.ticks.read();
   m.lifo_runs = counts_.next.read();

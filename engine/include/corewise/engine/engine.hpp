@@ -171,6 +171,8 @@ class engine {
   std::optional<worker_id> this_worker() const noexcept;
 
  private:
+  friend class blocking_scope;
+
   submit_result accept(task_header* t, const hint& wish, bool may_wait);
   timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period);
 

@@ -4,8 +4,9 @@
 #include <cstdint>
 
 namespace corewise {
+class blocking_scope;
 class runtime;
-}
+} // namespace corewise
 
 namespace corewise::detail {
 
@@ -18,11 +19,12 @@ struct execution {
   runtime* engine = nullptr; ///< whose thread this is
   worker* seat = nullptr;    ///< the seat that the thread sits on; null after it gave it away
   coroutine_root* root =
-      nullptr;                ///< of the coroutine that runs as a task; null in closures and outside of tasks
-  std::uint8_t phase = 0;     ///< the phase of the task that runs
-  const char* kind = nullptr; ///< the answer to `task_action::identify`: a mangled type, or a word
-  bool root_ended = false;    ///< the coroutine that was resumed last has ended
-  resumption* next = nullptr; ///< what runs in place of the coroutine that has just given way
+      nullptr; ///< of the coroutine that runs as a task; null in closures and outside of tasks
+  blocking_scope* within = nullptr; ///< of the call that runs; null: it was forked into none
+  std::uint8_t phase = 0;           ///< the phase of the task that runs
+  const char* kind = nullptr;       ///< the answer to `task_action::identify`: a mangled type, or a word
+  bool root_ended = false;          ///< the coroutine that was resumed last has ended
+  resumption* next = nullptr;       ///< what runs in place of the coroutine that has just given way
   /// So many transfers from here on nest at most (transfer.hpp); 0: nobody counts.
   std::uint64_t transfers_left = 0;
   std::coroutine_handle<> transferred; ///< goes on when the stack is unwound; null: nobody

@@ -22,8 +22,9 @@ struct worker_metrics {
   std::uint64_t background_runs = 0; ///< of these, from the background queue of some domain
   std::uint64_t forked = 0;          ///< forked by tasks on it, into its deque
   std::uint64_t in_place = 0;        ///< of these, taken back and run within the task that had forked them
-  std::uint64_t ticks = 0;           ///< ended; a tick is at most `queues.budget` tasks
-  std::uint64_t load = 0;            ///< waiting in its queues now, and the one that it runs
+  std::uint64_t leapfrogged = 0; ///< that a task on it, while it waited, took from who had taken its forks
+  std::uint64_t ticks = 0;       ///< ended; a tick is at most `queues.budget` tasks
+  std::uint64_t load = 0;        ///< waiting in its queues now, and the one that it runs
   std::array<std::uint64_t, level_count> stolen{}; ///< taken from others, by the victim's level
   std::uint64_t injected = 0;                      ///< taken from injection queues
   std::uint64_t overflowed = 0;   ///< moved from its full ring to its group's injection queue

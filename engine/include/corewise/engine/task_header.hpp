@@ -25,7 +25,7 @@ struct task_header {
   std::uint8_t phase = 0;      ///< which of the two generations of work `drain` counts it to
   /// As it was submitted; a resumption has its root's.
   task_class run_as = task_class::normal;
-  std::uint8_t mark = 0; ///< free for the type of the task
+  std::uint8_t mark = 0; ///< free for the type of the task; from 128 on: calls of a `blocking_scope`
 };
 
 namespace detail {
