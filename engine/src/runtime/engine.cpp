@@ -1,5 +1,7 @@
 #include "runtime.hpp"
 
+#include <corewise/engine/deadline_expired.hpp>
+
 #include <fmt/format.h>
 
 namespace corewise {
@@ -37,7 +39,12 @@ engine::~engine() {
 }
 
 submit_result engine::accept(task_header* t, const hint& wish, bool may_wait) {
+  if (wish.deadline != hint::no_deadline) [[unlikely]] // here, so that others pay a load for it
+    t = detail::before_deadline(t, wish.deadline, nullptr);
   return runtime_->accept(t, wish, may_wait);
+}
+submit_result engine::accept(task_header* t, const hint& wish, task_header* otherwise) {
+  return runtime_->accept(detail::before_deadline(t, wish.deadline, otherwise), wish, /*may_wait=*/true);
 }
 void engine::drain() { runtime_->drain(); }
 shutdown_report engine::shutdown(std::chrono::nanoseconds deadline) { return runtime_->shutdown(deadline); }

@@ -25,6 +25,8 @@ constexpr field<worker_metrics> worker_fields[] = {
     {"placed", "tasks", "sent to its queues", [](const worker_metrics& w) { return w.placed; }},
     {"executed", "tasks", "run until they ended or were suspended",
      [](const worker_metrics& w) { return w.executed; }},
+    {"expired", "tasks", "of these, dropped because they had not begun at their deadline",
+     [](const worker_metrics& w) { return w.expired; }},
     {"lifo_runs", "tasks", "taken from the LIFO slot and run",
      [](const worker_metrics& w) { return w.lifo_runs; }},
     {"latency_runs", "tasks", "taken from a latency queue and run",
@@ -120,6 +122,7 @@ worker_metrics metrics_snapshot::total() const {
     t.active += w.active;
     t.placed += w.placed;
     t.executed += w.executed;
+    t.expired += w.expired;
     t.lifo_runs += w.lifo_runs;
     t.latency_runs += w.latency_runs;
     t.background_runs += w.background_runs;

@@ -88,6 +88,9 @@ class alignas(128) worker {
   /// Owner. Counts a task that was sent out of the domain.
   void count_spill() noexcept { counts_.spilled.add(); }
 
+  /// Owner. Counts a task whose deadline had passed before it began.
+  void count_expired() noexcept { counts_.expired.add(); }
+
   /// Any thread: whether the engine has ended and nobody will sit here any more.
   bool has_left() const noexcept { return left_.load(std::memory_order_acquire); } // pairs: left
   /// Owner, as the last thing that it does here, or whoever knows that there is none.
@@ -185,6 +188,7 @@ class alignas(128) worker {
     book next;
     std::array<book, queued_classes> of_class;
     book executed;
+    book expired;
     book ticks;
     std::array<book, level_count> stolen;
     book injected;

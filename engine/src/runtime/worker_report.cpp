@@ -15,6 +15,7 @@ worker_metrics worker::metrics() const noexcept {
   m.in_place = counts_.in_place.read();
   m.leapfrogged = counts_.leapfrogged.read();
   m.executed = counts_.executed.read();
+  m.expired = counts_.expired.read();
   m.ticks = counts_.ticks.read();
   m.lifo_runs = counts_.next.read();
   m.latency_runs = counts_.of_class[0].read();

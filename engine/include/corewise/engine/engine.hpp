@@ -83,6 +83,17 @@ class engine {
   submit_result submit(task<void> coroutine, const hint& wish = no_hint) {
     return accept(std::move(coroutine).release_to(*runtime_), wish, /*may_wait=*/true);
   }
+  /// The same with a deadline in the hint: if it passes before the task has begun, `on_expired()` is called in its place.
+  template <std::invocable F, std::invocable G>
+  submit_result submit(F&& f, const hint& wish, G&& on_expired) {
+    detail::unbegun_task task(make_closure(std::forward<F>(f)));
+    task_header* const otherwise = make_closure(std::forward<G>(on_expired));
+    return accept(task.release(), wish, otherwise);
+  }
+  template <std::invocable G> submit_result submit(task<void> coroutine, const hint& wish, G&& on_expired) {
+    task_header* const otherwise = make_closure(std::forward<G>(on_expired));
+    return accept(std::move(coroutine).release_to(*runtime_), wish, otherwise);
+  }
   /// As `submit`, but never waits.
   template <std::invocable F> submit_result try_submit(F&& f, const hint& wish = no_hint) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/false);
@@ -174,6 +185,7 @@ class engine {
   friend class blocking_scope;
 
   submit_result accept(task_header* t, const hint& wish, bool may_wait);
+  submit_result accept(task_header* t, const hint& wish, task_header* otherwise);
   timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period);
 
   std::shared_ptr<class runtime> runtime_;

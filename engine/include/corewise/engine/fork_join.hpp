@@ -3,6 +3,7 @@
 #include <corewise/engine/resumption.hpp>
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <exception>
 
@@ -185,7 +186,9 @@ inline std::coroutine_handle<> end_strand(strand& child) noexcept {
 class fork_access {
  public:
   template <class Task> static strand& strand_of(const Task& t) noexcept {
+    assert(t.frame_ && "a task is forked that was moved away or submitted");
     auto& promise = t.frame_.promise();
+    assert(!promise.continuation && "a task is forked that was awaited");
     promise.frame = t.frame_;
     return promise;
   }

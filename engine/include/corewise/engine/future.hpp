@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/deadline_expired.hpp>
 #include <corewise/engine/task.hpp>
 
 #include <atomic>
@@ -80,7 +81,7 @@ template <class T> struct future_state_of : future_state {
   }
 
   T take() {
-    if (error) std::rethrow_exception(error);
+    if (error) std::rethrow_exception(std::exchange(error, nullptr)); // who catches it destroys it
     if (!value) throw not_run();
     if constexpr (!std::is_void_v<T>) return *std::move(value);
   }
@@ -102,7 +103,9 @@ template <class T> class settlement {
   settlement(settlement&&) noexcept = default;
   settlement& operator=(settlement&&) = delete;
   ~settlement() {
-    if (state_) state_->settle();
+    if (!state_) return;
+    if (is_expiring()) state_->error = std::make_exception_ptr(deadline_expired());
+    state_->settle();
   }
 
   /// Settles with what `f()` answers or throws.
@@ -159,7 +162,8 @@ template <class T> class [[nodiscard]] future {
   void wait() const { state_->wait({}); }
   /// As `wait`, for so long; answers whether it is ready.
   bool wait_for(std::chrono::nanoseconds limit) const { return state_->wait(limit); }
-  /// Waits, and answers the value or throws the work's exception; `not_run` if it did not run to its end.
+  /// Waits, and answers the value or throws the work's exception; `not_run` if it did not run to its end,
+  /// `deadline_expired` if its hint had a deadline and it did not begin in time.
   T get() {
     wait();
     return std::exchange(state_, nullptr)->take();

@@ -9,6 +9,10 @@ namespace corewise {
 ///
 /// A coroutine keeps its class when it yields and when it is resumed. Tasks of the classes `latency` and `background`
 /// are their domain's: any worker of the domain that the rest of the hint leads to may run them.
+///
+/// A task with a `deadline` that has not begun by then is dropped when its turn comes: it is destroyed unrun and counted
+/// (`worker_metrics::expired`), its future throws `deadline_expired`, and what `submit` was given for that is called in its
+/// place. One that has begun goes on; `schedule` has no use for it. Cost: a block and a look at the clock, for such tasks only.
 using hint = placement_hint;
 
 /// No wish at all.

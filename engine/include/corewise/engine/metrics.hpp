@@ -17,6 +17,7 @@ struct worker_metrics {
   std::uint64_t active = 1;          ///< 1: takes tasks; 0: the profile has retired it
   std::uint64_t placed = 0;          ///< sent to its queues by submitters, itself among them
   std::uint64_t executed = 0;        ///< run on it, until they ended or were suspended
+  std::uint64_t expired = 0;         ///< of these, dropped because they had not begun at their deadline
   std::uint64_t lifo_runs = 0;       ///< of these, taken from its LIFO slot
   std::uint64_t latency_runs = 0;    ///< of these, from the latency queue of some domain
   std::uint64_t background_runs = 0; ///< of these, from the background queue of some domain

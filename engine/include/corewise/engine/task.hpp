@@ -2,6 +2,7 @@
 
 #include <corewise/engine/fork_join.hpp>
 
+#include <cassert>
 #include <exception>
 #include <optional>
 
@@ -90,7 +91,8 @@ template <> struct task_promise<void> : task_promise_base {
 
 /// A lazy coroutine: it begins when it is awaited, on the thread that awaits it, or when it is submitted to an
 /// engine. Awaiting it answers its value or throws its exception. Move-only; its frame lives in a recycled block
-/// (up to 512 bytes) and ends with the object. One awaiter, once.
+/// (up to 512 bytes) and ends with the object. One awaiter, once: builds with assertions notice when it is awaited, forked
+/// or submitted again.
 template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
  public:
   using promise_type = detail::task_promise<T>;
@@ -110,6 +112,8 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
 
       bool await_ready() const noexcept { return false; }
       std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiting) const noexcept {
+        assert(frame && "a task is awaited that was moved away or submitted");
+        assert(!frame.promise().continuation && "a task is awaited twice");
         frame.promise().continuation = waiting;
         return detail::transfer_to(frame);
       }
@@ -122,7 +126,9 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
   task_header* release_to(runtime& engine) && noexcept
     requires std::same_as<T, void>
   {
+    assert(frame_ && "a task is submitted that was moved away or submitted");
     promise_type& root = std::exchange(frame_, nullptr).promise();
+    assert(!root.continuation && "a task is submitted that was awaited");
     root.act = &promise_type::perform;
     root.frame = std::coroutine_handle<promise_type>::from_promise(root);
     root.engine = &engine;

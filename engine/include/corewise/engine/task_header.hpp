@@ -5,6 +5,7 @@
 #include <corewise/policies/task_class.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -29,6 +30,12 @@ struct task_header {
 };
 
 namespace detail {
+
+struct discard_task {
+  void operator()(task_header* t) const noexcept { t->act(t, task_action::discard); }
+};
+/// Owns a task that nobody has begun.
+using unbegun_task = std::unique_ptr<task_header, discard_task>;
 
 template <class F> struct closure : task_header {
   template <class G>

@@ -5,6 +5,7 @@
 #include <corewise/topology/workers.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -47,8 +48,9 @@ struct task_origin {
 };
 
 /// What the submitter wishes. Workers that fulfil all of it are preferred to all others; when none does, or
-/// none that is available, the hint is as good as absent. Policies know neither addresses nor classes: the engine turns
-/// an address into a node, and of a task with a class only the domain is what the policy answered.
+/// none that is available, the hint is as good as absent. Policies know neither addresses nor classes nor deadlines: the
+/// engine turns an address into a node, of a task with a class only the domain is what the policy answered, and a deadline
+/// changes nothing about the place.
 struct placement_hint {
   std::optional<group_id> group = {};
   std::optional<std::uint32_t> package = {}; ///< index into `topology::packages()`
@@ -59,10 +61,14 @@ struct placement_hint {
   /// node: no wish. On a node without workers: the nearest with workers, by SLIT distance.
   const void* address = nullptr;
   task_class run_as = task_class::normal;
+  /// A task that has not begun by then is dropped when its turn comes.
+  std::chrono::steady_clock::time_point deadline = no_deadline;
+
+  static constexpr auto no_deadline = std::chrono::steady_clock::time_point::max();
 
   /// Whether it names no place.
   bool empty() const noexcept { return !group && !package && !node && !worker && !kind; }
-  /// Whether it wishes nothing at all.
+  /// Whether it wishes nothing of where and as what it runs.
   bool plain() const noexcept { return empty() && address == nullptr && run_as == task_class::normal; }
 };
 

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <corewise/engine/hint.hpp>
+#include <corewise/engine/task_header.hpp>
+
+#include <stdexcept>
+
+namespace corewise {
+
+/// What a future throws whose work had not begun at the deadline of its hint.
+class deadline_expired : public std::runtime_error {
+ public:
+  deadline_expired() : std::runtime_error("the task had not begun at its deadline") {}
+};
+
+namespace detail {
+
+/// A task that begins `t`, or, if its turn comes at `deadline` or later, destroys it unrun, counts that, and begins
+/// `otherwise` (null: nothing). Throws `std::bad_alloc`, and then both are destroyed.
+task_header* before_deadline(task_header* t, std::chrono::steady_clock::time_point deadline,
+                             task_header* otherwise);
+
+/// What is destroyed by the calling thread now is so because its deadline has passed.
+bool is_expiring() noexcept;
+
+} // namespace detail
+
+} // namespace corewise

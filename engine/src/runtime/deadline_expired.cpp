@@ -1,0 +1,64 @@
+#include "runtime.hpp"
+
+#include <corewise/engine/deadline_expired.hpp>
+
+#include <memory>
+
+namespace corewise::detail {
+
+namespace {
+
+thread_local bool expiring = false;
+
+/// Stands in the queues for a task with a deadline. When that has begun nothing is left of this one; whatever is queued
+/// later is the task itself.
+struct task_with_deadline : task_header {
+  static constexpr std::size_t size_class = 0;
+
+  unbegun_task task;
+  unbegun_task otherwise;
+  std::chrono::steady_clock::time_point deadline;
+
+  static bool perform(task_header* t, task_action action) {
+    if (action == task_action::identify) return this_execution.kind = "task with a deadline", false;
+    auto* const self = static_cast<task_with_deadline*>(t);
+    unbegun_task task = std::move(self->task);
+    unbegun_task otherwise = std::move(self->otherwise);
+    const bool late = action == task_action::run && std::chrono::steady_clock::now() >= self->deadline;
+    task->phase = self->phase;
+    task->run_as = self->run_as;
+    self->~task_with_deadline();
+    release_block(t, size_class);
+    if (action == task_action::discard) return true;
+    if (!late) return begin(std::move(task));
+    expire(std::move(task));
+    return otherwise == nullptr || begin(std::move(otherwise));
+  }
+  static bool begin(unbegun_task task) {
+    task_header* const t = task.release();
+    return t->act(t, task_action::run);
+  }
+  static void expire(unbegun_task task) noexcept {
+    if (this_execution.seat != nullptr) this_execution.seat->count_expired();
+    expiring = true;
+    task.reset();
+    expiring = false;
+  }
+};
+
+} // namespace
+
+bool is_expiring() noexcept { return expiring; }
+
+task_header* before_deadline(task_header* t, std::chrono::steady_clock::time_point deadline,
+                             task_header* otherwise) {
+  static_assert(sizeof(task_with_deadline) <= block_sizes[task_with_deadline::size_class]);
+  unbegun_task task(t);
+  unbegun_task instead(otherwise);
+  void* const memory = acquire_block(task_with_deadline::size_class);
+  auto* const guarded = ::new (memory) task_with_deadline{{}, std::move(task), std::move(instead), deadline};
+  guarded->act = &task_with_deadline::perform;
+  return guarded;
+}
+
+} // namespace corewise::detail
