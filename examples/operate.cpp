@@ -1,0 +1,64 @@
+// What whoever runs a daemon needs of its engine: a profile in a file, a log, numbers, a look inside, a reload, an end.
+#include <corewise/engine/engine.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <semaphore>
+#include <string>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// What the daemon read at its start, or reads again when it is told to. A file: `corewise::load_profile(path)`.
+corewise::profile read_profile(const char* spin) {
+  return corewise::parse_profile(std::string("name: front\n"
+                                             "idle: {spin: ") +
+                                 spin + "}\non_exception: report\n");
+}
+
+} // namespace
+
+int main() {
+  std::atomic<int> reports{0};
+  corewise::engine_hooks hooks;
+  hooks.log = [&](std::string_view) { ++reports; }; // silent by default
+  corewise::engine engine(read_profile("20us"), hooks);
+
+  // A profile that is wrong says where and what, all of it at once.
+  try {
+    read_profile("fast");
+  } catch (const corewise::profile_error& error) {
+    std::printf("%s\n", error.what());
+  }
+
+  // Another profile for the engine that runs: it holds as a whole, or is refused with what needs a restart.
+  if (const corewise::apply_result result = engine.apply(read_profile("0us")); !result.applied())
+    std::printf("%s", result.to_text().c_str());
+
+  // An exception that leaves a task ends the process, unless the profile says `report`.
+  if (engine.submit([] { throw std::runtime_error("a bad request"); }) != corewise::submit_result::accepted)
+    return 1;
+  engine.drain();
+  const corewise::metrics_snapshot numbers = engine.metrics(); // to_text(), to_json()
+  std::printf("%llu submitted, %llu failed, reported: %s\n",
+              static_cast<unsigned long long>(numbers.submitted),
+              static_cast<unsigned long long>(numbers.failed), reports > 0 ? "yes" : "no");
+
+  // What every worker does now: for a daemon that stands still.
+  std::binary_semaphore begun{0};
+  std::binary_semaphore open{0};
+  const auto stuck = engine.submit([&] { begun.release(), open.acquire(); });
+  if (stuck != corewise::submit_result::accepted) return 1;
+  begun.acquire();
+  const corewise::engine_dump inside = engine.dump(); // to_text(), to_json()
+  for (const corewise::seat_dump& seat : inside.seats)
+    if (seat.state == corewise::seat_state::running) std::printf("a worker runs a task\n");
+
+  // The end: nothing new is accepted, what is there may run until the deadline, and what was left is told.
+  const corewise::shutdown_report late = engine.shutdown(0s);
+  open.release();
+  std::printf("%zu task still ran, %llu dropped\n", late.running.size(),
+              static_cast<unsigned long long>(late.dropped));
+  if (engine.submit([] {}) == corewise::submit_result::stopping) std::printf("stopped\n");
+}
