@@ -120,9 +120,8 @@ TEST_CASE("deadline: what was given with a task that expires is destroyed before
   auto owned = std::make_shared<int>(1);
   const std::weak_ptr<int> watched = owned;
   bool gone = false;
-  CHECK(e.submit([owned] {}, hint{.deadline = past}, [&] { gone = watched.expired(); }) ==
+  CHECK(e.submit([given = std::move(owned)] {}, hint{.deadline = past}, [&] { gone = watched.expired(); }) ==
         submit_result::accepted);
-  owned.reset();
   e.drain();
   CHECK(gone);
   owned = std::make_shared<int>(2);
