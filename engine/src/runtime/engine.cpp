@@ -56,6 +56,7 @@ profile engine::configuration() const { return runtime_->configuration(); }
 const topology& engine::machine() const noexcept { return runtime_->machine(); }
 const locality_groups& engine::groups() const noexcept { return runtime_->groups(); }
 const worker_layout& engine::workers() const noexcept { return runtime_->layout(); }
+std::pmr::memory_resource& engine::memory(group_id g) const { return *runtime_->memory(g); }
 
 std::optional<worker_id> engine::this_worker() const noexcept {
   const detail::execution& here = detail::this_execution;

@@ -13,15 +13,20 @@ void join_point::suspend(std::coroutine_handle<> parent) {
   root_ = this_execution.root;
   if (root_ == nullptr) throw std::logic_error("coroutines fork within an engine's tasks only");
   parent_ = parent;
+  if (this_execution.seat != nullptr) root_->last = this_execution.seat; // the last child may end without one
 }
 
-void join_point::adopt(strand& child, strand_role role) noexcept {
+void join_point::enlist(coroutine_root& child) const noexcept {
   const execution& here = this_execution;
-  child.act = &perform;
   child.engine = root_->engine;
   child.last = here.seat != nullptr ? here.seat : root_->last;
   child.phase = here.phase;
   child.run_as = root_->run_as;
+}
+
+void join_point::adopt(strand& child, strand_role role) noexcept {
+  enlist(child);
+  child.act = &perform;
   child.play(role);
   child.join = this;
 }
@@ -33,6 +38,11 @@ std::coroutine_handle<> join_point::go_on() noexcept {
   }
   this_execution.root = root_;
   return transfer_to(parent_);
+}
+
+bool join_point::go_on_from_task() noexcept {
+  if (discarded_.load(std::memory_order_relaxed)) return root_->act(root_, task_action::discard);
+  return resume_frame(root_, parent_);
 }
 
 bool join_point::perform(task_header* t, task_action action) {

@@ -15,9 +15,24 @@ void runtime::fork(detail::coroutine_root& child) noexcept {
   send_on(&child, child);
 }
 
+void runtime::fork_to(detail::coroutine_root& child, group_id to) noexcept {
+  detail::worker* const seat = this_execution.seat;
+  if (seat == nullptr || child.run_as != task_class::normal) return send_on(&child, child);
+  place_from_seat(*seat, &child, {.group = to});
+  if (ended()) drop_queued(); // nobody else comes for it
+}
+
+void runtime::give_way(detail::coroutine_root& t) noexcept {
+  detail::worker* const seat = this_execution.seat;
+  if (seat != nullptr && seat->takes_back(t)) return seat->give_way(&t);
+  send_on(&t, t);
+}
+
 namespace detail {
 
 void fork_task(coroutine_root& child) noexcept { child.engine->fork(child); }
+
+void fork_task_to(coroutine_root& child, group_id to) noexcept { child.engine->fork_to(child, to); }
 
 bool take_back(const task_header* t) noexcept {
   worker* const seat = this_execution.seat;
@@ -44,6 +59,11 @@ bool worker::take_back(const task_header* t) noexcept {
   count_turn();
   counts_.in_place.add();
   return true;
+}
+
+/// Whether thieves find nothing of what the task that runs could give them.
+bool worker::lacks_forks(task_class c) const noexcept {
+  return c == task_class::normal ? queues_.forks.empty() : !classes_.of(c).waiting();
 }
 
 /// What a batch has put in front comes before forks, as it comes before the LIFO slot.

@@ -2,6 +2,7 @@
 
 #include "fence.hpp"
 #include "forked.hpp"
+#include "node_resource.hpp"
 #include "page_nodes.hpp"
 
 #include <corewise/policies/origin.hpp>
@@ -115,6 +116,7 @@ void runtime::make_groups() {
     refusal why;
     group_states_.push_back(std::make_unique<detail::group_state>(workers, sizes, node, &why));
     if (why) warn_once("queues are not bound to their node: " + *why);
+    memory_.push_back(std::make_shared<detail::node_resource>(node));
     boards_.push_back(std::make_unique<group_board>(workers.size(), group_states_.back()->slots()));
     const bool shared = settings_.injection.scope == injection_scope::engine;
     injection_.push_back(&group_states_[shared ? 0 : g.id.value]->injection());
@@ -185,24 +187,51 @@ submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_
   }
   if (wish.address != nullptr) return accept(held.release(), with_node(wish), may_wait);
   detail::submitter& me = submitters_.mine();
-  if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
-  const std::uint8_t phase = inside ? here.phase : drains_.open_phase();
-  me.books.submitted[phase].add();
-  me.by.announce(rules_);
-  if (closed_meanwhile() && !inside) {
-    me.by.let_go();
-    me.books.finished[phase].add();
-    limit_.release();
-    drains_.progress();
-    return submit_result::stopping;
-  }
+  std::uint8_t phase = here.phase;
+  if (const submit_result in = enter_without_seat(me, inside, may_wait, phase); in != submit_result::accepted)
+    return in;
   task_header* t = held.release();
   t->phase = phase;
+  place_entered(me, t, wish);
+  return submit_result::accepted;
+}
+
+/// Counts a task that comes in: in the phase of the task that submits it, or else in the one that is open, which it answers.
+submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bool may_wait,
+                                          std::uint8_t& phase) {
+  if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
+  if (!inside) phase = drains_.open_phase();
+  me.books.submitted[phase].add();
+  me.by.announce(rules_);
+  if (!closed_meanwhile() || inside) return submit_result::accepted;
+  me.by.let_go();
+  me.books.finished[phase].add();
+  limit_.release();
+  drains_.progress();
+  return submit_result::stopping;
+}
+
+void runtime::place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept {
   const detail::rules& by = me.by.confirm(rules_);
   place_from_outside(me, by, t, wish);
   me.by.let_go();
   if (&by != rules_.newest()) forget_old_rules();
-  return submit_result::accepted;
+}
+
+/// It ends as a task of the engine whose thread this is, which books it out when it comes back to `execute`; by then it has
+/// come in here. Afterwards it may run already.
+bool runtime::take_over(detail::resumption& place) {
+  if (forked()) return false;
+  detail::submitter& me = submitters_.mine();
+  detail::coroutine_root& root = *place.root;
+  std::uint8_t phase = 0;
+  if (enter_without_seat(me, false, false, phase) != submit_result::accepted) return false;
+  root.engine = this;
+  root.phase = place.phase = phase;
+  root.last = seats_.front(); // until it is suspended here
+  this_execution.root_ended = true;
+  place_entered(me, &place, {.run_as = root.run_as});
+  return true;
 }
 
 /// Tasks may submit until the engine has ended: a shutdown waits for them. Others may not once it has begun.

@@ -14,9 +14,11 @@
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/execution.hpp>
+#include <corewise/engine/loop.hpp>
 #include <corewise/engine/timer.hpp>
 
 #include <bit>
+#include <memory_resource>
 #include <span>
 
 namespace corewise {
@@ -66,12 +68,26 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void send_on(task_header* t, const detail::coroutine_root& root) noexcept;
   /// As if it were submitted now; from a thread that has lost its seat, where `send_on` brings it.
   void place_again(detail::resumption& place, const hint& wish) noexcept;
+  /// A coroutine that another engine runs, and that is suspended, becomes a task of this one. False: it is refused. On the
+  /// thread that ran it; nothing of it is the caller's afterwards.
+  bool take_over(detail::resumption& place);
   /// A forked task goes into the calling worker's deque, or where `send_on` brings it.
   void fork(detail::coroutine_root& child) noexcept;
+  /// A forked task goes to a worker of that group, if it has one that is available, or where `send_on` brings it.
+  void fork_to(detail::coroutine_root& child, group_id to) noexcept;
+  /// A task that has not ended goes behind what waits for the calling worker, or where `send_on` brings it.
+  void give_way(detail::coroutine_root& t) noexcept;
+  /// How a loop of `size` is dealt over the groups: in order, by the capacities of their active workers. Throws
+  /// `std::bad_alloc`.
+  std::vector<detail::loop_share> loop_shares(std::uint64_t size) const;
 
-  /// In whose wheel the calling thread sets timers: the group of its worker, or where it is; a coroutine's that is
-  /// suspended now.
-  group_id timer_home() const noexcept;
+  /// The group of the calling thread's worker, or the one that has the CPU that it is on, or else some group.
+  group_id group_here() const noexcept;
+  /// Memory for the group's data. Outlives the engine for whoever holds it. Throws `std::out_of_range`.
+  const std::shared_ptr<std::pmr::memory_resource>& memory(group_id g) const { return memory_.at(g.value); }
+
+  /// In whose wheel the calling thread sets timers; a coroutine's that is suspended now.
+  group_id timer_home() const noexcept { return group_here(); }
   group_id timer_home(const detail::resumption& place) const noexcept;
   /// Sets t in the wheel of its group. `now_ns` is about the present, and not later. Any thread; t may be gone when this
   /// returns.
@@ -161,6 +177,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   bool open_to(bool inside) const noexcept;
   bool closed_meanwhile() const noexcept;
   submit_result enter(bool inside, bool may_wait);
+  submit_result enter_without_seat(detail::submitter& me, bool inside, bool may_wait, std::uint8_t& phase);
+  void place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept;
   void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
   void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                           const hint& wish) noexcept;
@@ -214,6 +232,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   const unsigned born_in_; // the fork generation
 
   std::vector<std::unique_ptr<detail::group_state>> group_states_;
+  std::vector<std::shared_ptr<std::pmr::memory_resource>> memory_; // by group
   std::vector<std::unique_ptr<group_board>> boards_;
   std::vector<detail::injection_queue*> injection_;
   std::vector<std::unique_ptr<detail::node_arena>> class_memory_; // by domain

@@ -32,7 +32,7 @@ std::int64_t later(std::int64_t from, std::int64_t by) noexcept {
 
 // --- setting and cancelling
 
-group_id runtime::timer_home() const noexcept {
+group_id runtime::group_here() const noexcept {
   const detail::execution& here = this_execution;
   if (here.engine == this && here.seat != nullptr) return here.seat->place().group;
   if (machine_.is_this_system())

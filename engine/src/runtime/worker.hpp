@@ -61,6 +61,12 @@ class alignas(128) worker {
   /// Owner, in a task that waits: it runs one that it took in one of these ways.
   void count_in_place() noexcept;
   void count_leapfrogged() noexcept;
+  /// Owner. Whether a long task of class c should fork a part of itself. Cost: a load.
+  bool lacks_forks(task_class c) const noexcept;
+  /// Owner. Whether the loop would come to others before what it has itself, or to what comes before its ring and its forks.
+  bool others_are_due() const noexcept {
+    return until_shared_ <= 1 || !queues_.next.empty() || classes_.of(task_class::latency).waiting();
+  }
   /// Any thread. The oldest task in the deque, or null.
   static task_header* steal_fork(worker_queues& from) noexcept;
 
@@ -78,9 +84,10 @@ class alignas(128) worker {
   std::uint64_t task_time_ns() const noexcept { return task_time_ns_; }
 
   /// Owner. Whether a coroutine that goes on here is queued here.
-  bool takes_back(const resumption& place) const noexcept {
-    return resumptions_return_ && place.root->run_as == task_class::normal;
+  bool takes_back(const coroutine_root& root) const noexcept {
+    return resumptions_return_ && root.run_as == task_class::normal;
   }
+  bool takes_back(const resumption& place) const noexcept { return takes_back(*place.root); }
   /// Owner. Puts the task that runs behind what waits in the ring.
   void give_way(task_header* t) noexcept;
   /// Owner. Whether a task that it submits stays, whatever others have, so that the policy need not be asked.
@@ -145,10 +152,6 @@ class alignas(128) worker {
   task_header* keep(task_chain taken, std::uint32_t in_front = 0) noexcept;
   void put_in_front(task_chain& taken, std::uint32_t most) noexcept;
   bool in_front() const noexcept;
-  /// Whether the loop would come to others before what it has itself, or to what comes before its ring and its forks.
-  bool others_are_due() const noexcept {
-    return until_shared_ <= 1 || !queues_.next.empty() || classes_.of(task_class::latency).waiting();
-  }
   /// A task was begun without the loop.
   void count_turn() noexcept {
     --until_shared_;

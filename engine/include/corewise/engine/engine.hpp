@@ -16,12 +16,18 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace corewise {
+
+namespace detail {
+class local_places;
+class moving_to_engine;
+} // namespace detail
 
 /// What became of a submitted task. A task that was not accepted was destroyed without having run.
 enum class [[nodiscard]] submit_result : std::uint8_t {
@@ -177,12 +183,20 @@ class engine {
   const locality_groups& groups() const noexcept;
   const worker_layout& workers() const noexcept;
 
+  /// Memory on the node of a group, for data that its workers use: pages that lie there, where the machine has several nodes
+  /// and gives them (`workers.memory`). Any thread; it lives as long as the engine. Cost: a lock that the group shares,
+  /// and a system call where more pages are needed, which come back at the end. Throws `std::out_of_range`; when
+  /// allocating, `std::bad_alloc`.
+  std::pmr::memory_resource& memory(group_id g) const;
+
   /// The worker that runs the calling task; nothing outside this engine's tasks, within `blocking`, or after it when a
   /// spare thread has taken the worker's place.
   std::optional<worker_id> this_worker() const noexcept;
 
  private:
   friend class blocking_scope;
+  friend class detail::local_places;
+  friend detail::moving_to_engine resume_on(engine& e) noexcept;
 
   submit_result accept(task_header* t, const hint& wish, bool may_wait);
   submit_result accept(task_header* t, const hint& wish, task_header* otherwise);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <corewise/engine/resumption.hpp>
+#include <corewise/topology/ids.hpp>
 
 #include <atomic>
 #include <cassert>
@@ -59,6 +60,8 @@ bool identify_coroutine() noexcept;
 
 /// Queues a child: as the newest in the caller's deque. Any thread of its engine, in a task of it.
 void fork_task(coroutine_root& child) noexcept;
+/// Places a child as if it were submitted now, with a wish for a group. Any thread of its engine, in a task of it.
+void fork_task_to(coroutine_root& child, group_id to) noexcept;
 /// Takes the newest of the caller's deque if it is `t` and no others are due. In a task.
 bool take_back(const task_header* t) noexcept;
 
@@ -80,12 +83,18 @@ class join_point {
   void suspend(std::coroutine_handle<> parent);
   /// Makes a child of it.
   void adopt(strand& child, strand_role role) noexcept;
+  /// What any child has of the parent: engine, phase, class.
+  void enlist(coroutine_root& child) const noexcept;
   static std::coroutine_handle<> begin(strand& child) noexcept {
     this_execution.root = &child;
     return transfer_to(child.frame);
   }
   /// All have come: the parent goes on, or is dropped as a child was.
   std::coroutine_handle<> go_on() noexcept;
+  /// The same where the last was no coroutine; answers whether the root of all ended.
+  bool go_on_from_task() noexcept;
+  /// The parent is to be dropped as well, once all have come.
+  void note_discarded() noexcept { discarded_.store(true, std::memory_order_relaxed); }
 
  private:
   static bool perform(task_header* t, task_action action);

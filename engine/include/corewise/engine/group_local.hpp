@@ -1,0 +1,143 @@
+#pragma once
+
+#include <corewise/engine/engine.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <memory_resource>
+#include <mutex>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace corewise {
+
+/// Who shares one object of a `group_local`.
+enum class local_to : std::uint8_t {
+  group, ///< the workers of a locality group
+  node,  ///< those of a NUMA node
+};
+
+namespace detail {
+
+// One place for each group, or node, where an object may be built.
+//
+// | tag   | release site             | acquire site                    | publishes  | weakened             |
+// |-------|--------------------------|---------------------------------|------------|----------------------|
+// | built | place::build: its store  | place::built; the lock of build | the object | a half-made one      |
+class local_places {
+ public:
+  class place {
+   public:
+    /// Null: not built yet.
+    void* built() const noexcept { return object_.load(std::memory_order_acquire); } // pairs: built
+    /// Builds it if nobody has: `make(memory)` answers where it lies. Throws what that throws; then another may try.
+    template <class Make> void* build(const Make& make) {
+      const std::scoped_lock lock(making_);
+      if (void* there = built()) return there;
+      void* made = make(*memory_);
+      object_.store(made, std::memory_order_release); // pairs: built
+      return made;
+    }
+    std::pmr::memory_resource& memory() const noexcept { return *memory_; }
+    /// The first of the groups that share it.
+    group_id first() const noexcept { return first_; }
+
+   private:
+    friend local_places;
+    std::atomic<void*> object_{nullptr};
+    std::shared_ptr<std::pmr::memory_resource> memory_; // which may outlive the engine
+    group_id first_;
+    std::mutex making_;
+  };
+
+  local_places(engine& e, local_to per);
+
+  /// Throws `std::out_of_range`.
+  place& of(group_id g) const { return places_[place_of_.at(g.value)]; }
+  /// That of the calling thread. While the engine lives.
+  place& here() const noexcept;
+  std::span<place> all() const noexcept { return {places_.get(), count_}; }
+
+ private:
+  const runtime& engine_;
+  std::vector<std::uint32_t> place_of_; // by group
+  std::size_t count_ = 0;
+  std::unique_ptr<place[]> places_;
+};
+
+} // namespace detail
+
+/// One `T` for each locality group, or NUMA node, of an engine, in memory of that node: caches, counters and pools that are
+/// shared by those who are near each other, and by nobody else. Each is built when somebody first asks for it.
+///
+///     corewise::group_local<lookup_cache> caches(engine);
+///     caches.local().find(key); // in a task
+///
+/// What keeps several workers of a group from using their `T` at the same time is the `T`'s own affair. The engine must
+/// live as long as `local` is called; the rest, destruction included, may come after it.
+template <class T> class group_local {
+ public:
+  /// `T` is built from nothing, or, if it takes an allocator of `std::pmr`, with that of the group's memory.
+  explicit group_local(engine& e, local_to per = local_to::group)
+      : group_local(
+            e,
+            [](std::pmr::memory_resource& memory) {
+              return std::make_obj_using_allocator<T>(std::pmr::polymorphic_allocator<>(&memory));
+            },
+            per) {}
+  /// `T` is what `make(memory)` answers, or `make()`; `make` can be copied. It is called by whoever asks first, under a lock of that `T`.
+  template <class Make>
+    requires std::is_invocable_r_v<T, Make&> || std::is_invocable_r_v<T, Make&, std::pmr::memory_resource&>
+  group_local(engine& e, Make make, local_to per = local_to::group) : places_(e, per) {
+    if constexpr (std::is_invocable_v<Make&, std::pmr::memory_resource&>)
+      make_ = std::move(make);
+    else
+      make_ = [make = std::move(make)](std::pmr::memory_resource&) mutable { return make(); };
+  }
+  group_local(const group_local&) = delete;
+  group_local& operator=(const group_local&) = delete;
+  ~group_local() {
+    for (place& p : places_.all())
+      if (T* built = static_cast<T*>(p.built()))
+        std::pmr::polymorphic_allocator<>(&p.memory()).delete_object(built);
+  }
+
+  /// That of the calling worker's group; of a thread that is not the engine's, of the group that has the CPU it is on. In a
+  /// coroutine it may be another after each `co_await`. Any thread. Cost: some ns. Throws what building throws.
+  T& local() { return in(places_.here()); }
+  /// That of a group. Any thread. Throws `std::out_of_range`, and what building throws.
+  T& at(group_id g) { return in(places_.of(g)); }
+  /// Calls `f(T&)` for each that has been built. Any thread; some may be built meanwhile.
+  template <class F> void for_each(F f) {
+    for (const place& p : places_.all())
+      if (T* built = static_cast<T*>(p.built())) f(*built);
+  }
+
+ private:
+  using place = detail::local_places::place;
+
+  T& in(place& p) {
+    void* built = p.built();
+    if (built == nullptr) [[unlikely]]
+      built = p.build([this](std::pmr::memory_resource& memory) { return build(memory); });
+    return *static_cast<T*>(built);
+  }
+  void* build(std::pmr::memory_resource& memory) {
+    void* const room = memory.allocate(sizeof(T), alignof(T));
+    try {
+      return ::new (room) T(make_(memory));
+    } catch (...) {
+      memory.deallocate(room, sizeof(T), alignof(T));
+      throw;
+    }
+  }
+
+  detail::local_places places_;
+  std::function<T(std::pmr::memory_resource&)> make_;
+};
+
+} // namespace corewise

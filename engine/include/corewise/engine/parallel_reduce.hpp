@@ -1,0 +1,124 @@
+#pragma once
+
+#include <corewise/engine/blocked.hpp>
+#include <corewise/engine/loop.hpp>
+
+#include <optional>
+
+namespace corewise {
+
+namespace detail {
+
+/// What one worker has reckoned of elements that stand side by side.
+template <class T> struct partial : loop_piece {
+  std::optional<T> value;
+};
+
+/// Puts what `f` answers for each of them behind `sum`.
+struct reduce_one_by_one {
+  template <class T, class Place, class F, class Combine>
+  static void add(std::optional<T>& sum, Place from, const Place& to, F& f, Combine& combine) {
+    if (!sum) sum.emplace(f(element(from))), ++from;
+    T value = *std::move(sum);
+    for (; from != to; ++from) value = combine(std::move(value), f(element(from)));
+    sum = std::move(value);
+  }
+};
+
+/// Puts what `f` answers for all of them behind `sum`.
+struct reduce_by_ranges {
+  template <class T, class Place, class F, class Combine>
+  static void add(std::optional<T>& sum, Place from, const Place& to, F& f, Combine& combine) {
+    if (sum)
+      sum = combine(*std::move(sum), f(range_between(std::move(from), to)));
+    else
+      sum.emplace(f(range_between(std::move(from), to)));
+  }
+};
+
+template <class Place, class How, class T, class F, class Combine, bool Stops>
+class [[nodiscard]] reduce_loop final : public loop_of<partial<T>> {
+ public:
+  reduce_loop(places<Place> all, T init, F f, Combine combine, std::stop_token stop)
+      : loop_of<partial<T>>(all.size, std::move(stop), all.shares),
+        all_(std::move(all)),
+        init_(std::move(init)),
+        f_(std::move(f)),
+        combine_(std::move(combine)) {}
+
+  bool await_ready() const noexcept { return all_.size == 0; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) { return this->start(parent); }
+  std::conditional_t<Stops, std::optional<T>, T> await_resume() {
+    const bool all = this->complete();
+    if constexpr (Stops)
+      if (!all) return std::nullopt;
+    for (loop_piece* p = &this->first_piece(); p != nullptr; p = p->next)
+      if (std::optional<T>& sum = static_cast<partial<T>*>(p)->value)
+        init_ = combine_(std::move(init_), *std::move(sum));
+    return std::move(init_);
+  }
+
+ private:
+  void run(loop_piece& in, std::uint64_t from, std::uint64_t to) override {
+    How::add(static_cast<partial<T>&>(in).value, all_[from], all_[to], f_, combine_);
+  }
+
+  places<Place> all_;
+  T init_;
+  F f_;
+  Combine combine_;
+};
+
+} // namespace detail
+
+/// `T sum = co_await parallel_reduce(range, init, f, combine)`: `combine(init, f(a))`, that with `f(b)` and so on, for all
+/// elements in their order. `combine` is a function of two `T`; it must be associative, for the elements are cut into parts,
+/// but need not be commutative. `init` counts once, before all. `f` and `combine` are called by several workers at the
+/// same time.
+///
+/// Where the cuts are depends on who was free: what is not exactly associative, as sums of floating-point numbers are not,
+/// differs in its last digits from run to run. Shape, exceptions and cost are those of `parallel_for`; parts that
+/// another worker took are combined at the end, one after the other.
+template <detail::loop_range Range, class T, class F, class Combine>
+auto parallel_reduce(Range&& range, T init, F f, Combine combine) {
+  return detail::reduce_loop<std::ranges::iterator_t<Range>, detail::reduce_one_by_one, T, F, Combine, false>(
+      detail::places_of(std::forward<Range>(range)), std::move(init), std::move(f), std::move(combine), {});
+}
+/// The same until `stop` is told to; then it answers nothing.
+template <detail::loop_range Range, class T, class F, class Combine>
+auto parallel_reduce(Range&& range, T init, F f, Combine combine, std::stop_token stop) {
+  return detail::reduce_loop<std::ranges::iterator_t<Range>, detail::reduce_one_by_one, T, F, Combine, true>(
+      detail::places_of(std::forward<Range>(range)), std::move(init), std::move(f), std::move(combine),
+      std::move(stop));
+}
+
+/// From `first` up to `last`, whole numbers or iterators.
+template <class First, class Last, class T, class F, class Combine,
+          class Place = typename detail::common_place<First, Last>::type>
+auto parallel_reduce(First first, Last last, T init, F f, Combine combine) {
+  return detail::reduce_loop<Place, detail::reduce_one_by_one, T, F, Combine, false>(
+      detail::places_between<Place>(static_cast<Place>(first), static_cast<Place>(last)), std::move(init),
+      std::move(f), std::move(combine), {});
+}
+template <class First, class Last, class T, class F, class Combine,
+          class Place = typename detail::common_place<First, Last>::type>
+auto parallel_reduce(First first, Last last, T init, F f, Combine combine, std::stop_token stop) {
+  return detail::reduce_loop<Place, detail::reduce_one_by_one, T, F, Combine, true>(
+      detail::places_between<Place>(static_cast<Place>(first), static_cast<Place>(last)), std::move(init),
+      std::move(f), std::move(combine), std::move(stop));
+}
+
+/// `f(part)` answers what the part comes to: `blocked(range)`, `blocked(first, last)`. It may, for one, add in an order
+/// that the processor likes better.
+template <class Place, class T, class F, class Combine>
+auto parallel_reduce(blocked_places<Place> all, T init, F f, Combine combine) {
+  return detail::reduce_loop<Place, detail::reduce_by_ranges, T, F, Combine, false>(
+      std::move(all.all), std::move(init), std::move(f), std::move(combine), {});
+}
+template <class Place, class T, class F, class Combine>
+auto parallel_reduce(blocked_places<Place> all, T init, F f, Combine combine, std::stop_token stop) {
+  return detail::reduce_loop<Place, detail::reduce_by_ranges, T, F, Combine, true>(
+      std::move(all.all), std::move(init), std::move(f), std::move(combine), std::move(stop));
+}
+
+} // namespace corewise

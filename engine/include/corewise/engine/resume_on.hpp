@@ -1,0 +1,65 @@
+#pragma once
+
+#include <corewise/engine/resumption.hpp>
+#include <corewise/topology/ids.hpp>
+
+namespace corewise {
+
+class engine;
+
+namespace detail {
+
+/// Goes on in a group.
+class [[nodiscard]] moving_to_group {
+ public:
+  explicit moving_to_group(group_id to) noexcept : to_(to) {}
+  moving_to_group(const moving_to_group&) = delete;
+  moving_to_group& operator=(const moving_to_group&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> suspended);
+  void await_resume() const noexcept {}
+
+ private:
+  group_id to_;
+  resumption place_;
+};
+
+/// Goes on as a task of another engine.
+class [[nodiscard]] moving_to_engine {
+ public:
+  explicit moving_to_engine(runtime& to) noexcept : to_(to) {}
+  moving_to_engine(const moving_to_engine&) = delete;
+  moving_to_engine& operator=(const moving_to_engine&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> suspended);
+  void await_resume() const noexcept {}
+
+ private:
+  runtime& to_;
+  resumption place_;
+};
+
+} // namespace detail
+
+/// `co_await resume_on(g)`: the calling coroutine goes on with a worker of that group of its engine, if one is available there;
+/// its class stays. Like any task it may be stolen later. Throws `std::logic_error` outside of an engine's tasks, and when
+/// there is no such group. Cost: that of `submit`, without a block.
+inline detail::moving_to_group resume_on(group_id g) noexcept { return detail::moving_to_group(g); }
+
+/// `co_await resume_on(e)`: the calling coroutine goes on with the workers of engine `e`, and stays there until it moves
+/// again. From here on it is a task of `e`: that one's `drain` waits for it, its shutdown drops it, its
+/// `on_exception` holds.
+///
+/// All that is one task moves together: if the calling coroutine is awaited by another (`co_await f()`), that one goes on
+/// with `e` as well. What awaits through an engine does not: the coroutine that awaits a `future`, or a `oneshot`, goes on
+/// with its own engine, wherever the other side ends. Children of `when_all`, `when_any` and `in_scope` are
+/// parts of their parent's task and cannot leave its engine; they may `co_await e.run(...)` instead.
+///
+/// Throws `not_run` when `e` takes no more tasks (`limits.in_flight`, a shutdown), and `std::logic_error` outside of an
+/// engine's tasks and in such a child; the coroutine stays where it is then. It never waits for room. Cost: that of `submit`
+/// from outside, without a block.
+detail::moving_to_engine resume_on(engine& e) noexcept;
+
+} // namespace corewise

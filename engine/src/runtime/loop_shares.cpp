@@ -1,0 +1,41 @@
+#include "loop_shares.hpp"
+
+#include "runtime.hpp"
+
+#include <numeric>
+#include <stdexcept>
+
+namespace corewise {
+
+std::vector<detail::loop_share> runtime::loop_shares(std::uint64_t size) const {
+  std::vector<std::uint64_t> weights;
+  weights.reserve(groups_.size());
+  for (const locality_group& g : groups_.groups())
+    weights.push_back(std::uint64_t{active_in(g.id)} * g.capacity);
+  return detail::deal_out(size, weights);
+}
+
+namespace detail {
+
+std::vector<loop_share> deal_out(std::uint64_t size, std::span<const std::uint64_t> weights) {
+  const std::uint64_t all = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
+  std::vector<loop_share> shares;
+  std::uint64_t weight = 0;
+  for (std::uint32_t g = 0; g < weights.size(); ++g) {
+    if (weights[g] == 0) continue;
+    weight += weights[g];
+    // size × weight / all, where the product has no room.
+    shares.push_back({size / all * weight + size % all * weight / all, group_id{g}});
+  }
+  return shares;
+}
+
+std::vector<loop_share> loop_shares_here(std::uint64_t size) {
+  const coroutine_root* const root = this_execution.root;
+  if (root == nullptr) throw std::logic_error("a parallel loop is for an engine's tasks only");
+  return root->engine->loop_shares(size);
+}
+
+} // namespace detail
+
+} // namespace corewise
