@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <atomic>
 #include <deque>
 #include <random>
 #include <thread>
@@ -146,17 +148,26 @@ TEST_CASE("timer group: of a cancellation and an expiry that meet, one has the t
       t.deadline_ns = base + static_cast<std::int64_t>(random() % 2'000'000'000);
       REQUIRE(group.set(t, base) <= timer_group::outcome::earliest);
     }
+    // In turn one or the other begins, and the other follows at its first step.
+    std::atomic<bool> begun{false};
+    const auto follow = [&begun] {
+      while (!begun.load()) std::this_thread::yield();
+    };
     std::thread other([&, first = random() % timers_each] {
+      if (round % 2 == 0) follow();
       for (std::size_t i = 0; i < timers_each; ++i) {
         const std::size_t at = (first + i * 7) % timers_each;
         cancelled[at] = group.cancel(timers[at]) ? 1 : 0;
+        begun.store(true, std::memory_order_relaxed);
       }
     });
+    if (round % 2 == 1) follow();
     std::array<timer_node*, 16> due;
     for (std::int64_t now = base; now < base + 2'100'000'000; now += 10'000'000)
       for (std::size_t taken = due.size(); taken == due.size();) {
         taken = group.take_due(now, due);
         for (std::size_t i = 0; i < taken; ++i) fired[static_cast<std::size_t>(due[i] - timers.data())] = 1;
+        if (taken != 0) begun.store(true, std::memory_order_relaxed);
       }
     other.join();
     for (std::size_t i = 0; i < timers_each; ++i) {
