@@ -28,12 +28,12 @@ double heavy(double x) {
   return x;
 }
 
-template <double (*f)(double)> double sum_of(std::span<const double> part) {
+template <double (*Each)(double)> double sum_of(std::span<const double> part) {
   std::array<double, 4> sums{}; // so that one addition need not wait for the one before
   std::size_t i = 0;
   for (; i + 4 <= part.size(); i += 4)
-    for (std::size_t k = 0; k < 4; ++k) sums[k] += f(part[i + k]);
-  for (; i < part.size(); ++i) sums[0] += f(part[i]);
+    for (std::size_t k = 0; k < 4; ++k) sums[k] += Each(part[i + k]);
+  for (; i < part.size(); ++i) sums[0] += Each(part[i]);
   return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
