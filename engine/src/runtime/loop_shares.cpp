@@ -20,6 +20,7 @@ namespace detail {
 std::vector<loop_share> deal_out(std::uint64_t size, std::span<const std::uint64_t> weights) {
   const std::uint64_t all = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
   std::vector<loop_share> shares;
+  if (all == 0) return shares; // nobody to deal it to
   std::uint64_t weight = 0;
   for (std::uint32_t g = 0; g < weights.size(); ++g) {
     if (weights[g] == 0) continue;
