@@ -13,8 +13,6 @@ thread_local bool expiring = false;
 /// Stands in the queues for a task with a deadline. When that has begun nothing is left of this one; whatever is queued
 /// later is the task itself.
 struct task_with_deadline : task_header {
-  static constexpr std::size_t size_class = 0;
-
   unbegun_task task;
   unbegun_task otherwise;
   std::chrono::steady_clock::time_point deadline;
@@ -27,8 +25,7 @@ struct task_with_deadline : task_header {
     const bool late = action == task_action::run && std::chrono::steady_clock::now() >= self->deadline;
     task->phase = self->phase;
     task->run_as = self->run_as;
-    self->~task_with_deadline();
-    release_block(t, size_class);
+    recycled<task_with_deadline>::destroy(self);
     if (action == task_action::discard) return true;
     if (!late) return begin(std::move(task));
     expire(std::move(task));
@@ -52,11 +49,11 @@ bool is_expiring() noexcept { return expiring; }
 
 task_header* before_deadline(task_header* t, std::chrono::steady_clock::time_point deadline,
                              task_header* otherwise) {
-  static_assert(sizeof(task_with_deadline) <= block_sizes[task_with_deadline::size_class]);
+  static_assert(sizeof(task_with_deadline) <= block_sizes[0]);
   unbegun_task task(t);
   unbegun_task instead(otherwise);
-  void* const memory = acquire_block(task_with_deadline::size_class);
-  auto* const guarded = ::new (memory) task_with_deadline{{}, std::move(task), std::move(instead), deadline};
+  auto* const guarded =
+      recycled<task_with_deadline>::make(task_header{}, std::move(task), std::move(instead), deadline);
   guarded->act = &task_with_deadline::perform;
   return guarded;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <corewise/engine/execution.hpp>
-#include <corewise/engine/task_blocks.hpp>
+#include <corewise/engine/recycled.hpp>
 #include <corewise/engine/task_header.hpp>
 
 #include <atomic>
@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <new>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -108,7 +107,7 @@ template <class F> struct scope_call final : scope_child {
       run.drop();
     else if (run.wanted())
       call(*self, run);
-    destroy(self);
+    recycled<scope_call>::destroy(self);
     return run.leave();
   }
   static void call(scope_call& self, child_run& run) noexcept {
@@ -117,33 +116,6 @@ template <class F> struct scope_call final : scope_child {
     } catch (...) {
       run.fail(std::current_exception());
     }
-  }
-
-  template <class G> static scope_child* make(blocking_scope& scope, G&& g) {
-    constexpr std::size_t size_class = block();
-    if constexpr (size_class == block_classes) {
-      return new scope_call(scope, std::forward<G>(g));
-    } else {
-      void* memory = acquire_block(size_class);
-      try {
-        return ::new (memory) scope_call(scope, std::forward<G>(g));
-      } catch (...) {
-        release_block(memory, size_class);
-        throw;
-      }
-    }
-  }
-  static void destroy(scope_call* self) noexcept {
-    constexpr std::size_t size_class = block();
-    if constexpr (size_class == block_classes) {
-      delete self;
-    } else {
-      self->~scope_call();
-      release_block(self, size_class);
-    }
-  }
-  static constexpr std::size_t block() noexcept {
-    return alignof(scope_call) > block_alignment ? block_classes : block_class(sizeof(scope_call));
   }
 
   F function;
@@ -181,7 +153,7 @@ class blocking_scope {
   /// fences; no locked instruction unless another worker takes it. Throws what copying or moving `f` throws,
   /// `std::bad_alloc`.
   template <std::invocable F> void fork(F&& f) {
-    start(*detail::scope_call<std::decay_t<F>>::make(*this, std::forward<F>(f)));
+    start(*detail::recycled<detail::scope_call<std::decay_t<F>>>::make(*this, std::forward<F>(f)));
   }
 
   /// Returns when all have ended; throws what was thrown first. More may be forked afterwards, unless it was stopped. Cost:

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <corewise/engine/fork_join.hpp>
-#include <corewise/engine/task_blocks.hpp>
+#include <corewise/engine/recycled.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -157,30 +156,14 @@ template <class Piece> class loop_of : public loop {
  protected:
   ~loop_of() {
     for (loop_piece* p = first_piece_.next; p != nullptr;)
-      destroy(static_cast<Piece*>(std::exchange(p, p->next)));
+      recycled<Piece>::destroy(static_cast<Piece*>(std::exchange(p, p->next)));
   }
 
   /// When all have come.
   Piece& first_piece() noexcept { return first_piece_; }
 
  private:
-  static constexpr std::size_t size_class = alignof(Piece) > block_alignment ? block_classes
-                                                                             : block_class(sizeof(Piece));
-
-  loop_piece* make() final {
-    if constexpr (size_class == block_classes)
-      return new Piece;
-    else
-      return ::new (acquire_block(size_class)) Piece;
-  }
-  static void destroy(Piece* p) noexcept {
-    if constexpr (size_class == block_classes) {
-      delete p;
-    } else {
-      std::destroy_at(p);
-      release_block(p, size_class);
-    }
-  }
+  loop_piece* make() final { return recycled<Piece>::make(); }
 
   Piece first_piece_;
 };
