@@ -5,9 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <sstream>
 
@@ -142,43 +140,12 @@ TEST_CASE("sources: variables for hwloc in the environment do not change what a 
     ::unsetenv(name);
 }
 
-namespace {
-
-/// CPU time of this thread, so that others on this machine don't count.
-double thread_milliseconds() {
-  timespec now{};
-  REQUIRE(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-constexpr double allowed_milliseconds = 50;
-#else
-constexpr double allowed_milliseconds = 1000;
-#endif
-
-void check_discovered_within(double milliseconds, const std::string& text) {
-  CAPTURE(text);
-  machine_description description;
-  description.source = synthetic_source{text};
-  double least = 1e9;
-  for (int time = 0; time < 5; ++time) {
-    const auto start = thread_milliseconds();
-    const auto machine = discover(description);
-    least = std::min(least, thread_milliseconds() - start);
-    CHECK_FALSE(machine.cpus().empty());
+TEST_CASE("sources: machines of a thousand CPUs and of a thousand nodes") {
+  // What their discovery costs is measured by bench/topology/discovery_cost.
+  for (const char* text : {"pack:4 numa:2 l3:8 core:16 pu:1", "numa:256 core:4 pu:1", "numa:1024 pu:1"}) {
+    CAPTURE(text);
+    machine_description description;
+    description.source = synthetic_source{text};
+    CHECK(discover(description).cpus().size() == 1024);
   }
-  CHECK(least < milliseconds);
-}
-
-} // namespace
-
-TEST_CASE("sources: the largest machines are discovered in under 50 ms") {
-  check_discovered_within(allowed_milliseconds, "pack:4 numa:2 l3:8 core:16 pu:1");
-  check_discovered_within(allowed_milliseconds, "pack:2 l3:12 core:8 pu:2");
-  check_discovered_within(allowed_milliseconds, "numa:256 core:4 pu:1");
-}
-
-TEST_CASE("sources: a thousand nodes cost little more than hwloc's own 30 ms, up to 60 on a busy machine") {
-  check_discovered_within(allowed_milliseconds * 3, "numa:1024 pu:1");
 }
