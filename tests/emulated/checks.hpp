@@ -28,5 +28,7 @@ void check_discovery(const expectation& facts, verdict& v);
 void check_pinning(const profile& p, const std::string& title, verdict& v);
 /// What a worker touches and what the engine keeps for it lies on the worker's node.
 void check_memory(const profile& p, verdict& v);
+/// What is made for a group, and each group's share of an array that a loop wrote, lies on the group's node.
+void check_data(profile p, verdict& v);
 
 } // namespace corewise::emulated

@@ -54,6 +54,7 @@ int run(const char* expected) {
   check_discovery(read_expectation(file), v);
   check_all_pinnings(v);
   check_memory(pinned_to(pin_to::automatic), v);
+  check_data(pinned_to(pin_to::automatic), v);
   check_last_node_only(v);
   std::cout << v.passed() << " passed, " << v.failed() << " failed\n";
   return v.failed() == 0 && v.passed() > 0 ? 0 : 1;
