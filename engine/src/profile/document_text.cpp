@@ -62,6 +62,11 @@ std::string name_of_encoding(std::string_view text) {
                : "found bytes that are not UTF-8; save the file as UTF-8";
 }
 
+std::size_t characters_in(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
 bool is_tab_indented(std::string_view line) {
   const std::size_t text = line.find_first_not_of(" \t");
   return text != std::string_view::npos && line[text] != '#' &&
@@ -76,6 +81,10 @@ document_text::document_text(std::string_view text) : size_before_(text.size()) 
   lines_.push_back(0);
   for (std::size_t i = 0; i < text_.size(); ++i)
     if (text_[i] == '\n') lines_.push_back(i + 1);
+  for (std::size_t begin = 0, characters = 0; begin <= text_.size(); begin += block_bytes) {
+    characters_.push_back(characters);
+    characters += characters_in(std::string_view(text_).substr(begin, block_bytes));
+  }
 }
 
 bool document_text::check(issue_list& issues) const {
@@ -111,11 +120,17 @@ void document_text::check_tabs(issue_list& issues) const {
   }
 }
 
+std::size_t document_text::characters_before(std::size_t position) const {
+  const std::size_t block = position / block_bytes;
+  return characters_[block] +
+         characters_in(std::string_view(text_).substr(block * block_bytes, position % block_bytes));
+}
+
 text_place document_text::place(std::size_t line, std::size_t byte) const {
   line = std::min(line, lines_.size() - 1);
-  const std::string_view before = std::string_view(text_).substr(lines_[line], byte);
-  const auto characters =
-      std::ranges::count_if(before, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+  const std::size_t begin = lines_[line];
+  const std::size_t position = begin + std::min(byte, text_.size() - begin);
+  const std::size_t characters = characters_before(position) - characters_before(begin);
   return {static_cast<std::uint32_t>(line + 1), static_cast<std::uint32_t>(characters + 1)};
 }
 

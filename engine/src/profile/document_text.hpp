@@ -20,17 +20,21 @@ class document_text {
   /// tabs that indent. Answers whether there was none. Cost: one pass; a text that is too large isn't read.
   bool check(issue_list& issues) const;
 
-  /// The place of a byte that is given by line and byte from 0.
+  /// The place of a byte that is given by line and byte from 0. Cost: a look at a few hundred bytes, however long the line.
   text_place place(std::size_t line, std::size_t byte) const;
   text_place place(std::size_t position) const;
 
  private:
   bool check_characters(issue_list& issues) const;
   void check_tabs(issue_list& issues) const;
+  std::size_t characters_before(std::size_t position) const;
+
+  static constexpr std::size_t block_bytes = 256;
 
   std::size_t size_before_;
   std::string text_;
-  std::vector<std::size_t> lines_; // positions
+  std::vector<std::size_t> lines_;      // positions
+  std::vector<std::size_t> characters_; // before each block of the text
 };
 
 } // namespace corewise::detail

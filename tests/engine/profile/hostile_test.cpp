@@ -25,7 +25,7 @@ constexpr bool memory_is_ours = false; // a sanitizer keeps what was freed
 #else
 constexpr bool memory_is_ours = true;
 #endif
-constexpr double seconds_usual = 0.5; // a fifth of that where nobody else works
+constexpr double seconds_usual = 0.1; // what it takes where nobody else works
 constexpr double seconds_most = 10;   // emulated, sanitized, on a machine that others use
 constexpr long kib_most = 64 * 1024;
 
