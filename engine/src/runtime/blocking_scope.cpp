@@ -1,5 +1,5 @@
+#include "forks.hpp"
 #include "futex.hpp"
-#include "runtime.hpp"
 
 #include <corewise/engine/blocking_scope.hpp>
 
@@ -15,20 +15,16 @@ namespace detail {
 // --- a child
 
 /// What its scope's task waits for is found from here on, in the place where it is forked.
-child_run::child_run(const scope_child& child) noexcept
-    : scope_(*child.in),
-      where_(child.where()),
-      within_(std::exchange(this_execution.within, child.in)),
-      root_(std::exchange(this_execution.root, nullptr)) {
-  if (where_ == child_place::in_place || this_execution.seat == nullptr) return;
+void child_run::enter() noexcept {
+  within_ = std::exchange(this_execution.within, &scope_);
+  root_ = std::exchange(this_execution.root, nullptr);
+  if (this_execution.seat == nullptr) return;
   seat_ = this_execution.seat;
   first_ = seat_->next_fork();
   const std::scoped_lock lock(scope_.away_mutex_);
   next_ = std::exchange(scope_.away_, this);
   if (next_ != nullptr) next_->previous_ = this;
 }
-
-bool child_run::wanted() const noexcept { return !scope_.stop_requested(); }
 
 void child_run::fail(std::exception_ptr error) noexcept {
   if (!scope_.failed_.exchange(true, std::memory_order_relaxed)) scope_.error_ = std::move(error);
@@ -37,10 +33,9 @@ void child_run::fail(std::exception_ptr error) noexcept {
 
 void child_run::drop() noexcept { fail(std::make_exception_ptr(not_run())); }
 
-bool child_run::leave() noexcept {
+bool child_run::leave_away() noexcept {
   this_execution.within = within_;
   this_execution.root = root_;
-  if (where_ == child_place::in_place) return false;
   if (seat_ != nullptr) {
     const std::scoped_lock lock(scope_.away_mutex_);
     (previous_ != nullptr ? previous_->next_ : scope_.away_) = next_;
@@ -55,28 +50,14 @@ bool child_run::leave() noexcept {
 
 // --- the scope
 
-namespace {
+blocking_scope::blocking_scope(engine& on) noexcept : blocking_scope(*on.runtime_) {}
 
-runtime& engine_of_this_task() {
-  runtime* const here = this_execution.engine;
-  if (here == nullptr)
-    throw std::logic_error("a blocking_scope outside of an engine's tasks needs an engine");
-  return *here;
+void blocking_scope::refuse() {
+  throw std::logic_error("a blocking_scope outside of an engine's tasks needs an engine");
 }
 
-} // namespace
-
-blocking_scope::blocking_scope()
-    : engine_(&engine_of_this_task()),
-      around_(this_execution.within),
-      exceptions_(std::uncaught_exceptions()) {}
-
-blocking_scope::blocking_scope(engine& on) noexcept
-    : engine_(on.runtime_.get()),
-      around_(this_execution.within),
-      exceptions_(std::uncaught_exceptions()) {}
-
-blocking_scope::~blocking_scope() {
+/// Without `wait`, or with an exception that nobody took.
+void blocking_scope::leave() noexcept {
   const bool passing = std::uncaught_exceptions() > exceptions_;
   if (passing) request_stop();
   join();
@@ -92,15 +73,15 @@ void blocking_scope::start(detail::scope_child& child) {
   }
   child.put(detail::child_place::away);
   child.phase = this_execution.phase;
-  if (seat != nullptr && seat->try_fork(&child)) return;
+  if (seat != nullptr && seat->try_fork(&child)) [[likely]]
+    return;
   child.put(detail::child_place::submitted);
   static_cast<void>(engine_->accept(&child, no_hint, /*may_wait=*/true)); // refused: it arrives, dropped
 }
 
-void blocking_scope::wait() {
-  join();
+void blocking_scope::rethrow() {
   failed_.store(false, std::memory_order_relaxed);
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 void blocking_scope::join() noexcept {
@@ -111,22 +92,35 @@ void blocking_scope::join() noexcept {
   arrived_.store(0, std::memory_order_relaxed); // nobody is left to see it
 }
 
-/// Another's fork may lie among the own ones, where a coroutine has forked as well: it goes behind the ring, in sight of all.
 void blocking_scope::run_own() noexcept {
-  while (left_ != 0) {
-    detail::worker* const seat = this_execution.seat;
-    if (seat == nullptr || seat != seat_) return; // it was lent and taken: whoever sits there now runs them
-    task_header* const t = seat->take_fork_since(first_);
-    if (t == nullptr) return;
-    if (!detail::scope_child::is(t) || static_cast<detail::scope_child*>(t)->in != this) {
-      seat->push(t);
-      continue;
-    }
-    static_cast<detail::scope_child*>(t)->put(detail::child_place::in_place);
-    seat->count_in_place();
-    t->act(t, task_action::run);
+  detail::execution& here = this_execution;
+  blocking_scope* const within = std::exchange(here.within, this);
+  detail::coroutine_root* const root = std::exchange(here.root, nullptr);
+  while (detail::scope_child* const child = take_own()) {
+    child->act(child, task_action::run);
     --left_;
   }
+  here.within = within;
+  here.root = root;
+}
+
+/// The newest child that is still in the own deque, or null. Another's fork may lie among them, where a coroutine has forked
+/// as well: it goes behind the ring, in sight of all.
+detail::scope_child* blocking_scope::take_own() noexcept {
+  while (left_ != 0) {
+    detail::worker* const seat = this_execution.seat;
+    if (seat == nullptr || seat != seat_) break; // it was lent and taken: whoever sits there now runs them
+    task_header* const t = seat->take_fork_since(first_);
+    if (t == nullptr) break;
+    auto* const child = static_cast<detail::scope_child*>(t);
+    if (detail::scope_child::is(t) && child->in == this) {
+      child->put(detail::child_place::in_place);
+      seat->count_in_place();
+      return child;
+    }
+    seat->push(t);
+  }
+  return nullptr;
 }
 
 /// Looks as long as a worker that has nothing to do. True: all have arrived.

@@ -164,8 +164,8 @@ class fork_deque {
     std::unique_ptr<std::atomic<task_header*>[]> cells_;
   };
 
-  /// Null: no memory.
-  array* grow(const array& full, std::uint64_t top, std::uint64_t bottom) noexcept {
+  /// Null: no memory. By itself, so that a push saves no registers for it.
+  [[gnu::noinline]] array* grow(const array& full, std::uint64_t top, std::uint64_t bottom) noexcept {
     try {
       auto larger = std::make_unique<array>(std::max(full.capacity() * 2, first_capacity_));
       for (std::uint64_t at = top; at != bottom; ++at) larger->put(at, full.get(at));

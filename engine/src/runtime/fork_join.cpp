@@ -9,35 +9,11 @@ bool identify_coroutine() noexcept {
   return false;
 }
 
-void join_point::suspend(std::coroutine_handle<> parent) {
-  root_ = this_execution.root;
-  if (root_ == nullptr) throw std::logic_error("coroutines fork within an engine's tasks only");
-  parent_ = parent;
-  if (this_execution.seat != nullptr) root_->last = this_execution.seat; // the last child may end without one
-}
+void join_point::refuse() { throw std::logic_error("coroutines fork within an engine's tasks only"); }
 
-void join_point::enlist(coroutine_root& child) const noexcept {
-  const execution& here = this_execution;
-  child.engine = root_->engine;
-  child.last = here.seat != nullptr ? here.seat : root_->last;
-  child.phase = here.phase;
-  child.run_as = root_->run_as;
-}
-
-void join_point::adopt(strand& child, strand_role role) noexcept {
-  enlist(child);
-  child.act = &perform;
-  child.play(role);
-  child.join = this;
-}
-
-std::coroutine_handle<> join_point::go_on() noexcept {
-  if (discarded_.load(std::memory_order_relaxed)) {
-    if (root_->act(root_, task_action::discard)) this_execution.root_ended = true;
-    return std::noop_coroutine();
-  }
-  this_execution.root = root_;
-  return transfer_to(parent_);
+std::coroutine_handle<> join_point::drop() noexcept {
+  if (root_->act(root_, task_action::discard)) this_execution.root_ended = true;
+  return std::noop_coroutine();
 }
 
 bool join_point::go_on_from_task() noexcept {

@@ -1,4 +1,4 @@
-#include "runtime.hpp"
+#include "forks.hpp"
 
 #include <corewise/engine/fork_join.hpp>
 #include <corewise/policies/activity.hpp>
@@ -39,28 +39,6 @@ bool take_back(const task_header* t) noexcept {
   return seat != nullptr && seat->take_back(t);
 }
 
-void worker::fork(task_header* t) noexcept {
-  if (!try_fork(t)) [[unlikely]]
-    push(t);
-}
-
-bool worker::try_fork(task_header* t) noexcept {
-  if (!queues_.forks.push(t)) [[unlikely]] // no memory to grow
-    return false;
-  counts_.forked.add();
-  engine_.idle().pushed(id_);
-  return true;
-}
-
-/// What comes before forks in the loop comes before them here. It counts as a task of the interval and of the tick, so that
-/// the loop comes round in time, and as one that was begun, so that a row of them is not taken for a task that does not end.
-bool worker::take_back(const task_header* t) noexcept {
-  if (others_are_due() || !queues_.forks.take_back(t)) return false;
-  count_turn();
-  counts_.in_place.add();
-  return true;
-}
-
 /// Whether thieves find nothing of what the task that runs could give them.
 bool worker::lacks_forks(task_class c) const noexcept {
   return c == task_class::normal ? queues_.forks.empty() : !classes_.of(c).waiting();
@@ -83,18 +61,6 @@ task_header* worker::steal_fork(worker_queues& from) noexcept {
 }
 
 // --- for a task that waits (blocking_scope.cpp)
-
-std::uint64_t worker::next_fork() const noexcept { return queues_.forks.next_position(); }
-
-task_header* worker::take_fork_since(std::uint64_t first) noexcept { return queues_.forks.pop_since(first); }
-
-/// As one of the interval and of the tick, and as one that was begun.
-void worker::count_in_place() noexcept {
-  if (until_shared_ > 1) --until_shared_;
-  ++polls_;
-  touch(slot_, stamp_);
-  counts_.in_place.add();
-}
 
 task_header* worker::steal_fork_since(worker& from, std::uint64_t first) noexcept {
   for (;;) {

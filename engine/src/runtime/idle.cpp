@@ -89,11 +89,7 @@ std::uint32_t idle_workers::threshold(level l, group_id victim) const noexcept {
 
 // --- the producer's side
 
-void idle_workers::pushed(worker_id w) noexcept {
-  interleave();
-  full_fence(); // P2
-  const std::uint64_t asleep = asleep_.load(std::memory_order_relaxed);
-  if (asleep == 0) return;
+void idle_workers::wake_for(worker_id w, std::uint64_t asleep) noexcept {
   const group_id g = layout_[w].group;
   const bool retired = index_in_group(w) >= active_in(g);
   if (retired && wake(g, index_in_group(w))) return; // it hands over: others may be busy for ever

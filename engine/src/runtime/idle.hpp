@@ -132,7 +132,12 @@ class idle_workers {
 
   /// Rules 1 and conservation: a task was pushed to worker w (or to its group's injection queue). Any thread.
   /// Cost: a fence and a load while nobody sleeps; a system call when somebody is woken.
-  void pushed(worker_id w) noexcept;
+  void pushed(worker_id w) noexcept {
+    interleave();
+    full_fence(); // P2
+    const std::uint64_t asleep = asleep_.load(std::memory_order_relaxed);
+    if (asleep != 0) wake_for(w, asleep);
+  }
 
   /// As above: a task of class c was pushed to a domain's queue. Any thread.
   void pushed(std::uint32_t domain, task_class c) noexcept;
@@ -220,6 +225,7 @@ class idle_workers {
   std::uint32_t active_in(group_id g) const noexcept {
     return boards_[g.value]->active.load(std::memory_order_relaxed);
   }
+  void wake_for(worker_id w, std::uint64_t asleep) noexcept;
   bool wake(group_id g, std::size_t index) noexcept;
   bool can_wake(group_id g) const noexcept;
   bool wake_any(group_id g) noexcept;

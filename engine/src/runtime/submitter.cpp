@@ -10,7 +10,7 @@ struct entry {
 };
 
 // Trivial, so it can be read after the submitters of an ending thread are gone.
-thread_local bool submitters_gone = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool submitters_gone = false;
 
 /// The calling thread's submitters, the one used last in front.
 struct thread_submitters {
@@ -22,7 +22,7 @@ struct thread_submitters {
   }
 };
 
-thread_local thread_submitters mine_by_engine;
+[[gnu::tls_model("initial-exec")]] thread_local thread_submitters mine_by_engine;
 
 std::uint64_t next_engine() noexcept {
   static std::atomic<std::uint64_t> last{0};

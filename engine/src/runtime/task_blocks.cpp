@@ -188,8 +188,8 @@ struct block_cache {
   std::array<free_list, block_classes> lists;
   std::array<free_list, block_classes> spare; // whole batches or nothing: what is partly used is in `lists`
 };
-constinit thread_local block_cache cache{};
-constinit thread_local bool cache_gone = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local block_cache cache{};
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool cache_gone = false;
 
 /// Gives the blocks back when the thread ends.
 struct cache_end {

@@ -64,33 +64,38 @@ struct scope_child : task_header {
 /// One run of a child: while it lasts the scope can be left by nobody, and who waits there finds what is forked within.
 class child_run {
  public:
-  explicit child_run(const scope_child& child) noexcept;
+  explicit child_run(const scope_child& child) noexcept : scope_(*child.in), where_(child.where()) {
+    if (where_ != child_place::in_place) enter();
+  }
   child_run(const child_run&) = delete;
   child_run& operator=(const child_run&) = delete;
   ~child_run() = default;
 
   /// Whether it should be called: nothing has stopped the scope.
-  bool wanted() const noexcept;
+  inline bool wanted() const noexcept;
   /// What left it as an exception stops the scope; the first is kept.
   void fail(std::exception_ptr error) noexcept;
   /// It was dropped.
   void drop() noexcept;
   /// Its end, when nothing is left of the child. Answers whether with it a task of its own has ended.
-  bool leave() noexcept;
+  bool leave() noexcept { return where_ != child_place::in_place && leave_away(); }
 
  private:
   friend blocking_scope;
 
+  void enter() noexcept;
+  bool leave_away() noexcept;
+
   blocking_scope& scope_;
   const child_place where_;
-  // While it is away, guarded by the scope's mutex: where what is forked within it goes.
+  // The rest is of one that is away. Guarded by the scope's mutex: where what is forked within it goes.
   worker* seat_ = nullptr;
   std::uint64_t first_ = 0;
   child_run* next_ = nullptr;
   child_run* previous_ = nullptr;
   // What the thread was doing.
-  blocking_scope* within_;
-  coroutine_root* root_;
+  blocking_scope* within_ = nullptr;
+  coroutine_root* root_ = nullptr;
 };
 
 template <class F> struct scope_call final : scope_child {
@@ -139,14 +144,17 @@ template <class F> struct scope_call final : scope_child {
 class blocking_scope {
  public:
   /// In a task of an engine, for calls on that engine. Throws `std::logic_error` elsewhere.
-  blocking_scope();
+  blocking_scope() : blocking_scope(engine_here()) {}
   /// For calls on `on`, which must outlive it. Any thread.
   explicit blocking_scope(engine& on) noexcept;
   blocking_scope(const blocking_scope&) = delete;
   blocking_scope& operator=(const blocking_scope&) = delete;
   /// Waits. A call's exception is lost then: builds with assertions notice when there is one. While an exception passes through,
   /// the scope is stopped, and what its calls throw is of no interest.
-  ~blocking_scope();
+  ~blocking_scope() {
+    if (left_ != 0 || failed_.load(std::memory_order_relaxed)) [[unlikely]]
+      leave();
+  }
 
   /// Calls a copy of `f` once, here in `wait` or on another worker before. What leaves it as an exception stops the scope. An
   /// engine that refuses it, or drops it when it ends, makes `wait` throw `not_run`. Cost in a task: a recycled block and two
@@ -159,7 +167,11 @@ class blocking_scope {
   /// Returns when all have ended; throws what was thrown first. More may be forked afterwards, unless it was stopped. Cost:
   /// that of the calls that it runs itself; for one that another worker still has, up to `idle.spin` of looking for what is
   /// forked there, then that of `blocking`.
-  void wait();
+  void wait() {
+    join();
+    if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
+      rethrow();
+  }
 
   /// Whether it was stopped: by an exception or by `request_stop`. Calls that have not begun then are not begun, those that run
   /// may look here. Scopes within are not told. Any thread.
@@ -170,9 +182,24 @@ class blocking_scope {
  private:
   friend detail::child_run;
 
+  explicit blocking_scope(runtime& on) noexcept
+      : engine_(&on),
+        around_(detail::this_execution.within),
+        exceptions_(std::uncaught_exceptions()) {}
+
+  static runtime& engine_here() {
+    runtime* const here = detail::this_execution.engine;
+    if (here == nullptr) [[unlikely]]
+      refuse();
+    return *here;
+  }
+  [[noreturn]] static void refuse();
+  void leave() noexcept;
+  [[noreturn]] void rethrow();
   void start(detail::scope_child& child);
   void join() noexcept;
   void run_own() noexcept;
+  detail::scope_child* take_own() noexcept;
   bool help_thieves() noexcept;
   task_header* leapfrog(detail::worker& seat) noexcept;
   void sleep() noexcept;
@@ -194,5 +221,7 @@ class blocking_scope {
   std::mutex away_mutex_;
   detail::child_run* away_ = nullptr; // those that run elsewhere; guarded by away_mutex_
 };
+
+inline bool detail::child_run::wanted() const noexcept { return !scope_.stop_requested(); }
 
 } // namespace corewise

@@ -30,6 +30,7 @@ struct execution {
   std::coroutine_handle<> transferred; ///< goes on when the stack is unwound; null: nobody
 };
 
-inline constinit thread_local execution this_execution{};
+// Found by one addition also in shared libraries: the usual way there is a call, for which all who look save registers.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local execution this_execution{};
 
 } // namespace corewise::detail

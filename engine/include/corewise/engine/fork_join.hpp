@@ -80,23 +80,48 @@ class join_point {
   ~join_point() = default;
 
   /// The calling coroutine will wait. Throws `std::logic_error` outside of an engine's tasks.
-  void suspend(std::coroutine_handle<> parent);
+  void suspend(std::coroutine_handle<> parent) {
+    const execution& here = this_execution;
+    root_ = here.root;
+    if (root_ == nullptr) [[unlikely]]
+      refuse();
+    parent_ = parent;
+    if (here.seat != nullptr) root_->last = here.seat; // the last child may end without one
+  }
   /// Makes a child of it.
-  void adopt(strand& child, strand_role role) noexcept;
+  void adopt(strand& child, strand_role role) noexcept {
+    enlist(child);
+    child.act = &perform;
+    child.play(role);
+    child.join = this;
+  }
   /// What any child has of the parent: engine, phase, class.
-  void enlist(coroutine_root& child) const noexcept;
+  void enlist(coroutine_root& child) const noexcept {
+    const execution& here = this_execution;
+    child.engine = root_->engine;
+    child.last = here.seat != nullptr ? here.seat : root_->last;
+    child.phase = here.phase;
+    child.run_as = root_->run_as;
+  }
   static std::coroutine_handle<> begin(strand& child) noexcept {
     this_execution.root = &child;
     return transfer_to(child.frame);
   }
   /// All have come: the parent goes on, or is dropped as a child was.
-  std::coroutine_handle<> go_on() noexcept;
+  std::coroutine_handle<> go_on() noexcept {
+    if (discarded_.load(std::memory_order_relaxed)) [[unlikely]]
+      return drop();
+    this_execution.root = root_;
+    return transfer_to(parent_);
+  }
   /// The same where the last was no coroutine; answers whether the root of all ended.
   bool go_on_from_task() noexcept;
   /// The parent is to be dropped as well, once all have come.
   void note_discarded() noexcept { discarded_.store(true, std::memory_order_relaxed); }
 
  private:
+  [[noreturn]] static void refuse();
+  std::coroutine_handle<> drop() noexcept;
   static bool perform(task_header* t, task_action action);
 
   std::coroutine_handle<> parent_;
