@@ -1,4 +1,4 @@
-#include "outside.hpp"
+#include "company.hpp"
 
 #include <corewise/engine/channel.hpp>
 #include <corewise/engine/semaphore.hpp>
@@ -6,45 +6,17 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
-#include <vector>
 
 // Any sequence of what can be done to a semaphore or a channel, on one thread and without an engine, has the same answers in
 // the same order as a plain queue of those who wait.
 
 using namespace corewise;
+using namespace corewise::tests;
 
 namespace {
-
-/// A step: what is done, and by whom or how often.
-using steps = std::vector<std::pair<int, std::size_t>>;
-
-/// Coroutines, each with a stop of its own; what each answers goes to `said`.
-class company {
- public:
-  std::string said;
-
-  std::size_t next() const { return members_.size(); }
-  template <class Start> void join(const Start& start) { // a coroutine that outlives the call
-    members_.push_back(std::make_unique<member>());
-    member& m = *members_.back();
-    m.runs = std::make_unique<outside>(start(m.stop.get_token(), members_.size() - 1));
-  }
-  void stop(std::size_t who) { members_[who]->stop.request_stop(); }
-  void destroy(std::size_t who) { members_[who]->runs.reset(); }
-
- private:
-  struct member {
-    std::stop_source stop;
-    std::unique_ptr<outside> runs;
-  };
-  std::vector<std::unique_ptr<member>> members_;
-};
-
-std::string said_by(std::size_t who, const std::string& what) { return std::to_string(who) + what + " "; }
 
 struct plain_semaphore {
   std::size_t permits = 0;

@@ -1,0 +1,224 @@
+#include "company.hpp"
+
+#include <corewise/engine/barrier.hpp>
+#include <corewise/engine/event.hpp>
+#include <corewise/engine/latch.hpp>
+#include <corewise/engine/mutex.hpp>
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+// Any sequence of what can be done to what coroutines wait for, on one thread and without an engine, has the same answers in
+// the same order as a plain queue of those who wait. (Semaphore and channel: primitives_properties.cpp.)
+
+using namespace corewise;
+using namespace corewise::tests;
+
+namespace {
+
+/// Those who wait, in their order, and what was said.
+struct queue {
+  std::deque<std::size_t> waiting;
+  std::string said;
+
+  void say(std::size_t who, const char* what) { said += said_by(who, what); }
+  void wait(std::size_t who) { waiting.push_back(who); }
+  void pass_one(const char* what) {
+    say(waiting.front(), what);
+    waiting.pop_front();
+  }
+  void pass_all(const char* what) {
+    while (!waiting.empty()) pass_one(what);
+  }
+  bool leave(std::size_t who) { return std::erase(waiting, who) != 0; }
+};
+
+/// Steps that all of them have: somebody is stopped, or destroyed. True: it was one of these.
+bool somebody_leaves(int kind, std::size_t which, company& people, queue& plain,
+                     const char* stopped = "stopped") {
+  if (people.next() == 0 || static_cast<unsigned>(kind) % 8 > 1) return false;
+  const std::size_t who = which % people.next();
+  if (static_cast<unsigned>(kind) % 8 == 0) {
+    people.stop(who);
+    if (plain.leave(who)) plain.say(who, stopped);
+  } else {
+    people.destroy(who);
+    plain.leave(who);
+  }
+  return true;
+}
+
+/// A coroutine that awaits what `wait(token)` answers, and says whether it passed.
+template <class Wait> auto waits(company& people, Wait wait) {
+  return [&people, wait](std::stop_token stop, std::size_t who) -> task<> {
+    const bool passed = co_await wait(std::move(stop));
+    people.said += said_by(who, passed ? "passed" : "stopped");
+  };
+}
+
+} // namespace
+
+TEST_CASE("event: who waits goes on when it is set, in order, and nobody waits while it is") {
+  CHECK(rc::check([](const steps& all) {
+    event real;
+    bool set = false;
+    queue plain;
+    company people;
+    const auto wait = waits(people, [&](std::stop_token stop) { return real.wait(std::move(stop)); });
+    for (const auto& [kind, which] : all) {
+      if (somebody_leaves(kind, which, people, plain)) continue;
+      switch (static_cast<unsigned>(kind) % 8) {
+      case 2:
+        set = true;
+        plain.pass_all("passed");
+        real.set();
+        break;
+      case 3:
+        set = false;
+        real.reset();
+        break;
+      default:
+        if (set)
+          plain.say(people.next(), "passed");
+        else
+          plain.wait(people.next());
+        people.join(wait);
+      }
+      RC_ASSERT(people.said == plain.said);
+      RC_ASSERT(real.is_set() == set);
+    }
+  }));
+}
+
+TEST_CASE("auto_reset_event: each time that it is set one passes, the first who waits or who comes next") {
+  CHECK(rc::check([](const steps& all) {
+    auto_reset_event real;
+    bool set = false;
+    queue plain;
+    company people;
+    const auto wait = waits(people, [&](std::stop_token stop) { return real.wait(std::move(stop)); });
+    for (const auto& [kind, which] : all) {
+      if (somebody_leaves(kind, which, people, plain)) continue;
+      switch (static_cast<unsigned>(kind) % 8) {
+      case 2:
+      case 3:
+        if (plain.waiting.empty())
+          set = true;
+        else
+          plain.pass_one("passed");
+        real.set();
+        break;
+      case 4:
+        set = false;
+        real.reset();
+        break;
+      default:
+        if (std::exchange(set, false))
+          plain.say(people.next(), "passed");
+        else
+          plain.wait(people.next());
+        people.join(wait);
+      }
+      RC_ASSERT(people.said == plain.said);
+      RC_ASSERT(real.is_set() == set);
+    }
+  }));
+}
+
+TEST_CASE("mutex: one has it, and hands it to who has waited longest") {
+  CHECK(rc::check([](const steps& all) {
+    mutex real;
+    bool locked = false;
+    mutex_guard held; // by a coroutine
+    queue plain;
+    company people;
+    const auto lock = [&](std::stop_token stop, std::size_t who) -> task<> {
+      mutex_guard guard = co_await real.lock(std::move(stop));
+      people.said += said_by(who, guard ? "passed" : "stopped");
+      if (guard) held = std::move(guard);
+    };
+    for (const auto& [kind, which] : all) {
+      if (somebody_leaves(kind, which, people, plain)) continue;
+      switch (static_cast<unsigned>(kind) % 8) {
+      case 2:
+      case 3:
+        if (!locked) break;
+        locked = !plain.waiting.empty();
+        if (locked) plain.pass_one("passed");
+        if (held)
+          std::exchange(held, {}).unlock();
+        else
+          real.unlock();
+        break;
+      case 4: RC_ASSERT(real.try_lock() == !std::exchange(locked, true)); break;
+      default:
+        if (!std::exchange(locked, true))
+          plain.say(people.next(), "passed");
+        else
+          plain.wait(people.next());
+        people.join(lock);
+      }
+      RC_ASSERT(people.said == plain.said);
+    }
+  }));
+}
+
+TEST_CASE("latch: who waits goes on when it has counted down, once, and who comes later at once") {
+  CHECK(rc::check([](const steps& all) {
+    std::uint32_t left = *rc::gen::inRange<std::uint32_t>(0, 6);
+    latch real(left);
+    queue plain;
+    company people;
+    const auto wait = waits(people, [&](std::stop_token stop) { return real.wait(std::move(stop)); });
+    for (const auto& [kind, which] : all) {
+      if (somebody_leaves(kind, which, people, plain)) continue;
+      if (static_cast<unsigned>(kind) % 8 == 2) {
+        const auto by = static_cast<std::uint32_t>(which % 3);
+        left -= std::min(by, left);
+        if (left == 0) plain.pass_all("passed");
+        real.count_down(by);
+      } else {
+        if (left == 0)
+          plain.say(people.next(), "passed");
+        else
+          plain.wait(people.next());
+        people.join(wait);
+      }
+      RC_ASSERT(people.said == plain.said);
+      RC_ASSERT(real.try_wait() == (left == 0));
+    }
+  }));
+}
+
+TEST_CASE("barrier: all go on when the last has arrived, in order, phase after phase, and who is stopped has "
+          "not arrived") {
+  CHECK(rc::check([](const steps& all) {
+    std::size_t members = *rc::gen::inRange<std::size_t>(1, 5);
+    barrier real(static_cast<std::uint32_t>(members));
+    queue plain;
+    company people;
+    const auto arrive =
+        waits(people, [&](std::stop_token stop) { return real.arrive_and_wait(std::move(stop)); });
+    for (const auto& [kind, which] : all) {
+      if (somebody_leaves(kind, which, people, plain)) continue;
+      if (static_cast<unsigned>(kind) % 8 == 2) {
+        if (members == 1) continue; // somebody is to be left
+        --members;
+        if (plain.waiting.size() == members) plain.pass_all("passed");
+        real.arrive_and_drop();
+      } else if (plain.waiting.size() + 1 == members) {
+        plain.pass_all("passed");
+        plain.say(people.next(), "passed");
+        people.join(arrive);
+      } else {
+        plain.wait(people.next());
+        people.join(arrive);
+      }
+      RC_ASSERT(people.said == plain.said);
+    }
+  }));
+}
