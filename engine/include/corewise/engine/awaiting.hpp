@@ -20,6 +20,8 @@ namespace corewise::detail {
 /// Awaits `Place`, a reference or a small object. Lives in the awaiting frame.
 template <class Place, class Waiter = waiter> class [[nodiscard]] awaiting {
  public:
+  using threads_may_wait = void;
+
   template <class... Args>
   explicit awaiting(Place place, Args&&... args) noexcept
       : place_(place),

@@ -15,7 +15,7 @@ class meeting {
   explicit meeting(lock_word::bits members) noexcept : word_(members), members_(members) {}
   meeting(const meeting&) = delete;
   meeting& operator=(const meeting&) = delete;
-  ~meeting() { assert(waiters_.empty() && "destroyed while a coroutine waits for it"); }
+  ~meeting() { assert(waiters_.empty() && "destroyed while somebody waits for it"); }
 
   /// One member less, from this phase on.
   void drop() noexcept;
@@ -36,7 +36,8 @@ class meeting {
 } // namespace detail
 
 /// Coroutines that wait for each other: who arrives waits until all `expected` have arrived, then all go on, and the next
-/// phase begins. Suspends coroutines, never threads. When all who wait have gone on it may be destroyed. 24 bytes.
+/// phase begins. Suspends coroutines, never their threads; a thread takes part by `sync_wait`. When all who wait have gone on it
+/// may be destroyed. 24 bytes.
 class barrier {
  public:
   static constexpr std::uint32_t largest = detail::lock_word::largest;

@@ -10,7 +10,7 @@ namespace corewise {
 
 /// Values on their way from coroutines to coroutines, many to many, in the order in which they were sent. At most `capacity`
 /// wait in between: who sends more waits, and with 0 a sender and a receiver meet. Senders and receivers are served in the
-/// order in which they came. Suspends coroutines, never threads.
+/// order in which they came. Suspends coroutines, never their threads; a thread sends and receives by `sync_wait`.
 ///
 ///     for (auto v = co_await c.receive(); v; v = co_await c.receive()) use(*v);
 ///
@@ -76,7 +76,7 @@ template <class T> class channel {
   channel(const channel&) = delete;
   channel& operator=(const channel&) = delete;
   ~channel() {
-    assert(senders_.empty() && receivers_.empty() && "destroyed while a coroutine waits for it");
+    assert(senders_.empty() && receivers_.empty() && "destroyed while somebody waits for it");
     while (size_ != 0) pop_front();
     if (room_ != nullptr) std::allocator<T>().deallocate(room_, capacity_);
   }

@@ -7,7 +7,8 @@
 namespace corewise {
 
 /// Something that happens: who waits goes on then, and who comes later does not wait, until it is reset. Suspends
-/// coroutines, never threads. When all who wait have gone on it may be destroyed, even before `set` has returned. 24 bytes.
+/// coroutines, never their threads; a thread waits by `sync_wait`. When all who wait have gone on it may be destroyed, even
+/// before `set` has returned. 24 bytes.
 class event {
  public:
   /// Not set, unless told.

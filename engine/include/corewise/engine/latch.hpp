@@ -5,8 +5,8 @@
 
 namespace corewise {
 
-/// Goes down to 0, once, and all who wait go on. Suspends coroutines, never threads. When all who wait have gone on it may be
-/// destroyed, even before the `count_down` that opened it has returned. 24 bytes.
+/// Goes down to 0, once, and all who wait go on. Suspends coroutines, never their threads; a thread waits by `sync_wait`. When
+/// all who wait have gone on it may be destroyed, even before the `count_down` that opened it has returned. 24 bytes.
 class latch {
  public:
   static constexpr std::uint32_t largest = detail::gate::largest;

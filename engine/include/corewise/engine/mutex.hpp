@@ -30,7 +30,8 @@ class [[nodiscard]] mutex_guard {
 };
 
 /// One coroutine at a time, which may be suspended and go on on other threads meanwhile; the others wait in the order in
-/// which they came, and it is handed to who has waited longest. Suspends coroutines, never threads. Not recursive. 24 bytes.
+/// which they came, and it is handed to who has waited longest. Suspends coroutines, never their threads; a thread waits by
+/// `sync_wait`. Not recursive. 24 bytes.
 class mutex {
  public:
   mutex() noexcept = default;

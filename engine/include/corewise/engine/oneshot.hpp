@@ -11,8 +11,8 @@
 
 namespace corewise {
 
-/// Hands one value from any thread to one coroutine. Sent once, received once, in either order; whoever owns it
-/// keeps it until the value has been received, and may then destroy it at once, even before `send` has returned.
+/// Hands one value from any thread to one coroutine, or by `sync_wait` to a thread. Sent once, received once, in either order;
+/// whoever owns it keeps it until the value has been received, and may then destroy it at once, even before `send` has returned.
 ///
 ///     empty ──send──► sent ──(receive)──► done
 ///       └──receive──► waiting ──send──► sent
@@ -42,6 +42,7 @@ template <class T> class oneshot {
   /// `co_await shot.receive()`: the value, as soon as it was sent. Once.
   auto receive() noexcept {
     struct awaiter {
+      using threads_may_wait [[maybe_unused]] = void;
       oneshot& shot;
       detail::resumption place = {};
 
@@ -59,6 +60,7 @@ template <class T> class oneshot {
   /// still do so.
   auto receive(std::stop_token token) noexcept {
     struct awaiter {
+      using threads_may_wait [[maybe_unused]] = void;
       struct stopper {
         awaiter& waits;
         void operator()() const noexcept { waits.shot.stop(waits.place); }

@@ -6,8 +6,8 @@
 namespace corewise {
 
 /// So many at a time, and the others wait in the order in which they came: a permit that is released goes to who has waited
-/// longest, and nobody overtakes. Suspends coroutines, never threads. When all who wait have gone on it may be destroyed, even
-/// before the last `release` has returned. 24 bytes.
+/// longest, and nobody overtakes. Suspends coroutines, never their threads; a thread waits by `sync_wait`. When all who wait
+/// have gone on it may be destroyed, even before the last `release` has returned. 24 bytes.
 class semaphore {
  public:
   static constexpr std::uint32_t largest = detail::permits::largest;

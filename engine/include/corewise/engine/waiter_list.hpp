@@ -15,12 +15,12 @@ enum class wait_state : std::uint8_t {
   taken,   ///< it went on with it
 };
 
-/// A coroutine that waits in a list. Lives in its frame, and its links in it, so that waiting allocates nothing. Who takes it
-/// out of the list wakes it, once, when the list is unlocked again.
+/// A coroutine that waits in a list, or by `sync_wait` a thread. Lives in its frame, or on its stack, and its links in it, so that
+/// waiting allocates nothing. Who takes it out of the list wakes it, once, when the list is unlocked again.
 struct waiter : resumption {
   waiter* after = nullptr;
   waiter* before = nullptr;
-  /// Changed under the lock of the list. Read without it by the coroutine, which was resumed since.
+  /// Changed under the lock of the list. Read without it by who waited, and was resumed since.
   wait_state state = wait_state::idle;
 };
 

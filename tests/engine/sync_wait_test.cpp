@@ -1,0 +1,480 @@
+#include "outside.hpp"
+#include "small_engine.hpp"
+
+#include <corewise/engine/barrier.hpp>
+#include <corewise/engine/channel.hpp>
+#include <corewise/engine/engine.hpp>
+#include <corewise/engine/event.hpp>
+#include <corewise/engine/latch.hpp>
+#include <corewise/engine/mutex.hpp>
+#include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/semaphore.hpp>
+#include <corewise/engine/sync_wait.hpp>
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace corewise;
+
+namespace {
+
+template <class A>
+concept can_be_waited_for = requires(A&& a) { sync_wait(static_cast<A&&>(a)); };
+static_assert(can_be_waited_for<decltype(std::declval<mutex&>().lock())>);
+static_assert(can_be_waited_for<decltype(std::declval<oneshot<int>&>().receive())>);
+static_assert(!can_be_waited_for<task<>>);
+static_assert(!can_be_waited_for<task<int>>);
+static_assert(!can_be_waited_for<yield>);
+
+/// Stands for what it waits for, and tells when it has begun to wait.
+template <class A> struct announced {
+  using threads_may_wait = void;
+  A& inner;
+  std::atomic<int>& begun;
+
+  bool await_ready() { return inner.await_ready(); }
+  bool await_suspend(std::coroutine_handle<> h) {
+    std::atomic<int>& told = begun; // this may be gone then
+    const bool waits = inner.await_suspend(h);
+    told.fetch_add(1);
+    told.notify_all();
+    return waits;
+  }
+  decltype(auto) await_resume() { return inner.await_resume(); }
+};
+
+template <class A> decltype(auto) sync_wait_announced(A&& awaited, std::atomic<int>& begun) {
+  return sync_wait(announced<std::remove_reference_t<A>>{awaited, begun});
+}
+
+void wait_until(const std::atomic<int>& number, int reached) {
+  for (int now = number.load(); now < reached; now = number.load()) number.wait(now);
+}
+
+/// It is moved from only when it is taken.
+template <class T> T&& offered(T& value) noexcept { return static_cast<T&&>(value); }
+
+/// What several say, one after another.
+class words {
+ public:
+  void say(char c) {
+    {
+      const std::scoped_lock lock(mutex_);
+      text_ += c;
+    }
+    said_.fetch_add(1);
+    said_.notify_all();
+  }
+  std::string after(int number) {
+    wait_until(said_, number);
+    const std::scoped_lock lock(mutex_);
+    return text_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string text_;
+  std::atomic<int> said_{0};
+};
+
+template <class Wait> task<> waits_and_says(Wait& wait, words& out, char c) {
+  co_await wait();
+  out.say(c);
+}
+
+/// Threads and coroutines wait in turn; then each `give` is for the one that has waited longest.
+template <class Wait, class Give> void check_order(Wait wait, Give give) {
+  words out;
+  std::atomic<int> begun{0};
+  const auto waiting_thread = [&](char c) {
+    return std::thread([&, c] {
+      sync_wait_announced(wait(), begun);
+      out.say(c);
+    });
+  };
+  std::thread a = waiting_thread('a');
+  wait_until(begun, 1);
+  const outside b(waits_and_says(wait, out, 'b'));
+  std::thread c = waiting_thread('c');
+  wait_until(begun, 2);
+  std::thread d = waiting_thread('d');
+  wait_until(begun, 3);
+  const outside f(waits_and_says(wait, out, 'f'));
+  const std::string all = "abcdf";
+  for (std::size_t i = 0; i <= all.size(); ++i) {
+    CHECK(out.after(static_cast<int>(i)) == all.substr(0, i));
+    if (i < all.size()) give();
+  }
+  for (std::thread* t : {&a, &c, &d}) t->join();
+}
+
+} // namespace
+
+TEST_CASE("sync_wait: what is there is answered at once, and so is a stop that came before") {
+  std::stop_source stopped;
+  stopped.request_stop();
+  const std::stop_token stop = stopped.get_token();
+
+  event e(true);
+  sync_wait(e.wait());
+  CHECK(sync_wait(e.wait(stop)));
+  e.reset();
+  CHECK_FALSE(sync_wait(e.wait(stop)));
+  semaphore s(1);
+  CHECK(sync_wait(s.acquire(stop)));
+  CHECK_FALSE(sync_wait(s.acquire(stop)));
+  mutex m;
+  {
+    const mutex_guard lock = sync_wait(m.lock());
+    CHECK(static_cast<bool>(lock));
+    CHECK_FALSE(static_cast<bool>(sync_wait(m.lock(stop))));
+  }
+  CHECK(m.try_lock());
+  m.unlock();
+  latch l(0);
+  sync_wait(l.wait());
+  barrier b(1);
+  sync_wait(b.arrive_and_wait());
+  channel<std::unique_ptr<int>> c(1);
+  CHECK(sync_wait(c.send(std::make_unique<int>(7))));
+  auto kept = std::make_unique<int>(8);
+  CHECK_FALSE(sync_wait(c.send(offered(kept), stop)));
+  CHECK(*kept == 8);
+  CHECK(**sync_wait(c.receive()) == 7);
+  CHECK_FALSE(sync_wait(c.receive(stop)));
+  oneshot<int> shot;
+  CHECK(sync_wait(shot.receive(stop)) == std::nullopt);
+  shot.send(9);
+  CHECK(sync_wait(shot.receive()) == 9);
+}
+
+TEST_CASE("sync_wait: threads and coroutines are served in the order in which they came") {
+  semaphore s(0);
+  check_order([&] { return s.acquire(); }, [&] { s.release(); });
+  auto_reset_event e;
+  check_order([&] { return e.wait(); }, [&] { e.set(); });
+  for (const std::size_t capacity : {0U, 3U}) {
+    channel<int> c(capacity);
+    check_order([&] { return c.receive(); }, [&] { REQUIRE(c.try_send(1)); });
+    while (c.try_send(0)) {
+    }
+    const int value = 1;
+    check_order([&] { return c.send(value); }, [&] { REQUIRE(c.try_receive()); });
+  }
+}
+
+TEST_CASE("sync_wait: a mutex is handed from threads to coroutines and back") {
+  mutex m;
+  words out;
+  std::atomic<int> begun{0};
+  const auto locks = [&](char c) -> task<> {
+    const mutex_guard lock = co_await m.lock();
+    out.say(c);
+  };
+  const auto locking_thread = [&](char c) {
+    return std::thread([&, c] {
+      const mutex_guard lock = sync_wait_announced(m.lock(), begun);
+      out.say(c);
+    });
+  };
+  REQUIRE(m.try_lock());
+  std::thread a = locking_thread('a');
+  wait_until(begun, 1);
+  const outside b(locks('b'));
+  std::thread c = locking_thread('c');
+  wait_until(begun, 2);
+  m.unlock();
+  CHECK(out.after(3) == "abc");
+  a.join();
+  c.join();
+  CHECK(m.try_lock());
+  m.unlock();
+}
+
+TEST_CASE("sync_wait: all who wait for an event or a latch go on, whoever opens it") {
+  engine e(small_profile(2));
+  event happens;
+  latch done(2);
+  words out;
+  std::atomic<int> begun{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      sync_wait_announced(happens.wait(), begun);
+      out.say('e');
+      sync_wait(done.wait());
+      out.say('l');
+    });
+  const auto waits = [&]() -> task<> {
+    co_await happens.wait();
+    out.say('e');
+    co_await done.wait();
+    out.say('l');
+  };
+  for (int i = 0; i < 3; ++i) REQUIRE(e.submit(waits()) == submit_result::accepted);
+  wait_until(begun, 3);
+  e.run([&] { happens.set(); }).get();
+  CHECK(out.after(6) == "eeeeee");
+  done.count_down();
+  e.run([&] { done.count_down(); }).get();
+  CHECK(out.after(12) == "eeeeeellllll");
+  for (std::thread& t : threads) t.join();
+  e.drain();
+}
+
+TEST_CASE("sync_wait: a stop wakes the thread that it is for, and the others wait on") {
+  semaphore s(0);
+  std::atomic<int> begun{0};
+  std::stop_source stop;
+  std::atomic<int> got{0};
+  std::thread first([&] {
+    sync_wait_announced(s.acquire(), begun);
+    ++got;
+  });
+  wait_until(begun, 1);
+  std::thread stopped([&] { CHECK_FALSE(sync_wait_announced(s.acquire(stop.get_token()), begun)); });
+  wait_until(begun, 2);
+  std::thread last([&] { got += sync_wait_announced(s.acquire(std::stop_token()), begun) ? 1 : 0; });
+  wait_until(begun, 3);
+  stop.request_stop();
+  stopped.join();
+  CHECK(got == 0);
+  s.release(2);
+  first.join();
+  last.join();
+  CHECK(got == 2);
+  CHECK(s.available() == 0);
+}
+
+TEST_CASE("sync_wait: a channel that is closed answers threads as it does coroutines") {
+  channel<std::unique_ptr<int>> c(1);
+  std::atomic<int> begun{0};
+  std::thread receives([&] {
+    CHECK(**sync_wait_announced(c.receive(), begun) == 1);
+    CHECK_FALSE(sync_wait_announced(c.receive(), begun));
+  });
+  wait_until(begun, 1);
+  REQUIRE(c.try_send(std::make_unique<int>(1)));
+  wait_until(begun, 2);
+  c.close();
+  receives.join();
+
+  channel<std::unique_ptr<int>> full(0);
+  std::thread sends([&] {
+    auto value = std::make_unique<int>(2);
+    CHECK_FALSE(sync_wait_announced(full.send(offered(value)), begun));
+    CHECK(*value == 2); // still the caller's
+  });
+  wait_until(begun, 3);
+  full.close();
+  sends.join();
+}
+
+TEST_CASE("sync_wait: a oneshot may go as soon as its value has come") {
+  engine e(small_profile(2));
+  for (int i = 0; i < 500; ++i) {
+    const auto shot = std::make_unique<oneshot<std::string>>();
+    REQUIRE(e.submit([to = shot.get()] { to->send("a value"); }) == submit_result::accepted);
+    CHECK(sync_wait(shot->receive()) == "a value");
+  }
+  struct fails_to_move {
+    fails_to_move() = default;
+    fails_to_move(fails_to_move&& /*other*/) noexcept(false) { throw std::runtime_error("moved"); }
+    fails_to_move& operator=(fails_to_move&&) = delete;
+    ~fails_to_move() = default;
+  };
+  oneshot<fails_to_move> shot;
+  std::thread sends([&] { shot.send(); });
+  CHECK_THROWS_WITH_AS(sync_wait(shot.receive()), "moved", std::runtime_error);
+  sends.join();
+}
+
+TEST_CASE("sync_wait: an event may go as soon as the thread goes on") {
+  std::atomic<event*> next{nullptr};
+  constexpr int rounds = 2000;
+  std::thread sets([&] {
+    for (int i = 0; i < rounds; ++i) {
+      next.wait(nullptr);
+      next.exchange(nullptr)->set();
+    }
+  });
+  for (int i = 0; i < rounds; ++i) {
+    const auto happens = std::make_unique<event>();
+    next.store(happens.get());
+    next.notify_all();
+    sync_wait(happens->wait());
+  }
+  sets.join();
+}
+
+TEST_CASE("sync_wait: while a plain task sleeps a spare thread works on its worker") {
+  engine e(small_profile(1));
+  event happens;
+  std::atomic<int> begun{0};
+  future<bool> waits = e.run([&] {
+    sync_wait_announced(happens.wait(), begun);
+    return true;
+  });
+  wait_until(begun, 1);
+  e.run([&] { happens.set(); }).get(); // on the only worker
+  CHECK(waits.get());
+  CHECK(e.metrics().total().handed_over_seats >= 1);
+  CHECK(e.metrics().total().blocking_calls == 1);
+}
+
+TEST_CASE("sync_wait: a coroutine is told to await, unless it is within a blocking call") {
+  engine e(small_profile(2));
+  event happens(true);
+  const auto misuse = [&]() -> task<> {
+    sync_wait(happens.wait());
+    co_return;
+  };
+  CHECK_THROWS_AS(sync_wait(e, misuse()), std::logic_error);
+  happens.reset();
+  std::atomic<int> begun{0};
+  const auto in_blocking = [&]() -> task<bool> {
+    blocking([&] { sync_wait_announced(happens.wait(), begun); });
+    co_await yield();
+    co_return e.this_worker().has_value();
+  };
+  future<bool> waits = e.run(in_blocking());
+  wait_until(begun, 1);
+  happens.set();
+  CHECK(waits.get());
+}
+
+TEST_CASE("sync_wait: threads, plain tasks and coroutines are alone when they have the mutex") {
+  engine e(small_profile(2));
+  constexpr int rounds = 500;
+  mutex m;
+  int count = 0; // not atomic
+  const auto by_thread = [&] {
+    for (int i = 0; i < rounds; ++i) {
+      const mutex_guard lock = sync_wait(m.lock());
+      ++count;
+    }
+  };
+  const auto by_coroutine = [&]() -> task<> {
+    for (int i = 0; i < rounds; ++i) {
+      const mutex_guard lock = co_await m.lock();
+      ++count;
+      co_await yield();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back(by_thread);
+    REQUIRE(e.submit(by_thread) == submit_result::accepted);
+    REQUIRE(e.submit(by_coroutine()) == submit_result::accepted);
+    REQUIRE(e.submit(by_coroutine()) == submit_result::accepted);
+  }
+  for (std::thread& t : threads) t.join();
+  e.drain();
+  CHECK(count == 8 * rounds);
+}
+
+TEST_CASE("sync_wait: threads and coroutines meet at a barrier, phase after phase") {
+  engine e(small_profile(2));
+  constexpr int members = 5;
+  constexpr int phases = 300;
+  barrier all(members);
+  std::atomic<int> arrived{0};
+  std::atomic<int> early{0}; // went on before all had come
+  const auto come = [&] { arrived.fetch_add(1); };
+  const auto look = [&](int phase) {
+    if (arrived.load() < members * (phase + 1)) early.fetch_add(1);
+  };
+  const auto by_coroutine = [&]() -> task<> {
+    for (int i = 0; i < phases; ++i) {
+      come();
+      co_await all.arrive_and_wait();
+      look(i);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < members - 3; ++i)
+    threads.emplace_back([&] {
+      for (int phase = 0; phase < phases; ++phase) {
+        come();
+        sync_wait(all.arrive_and_wait());
+        look(phase);
+      }
+    });
+  for (int i = 0; i < 3; ++i) REQUIRE(e.submit(by_coroutine()) == submit_result::accepted);
+  for (std::thread& t : threads) t.join();
+  e.drain();
+  CHECK(arrived == members * phases);
+  CHECK(early == 0);
+}
+
+TEST_CASE(
+    "sync_wait: each value reaches one of the threads and coroutines that receive, while some are stopped") {
+  engine e(small_profile(2));
+  constexpr std::size_t values = 4000;
+  channel<std::size_t> c(2);
+  std::vector<std::atomic<int>> seen(values);
+  const auto by_thread = [&] {
+    for (auto v = sync_wait(c.receive()); v; v = sync_wait(c.receive())) ++seen[*v];
+  };
+  const auto by_coroutine = [&]() -> task<> {
+    for (auto v = co_await c.receive(); v; v = co_await c.receive()) ++seen[*v];
+  };
+  std::vector<std::jthread> threads;
+  threads.emplace_back(by_thread);
+  threads.emplace_back([&] { // gives up all the time
+    while (!c.closed()) {
+      std::stop_source stop;
+      const std::jthread stops([&] { stop.request_stop(); });
+      if (const auto v = sync_wait(c.receive(stop.get_token()))) ++seen[*v];
+    }
+  });
+  REQUIRE(e.submit(by_coroutine()) == submit_result::accepted);
+  const auto sends = [&](std::size_t from, std::size_t to) -> task<> {
+    for (std::size_t v = from; v < to; ++v) co_await c.send(v);
+  };
+  future<void> half = e.run(sends(0, values / 2));
+  for (std::size_t v = values / 2; v < values; ++v) REQUIRE(sync_wait(c.send(v)));
+  half.get();
+  c.close();
+  threads.clear();
+  e.drain();
+  CHECK(std::all_of(seen.begin(), seen.end(), [](const std::atomic<int>& n) { return n == 1; }));
+}
+
+TEST_CASE("sync_wait: a permit and a stop that come at once: it has the permit, or the permit is there") {
+  constexpr int rounds = 1000;
+  semaphore s(0);
+  std::vector<std::stop_source> stops(rounds);
+  std::atomic<int> round{0};
+  std::atomic<int> released{0};
+  std::thread stopping([&] {
+    for (int i = 0; i < rounds; ++i) {
+      wait_until(round, i + 1);
+      stops[static_cast<std::size_t>(i)].request_stop();
+    }
+  });
+  std::thread releasing([&] {
+    for (int i = 0; i < rounds; ++i) {
+      wait_until(round, i + 1);
+      s.release();
+      released.fetch_add(1);
+      released.notify_all();
+    }
+  });
+  int bad = 0;
+  for (int i = 0; i < rounds; ++i) {
+    round.store(i + 1);
+    round.notify_all();
+    const bool had = sync_wait(s.acquire(stops[static_cast<std::size_t>(i)].get_token()));
+    wait_until(released, i + 1);
+    if (s.try_acquire() == had) ++bad;
+  }
+  stopping.join();
+  releasing.join();
+  CHECK(bad == 0);
+}
