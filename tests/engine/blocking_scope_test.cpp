@@ -120,6 +120,63 @@ TEST_CASE(
   CHECK(e.metrics().failed == 0);
 }
 
+TEST_CASE("blocking scope: a stop token stops it: what has not begun is not begun, and what runs may look") {
+  engine e(small_profile(2));
+  SUBCASE("before it is made") {
+    std::stop_source stop;
+    stop.request_stop();
+    const auto work = [&] {
+      int begun = 0;
+      blocking_scope s(stop.get_token());
+      for (int i = 0; i < 5; ++i) s.fork([&] { ++begun; });
+      s.wait();
+      return std::pair(begun, s.stop_requested());
+    };
+    CHECK(e.run(work).get() == std::pair(0, true));
+    int begun = 0;
+    blocking_scope s(e, stop.get_token());
+    s.fork([&] { ++begun; });
+    s.wait();
+    CHECK(begun == 0);
+  }
+  SUBCASE("while calls run, at any depth that has the token") {
+    std::stop_source stop;
+    std::atomic<int> begun{0};
+    const auto stands = [&](const blocking_scope& s) {
+      begun.fetch_add(1);
+      while (!s.stop_requested()) std::this_thread::yield();
+    };
+    blocking_scope outer(e, stop.get_token());
+    for (int i = 0; i < 2; ++i)
+      outer.fork([&, token = stop.get_token()] {
+        blocking_scope inner(token);
+        inner.fork([&] { stands(inner); });
+        stands(inner);
+        inner.wait();
+      });
+    while (begun < 2) std::this_thread::yield();
+    CHECK_FALSE(outer.stop_requested());
+    stop.request_stop();
+    outer.wait();
+    CHECK(outer.stop_requested());
+  }
+  SUBCASE("a token that nobody can stop, and a scope that is gone, are no matter") {
+    std::stop_source stop;
+    int runs = 0;
+    {
+      blocking_scope s(e, std::stop_token());
+      s.fork([&] { ++runs; });
+      s.wait();
+      blocking_scope gone(e, stop.get_token());
+      gone.fork([&] { ++runs; });
+      gone.wait();
+      CHECK_FALSE(gone.stop_requested());
+    }
+    stop.request_stop();
+    CHECK(runs == 2);
+  }
+}
+
 TEST_CASE(
     "blocking scope: an exception that passes through stops it, and leaves it only when all have ended") {
   engine e(small_profile(2));

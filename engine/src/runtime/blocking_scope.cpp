@@ -51,6 +51,27 @@ bool child_run::leave_away() noexcept {
 // --- the scope
 
 blocking_scope::blocking_scope(engine& on) noexcept : blocking_scope(*on.runtime_) {}
+blocking_scope::blocking_scope(std::stop_token token) : blocking_scope() { stop_with(std::move(token)); }
+blocking_scope::blocking_scope(engine& on, std::stop_token token) : blocking_scope(on) {
+  stop_with(std::move(token));
+}
+
+struct blocking_scope::outer_stop {
+  struct stopper {
+    blocking_scope* scope;
+    void operator()() const noexcept { scope->request_stop(); }
+  };
+  std::stop_callback<stopper> callback;
+
+  outer_stop(std::stop_token token, blocking_scope* scope) : callback(std::move(token), stopper{scope}) {}
+};
+
+void blocking_scope::stop_with(std::stop_token token) {
+  if (token.stop_possible()) outer_stop_.reset(detail::recycled<outer_stop>::make(std::move(token), this));
+}
+void blocking_scope::end_outer_stop::operator()(outer_stop* s) const noexcept {
+  detail::recycled<outer_stop>::destroy(s);
+}
 
 void blocking_scope::refuse() {
   throw std::logic_error("a blocking_scope outside of an engine's tasks needs an engine");

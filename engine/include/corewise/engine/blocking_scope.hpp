@@ -8,7 +8,9 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
+#include <stop_token>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -147,6 +149,10 @@ class blocking_scope {
   blocking_scope() : blocking_scope(engine_here()) {}
   /// For calls on `on`, which must outlive it. Any thread.
   explicit blocking_scope(engine& on) noexcept;
+  /// As above, and stopped when `token` is told to stop, as by `request_stop`. Scopes within that are given the same token are
+  /// stopped with it. Cost: a recycled block, and a lock of the stop state here and in the destructor. Throws `std::bad_alloc`.
+  explicit blocking_scope(std::stop_token token);
+  blocking_scope(engine& on, std::stop_token token);
   blocking_scope(const blocking_scope&) = delete;
   blocking_scope& operator=(const blocking_scope&) = delete;
   /// Waits. A call's exception is lost then: builds with assertions notice when there is one. While an exception passes through,
@@ -173,14 +179,19 @@ class blocking_scope {
       rethrow();
   }
 
-  /// Whether it was stopped: by an exception or by `request_stop`. Calls that have not begun then are not begun, those that run
-  /// may look here. Scopes within are not told. Any thread.
+  /// Whether it was stopped: by an exception, by `request_stop` or by its token. Calls that have not begun then are not begun,
+  /// those that run may look here. Scopes within are not told. Any thread.
   bool stop_requested() const noexcept { return stopped_.load(std::memory_order_relaxed); }
   /// Stops it. Any thread.
   void request_stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
 
  private:
   friend detail::child_run;
+
+  struct outer_stop; // a stop_callback, out of sight of those who have none
+  struct end_outer_stop {
+    void operator()(outer_stop* s) const noexcept;
+  };
 
   explicit blocking_scope(runtime& on) noexcept
       : engine_(&on),
@@ -194,6 +205,7 @@ class blocking_scope {
     return *here;
   }
   [[noreturn]] static void refuse();
+  void stop_with(std::stop_token token);
   void leave() noexcept;
   [[noreturn]] void rethrow();
   void start(detail::scope_child& child);
@@ -219,7 +231,8 @@ class blocking_scope {
   std::atomic<bool> failed_{false}; // relaxed: who sets it writes the error, which the arrival publishes
   std::exception_ptr error_;
   std::mutex away_mutex_;
-  detail::child_run* away_ = nullptr; // those that run elsewhere; guarded by away_mutex_
+  detail::child_run* away_ = nullptr;                      // those that run elsewhere; guarded by away_mutex_
+  std::unique_ptr<outer_stop, end_outer_stop> outer_stop_; // the last: it uses the others
 };
 
 inline bool detail::child_run::wanted() const noexcept { return !scope_.stop_requested(); }
