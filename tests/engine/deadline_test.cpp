@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <thread>
 
 using namespace corewise;
@@ -130,6 +131,23 @@ TEST_CASE("deadline: what was given with a task that expires is destroyed before
   owned.reset();
   e.drain();
   CHECK(of_callback.expired());
+}
+
+TEST_CASE("deadline: what ends with an expired task has not expired for that") {
+  engine e(small_profile(1));
+  const auto held = std::make_shared<gate>(); // its task may outlive the engine
+  const auto end_at_once = [](engine* x) {
+    static_cast<void>(x->shutdown(std::chrono::nanoseconds{0}));
+    delete x;
+  };
+  std::unique_ptr<engine, decltype(end_at_once)> other(new engine(small_profile(1)), end_at_once);
+  REQUIRE(other->submit([held] { held->pass(); }) == submit_result::accepted);
+  held->wait_for(1);
+  future<int> dropped_with_it = other->run([] { return 3; });
+  future<void> expires = e.run([owned = std::move(other)] {}, hint{.deadline = past});
+  CHECK_THROWS_AS(expires.get(), deadline_expired);
+  CHECK_THROWS_AS(dropped_with_it.get(), not_run);
+  held->open();
 }
 
 TEST_CASE("deadline: an exception of the callback is the task's") {

@@ -8,14 +8,13 @@ namespace corewise::detail {
 
 namespace {
 
-thread_local bool expiring = false;
-
 /// Stands in the queues for a task with a deadline. When that has begun nothing is left of this one; whatever is queued
 /// later is the task itself.
 struct task_with_deadline : task_header {
   unbegun_task task;
   unbegun_task otherwise;
   std::chrono::steady_clock::time_point deadline;
+  std::exception_ptr* error; // lives as long as the task
 
   static bool perform(task_header* t, task_action action) {
     if (action == task_action::identify) return this_execution.kind = "task with a deadline", false;
@@ -23,6 +22,7 @@ struct task_with_deadline : task_header {
     unbegun_task task = std::move(self->task);
     unbegun_task otherwise = std::move(self->otherwise);
     const bool late = action == task_action::run && std::chrono::steady_clock::now() >= self->deadline;
+    if (late && self->error != nullptr) *self->error = std::make_exception_ptr(deadline_expired());
     task->phase = self->phase;
     task->run_as = self->run_as;
     recycled<task_with_deadline>::destroy(self);
@@ -37,23 +37,19 @@ struct task_with_deadline : task_header {
   }
   static void expire(unbegun_task task) noexcept {
     if (this_execution.seat != nullptr) this_execution.seat->count_expired();
-    expiring = true;
     task.reset();
-    expiring = false;
   }
 };
 
 } // namespace
 
-bool is_expiring() noexcept { return expiring; }
-
 task_header* before_deadline(task_header* t, std::chrono::steady_clock::time_point deadline,
-                             task_header* otherwise) {
+                             task_header* otherwise, std::exception_ptr* error) {
   static_assert(sizeof(task_with_deadline) <= block_sizes[0]);
   unbegun_task task(t);
   unbegun_task instead(otherwise);
   auto* const guarded =
-      recycled<task_with_deadline>::make(task_header{}, std::move(task), std::move(instead), deadline);
+      recycled<task_with_deadline>::make(task_header{}, std::move(task), std::move(instead), deadline, error);
   guarded->act = &task_with_deadline::perform;
   return guarded;
 }

@@ -40,11 +40,17 @@ engine::~engine() {
 
 submit_result engine::accept(task_header* t, const hint& wish, bool may_wait) {
   if (wish.deadline != hint::no_deadline) [[unlikely]] // here, so that others pay a load for it
-    t = detail::before_deadline(t, wish.deadline, nullptr);
+    t = detail::before_deadline(t, wish.deadline, nullptr, nullptr);
   return runtime_->accept(t, wish, may_wait);
 }
 submit_result engine::accept(task_header* t, const hint& wish, task_header* otherwise) {
-  return runtime_->accept(detail::before_deadline(t, wish.deadline, otherwise), wish, /*may_wait=*/true);
+  return runtime_->accept(detail::before_deadline(t, wish.deadline, otherwise, nullptr), wish,
+                          /*may_wait=*/true);
+}
+void engine::accept_work(task_header* t, const hint& wish, detail::future_state& settled_by_it) {
+  if (wish.deadline != hint::no_deadline) [[unlikely]]
+    t = detail::before_deadline(t, wish.deadline, nullptr, &settled_by_it.error);
+  static_cast<void>(runtime_->accept(t, wish, /*may_wait=*/true));
 }
 void engine::drain() { runtime_->drain(); }
 shutdown_report engine::shutdown(std::chrono::nanoseconds deadline) { return runtime_->shutdown(deadline); }

@@ -3,6 +3,7 @@
 #include <corewise/engine/hint.hpp>
 #include <corewise/engine/task_header.hpp>
 
+#include <exception>
 #include <stdexcept>
 
 namespace corewise {
@@ -16,12 +17,10 @@ class deadline_expired : public std::runtime_error {
 namespace detail {
 
 /// A task that begins `t`, or, if its turn comes at `deadline` or later, destroys it unrun, counts that, and begins
-/// `otherwise` (null: nothing). Throws `std::bad_alloc`, and then both are destroyed.
+/// `otherwise` (null: nothing). Before t is destroyed so `error`, which lives as long as t, becomes a `deadline_expired`; null:
+/// nobody's. Throws `std::bad_alloc`, and then both are destroyed.
 task_header* before_deadline(task_header* t, std::chrono::steady_clock::time_point deadline,
-                             task_header* otherwise);
-
-/// What is destroyed by the calling thread now is so because its deadline has passed.
-bool is_expiring() noexcept;
+                             task_header* otherwise, std::exception_ptr* error);
 
 } // namespace detail
 

@@ -113,7 +113,8 @@ class engine {
     auto* const state = new future_state_of<T>;
     settlement<T> end(state);
     future<T> result(state);
-    static_cast<void>(submit(settlement<T>::when_ended(std::move(end), std::move(work)), wish));
+    task<> ends = settlement<T>::when_ended(std::move(end), std::move(work));
+    accept_work(std::move(ends).release_to(*runtime_), wish, *state);
     return result;
   }
   /// Calls a copy of `f` once, as a task; where that answers a `task<T>`, runs it, and the copy lives until it has ended.
@@ -126,8 +127,10 @@ class engine {
       auto* const state = new future_state_of<result>;
       settlement<result> end(state);
       future<result> answer(state);
-      static_cast<void>(submit(
-          [end = std::move(end), body = std::forward<F>(f)]() mutable { end.with_result_of(body); }, wish));
+      accept_work(make_closure([end = std::move(end), body = std::forward<F>(f)]() mutable {
+                    end.with_result_of(body);
+                  }),
+                  wish, *state);
       return answer;
     }
   }
@@ -200,6 +203,7 @@ class engine {
 
   submit_result accept(task_header* t, const hint& wish, bool may_wait);
   submit_result accept(task_header* t, const hint& wish, task_header* otherwise);
+  void accept_work(task_header* t, const hint& wish, detail::future_state& settled_by_it);
   timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period);
 
   std::shared_ptr<class runtime> runtime_;

@@ -54,7 +54,7 @@ class future_state {
   /// Answers whether the caller is the last to let go.
   bool release() noexcept { return users_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: dropped
 
-  std::exception_ptr error;
+  std::exception_ptr error; ///< the work's, until it is settled
 
  private:
   // Two values that are never followed.
@@ -103,9 +103,7 @@ template <class T> class settlement {
   settlement(settlement&&) noexcept = default;
   settlement& operator=(settlement&&) = delete;
   ~settlement() {
-    if (!state_) return;
-    if (is_expiring()) state_->error = std::make_exception_ptr(deadline_expired());
-    state_->settle();
+    if (state_) state_->settle();
   }
 
   /// Settles with what `f()` answers or throws.
