@@ -51,7 +51,8 @@ template <class F> class [[nodiscard]] blocking_call {
 /// `auto bytes = co_await run_blocking(f)`: calls a copy of `f` as `blocking` does, here and now, and answers what it answers.
 /// If that took so long that a spare thread has the worker, the coroutine goes on there, and not on the thread that blocked,
 /// which becomes spare. Outside of an engine's tasks it just calls `f`. Cost: that of `blocking`, and that of a resumption
-/// when the worker was lost. Throws what `f` throws.
+/// when the worker was lost. Throws what `f` throws. (It has a name of its own, for `blocking(f)` answers what `f` does, and
+/// nothing that could be awaited.)
 template <std::invocable F> detail::blocking_call<std::decay_t<F>> run_blocking(F&& f) {
   return detail::blocking_call<std::decay_t<F>>(std::in_place, std::forward<F>(f));
 }
