@@ -2,18 +2,25 @@
 #include "small_engine.hpp"
 
 #include <corewise/engine/barrier.hpp>
+#include <corewise/engine/blocking_scope.hpp>
 #include <corewise/engine/channel.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/event.hpp>
 #include <corewise/engine/latch.hpp>
 #include <corewise/engine/mutex.hpp>
+#include <corewise/engine/parallel_for.hpp>
+#include <corewise/engine/parallel_reduce.hpp>
 #include <corewise/engine/semaphore.hpp>
+#include <corewise/engine/sync_wait.hpp>
 #include <corewise/engine/when_all.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <new>
+#include <thread>
+#include <vector>
 
 // Counts what the whole program takes from operator new.
 
@@ -109,4 +116,103 @@ TEST_CASE("waiting takes nothing from operator new, whatever for and with whatev
     meeting_places at;
     CHECK(sync_wait(e, both_sides(at, 2000)) == 0);
   }
+}
+
+namespace {
+
+/// A worker has a deque from its first fork on.
+void let_all_workers_fork(engine& e) {
+  const std::size_t workers = e.workers().size();
+  std::atomic<std::size_t> there{0};
+  for (std::size_t i = 0; i < workers; ++i)
+    REQUIRE(e.submit([&] {
+      there.fetch_add(1);
+      while (there.load() != workers) std::this_thread::yield(); // each on another
+      blocking_scope s;
+      s.fork([] {});
+      s.wait();
+    }) == submit_result::accepted);
+  e.drain();
+}
+
+/// The loops of `rounds` rounds, and how much the last half of them took.
+task<std::uint64_t> loops(int rounds, std::vector<double>& numbers) {
+  const auto slowly = [](double& x) {
+    for (int i = 0; i < 100; ++i) x = x * 0.5 + 1;
+  };
+  const auto itself = [](double x) { return x; };
+  std::uint64_t before = 0;
+  double sum = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (i == rounds / 2) before = allocations.load();
+    co_await parallel_for(numbers, slowly);
+    sum += co_await parallel_reduce(numbers, 0.0, itself, std::plus<>());
+  }
+  if (!(sum > 0)) throw std::runtime_error("nothing was added up");
+  co_return allocations.load() - before;
+}
+
+} // namespace
+
+TEST_CASE("loops take nothing from operator new, on one group and on several") {
+  std::vector<double> numbers(20'000, 1.0);
+  for (const profile& p : {small_profile(1), small_profile(2), two_package_profile(2)}) {
+    engine e(p);
+    let_all_workers_fork(e);
+    CHECK(sync_wait(e, loops(100, numbers)) == 0);
+    CHECK((e.groups().size() == 1 || e.metrics().total().forked != 0));
+  }
+}
+
+TEST_CASE("blocking scopes take nothing from operator new, with a stop token or without") {
+  profile p = small_profile(2);
+  p.blocking.spares_max = 0; // a spare thread is allocated when it is wanted first
+  engine e(p);
+  let_all_workers_fork(e);
+  std::stop_source stop;
+  struct tree {
+    std::stop_token token;
+    int sum(int n) const {
+      if (n == 0) return 1;
+      int a = 0;
+      blocking_scope s(token);
+      s.fork([&] { a = sum(n - 1); });
+      const int b = sum(n - 1);
+      s.wait();
+      return a + b;
+    }
+  };
+  const auto many = [&](int rounds) {
+    for (int i = 0; i < rounds; ++i)
+      for (const std::stop_token& token : {std::stop_token(), stop.get_token()})
+        if (tree{token}.sum(10) != 1024) return ~std::uint64_t{0};
+    return allocations.load();
+  };
+  const auto work = [&] {
+    const std::uint64_t before = many(10);
+    return many(20) - before;
+  };
+  CHECK(e.run(work).get() == 0);
+}
+
+TEST_CASE("a thread that waits for a coroutine takes nothing from operator new") {
+  engine e(small_profile(1));
+  auto_reset_event ping;
+  auto_reset_event pong;
+  constexpr int rounds = 300;
+  const auto answers = [&]() -> task<> {
+    for (int i = 0; i < rounds; ++i) {
+      co_await ping.wait();
+      pong.set();
+    }
+  };
+  REQUIRE(e.submit(answers()) == submit_result::accepted);
+  std::uint64_t before = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (i == 10) before = allocations.load();
+    ping.set();
+    sync_wait(pong.wait());
+  }
+  CHECK(allocations.load() - before == 0);
+  e.drain();
 }

@@ -7,8 +7,8 @@
 
 namespace corewise {
 
-std::vector<detail::loop_share> runtime::loop_shares(std::uint64_t size) const {
-  std::vector<std::uint64_t> weights;
+detail::loop_share_list runtime::loop_shares(std::uint64_t size) const {
+  std::vector<std::uint64_t, detail::recycling_allocator<std::uint64_t>> weights;
   weights.reserve(groups_.size());
   for (const locality_group& g : groups_.groups())
     weights.push_back(std::uint64_t{active_in(g.id)} * g.capacity);
@@ -17,10 +17,11 @@ std::vector<detail::loop_share> runtime::loop_shares(std::uint64_t size) const {
 
 namespace detail {
 
-std::vector<loop_share> deal_out(std::uint64_t size, std::span<const std::uint64_t> weights) {
+loop_share_list deal_out(std::uint64_t size, std::span<const std::uint64_t> weights) {
   const std::uint64_t all = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
-  std::vector<loop_share> shares;
+  loop_share_list shares;
   if (all == 0) return shares; // nobody to deal it to
+  shares.reserve(weights.size());
   std::uint64_t weight = 0;
   for (std::uint32_t g = 0; g < weights.size(); ++g) {
     if (weights[g] == 0) continue;
@@ -31,7 +32,7 @@ std::vector<loop_share> deal_out(std::uint64_t size, std::span<const std::uint64
   return shares;
 }
 
-std::vector<loop_share> loop_shares_here(std::uint64_t size) {
+loop_share_list loop_shares_here(std::uint64_t size) {
   const coroutine_root* const root = this_execution.root;
   if (root == nullptr) throw std::logic_error("a parallel loop is for an engine's tasks only");
   return root->engine->loop_shares(size);

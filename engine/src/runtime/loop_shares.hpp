@@ -8,6 +8,6 @@ namespace corewise::detail {
 
 /// Deals `size` elements in proportion to weights, in their order; who has none gets nothing, and a weight of 0 stands for
 /// nobody. Each gets its exact share, rounded down or up. The sum of the weights is below 2^32.
-std::vector<loop_share> deal_out(std::uint64_t size, std::span<const std::uint64_t> weights);
+loop_share_list deal_out(std::uint64_t size, std::span<const std::uint64_t> weights);
 
 } // namespace corewise::detail

@@ -79,7 +79,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void give_way(detail::coroutine_root& t) noexcept;
   /// How a loop of `size` is dealt over the groups: in order, by the capacities of their active workers. Throws
   /// `std::bad_alloc`.
-  std::vector<detail::loop_share> loop_shares(std::uint64_t size) const;
+  detail::loop_share_list loop_shares(std::uint64_t size) const;
 
   /// The group of the calling thread's worker, or the one that has the CPU that it is on, or else some group.
   group_id group_here() const noexcept;

@@ -8,7 +8,6 @@
 #include <iterator>
 #include <ranges>
 #include <type_traits>
-#include <vector>
 
 // What parallel loops go through: whole numbers, or what random access iterators point to.
 
@@ -34,8 +33,7 @@ concept loop_range = std::ranges::random_access_range<Range> && std::ranges::siz
 template <loop_place Place> struct places {
   Place first;
   std::uint64_t size;
-  const std::vector<loop_share>* shares =
-      nullptr; ///< how they are dealt over the groups, if that is laid down
+  const loop_share_list* shares = nullptr; ///< how they are dealt over the groups, if that is laid down
 
   Place operator[](std::uint64_t n) const {
     if constexpr (loop_number<Place>)
@@ -53,7 +51,7 @@ template <loop_place Place> places<Place> places_between(Place first, Place last
 }
 
 template <loop_range Range> places<std::ranges::iterator_t<Range>> places_of(Range&& range) {
-  const std::vector<loop_share>* shares = nullptr;
+  const loop_share_list* shares = nullptr;
   if constexpr (requires { range.loop_shares(); }) shares = &range.loop_shares();
   return {std::ranges::begin(range), static_cast<std::uint64_t>(std::ranges::size(range)), shares};
 }

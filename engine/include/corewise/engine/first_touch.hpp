@@ -41,7 +41,7 @@ class first_touch_array {
   const T& operator[](std::size_t i) const noexcept { return data()[i]; }
 
   /// For parallel loops.
-  const std::vector<detail::loop_share>& loop_shares() const noexcept { return shares_; }
+  const detail::loop_share_list& loop_shares() const noexcept { return shares_; }
 
  private:
   template <class U, class F> friend task<first_touch_array<U>> make_first_touch(std::size_t size, F make);
@@ -53,7 +53,7 @@ class first_touch_array {
 
   node_memory memory_; // untouched
   std::size_t size_ = 0;
-  std::vector<detail::loop_share> shares_;
+  detail::loop_share_list shares_;
 };
 
 /// `auto a = co_await make_first_touch<T>(n, f)`: an array of n elements, the i-th made of `f(i)`. `f` is called by several

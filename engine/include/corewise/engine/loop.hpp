@@ -48,6 +48,8 @@ struct loop_share {
   std::uint64_t end;
   group_id group;
 };
+/// All shares, in order. Those of up to 32 groups lie in a recycled block.
+using loop_share_list = std::vector<loop_share, recycling_allocator<loop_share>>;
 
 /// How many elements to do until the next look, so that looks cost next to nothing, and nobody waits long for one.
 class loop_pace {
@@ -92,7 +94,7 @@ class loop : public join_point {
  public:
   /// `given`: how it is dealt over the groups, if not by their capacities.
   loop(loop_piece& first, std::uint64_t size, std::stop_token stop,
-       const std::vector<loop_share>* given) noexcept
+       const loop_share_list* given) noexcept
       : first_(first), // which begins to live later
         size_(size),
         stop_(std::move(stop)),
@@ -137,10 +139,10 @@ class loop : public join_point {
   loop_piece& first_;
   std::uint64_t size_;
   std::stop_token stop_;
-  const std::vector<loop_share>* given_;
-  std::vector<loop_share> shares_; // written before any piece is sent to a group
-  std::uint64_t dealt_from_ = 0;   // likewise: elements before this one are done
-  bool dealt_ = false;             // the first piece's
+  const loop_share_list* given_;
+  loop_share_list shares_;       // written before any piece is sent to a group
+  std::uint64_t dealt_from_ = 0; // likewise: elements before this one are done
+  bool dealt_ = false;           // the first piece's
   std::atomic<std::uint32_t> open_{1};
   std::atomic<bool> failed_{false};    // relaxed: who sets it writes the error, which `arrive` publishes
   std::atomic<bool> cut_short_{false}; // relaxed: published by `arrive`
@@ -150,7 +152,7 @@ class loop : public join_point {
 /// A loop with pieces of its own type.
 template <class Piece> class loop_of : public loop {
  public:
-  loop_of(std::uint64_t size, std::stop_token stop, const std::vector<loop_share>* given) noexcept
+  loop_of(std::uint64_t size, std::stop_token stop, const loop_share_list* given) noexcept
       : loop(first_piece_, size, std::move(stop), given) {}
 
  protected:
@@ -170,6 +172,6 @@ template <class Piece> class loop_of : public loop {
 
 /// How a loop that the calling coroutine's engine runs is dealt over its groups. In an engine's tasks only, else
 /// `std::logic_error`; throws `std::bad_alloc`.
-std::vector<loop_share> loop_shares_here(std::uint64_t size);
+loop_share_list loop_shares_here(std::uint64_t size);
 
 } // namespace corewise::detail

@@ -60,7 +60,8 @@ class [[nodiscard]] for_loop final : public loop_of<loop_piece> {
 /// a share in proportion to its workers' capacity. The tasks of others have their turn about every 200 us.
 ///
 /// Cost: two looks at the clock for a short loop; in a longer one some 50 ns for every 10 us of work, and what a fork costs
-/// for each part that another worker takes. Allocates recycled blocks, one for such a part.
+/// for each part that another worker takes. Allocates recycled blocks, one for such a part, and some for the groups' shares,
+/// which are allocated plainly where there are more than 32 groups.
 /// Source: A. Tzannes, G. Caragea, R. Barua and U. Vishkin, Lazy binary-splitting, PPoPP 2010,
 /// doi:10.1145/1693453.1693479.
 template <class First, class Last, class F, class Place = typename detail::common_place<First, Last>::type>

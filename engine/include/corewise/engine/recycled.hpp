@@ -41,4 +41,24 @@ template <class T> struct recycled {
   }
 };
 
+/// For containers: what has up to 512 bytes lies in a recycled block.
+template <class T> struct recycling_allocator {
+  using value_type = T;
+
+  recycling_allocator() noexcept = default;
+  template <class U> recycling_allocator(const recycling_allocator<U>& /*other*/) noexcept {}
+
+  T* allocate(std::size_t number) {
+    const std::size_t bytes = number * sizeof(T);
+    const std::size_t size_class = block_class(bytes);
+    return static_cast<T*>(size_class == block_classes ? acquire_large(bytes) : acquire_block(size_class));
+  }
+  void deallocate(T* memory, std::size_t number) noexcept {
+    const std::size_t bytes = number * sizeof(T);
+    const std::size_t size_class = block_class(bytes);
+    return size_class == block_classes ? release_large(memory, bytes) : release_block(memory, size_class);
+  }
+  friend bool operator==(const recycling_allocator&, const recycling_allocator&) noexcept { return true; }
+};
+
 } // namespace corewise::detail
