@@ -4,12 +4,14 @@
 #include <corewise/engine/event.hpp>
 #include <corewise/engine/latch.hpp>
 #include <corewise/engine/mutex.hpp>
+#include <corewise/engine/oneshot.hpp>
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 
 // Any sequence of what can be done to what coroutines wait for, on one thread and without an engine, has the same answers in
@@ -217,6 +219,38 @@ TEST_CASE("barrier: all go on when the last has arrived, in order, phase after p
       } else {
         plain.wait(people.next());
         people.join(arrive);
+      }
+      RC_ASSERT(people.said == plain.said);
+    }
+  }));
+}
+
+TEST_CASE("oneshot: the value comes to who asks for it, before or after it was sent, once") {
+  CHECK(rc::check([](const steps& all) {
+    oneshot<int> real;
+    bool sent = false;
+    bool received = false;
+    queue plain;
+    company people;
+    const auto receive = waits(people, [&](std::stop_token stop) -> task<bool> {
+      const std::optional<int> value = co_await real.receive(std::move(stop));
+      co_return value == 7;
+    });
+    for (const auto& [kind, which] : all) {
+      if (somebody_leaves(kind, which, people, plain)) continue;
+      if (static_cast<unsigned>(kind) % 4 == 2) {
+        if (std::exchange(sent, true)) continue;
+        received = !plain.waiting.empty();
+        plain.pass_all("passed");
+        real.send(7);
+      } else if (plain.waiting.empty() && !received) { // one at a time
+        if (sent) {
+          plain.say(people.next(), "passed");
+          received = true;
+        } else {
+          plain.wait(people.next());
+        }
+        people.join(receive);
       }
       RC_ASSERT(people.said == plain.said);
     }

@@ -2,19 +2,38 @@
 
 #include <utility>
 
-// What becomes of tasks that are still queued when the engine has ended: they are destroyed, unrun.
+// What becomes of tasks that are still queued or suspended when the engine has ended: they are destroyed.
 
 namespace corewise {
+
+namespace {
+
+/// Whose tasks the calling thread is destroying.
+thread_local const runtime* dropping_of = nullptr;
+
+} // namespace
 
 /// Destroys what is queued, unrun; as a thief, since threads that are still in a task may push. What is destroyed may
 /// wake others: round after round until nothing comes.
 void runtime::drop_queued() noexcept {
-  static thread_local const runtime* here = nullptr;
-  if (here == this) return; // a task that is being destroyed has woken another: the next round finds it
-  const runtime* around = std::exchange(here, this);
+  if (dropping_of == this)
+    return; // a task that is being destroyed has woken another: the next round finds it
+  const runtime* around = std::exchange(dropping_of, this);
   while (drop_round()) {
   }
-  here = around;
+  dropping_of = around;
+  drains_.progress();
+}
+
+/// What they wake is queued, and destroyed when all have been looked at. Nobody is suspended any more, so one look will do.
+void runtime::drop_suspended() noexcept {
+  const runtime* around = std::exchange(dropping_of, this);
+  while (drop_round()) {
+  }
+  suspended_.withdraw_all([this](detail::suspension& s) { drop(&s); });
+  while (drop_round()) {
+  }
+  dropping_of = around;
   drains_.progress();
 }
 

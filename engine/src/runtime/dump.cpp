@@ -52,6 +52,8 @@ std::string engine_dump::to_text() const {
     if (const auto us = microseconds(s.task_age)) out += fmt::format("  {} for {} us", s.task_kind, *us);
     out += '\n';
   }
+  for (const suspended_in& s : suspended)
+    out += fmt::format("coroutines that wait for {}: {}\n", to_string(s.kind), s.coroutines);
   for (std::size_t g = 0; g < injection_depths.size(); ++g)
     if (injection_depths[g] != 0)
       out += fmt::format("injection queue of group {}: {} tasks\n", g, injection_depths[g]);
@@ -64,9 +66,11 @@ std::string engine_dump::to_text() const {
 std::string engine_dump::to_json() const {
   nlohmann::ordered_json out{{"in_flight", in_flight},
                              {"spare_threads", spare_threads},
+                             {"suspended", nlohmann::ordered_json::object()},
                              {"injection_depths", injection_depths},
                              {"class_queues", nlohmann::ordered_json::array()},
                              {"seats", nlohmann::ordered_json::array()}};
+  for (const suspended_in& s : suspended) out["suspended"][to_string(s.kind)] = s.coroutines;
   for (const auto& [latency, background] : class_queues)
     out["class_queues"].push_back({{"latency", latency}, {"background", background}});
   for (const seat_dump& s : seats) out["seats"].push_back(json_of(s));
@@ -108,6 +112,7 @@ engine_dump runtime::dump() const {
   for (const auto& domain : classes_)
     all.class_queues.push_back(
         {domain->of(task_class::latency).depth(), domain->of(task_class::background).depth()});
+  all.suspended = suspended_.count();
   all.in_flight = metrics().in_flight();
   all.spare_threads = forked() ? 0 : threads_.spares();
   return all;

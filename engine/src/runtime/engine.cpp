@@ -10,7 +10,9 @@ namespace {
 
 /// What remained at the destructor's deadline, for the log.
 std::string remains(const shutdown_report& report) {
-  std::string text = fmt::format("engine destroyed with work left: {} queued tasks dropped", report.dropped);
+  std::string text = fmt::format("engine destroyed with work left: {} tasks dropped", report.dropped);
+  for (const suspended_in& s : report.suspended)
+    text += fmt::format("; coroutines that waited for {}: {}", to_string(s.kind), s.coroutines);
   for (const auto& r : report.running)
     text +=
         fmt::format("; worker {} still runs a task, for {} ms", r.worker.value, r.since.count() / 1'000'000);

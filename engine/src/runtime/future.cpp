@@ -31,10 +31,21 @@ bool future_state::wait(std::optional<std::chrono::nanoseconds> limit) {
                                           std::memory_order_acquire);                // pairs: settled
 }
 
-bool future_state::suspend(resumption& place, std::coroutine_handle<> suspended) noexcept {
-  place.suspend(suspended);
+bool future_state::suspend(future_waiter& waits, std::coroutine_handle<> suspended) noexcept {
+  static constexpr wait_record how{wait_kind::future, [](suspension& s) noexcept {
+                                     auto& self = static_cast<future_waiter&>(s);
+                                     return self.state.withdraw(self);
+                                   }};
+  waits.suspend(suspended, how);
+  waits.enter_slot();
   resumption* nobody = nullptr;
-  return waiter_.compare_exchange_strong(nobody, &place, std::memory_order_acq_rel, // pairs: waits
+  return waiter_.compare_exchange_strong(nobody, &waits, std::memory_order_acq_rel, // pairs: waits
+                                         std::memory_order_acquire);                // pairs: settled
+}
+
+bool future_state::withdraw(resumption& waits) noexcept {
+  resumption* still = &waits;
+  return waiter_.compare_exchange_strong(still, nullptr, std::memory_order_acq_rel, // pairs: waits
                                          std::memory_order_acquire);                // pairs: settled
 }
 

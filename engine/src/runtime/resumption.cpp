@@ -24,16 +24,27 @@ void resumption::give_way() noexcept {
   root->engine->send_on(this, *root);
 }
 
+namespace {
+
+/// One that no engine runs, perhaps in a task of one that wakes it.
+void drive_outside(std::coroutine_handle<> frame) {
+  coroutine_root* const root = std::exchange(this_execution.root, nullptr);
+  drive(frame);
+  this_execution.root = root;
+}
+
+} // namespace
+
 void resumption::wake() noexcept {
   if (root == nullptr)
-    drive(frame);
+    drive_outside(frame);
   else
     root->engine->wake(*this);
 }
 
 void resumption::wake_behind() noexcept {
   if (root == nullptr)
-    drive(frame);
+    drive_outside(frame);
   else
     root->engine->wake_behind(*this);
 }

@@ -74,7 +74,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
 
 runtime::~runtime() {
   for (detail::worker* seat : seats_) seat->note_left(); // there is no thread any more
-  drop_queued();
+  drop_suspended();
 }
 
 void runtime::check_machine() {
@@ -157,6 +157,7 @@ void runtime::make_seats() {
   idle_ = std::make_unique<detail::idle_workers>(groups_, layout_, boards_, queues_, injection_, classes_,
                                                  *timers_, rules_);
   supervisor_.prepare(layout_.size());
+  suspended_.make_room(layout_.size());
 }
 
 void runtime::start() {
@@ -480,6 +481,8 @@ shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
   shutdown_report report;
   report.running = threads_.join(std::max(until, detail::monotonic::now() + to_leave));
   drop_queued();
+  report.suspended = suspended_.count();
+  if (!threads_.left_to_themselves()) drop_suspended(); // else the last of them does
   report.dropped = dropped_.load(std::memory_order_relaxed);
   return *(report_ = std::move(report));
 }

@@ -9,6 +9,7 @@
 #include "stack_signal.hpp"
 #include "submitter.hpp"
 #include "supervisor.hpp"
+#include "suspended_table.hpp"
 #include "threads.hpp"
 #include "worker.hpp"
 
@@ -114,6 +115,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void finished_without_seat(std::uint8_t phase) noexcept;
   /// The engine has ended, and the calling thread leaves `seat`, where its last task may have yielded.
   void leave_ended(detail::worker& seat) noexcept;
+  /// No thread of the engine is left that could resume anybody: destroys the coroutines that are suspended, with what is
+  /// queued.
+  void drop_suspended() noexcept;
   /// One accepted task is gone.
   void release_one() noexcept { limit_.release(); }
 
@@ -136,6 +140,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   detail::idle_workers& idle() noexcept { return *idle_; }
   detail::drain_gate& drains() noexcept { return drains_; }
   detail::supervisor& supervision() noexcept { return supervisor_; }
+  detail::suspended_table& suspended() noexcept { return suspended_; }
   bool wants_node_memory() const noexcept;
   const load_view& view() const noexcept { return *view_; }
   /// Makes known how much the worker has to do now (load_levels.hpp). Any thread. Cost: its slot's two cache lines.
@@ -247,12 +252,13 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::unique_ptr<detail::idle_workers> idle_;
 
   detail::submitter_registry submitters_;
+  detail::suspended_table suspended_;
   detail::drain_gate drains_;
   detail::in_flight_limit limit_;
   std::atomic<stage> stage_{stage::open};
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<std::uint64_t> rejected_{0};
-  std::atomic<std::uint64_t> dropped_{0}; // queued tasks that were destroyed unrun
+  std::atomic<std::uint64_t> dropped_{0}; // tasks that were destroyed before their end
   std::atomic<bool> near_warned_{false};  // that `near` has no effect
   detail::cpu_claim claim_;
   std::optional<detail::stack_signal> stack_signal_;

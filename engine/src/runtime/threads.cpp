@@ -119,11 +119,18 @@ void worker_threads::main(thread_record& me) {
     if (engine_.hooks().on_worker_stop) engine_.hooks().on_worker_stop(seat->id());
     if (kept) break;
   }
+  engine_.suspended().give(this_execution);
   this_execution = {};
+  if (leave(me)) engine_.drop_suspended();
+}
+
+/// Answers whether the calling thread is the last, and nobody waits for it.
+bool worker_threads::leave(thread_record& me) noexcept {
   const std::scoped_lock lock(mutex_);
   me.ended = true;
   --alive_;
   changed_.notify_all();
+  return alive_ == 0 && left_to_themselves_;
 }
 
 /// False: the thread that lent the seat has it again.
@@ -202,6 +209,7 @@ void worker_threads::stop() noexcept {
 std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_point limit) {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, limit, [&] { return alive_ == 0; });
+  left_to_themselves_ = alive_ != 0;
   reap();
   std::vector<shutdown_report::running_task> running;
   for (const auto& t : threads_) {
@@ -211,6 +219,11 @@ std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_
     running.push_back({t->seat->id(), busy.value_or(monotonic::now() - t->since)});
   }
   return running;
+}
+
+bool worker_threads::left_to_themselves() const {
+  const std::scoped_lock lock(mutex_);
+  return left_to_themselves_;
 }
 
 std::size_t worker_threads::spares() const {

@@ -38,6 +38,8 @@ class worker_threads {
   /// Waits until all threads are gone, at most until `limit`; answers those that still run a task. They are
   /// left to themselves. Once.
   std::vector<shutdown_report::running_task> join(monotonic::time_point limit);
+  /// Whether some are. Then the last of them drops who is suspended.
+  bool left_to_themselves() const;
 
   /// Threads without a seat, waiting for one.
   std::size_t spares() const;
@@ -64,6 +66,7 @@ class worker_threads {
   bool offer_to_spare(seat_offer seat) noexcept;
   void note_seatless(const worker& seat) noexcept;
   void main(thread_record& me);
+  bool leave(thread_record& me) noexcept;
   bool sit(thread_record& me, seat_offer offered);
   void bind(thread_record& me, const worker& seat);
   seat_offer wait_for_seat(thread_record& me);
@@ -79,6 +82,7 @@ class worker_threads {
   std::size_t alive_ = 0;
   std::size_t seated_ = 0;
   bool stopping_ = false;
+  bool left_to_themselves_ = false;
 };
 
 } // namespace corewise::detail

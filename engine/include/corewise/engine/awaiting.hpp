@@ -13,26 +13,26 @@
 //     bool leave(W&)      `waiter_list::stop`, under the place's lock: true: the caller is to wake it
 //     void give_back()    takes back what was granted to a waiter that is destroyed before it went on
 //
+// The engine's end takes a waiter out as a stop does.
+//
 // A place whose `enter` is cheap says `enters_at_once`, and is not tried before.
 
 namespace corewise::detail {
 
 /// Awaits `Place`, a reference or a small object. Lives in the awaiting frame.
-template <class Place, class Waiter = waiter> class [[nodiscard]] awaiting {
+template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]] awaiting : private Waiter {
  public:
   using threads_may_wait = void;
 
   template <class... Args>
   explicit awaiting(Place place, Args&&... args) noexcept
-      : place_(place),
-        waiter_{{}, std::forward<Args>(args)...} {}
+      : Waiter{{}, std::forward<Args>(args)...},
+        place_(place) {}
   awaiting(const awaiting&) = delete;
   awaiting& operator=(const awaiting&) = delete;
   ~awaiting() {
-    if (waiter_.state == wait_state::queued) [[unlikely]]
-      place_.leave(waiter_); // its frame is destroyed
-    else if (waiter_.state == wait_state::granted) [[unlikely]]
-      place_.give_back(); // its engine has ended
+    if (own().state != wait_state::taken) [[unlikely]]
+      end_untaken();
   }
 
   bool await_ready() noexcept {
@@ -41,36 +41,52 @@ template <class Place, class Waiter = waiter> class [[nodiscard]] awaiting {
   }
   /// False: it goes on. After true nothing here is the caller's.
   bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-    waiter_.suspend(suspended);
-    return place_.enter(waiter_);
+    suspend(suspended);
+    return place_.enter(own());
   }
   void await_resume() noexcept { static_cast<void>(take()); }
 
  protected:
   bool try_pass() noexcept {
-    if (!place_.try_pass(waiter_)) return false;
-    waiter_.state = wait_state::granted;
+    if (!place_.try_pass(own())) return false;
+    own().state = wait_state::granted;
     return true;
   }
+  void suspend(std::coroutine_handle<> suspended) noexcept { Waiter::suspend(suspended, how); }
   /// Whether it has what it waited for; false: it was stopped.
   bool take() noexcept {
-    if (waiter_.state != wait_state::granted) return false;
-    waiter_.state = wait_state::taken;
+    this->resumed();
+    if (own().state != wait_state::granted) return false;
+    own().state = wait_state::taken;
     return true;
   }
-  Waiter& own() noexcept { return waiter_; }
+  Waiter& own() noexcept { return *this; }
   Place& place() noexcept { return place_; }
-  void note_stopped() noexcept { waiter_.state = wait_state::stopped; }
+  void note_stopped() noexcept { own().state = wait_state::stopped; }
 
  private:
+  static bool withdraw(suspension& s) noexcept {
+    auto& self = static_cast<awaiting&>(s);
+    return self.place_.leave(self);
+  }
+  static constexpr wait_record how{Kind, &withdraw};
+
+  /// It was stopped, never awaited, or its frame is destroyed before it went on.
+  void end_untaken() noexcept {
+    this->leave_slot();
+    if (own().state == wait_state::queued)
+      place_.leave(own());
+    else if (own().state == wait_state::granted)
+      place_.give_back(); // its engine has ended
+  }
+
   Place place_;
-  Waiter waiter_;
 };
 
 /// As above, and a stop token ends it.
-template <class Place, class Waiter = waiter>
-class [[nodiscard]] stoppable_awaiting : public awaiting<Place, Waiter> {
-  using base = awaiting<Place, Waiter>;
+template <wait_kind Kind, class Place, class Waiter = waiter>
+class [[nodiscard]] stoppable_awaiting : public awaiting<Kind, Place, Waiter> {
+  using base = awaiting<Kind, Place, Waiter>;
 
  public:
   template <class... Args>
@@ -84,7 +100,7 @@ class [[nodiscard]] stoppable_awaiting : public awaiting<Place, Waiter> {
     return true;
   }
   bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-    this->own().suspend(suspended);
+    this->suspend(suspended);
     stopper_.emplace(token_, stopper{this}); // it may be called here, and any time from now on
     return this->place().enter(this->own());
   }

@@ -47,11 +47,11 @@ class barrier {
   /// `co_await b.arrive_and_wait()`. Any coroutine, one for each that is expected. The last one is not suspended; of the others
   /// the first to arrive runs next on its worker, the rest behind what waits there. Cost: two locked instructions and a
   /// resumption; allocates nothing.
-  auto arrive_and_wait() noexcept { return detail::awaiting<detail::meeting&>(meeting_); }
+  auto arrive_and_wait() noexcept { return detail::awaiting<wait_kind::barrier, detail::meeting&>(meeting_); }
   /// The same, until `token` is told to stop. Answers true when all have arrived; false when it was stopped: then it has not
   /// arrived, and the others wait until it does, or drops out.
   auto arrive_and_wait(std::stop_token token) noexcept {
-    return detail::stoppable_awaiting<detail::meeting&>(std::move(token), meeting_);
+    return detail::stoppable_awaiting<wait_kind::barrier, detail::meeting&>(std::move(token), meeting_);
   }
   /// Arrives for good: this phase does not wait for it, and from the next on one less is expected. Any thread.
   void arrive_and_drop() noexcept { meeting_.drop(); }

@@ -54,9 +54,9 @@ template <class T> class channel {
   template <class Awaiting> struct sent_copy : sent<Awaiting> {
     T copy;
     template <class... Args>
-    explicit sent_copy(const T& value, Args&&... args)
+    explicit sent_copy(const T& original, Args&&... args)
         : sent<Awaiting>(std::forward<Args>(args)..., &copy),
-          copy(value) {}
+          copy(original) {}
   };
   template <class Awaiting> struct received : Awaiting {
     using Awaiting::Awaiting;
@@ -65,8 +65,10 @@ template <class T> class channel {
     }
   };
 
-  using send_awaiting = detail::awaiting<sending, sender>;
-  using stoppable_send = detail::stoppable_awaiting<sending, sender>;
+  using send_awaiting = detail::awaiting<wait_kind::send, sending, sender>;
+  using receive_awaiting = detail::awaiting<wait_kind::receive, receiving, receiver>;
+  using stoppable_receive = detail::stoppable_awaiting<wait_kind::receive, receiving, receiver>;
+  using stoppable_send = detail::stoppable_awaiting<wait_kind::send, sending, sender>;
 
  public:
   /// Allocates room for so many, once. Throws `std::bad_alloc`.
@@ -99,10 +101,10 @@ template <class T> class channel {
 
   /// `std::optional<T> v = co_await c.receive()`: nothing when the channel is closed and what was sent before has been
   /// received. Any coroutine. Cost: as `send`.
-  auto receive() noexcept { return received<detail::awaiting<receiving, receiver>>(receiving{*this}); }
+  auto receive() noexcept { return received<receive_awaiting>(receiving{*this}); }
   /// The same, until `token` is told to stop: then it answers nothing, too.
   auto receive(std::stop_token token) noexcept {
-    return received<detail::stoppable_awaiting<receiving, receiver>>(std::move(token), receiving{*this});
+    return received<stoppable_receive>(std::move(token), receiving{*this});
   }
   /// A value if one is there. It never waits. Any thread.
   [[nodiscard]] std::optional<T> try_receive() noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/suspended.hpp>
 #include <corewise/policies/load_view.hpp>
 
 #include <chrono>
@@ -47,6 +48,7 @@ struct engine_dump {
   std::vector<seat_dump> seats;                ///< by worker id
   std::vector<std::uint32_t> injection_depths; ///< by group; 0 but for the first where all groups share one
   std::vector<class_depths> class_queues;      ///< by domain
+  std::vector<suspended_in> suspended;         ///< of each kind that somebody waits for
   std::uint64_t in_flight = 0;                 ///< accepted and not finished, suspended ones included
   std::uint64_t spare_threads = 0;
 

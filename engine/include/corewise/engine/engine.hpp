@@ -7,6 +7,7 @@
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile.hpp>
 #include <corewise/engine/schedule.hpp>
+#include <corewise/engine/suspended.hpp>
 #include <corewise/engine/task.hpp>
 #include <corewise/engine/timer.hpp>
 
@@ -53,10 +54,14 @@ struct shutdown_report {
     std::chrono::nanoseconds since; ///< how long the worker has been busy without a pause
   };
   std::vector<running_task>
-      running;               ///< tasks that had not ended at the deadline; their threads go on until they do
-  std::uint64_t dropped = 0; ///< queued tasks that were destroyed without having run
+      running; ///< tasks that had not ended at the deadline; their threads go on until they do
+  /// Who waited for an event, a value and so on at the end, of each kind that somebody waited for.
+  std::vector<suspended_in> suspended;
+  /// Tasks that were destroyed before their end: those queued and asleep, and, unless tasks still run, those suspended. While
+  /// one runs it might wake them: they are destroyed when the last has ended.
+  std::uint64_t dropped = 0;
 
-  bool clean() const noexcept { return running.empty() && dropped == 0; }
+  bool clean() const noexcept { return running.empty() && suspended.empty() && dropped == 0; }
 };
 
 /// A pool of workers that knows the machine.
@@ -160,9 +165,9 @@ class engine {
   /// turn. Throws `std::logic_error` on a worker of this engine, where it would deadlock.
   void drain();
 
-  /// Accepts nothing from outside any more, runs what is queued until the deadline, then drops the rest.
-  /// Tasks that still run then are answered; their threads end when the tasks do. Later calls answer the same
-  /// report. Throws `std::logic_error` on a worker of this engine.
+  /// Accepts nothing from outside any more, runs what is queued until the deadline, then drops the rest, suspended coroutines
+  /// among it. Tasks that still run then are answered; their threads end when the tasks do. Later calls answer the same
+  /// report. Other threads may wake coroutines meanwhile. Throws `std::logic_error` on a worker of this engine.
   shutdown_report shutdown(std::chrono::nanoseconds deadline);
 
   /// Goes by another profile from here on, without losing a task; or refuses it as a whole, with the list of what needs a

@@ -16,10 +16,10 @@ class event {
 
   /// `co_await e.wait()`. Any coroutine, any number of them. Cost: a load when it is set, else two locked instructions and a
   /// resumption; allocates nothing.
-  auto wait() noexcept { return detail::awaiting<detail::gate&>(gate_); }
+  auto wait() noexcept { return detail::awaiting<wait_kind::event, detail::gate&>(gate_); }
   /// The same, until `token` is told to stop. Answers true when it was set, false when it was stopped.
   auto wait(std::stop_token token) noexcept {
-    return detail::stoppable_awaiting<detail::gate&>(std::move(token), gate_);
+    return detail::stoppable_awaiting<wait_kind::event, detail::gate&>(std::move(token), gate_);
   }
   /// Any thread. The one that has waited longest runs next on the calling worker, the others behind what waits there, or on
   /// their own when the caller is no worker of their engine.
@@ -39,9 +39,10 @@ class auto_reset_event {
   explicit auto_reset_event(bool set = false) noexcept : happened_(set ? 1 : 0) {}
 
   /// As `event::wait`, and takes it. Cost: a compare-and-swap when it is set.
-  auto wait() noexcept { return detail::awaiting<detail::permits&>(happened_); }
+  auto wait() noexcept { return detail::awaiting<wait_kind::auto_reset_event, detail::permits&>(happened_); }
   auto wait(std::stop_token token) noexcept {
-    return detail::stoppable_awaiting<detail::permits&>(std::move(token), happened_);
+    return detail::stoppable_awaiting<wait_kind::auto_reset_event, detail::permits&>(std::move(token),
+                                                                                     happened_);
   }
   /// As `event::set`, for one.
   void set() noexcept { happened_.give(1, 1); }

@@ -13,6 +13,7 @@ namespace corewise::detail {
 class worker;
 struct coroutine_root;
 struct resumption;
+struct suspension_slot;
 
 /// What the calling thread is to an engine, if anything.
 struct execution {
@@ -20,11 +21,13 @@ struct execution {
   worker* seat = nullptr;    ///< the seat that the thread sits on; null after it gave it away
   coroutine_root* root =
       nullptr; ///< of the coroutine that runs as a task; null in closures and outside of tasks
-  blocking_scope* within = nullptr; ///< of the call that runs; null: it was forked into none
-  std::uint8_t phase = 0;           ///< the phase of the task that runs
-  const char* kind = nullptr;       ///< the answer to `task_action::identify`: a mangled type, or a word
-  bool root_ended = false;          ///< the coroutine that was resumed last has ended
-  resumption* next = nullptr;       ///< what runs in place of the coroutine that has just given way
+  blocking_scope* within = nullptr;      ///< of the call that runs; null: it was forked into none
+  std::uint8_t phase = 0;                ///< the phase of the task that runs
+  const char* kind = nullptr;            ///< the answer to `task_action::identify`: a mangled type, or a word
+  bool root_ended = false;               ///< the coroutine that was resumed last has ended
+  resumption* next = nullptr;            ///< what runs in place of the coroutine that has just given way
+  suspension_slot* free_slots = nullptr; ///< for coroutines that will be suspended (suspension.hpp)
+  std::uint32_t free_slot_count = 0;
   /// So many transfers from here on nest at most (transfer.hpp); 0: nobody counts.
   std::uint64_t transfers_left = 0;
   std::coroutine_handle<> transferred; ///< goes on when the stack is unwound; null: nobody

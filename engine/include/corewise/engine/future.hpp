@@ -1,6 +1,7 @@
 #pragma once
 
 #include <corewise/engine/deadline_expired.hpp>
+#include <corewise/engine/suspension.hpp>
 #include <corewise/engine/task.hpp>
 
 #include <atomic>
@@ -23,6 +24,8 @@ namespace detail {
 
 /// Throws `std::logic_error` on a worker, which would wait for work that it may have to run itself.
 void check_may_wait();
+
+struct future_waiter;
 
 // What a future and the work that it is for share. It goes with the last of the two.
 //
@@ -47,7 +50,9 @@ class future_state {
   /// `check_may_wait` if it is not.
   bool wait(std::optional<std::chrono::nanoseconds> limit);
   /// False: it is ready, go on.
-  bool suspend(resumption& place, std::coroutine_handle<> suspended) noexcept;
+  bool suspend(future_waiter& waits, std::coroutine_handle<> suspended) noexcept;
+  /// Nobody waits any more; false: it is settled.
+  bool withdraw(resumption& waits) noexcept;
   /// Value or error are there, or there will be none. Once.
   void settle() noexcept;
 
@@ -68,6 +73,20 @@ class future_state {
   std::atomic<resumption*> waiter_{nullptr};
   std::atomic<std::uint32_t> done_{0}; // what a thread sleeps on
   std::atomic<std::uint32_t> users_{2};
+};
+
+/// Who awaits a future. Lives in the awaiting frame.
+struct future_waiter : suspension {
+  explicit future_waiter(future_state& awaited) noexcept : state(awaited) {}
+  future_waiter(const future_waiter&) = delete;
+  future_waiter& operator=(const future_waiter&) = delete;
+  ~future_waiter() {
+    leave_slot();
+    if (waits_outside()) [[unlikely]]
+      state.withdraw(*this);
+  }
+
+  future_state& state;
 };
 
 template <class T> struct future_state_of : future_state {
@@ -169,17 +188,19 @@ template <class T> class [[nodiscard]] future {
 
   /// Suspends the coroutine, not its worker; any coroutine.
   auto operator co_await() && noexcept {
-    struct awaiter {
-      detail::future_state_of<T>& state;
-      detail::resumption place = {};
+    struct awaiter : detail::future_waiter {
+      using future_waiter::future_waiter;
 
       bool await_ready() const noexcept { return state.ready(); }
       bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-        return state.suspend(place, suspended);
+        return state.suspend(*this, suspended);
       }
-      T await_resume() { return state.take(); }
+      T await_resume() {
+        resumed();
+        return static_cast<detail::future_state_of<T>&>(state).take();
+      }
     };
-    return awaiter{*state_};
+    return awaiter(*state_);
   }
 
  private:

@@ -21,10 +21,10 @@ class latch {
   bool try_wait() const noexcept { return gate_.open(); }
   /// `co_await l.wait()`. Any coroutine, any number of them. Cost: a load when it is open, else two locked instructions and a
   /// resumption; allocates nothing.
-  auto wait() noexcept { return detail::awaiting<detail::gate&>(gate_); }
+  auto wait() noexcept { return detail::awaiting<wait_kind::latch, detail::gate&>(gate_); }
   /// The same, until `token` is told to stop. Answers true when it has reached 0, false when it was stopped.
   auto wait(std::stop_token token) noexcept {
-    return detail::stoppable_awaiting<detail::gate&>(std::move(token), gate_);
+    return detail::stoppable_awaiting<wait_kind::latch, detail::gate&>(std::move(token), gate_);
   }
 
  private:

@@ -39,7 +39,7 @@ class mutex {
   /// `auto lock = co_await m.lock()`: a `mutex_guard`. Any coroutine. Cost: a compare-and-swap when it is free, else two
   /// locked instructions and a resumption; allocates nothing.
   auto lock() noexcept {
-    struct awaiter : detail::awaiting<detail::permits&> {
+    struct awaiter : detail::awaiting<wait_kind::mutex, detail::permits&> {
       mutex& of;
       explicit awaiter(mutex& m) noexcept : awaiting(m.free_), of(m) {}
       mutex_guard await_resume() noexcept { return of.guard_if(take()); }
@@ -48,7 +48,7 @@ class mutex {
   }
   /// The same, until `token` is told to stop: then the guard has none.
   auto lock(std::stop_token token) noexcept {
-    struct awaiter : detail::stoppable_awaiting<detail::permits&> {
+    struct awaiter : detail::stoppable_awaiting<wait_kind::mutex, detail::permits&> {
       mutex& of;
       awaiter(std::stop_token t, mutex& m) noexcept : stoppable_awaiting(std::move(t), m.free_), of(m) {}
       mutex_guard await_resume() noexcept { return of.guard_if(take()); }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/engine/resumption.hpp>
+#include <corewise/engine/suspension.hpp>
 
 #include <atomic>
 #include <cassert>
@@ -41,51 +41,77 @@ template <class T> class oneshot {
 
   /// `co_await shot.receive()`: the value, as soon as it was sent. Once.
   auto receive() noexcept {
-    struct awaiter {
-      using threads_may_wait [[maybe_unused]] = void;
-      oneshot& shot;
-      detail::resumption place = {};
+    struct awaiter : place {
+      using place::place;
 
-      bool await_ready() const noexcept { return shot.is_sent(); }
+      bool await_ready() const noexcept { return this->shot.is_sent(); }
       bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-        place.suspend(suspended);
-        return shot.replace(nullptr, &place);
+        this->suspend(suspended);
+        return this->shot.replace(nullptr, this);
       }
-      T await_resume() noexcept(std::is_nothrow_move_constructible_v<T>) { return *std::move(shot.value_); }
+      T await_resume() noexcept(std::is_nothrow_move_constructible_v<T>) {
+        this->resumed();
+        return *std::move(this->shot.value_);
+      }
     };
-    return awaiter{*this};
+    return awaiter(*this);
   }
 
   /// The same, until `token` is told to stop: then it answers nothing, and may be received again. Whoever is to send may
   /// still do so.
   auto receive(std::stop_token token) noexcept {
-    struct awaiter {
-      using threads_may_wait [[maybe_unused]] = void;
+    struct awaiter : place {
       struct stopper {
         awaiter& waits;
-        void operator()() const noexcept { waits.shot.stop(waits.place); }
+        void operator()() const noexcept { waits.shot.stop(waits); }
       };
-      oneshot& shot;
       std::stop_token token;
-      detail::resumption place = {};
-      std::optional<std::stop_callback<stopper>> on_stop = {};
+      std::optional<std::stop_callback<stopper>> on_stop;
 
-      bool await_ready() const noexcept { return shot.is_sent() || token.stop_requested(); }
+      awaiter(oneshot& from, std::stop_token t) noexcept : place(from), token(std::move(t)) {}
+
+      bool await_ready() const noexcept { return this->shot.is_sent() || token.stop_requested(); }
       bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-        place.suspend(suspended);
+        this->suspend(suspended);
         on_stop.emplace(token, stopper{*this}); // it may be called here, and any time from now on
-        return shot.replace(nullptr, &place);
+        return this->shot.replace(nullptr, this);
       }
       std::optional<T> await_resume() noexcept(std::is_nothrow_move_constructible_v<T>) {
         on_stop.reset(); // waits for it, unless this thread is in it
-        if (!shot.is_sent()) shot.replace(shot.stopped(), nullptr);
-        return shot.is_sent() ? std::move(shot.value_) : std::nullopt;
+        this->resumed();
+        if (!this->shot.is_sent()) this->shot.replace(this->shot.stopped(), nullptr);
+        return this->shot.is_sent() ? std::move(this->shot.value_) : std::nullopt;
       }
     };
-    return awaiter{*this, std::move(token)};
+    return awaiter(*this, std::move(token));
   }
 
  private:
+  /// Who receives. Lives in the awaiting frame.
+  struct place : detail::suspension {
+    explicit place(oneshot& from) noexcept : shot(from) {}
+    place(const place&) = delete;
+    place& operator=(const place&) = delete;
+    ~place() {
+      leave_slot();
+      if (waits_outside()) [[unlikely]]
+        shot.replace(this, nullptr);
+    }
+    using threads_may_wait = void;
+
+    void suspend(std::coroutine_handle<> suspended) noexcept {
+      static constexpr detail::wait_record how{wait_kind::oneshot, &withdraw};
+      detail::suspension::suspend(suspended, how);
+      enter_slot();
+    }
+    static bool withdraw(detail::suspension& s) noexcept {
+      auto& self = static_cast<place&>(s);
+      return self.shot.replace(&self, nullptr);
+    }
+
+    oneshot& shot;
+  };
+
   // Two values that stand for no waiter and are never followed: the value is there; who is about to wait is to go on.
   detail::resumption* sent() noexcept { return mark(0); }
   detail::resumption* stopped() noexcept { return mark(1); }

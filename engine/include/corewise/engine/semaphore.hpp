@@ -16,10 +16,10 @@ class semaphore {
 
   /// `co_await s.acquire()`. Any coroutine. Cost: a compare-and-swap when there is one, else two locked instructions and a
   /// resumption; allocates nothing.
-  auto acquire() noexcept { return detail::awaiting<detail::permits&>(permits_); }
+  auto acquire() noexcept { return detail::awaiting<wait_kind::semaphore, detail::permits&>(permits_); }
   /// The same, until `token` is told to stop. Answers true with a permit, false without.
   auto acquire(std::stop_token token) noexcept {
-    return detail::stoppable_awaiting<detail::permits&>(std::move(token), permits_);
+    return detail::stoppable_awaiting<wait_kind::semaphore, detail::permits&>(std::move(token), permits_);
   }
   /// Whether there was one; it never waits. Any thread.
   [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }

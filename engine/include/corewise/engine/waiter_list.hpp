@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/engine/resumption.hpp>
+#include <corewise/engine/suspension.hpp>
 
 #include <cstdint>
 
@@ -17,7 +17,7 @@ enum class wait_state : std::uint8_t {
 
 /// A coroutine that waits in a list, or by `sync_wait` a thread. Lives in its frame, or on its stack, and its links in it, so that
 /// waiting allocates nothing. Who takes it out of the list wakes it, once, when the list is unlocked again.
-struct waiter : resumption {
+struct waiter : suspension {
   waiter* after = nullptr;
   waiter* before = nullptr;
   /// Changed under the lock of the list. Read without it by who waited, and was resumed since.
@@ -59,6 +59,7 @@ class waiter_list {
     (last_ == nullptr ? first_ : last_->after) = &w;
     last_ = &w;
     w.state = wait_state::queued;
+    w.enter_slot();
   }
   /// The one that has waited longest; null: nobody waits.
   waiter* pop(wait_state gets = wait_state::granted) noexcept {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace corewise {
+
+/// What a suspended coroutine waits for.
+enum class wait_kind : std::uint8_t {
+  event,
+  auto_reset_event,
+  semaphore,
+  mutex,
+  latch,
+  barrier,
+  send,    ///< room in a channel, or a receiver
+  receive, ///< a channel's next value
+  oneshot,
+  future,
+};
+inline constexpr std::size_t wait_kinds = static_cast<std::size_t>(wait_kind::future) + 1;
+std::string_view to_string(wait_kind kind) noexcept;
+
+/// So many coroutines wait for things of one kind. Those that sleep, or wait for their children, are not among them; each child
+/// of `when_all` or of a scope counts for itself.
+struct suspended_in {
+  wait_kind kind = wait_kind::event;
+  std::uint64_t coroutines = 0;
+};
+
+} // namespace corewise

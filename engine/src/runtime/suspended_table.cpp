@@ -1,0 +1,128 @@
+#include "suspended_table.hpp"
+
+#include "faults.hpp"
+#include "runtime.hpp"
+
+#include <new>
+#include <utility>
+
+namespace corewise {
+
+std::string_view to_string(wait_kind kind) noexcept {
+  switch (kind) {
+  case wait_kind::event: return "event";
+  case wait_kind::auto_reset_event: return "auto_reset_event";
+  case wait_kind::semaphore: return "semaphore";
+  case wait_kind::mutex: return "mutex";
+  case wait_kind::latch: return "latch";
+  case wait_kind::barrier: return "barrier";
+  case wait_kind::send: return "channel::send";
+  case wait_kind::receive: return "channel::receive";
+  case wait_kind::oneshot: return "oneshot";
+  case wait_kind::future: break;
+  }
+  return "future";
+}
+
+namespace detail {
+
+// --- a coroutine's side
+
+void suspension::find_slots() noexcept { this_execution.engine->suspended().take(this_execution); }
+
+void suspension::give_slots() noexcept { this_execution.engine->suspended().give_half(this_execution); }
+
+void suspension::leave_slot_locked() noexcept { suspended_table::forget(*this); }
+
+// --- the table
+
+suspended_table::~suspended_table() {
+  for (const chunk* c = chunks_.load(std::memory_order_relaxed); c != nullptr;)
+    delete std::exchange(c, static_cast<const chunk*>(c->next));
+}
+
+void suspended_table::make_room(std::size_t threads) {
+  const std::scoped_lock lock(mutex_);
+  static_assert(std::tuple_size_v<decltype(chunk::slots)> > suspension::free_slots_max);
+  for (std::size_t i = 0; i < threads; ++i) add_chunk();
+}
+
+/// Under the lock.
+void suspended_table::add_chunk() {
+  chunk* const added = new chunk;
+  added->of = this;
+  added->next = chunks_.load(std::memory_order_relaxed);
+  for (suspension_slot& s : added->slots) free(s);
+  chunks_.store(added, std::memory_order_release); // pairs: made
+}
+
+/// Under the lock.
+void suspended_table::free(suspension_slot& s) noexcept {
+  s.in.store(nullptr, std::memory_order_relaxed);
+  s.next = std::exchange(free_, &s);
+}
+
+void suspended_table::take(execution& here) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (free_ == nullptr) {
+    try {
+      add_chunk();
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+  }
+  for (; free_ != nullptr && here.free_slot_count != taken_at_once; ++here.free_slot_count) {
+    suspension_slot* const s = std::exchange(free_, free_->next);
+    s->next = std::exchange(here.free_slots, s);
+  }
+}
+
+void suspended_table::give_half(execution& here) noexcept { give(here, here.free_slot_count / 2); }
+
+void suspended_table::give(execution& here) noexcept { give(here, here.free_slot_count); }
+
+void suspended_table::give(execution& here, std::uint32_t number) noexcept {
+  if (number == 0) return;
+  const std::scoped_lock lock(mutex_);
+  here.free_slot_count -= number;
+  for (; number != 0; --number) {
+    suspension_slot* const s = std::exchange(here.free_slots, here.free_slots->next);
+    s->next = std::exchange(free_, s);
+  }
+}
+
+void suspended_table::forget(suspension& s) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(s.slot);
+  suspended_table& table = *reinterpret_cast<chunk*>(address - address % chunk_bytes)->of;
+  const std::scoped_lock lock(table.mutex_);
+  table.free(*std::exchange(s.slot, nullptr));
+}
+
+/// Until the slot is free, which takes the lock, the frame is there, and so is what it waits for.
+suspension* suspended_table::withdraw(suspension_slot& s) noexcept {
+  const std::scoped_lock lock(mutex_);
+  const wait_record* const in = s.in.load(std::memory_order_relaxed);
+  if (in == nullptr) return nullptr;
+  interleave();
+  suspension* const waits = s.who;
+  if (!in->withdraw(*waits)) return nullptr; // who wakes it drops it
+  waits->slot = nullptr;
+  free(s);
+  return waits;
+}
+
+std::vector<suspended_in> suspended_table::count() const {
+  std::array<std::uint64_t, wait_kinds> coroutines{};
+  for (const chunk* c = chunks_.load(std::memory_order_acquire); c != nullptr; c = c->next) // pairs: made
+    for (const suspension_slot& s : c->slots)
+      if (const wait_record* in = s.in.load(std::memory_order_relaxed))
+        ++coroutines[static_cast<std::size_t>(in->kind)];
+  std::vector<suspended_in> all;
+  for (std::size_t kind = 0; kind < wait_kinds; ++kind)
+    if (coroutines[kind] != 0) all.push_back({static_cast<wait_kind>(kind), coroutines[kind]});
+  return all;
+}
+
+} // namespace detail
+
+} // namespace corewise

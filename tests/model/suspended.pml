@@ -1,0 +1,145 @@
+// Who destroys a coroutine that is suspended when its engine ends (engine/include/corewise/engine/suspension.hpp;
+// suspended_table.cpp: withdraw, forget; dropping.cpp).
+//
+// check: pass
+// check: pass -DRUNS
+// check: fail -DDESTROYED_UNASKED
+// check: fail -DFREED_UNLOCKED
+// check: fail -DWITHDRAWN_UNLOCKED
+// check: fail -DLEFT_IN_SLOT
+// check: fail -DRUNS -DNOT_WAITED
+//
+// A coroutine waits for something, whose list is a word here, and stands in a slot of its engine. A thread from outside wakes
+// it: takes it out of the list, and queues it with the engine. The engine ends: it looks at the slot and withdraws from the
+// list who stands there. What is queued once the engine has ended is destroyed by the one who takes it: the engine's end or
+// the thread that queued it. What it waits for goes when its frame goes, not before.
+//
+// DESTROYED_UNASKED    the end destroys who stands in the slot without taking it out of the list
+// FREED_UNLOCKED       who destroys a frame frees its slot without the lock
+// WITHDRAWN_UNLOCKED   the end looks at the slot and withdraws in two steps, without the lock
+// LEFT_IN_SLOT         who destroys a frame leaves it in its slot
+//
+// With RUNS a thread of the engine is in a task still; it may resume what is queued, and frees the slot without a lock then.
+//
+// NOT_WAITED           the end does not wait for that thread
+
+bool in_list = 1;
+bool in_slot = 1;
+bool queued;
+bool lock;
+#ifdef RUNS
+bool running = 1; // a thread of the engine
+#else
+bool running;
+#endif
+bool ending;  // its threads look at no queue any more
+byte gone;    // how often the coroutine's frame has gone, by its end or before
+
+inline touch() { assert(gone == 0) }
+
+inline take_lock() { d_step { !lock -> lock = 1 } }
+
+// suspended_table::forget, and the rest of the frame
+inline destroy() {
+  touch();
+#ifdef FREED_UNLOCKED
+  in_slot = 0;
+#else
+#ifndef LEFT_IN_SLOT
+  take_lock();
+  in_slot = 0;
+  lock = 0;
+#endif
+#endif
+  gone++;
+  assert(gone == 1)
+}
+
+inline drop_queued() {
+  d_step { mine = queued; queued = 0 }
+  if
+  :: mine -> destroy()
+  :: else
+  fi
+}
+
+active proctype wakes() {
+  bool mine;
+  d_step { mine = in_list; in_list = 0 }
+  if
+  :: mine ->
+    touch(); // resumption::wake reads whose it is
+    queued = 1;
+    if
+    :: ending -> drop_queued()
+    :: else // the engine's threads, or its end, come for it
+    fi
+  :: else
+  fi
+}
+
+active proctype end_of_engine() {
+  bool mine, seen;
+  ending = 1;
+#ifndef NOT_WAITED
+  !running;
+#endif
+  drop_queued();
+#ifdef WITHDRAWN_UNLOCKED
+  seen = in_slot;
+  if
+  :: seen ->
+    touch(); // what it waits for
+    d_step { mine = in_list; in_list = 0 }
+    if
+    :: mine -> in_slot = 0
+    :: else
+    fi
+  :: else -> mine = 0
+  fi;
+#else
+  take_lock();
+  seen = in_slot;
+  mine = 0;
+  if
+  :: seen ->
+#ifdef DESTROYED_UNASKED
+    mine = 1;
+#else
+    touch();
+    d_step { mine = in_list; in_list = 0 }
+#endif
+    if
+    :: mine -> in_slot = 0
+    :: else
+    fi
+  :: else
+  fi;
+  lock = 0;
+#endif
+  if
+  :: mine ->
+    touch();
+    gone++;
+    assert(gone == 1)
+  :: else
+  fi;
+  drop_queued()
+}
+
+#ifdef RUNS
+// A thread of the engine in its last task. It may resume the coroutine, which ends.
+active proctype runs() {
+  bool mine;
+  d_step { mine = queued; queued = 0 }
+  if
+  :: mine -> touch(); in_slot = 0; gone++; assert(gone == 1)
+  :: else
+  fi;
+  running = 0
+}
+#endif
+
+active proctype monitor() {
+  timeout -> assert(gone == 1 && !in_slot)
+}
