@@ -1,23 +1,27 @@
-//! The four axes on Tokio's multi-thread runtime, in the form of `corewise run`: the same workloads, warm-up, rounds and
-//! keys, so that one script compares both.
-//!
-//!     tokio_axes ping-pong|chained-fork|fork-many|yield-many WORKERS ROUNDS
+//! The four axes on Tokio's multi-thread runtime, as those of `corewise run`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{sync_channel, SyncSender};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
-
-const WARM_UP: Duration = Duration::from_millis(300);
-const ROUND: Duration = Duration::from_millis(50);
 
 const PAIRS: u64 = 1_000;
 const LINKS: u64 = 1_000;
 const TASKS: u64 = 10_000;
 const YIELDERS: u64 = 200;
 const YIELDS: u64 = 1_000;
+
+/// The operations of a pass of an axis, and the pass, which answers how many it has seen done.
+pub fn axis(name: &str) -> Option<(u64, fn(&Runtime) -> u64)> {
+    match name {
+        "ping-pong" => Some((PAIRS, ping_pong)),
+        "chained-fork" => Some((LINKS, chained_fork)),
+        "fork-many" => Some((TASKS, fork_many)),
+        "yield-many" => Some((YIELDERS * YIELDS, yield_many)),
+        _ => None,
+    }
+}
 
 /// What all tasks of a pass count down; the last one signals.
 struct FinishLine {
@@ -100,47 +104,4 @@ fn yield_many(runtime: &Runtime) -> u64 {
     }
     end.recv().unwrap();
     YIELDERS * YIELDS
-}
-
-/// Repeats the workload for at least this time; answers nanoseconds and operations.
-fn round(pass: fn(&Runtime) -> u64, runtime: &Runtime, at_least: Duration) -> (u128, u64) {
-    let begin = Instant::now();
-    let mut ops = 0;
-    while begin.elapsed() < at_least {
-        ops += pass(runtime);
-    }
-    (begin.elapsed().as_nanos(), ops)
-}
-
-fn main() {
-    let words: Vec<String> = std::env::args().collect();
-    let usage = "usage: tokio_axes ping-pong|chained-fork|fork-many|yield-many WORKERS ROUNDS";
-    let (workload, workers, rounds) = match &words[..] {
-        [_, workload, workers, rounds] => (
-            workload.as_str(),
-            workers.parse::<usize>().expect(usage),
-            rounds.parse::<usize>().expect(usage),
-        ),
-        _ => panic!("{}", usage),
-    };
-    let pass: fn(&Runtime) -> u64 = match workload {
-        "ping-pong" => ping_pong,
-        "chained-fork" => chained_fork,
-        "fork-many" => fork_many,
-        "yield-many" => yield_many,
-        _ => panic!("{}", usage),
-    };
-    let runtime = Builder::new_multi_thread().worker_threads(workers).build().unwrap();
-    round(pass, &runtime, WARM_UP);
-    let mut times = Vec::new();
-    for _ in 0..rounds {
-        let (ns, ops) = round(pass, &runtime, ROUND);
-        times.push(ns as f64 / ops as f64);
-    }
-    times.sort_by(f64::total_cmp);
-    let median = times[times.len() / 2];
-    println!(
-        "{{\"workload\": \"{}\", \"profile\": \"Tokio itself\", \"workers\": {}, \"unit\": \"ns/op\", \"median\": {}, \"rounds\": {}}}",
-        workload, workers, median, rounds
-    );
 }

@@ -1,0 +1,54 @@
+//! See workload.hpp. A sleeper says so by `block_in_place`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+const SLEEPS_EVERY: u64 = 20;
+const CPU_NS: i64 = 50_000;
+const SLEEP: Duration = Duration::from_millis(5);
+
+#[repr(C)]
+struct Timespec {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+extern "C" {
+    fn clock_gettime(clock: i32, at: *mut Timespec) -> i32;
+}
+const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
+
+fn used_ns() -> i64 {
+    let mut t = Timespec { seconds: 0, nanoseconds: 0 };
+    // SAFETY: the C library writes the structure, as 64-bit Linux lays it out.
+    unsafe { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &mut t) };
+    t.seconds * 1_000_000_000 + t.nanoseconds
+}
+
+fn work() {
+    let until = used_ns() + CPU_NS;
+    while used_ns() < until {}
+}
+
+pub fn pass(runtime: &Runtime, tasks: u64) -> u64 {
+    let (signal, end) = sync_channel(1);
+    let left = Arc::new(AtomicU64::new(tasks));
+    for i in 0..tasks {
+        let left = left.clone();
+        let signal = signal.clone();
+        runtime.spawn(async move {
+            work();
+            if i % SLEEPS_EVERY == 0 {
+                tokio::task::block_in_place(|| std::thread::sleep(SLEEP));
+            }
+            if left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                signal.send(()).unwrap();
+            }
+        });
+    }
+    end.recv().unwrap();
+    tasks
+}

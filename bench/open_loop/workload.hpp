@@ -1,0 +1,74 @@
+#pragma once
+
+#include <axes/finish_line.hpp>
+#include <contender.hpp>
+#include <sys/prctl.h>
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <thread>
+#include <vector>
+
+// A service whose requests come when they come: Poisson arrivals, nine of ten take 10 us of CPU time and one takes 1 ms. The size
+// is the load in per cent of what the workers can do. Told is the response: from the time at which a request was to arrive until
+// its end, however late it was posted. The thread that posts needs some CPU time of its own, which on a machine with no
+// more CPUs than workers is theirs.
+
+namespace corewise::bench::open_loop {
+
+constexpr std::uint64_t usual_size = 70;
+constexpr std::uint32_t requests = 4'000; // of a round
+constexpr std::chrono::microseconds brief{10};
+constexpr std::chrono::microseconds lengthy{1000};
+constexpr double mean_us = 0.9 * 10 + 0.1 * 1000;
+
+struct request {
+  std::chrono::nanoseconds at; ///< from the beginning
+  std::chrono::microseconds service;
+};
+
+/// The same for every contender.
+inline std::vector<request> schedule_of(const options& o, std::uint32_t count) {
+  std::mt19937_64 random(1);
+  const double per_us = static_cast<double>(o.workers) * static_cast<double>(o.size) / 100 / mean_us;
+  std::exponential_distribution<> gap_us(per_us);
+  std::bernoulli_distribution is_lengthy(0.1);
+  double at_us = 1000;
+  std::vector<request> all;
+  for (std::uint32_t i = 0; i < count; ++i, at_us += gap_us(random))
+    all.push_back({std::chrono::nanoseconds(static_cast<std::int64_t>(at_us * 1000)),
+                   is_lengthy(random) ? lengthy : brief});
+  return all;
+}
+
+template <class Pool>
+std::vector<double> responses_us(Pool& pool, const std::vector<request>& requests_of, double slowed) {
+  using clock = std::chrono::steady_clock;
+  std::vector<double> result(requests_of.size());
+  command::finish_line end(requests_of.size());
+  const auto began = clock::now();
+  for (std::size_t i = 0; i < requests_of.size(); ++i) {
+    const request& r = requests_of[i];
+    std::this_thread::sleep_until(began + r.at);
+    pool.post([&end, slowed, due = began + r.at, service = r.service, to = &result[i]] {
+      work(std::chrono::nanoseconds(static_cast<std::int64_t>(
+          static_cast<double>(std::chrono::nanoseconds(service).count()) * slowed)));
+      *to = std::chrono::duration<double, std::micro>(clock::now() - due).count();
+      end.cross(0);
+    });
+  }
+  end.wait();
+  return result;
+}
+
+template <class Pool> int run(int count, char** words) {
+  const options o = options_of(count, words, usual_size);
+  ::prctl(PR_SET_TIMERSLACK, 1UL); // 50 us else, as long as the time between two arrivals
+  Pool pool(o);
+  static_cast<void>(responses_us(pool, schedule_of(o, requests), o.slowed));
+  return print_samples({"open_loop-" + std::to_string(o.size), pool.name, "closure", pool.profile()}, o,
+                       responses_us(pool, schedule_of(o, o.rounds * requests), o.slowed));
+}
+
+} // namespace corewise::bench::open_loop

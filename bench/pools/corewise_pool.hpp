@@ -1,0 +1,46 @@
+#pragma once
+
+#include <corewise/engine/engine.hpp>
+
+#include <contender.hpp>
+
+#include <exception>
+#include <utility>
+
+namespace corewise::bench {
+
+/// An engine as the options say: of `--profile`, with `--workers`, and without a limit of tasks in flight.
+class corewise_pool {
+ public:
+  static constexpr std::string_view name = "corewise";
+
+  explicit corewise_pool(const options& o) : engine_(configured(o)), profile_(engine_.configuration().name) {
+    for (const std::string& warning : engine_.warnings())
+      std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  }
+
+  corewise::engine& engine() noexcept { return engine_; }
+  const std::string& profile() const noexcept { return profile_; }
+
+  /// From outside.
+  template <class F> void post(F&& f) {
+    if (engine_.submit(std::forward<F>(f)) != submit_result::accepted) std::terminate();
+  }
+  /// From a task.
+  template <class F> void spawn(F&& f) { post(std::forward<F>(f)); }
+  /// In a task: calls f, which blocks.
+  template <class F> void blocking(F&& f) { corewise::blocking(std::forward<F>(f)); }
+
+ private:
+  static corewise::profile configured(const options& o) {
+    corewise::profile p = o.profile.empty() ? corewise::profile{} : load_profile(o.profile);
+    p.workers.total = o.workers;
+    p.limits.in_flight = 0;
+    return p;
+  }
+
+  corewise::engine engine_;
+  std::string profile_;
+};
+
+} // namespace corewise::bench
