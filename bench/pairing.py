@@ -10,6 +10,8 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# The profiles of the systems that we learned from, in configs/.
+LEARNED_FROM = ["zio", "zio-least-loaded", "nio", "volt", "tokio", "activity", "global-queue", "local-only"]
 
 
 class Failed(Exception):
