@@ -2,7 +2,7 @@
 #include "runtime.hpp"
 #include "small_engine.hpp"
 
-#include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/task.hpp>
 
 #include <doctest/doctest.h>
 
@@ -26,20 +26,29 @@ profile unbounded_profile() {
   return p;
 }
 
+/// Something to wait for that is none of corewise's, so that the engine's end does not know who waits.
+struct foreign_wait {
+  std::atomic<detail::resumption*>& waiting;
+  detail::resumption place = {};
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> suspended) noexcept {
+    place.suspend(suspended);
+    waiting = &place;
+  }
+  void await_resume() const noexcept {}
+};
+
 /// Wakes a coroutine of an engine that has ended, and so drops it; another thread does `meanwhile(engine, seat)` wherever
 /// this one has stopped between two steps and the inbox is empty. Answers how often it did.
 template <class Meanwhile> int drop_late(const Meanwhile& meanwhile) {
   engine e(unbounded_profile());
   runtime& inside = inside_of(e);
   detail::worker& seat = inside.seat(worker_id{0});
-  oneshot<int> value;
-  std::atomic<bool> begun{false};
-  const auto receive = [](oneshot<int>& from, std::atomic<bool>& is_there) -> task<> {
-    is_there = true;
-    static_cast<void>(co_await from.receive());
-  };
-  REQUIRE(e.submit(receive(value, begun)) == submit_result::accepted);
-  while (!begun) std::this_thread::yield();
+  std::atomic<detail::resumption*> waiting{nullptr};
+  const auto wait = [](std::atomic<detail::resumption*>& in) -> task<> { co_await foreign_wait{in}; };
+  REQUIRE(e.submit(wait(waiting)) == submit_result::accepted);
+  while (waiting == nullptr) std::this_thread::yield();
   static_cast<void>(e.shutdown(0ns));
   while (!seat.has_left()) std::this_thread::yield();
   int times = 0;
@@ -48,7 +57,7 @@ template <class Meanwhile> int drop_late(const Meanwhile& meanwhile) {
     std::thread([&] { meanwhile(inside, seat); }).join();
     ++times;
   });
-  value.send(1);
+  waiting.load()->wake();
   tests::at_each_step({});
   CHECK(seat.queues().in.put() != 0);
   return times;
