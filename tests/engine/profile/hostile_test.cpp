@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 
@@ -59,6 +60,13 @@ double reading_seconds(const std::string& text) {
   return cpu_seconds() - begun;
 }
 
+/// The least of a few times.
+double least_reading_seconds(const std::string& text) {
+  double least = reading_seconds(text);
+  for (int again = 0; again < 3; ++again) least = std::min(least, reading_seconds(text));
+  return least;
+}
+
 /// Checks that a text is refused or read in little memory, and in time that grows as its length does: a
 /// quarter takes a quarter then, on whatever machine, and a sixteenth where the time is quadratic.
 void check_cheap(const std::string& text) {
@@ -67,7 +75,8 @@ void check_cheap(const std::string& text) {
   const double seconds = reading_seconds(text);
   if (memory_is_ours) CHECK(memory_kib("VmHWM:") - before < kib_most);
   CHECK(seconds < seconds_most);
-  if (seconds > seconds_usual) CHECK(seconds < 10 * reading_seconds(text.substr(0, text.size() / 4)));
+  if (seconds > seconds_usual)
+    CHECK(least_reading_seconds(text) < 10 * least_reading_seconds(text.substr(0, text.size() / 4)));
 }
 
 constexpr std::size_t fits = 128 * 1024;
