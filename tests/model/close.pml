@@ -6,10 +6,17 @@
 // check: fail -DQUIET_REFUSAL
 // check: fail -DNO_PROGRESS_FENCE
 // check: fail -DSUBMITTED_FIRST
+// check: pass -DDEADLINE -DWORKERS=1
+// check: fail -DDEADLINE -DNO_WAIT_FOR_ARRIVING
+// check: fail -DDEADLINE -DLET_GO_FIRST
+// check: fail -DDEADLINE -DNO_FENCE
 //
-// Two threads submit while a third ends the engine; there is no deadline. One of the tasks may submit another from inside,
-// which an engine that is closing still accepts.
+// Two threads submit while a third ends the engine. One of the tasks may submit another from inside, which an engine that is
+// closing still accepts.
 //
+// DEADLINE             the engine may end before the books balance; what was accepted runs then, or is dropped
+// NO_WAIT_FOR_ARRIVING the deadline over, it does not wait for those whom it has let in
+// LET_GO_FIRST         who submits says that it is done before it has put its task down
 // NO_FENCE             closed_meanwhile looks at the stage before its count can be seen
 // NO_SECOND_LOOK       who submits looks at the stage only before it counts
 // QUIET_REFUSAL        who takes its count back says nothing to the thread that waits
@@ -24,6 +31,15 @@
 #define TASKS (SUBMITTERS + 1)
 
 #include "books.inc"
+
+// holder::announce and let_go; without a deadline nobody looks
+#ifdef DEADLINE
+#define HOLD(me) buffer[me]!HELD, 0
+#define RELEASE(me) buffer[me]!LET_GO, 0
+#else
+#define HOLD(me)
+#define RELEASE(me)
+#endif
 
 mtype:stage = { open, closing, ended };
 mtype:stage stage = open;
@@ -44,12 +60,14 @@ proctype submitter(byte me; byte t) {
   :: phase[t] = 1
   fi;
   buffer[me]!SUBMITTED, t;
+  HOLD(me);
 #ifndef NO_SECOND_LOOK
 #ifndef NO_FENCE
   fence(me);
 #endif
   if
   :: stage != open -> // closed_meanwhile
+    RELEASE(me);
     buffer[me]!FINISHED, t;
 #ifndef QUIET_REFUSAL
     progress(me);
@@ -59,7 +77,13 @@ proctype submitter(byte me; byte t) {
   fi;
 #endif
   accepted[t] = 1;
+#ifdef LET_GO_FIRST
+  RELEASE(me);
   buffer[me]!PUSHED, t;
+#else
+  buffer[me]!PUSHED, t;
+  RELEASE(me);
+#endif
 refuse:
   skip
 }
@@ -100,14 +124,43 @@ proctype worker(byte me) {
   seated--
 }
 
+inline drop(t) {
+  atomic {
+    if
+    :: visible[t] -> visible[t] = 0; done[t] = 1
+    :: else
+    fi
+  }
+}
+
 // runtime::end
 proctype ender() {
   byte i, sum_finished, sum_submitted;
   bool quiet;
   stage = closing;
+#ifdef DEADLINE
+  if
+  :: wait(0, 1)
+  :: true
+  fi;
+#ifndef NO_WAIT_FOR_ARRIVING
+  do // runtime::wait_for_arriving
+  :: i < SUBMITTERS -> !held[WORKERS + i]; i++
+  :: else -> break
+  od;
+  i = 0;
+#endif
+#else
   wait(0, 1); // its fence comes after the store above
+#endif
   stage = ended;
   seated == 0;
+#ifdef DEADLINE
+  do // drop_queued
+  :: i < TASKS -> drop(i); i++
+  :: else -> break
+  od;
+#endif
   over = 1
 }
 

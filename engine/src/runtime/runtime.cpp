@@ -1,5 +1,6 @@
 #include "runtime.hpp"
 
+#include "faults.hpp"
 #include "fence.hpp"
 #include "forked.hpp"
 #include "node_resource.hpp"
@@ -16,6 +17,7 @@
 #include <new>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 namespace corewise {
 
@@ -193,6 +195,7 @@ submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_
     return in;
   task_header* t = held.release();
   t->phase = phase;
+  detail::interleave();
   place_entered(me, t, wish);
   return submit_result::accepted;
 }
@@ -462,6 +465,15 @@ shutdown_report runtime::shutdown(std::chrono::nanoseconds deadline) {
   return end(deadline);
 }
 
+/// Who was let in before the engine closed puts its task down, though the deadline is over: it has written down what rules it
+/// goes by until it has (H1 to H3 of swapped.hpp; its fence is that of `closed_meanwhile`). That is a few steps, in which it waits
+/// for nobody.
+void runtime::wait_for_arriving() const {
+  submitters_.for_each([](const detail::submitter& s) {
+    while (!s.by.holds(nullptr)) std::this_thread::sleep_for(std::chrono::microseconds{20});
+  });
+}
+
 shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
   const std::scoped_lock lock(shutdown_mutex_);
   if (report_) return *report_;
@@ -471,6 +483,7 @@ shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
   detail::full_fence(); // with closed_meanwhile
   limit_.wake_all();
   drains_.wait([this] { return quiet(0) && quiet(1); }, until);
+  wait_for_arriving();
 
   stage_.store(stage::ended, std::memory_order_seq_cst);
   idle_->stop();

@@ -217,6 +217,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   };
   counts sum(std::uint8_t phase) const;
   bool quiet(std::uint8_t phase) const;
+  void wait_for_arriving() const;
   void drop_queued() noexcept;
   void drop(task_header* t) noexcept;
   bool drop_round() noexcept;

@@ -92,8 +92,10 @@ void suspended_table::give(execution& here, std::uint32_t number) noexcept {
 }
 
 void suspended_table::forget(suspension& s) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(s.slot);
-  suspended_table& table = *reinterpret_cast<chunk*>(address - address % chunk_bytes)->of;
+  auto* const bytes = reinterpret_cast<std::byte*>(s.slot);
+  const std::size_t offset =
+      reinterpret_cast<std::uintptr_t>(bytes) % chunk_bytes; // a chunk is aligned to its size
+  suspended_table& table = *reinterpret_cast<chunk*>(bytes - offset)->of;
   const std::scoped_lock lock(table.mutex_);
   table.free(*std::exchange(s.slot, nullptr));
 }

@@ -1,0 +1,41 @@
+#include "faults.hpp"
+#include "small_engine.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+// A thread is let in, and sleeps before it has put its task down; meanwhile the engine's time to end runs out.
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+TEST_CASE(
+    "late submission: a shutdown without patience drops and counts what was let in but not yet put down") {
+  engine e(small_profile(1));
+  auto token = std::make_shared<int>(1);
+  std::atomic<bool> let_in{false};
+  std::atomic<bool> ended{false};
+  submit_result answer = submit_result::full;
+  std::thread late([&] {
+    tests::at_each_step([&] {
+      if (let_in.exchange(true)) return;
+      // Long enough for an engine that does not wait for this thread.
+      for (int i = 0; i < 500 && !ended; ++i) std::this_thread::sleep_for(1ms);
+    });
+    answer = e.submit([held = token] {});
+    tests::at_each_step({});
+  });
+  while (!let_in) std::this_thread::yield();
+  const shutdown_report report = e.shutdown(0ns);
+  ended = true;
+  late.join();
+  CHECK(answer == submit_result::accepted);
+  CHECK(report.dropped == 1);
+  CHECK_FALSE(report.clean());
+  CHECK(token.use_count() == 1);
+  e.drain(); // nothing is left that it would wait for
+  CHECK(e.metrics().in_flight() == 0);
+}
