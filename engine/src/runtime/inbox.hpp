@@ -38,7 +38,7 @@ class inbox {
 
   /// Any thread. False: full.
   bool push(task_header* t) noexcept {
-    std::uint64_t at = slot_.shared.inbox_in.load(std::memory_order_relaxed);
+    std::uint64_t at = slot_.producers.inbox_in.load(std::memory_order_relaxed);
     for (;;) {
       cell& c = cells_[at & mask_];
       const auto turn =
@@ -46,8 +46,8 @@ class inbox {
       if (turn < 0) return false;
       interleave();
       if (turn > 0) {
-        at = slot_.shared.inbox_in.load(std::memory_order_relaxed);
-      } else if (slot_.shared.inbox_in.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        at = slot_.producers.inbox_in.load(std::memory_order_relaxed);
+      } else if (slot_.producers.inbox_in.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
         interleave();
         c.value = t;
         c.sequence.store(at + 1, std::memory_order_release); // pairs: put
@@ -86,12 +86,12 @@ class inbox {
   /// How many tasks wait. Exact at rest.
   std::uint32_t size() const noexcept {
     const std::uint64_t out = slot_.owner.inbox_out.load(std::memory_order_relaxed);
-    const std::uint64_t in = slot_.shared.inbox_in.load(std::memory_order_relaxed);
+    const std::uint64_t in = slot_.producers.inbox_in.load(std::memory_order_relaxed);
     return in > out ? static_cast<std::uint32_t>(in - out) : 0;
   }
 
   /// Tasks that were ever put in and taken out.
-  std::uint64_t put() const noexcept { return slot_.shared.inbox_in.load(std::memory_order_relaxed); }
+  std::uint64_t put() const noexcept { return slot_.producers.inbox_in.load(std::memory_order_relaxed); }
   std::uint32_t taken() const noexcept {
     return static_cast<std::uint32_t>(slot_.owner.inbox_out.load(std::memory_order_relaxed));
   }

@@ -37,7 +37,7 @@ class ingress {
     return in > out ? static_cast<std::uint32_t>(in - out) : 0;
   }
   /// Tasks that were ever put in and taken out, the latter modulo 2^32.
-  std::uint64_t put() const noexcept { return slot_.shared.inbox_in.load(std::memory_order_relaxed); }
+  std::uint64_t put() const noexcept { return slot_.producers.inbox_in.load(std::memory_order_relaxed); }
   std::uint32_t taken() const noexcept {
     return static_cast<std::uint32_t>(slot_.owner.inbox_out.load(std::memory_order_relaxed));
   }

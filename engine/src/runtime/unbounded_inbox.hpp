@@ -43,7 +43,7 @@ class unbounded_inbox {
 
   /// Any thread. Wait-free. Cost: two locked instructions on one line.
   void push(task_header* t) noexcept {
-    slot_.shared.inbox_in.fetch_add(1, std::memory_order_relaxed);
+    slot_.producers.inbox_in.fetch_add(1, std::memory_order_relaxed);
     interleave();
     link(t);
   }
@@ -84,7 +84,7 @@ class unbounded_inbox {
   static task_header* next_of(task_header* t) noexcept {
     return std::atomic_ref(t->next).load(std::memory_order_acquire); // pairs: linked
   }
-  std::atomic<std::uintptr_t>& last() const noexcept { return slot_.shared.inbox_last; }
+  std::atomic<std::uintptr_t>& last() const noexcept { return slot_.producers.inbox_last; }
   bool is_last(const task_header* t) const noexcept {
     return last().load(std::memory_order_relaxed) == word(t); // followed by nobody
   }

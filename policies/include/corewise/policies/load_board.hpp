@@ -12,10 +12,10 @@
 //
 // Other systems add an atomic read-modify-write to each push and pop to keep a counter. Here the counter *is*
 // the block of queue positions that the queues need anyway: load is the difference of positions. One line is
-// written by the owner, one by thieves and producers, so that a reader takes two misses a worker at most and
-// nobody pays for counting alone.
+// written by the owner, one by it and thieves, one by producers, so that a reader takes three misses a worker at
+// most, nobody pays for counting alone, and a producer meets its worker only where a task changes hands (ADR 0024).
 //
-// A reader takes the shared line first and the owner's line second: a position that only grows is then read
+// A reader takes the others' lines first and the owner's line last: a position that only grows is then read
 // early where it is subtracted. What a reader sees may be out of date by the pushes and pops that ran
 // meanwhile; `load_view::load` clamps the difference to [0, capacity]. At rest it is exact.
 //
@@ -38,18 +38,22 @@ struct alignas(128) load_slot {
     std::atomic<std::uint32_t> touches{0};     ///< how often it took work, modulo 2^32
     std::atomic<std::uint64_t> fork_bottom{0}; ///< where the next forked task goes
   } owner;
-  /// Written by thieves and producers, for the queue's own sake.
+  /// Written by thieves, and by the owner when it takes from its ring, for the queue's own sake.
   struct alignas(64) shared_line {
     std::atomic<std::uint64_t> ring_head{0}; ///< steal position << 32 | real position
-    std::atomic<std::uint64_t> inbox_in{0};
-    std::atomic<std::uint32_t> cooled{0};      ///< so many of `touches` have been forgotten (activity.hpp)
-    std::atomic<std::uintptr_t> inbox_last{0}; ///< the newest task of an unbounded inbox
+    std::atomic<std::uint32_t> cooled{0};    ///< so many of `touches` have been forgotten (activity.hpp)
     std::atomic<std::uint64_t> fork_top{
         0}; ///< the oldest forked task; its owner moves it too, for the last one
   } shared;
+  /// Written by producers only, who come from everywhere.
+  struct alignas(64) producers_line {
+    std::atomic<std::uint64_t> inbox_in{0};
+    std::atomic<std::uintptr_t> inbox_last{0}; ///< the newest task of an unbounded inbox
+  } producers;
 };
-static_assert(sizeof(load_slot::owner_line) == 64 && sizeof(load_slot::shared_line) == 64);
-static_assert(sizeof(load_slot) == 128);
+static_assert(sizeof(load_slot::owner_line) == 64 && sizeof(load_slot::shared_line) == 64 &&
+              sizeof(load_slot::producers_line) == 64);
+static_assert(sizeof(load_slot) == 256);
 
 /// What one worker has: the parts that the systems we learned from count differently.
 struct worker_load {

@@ -45,11 +45,11 @@ class load_view {
   const group_board& board(group_id g) const noexcept { return *boards_[g.value]; }
   const worker_layout& layout() const noexcept { return *layout_; }
 
-  /// Loads of the worker at place `index` of group g. Cost: two cache lines. Exact at rest.
+  /// Loads of the worker at place `index` of group g. Cost: three cache lines. Exact at rest.
   worker_load load(group_id g, std::size_t index) const noexcept { return load(board(g).slots[index]); }
   worker_load load(const load_slot& slot) const noexcept {
     const std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire); // pairs: board
-    const std::uint64_t in = slot.shared.inbox_in.load(std::memory_order_acquire);    // pairs: board
+    const std::uint64_t in = slot.producers.inbox_in.load(std::memory_order_acquire); // pairs: board
     const std::uint64_t top = slot.shared.fork_top.load(std::memory_order_acquire);   // pairs: board
     const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed);
     const std::uint64_t out = slot.owner.inbox_out.load(std::memory_order_relaxed);
