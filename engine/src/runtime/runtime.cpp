@@ -252,8 +252,13 @@ bool runtime::closed_meanwhile() const noexcept {
 }
 
 submit_result runtime::enter(bool inside, bool may_wait) {
+  if (open_to(inside) && limit_.enter()) [[likely]]
+    return submit_result::accepted;
+  return wait_or_refuse(inside, may_wait);
+}
+
+submit_result runtime::wait_or_refuse(bool inside, bool may_wait) {
   if (!open_to(inside)) return submit_result::stopping;
-  if (limit_.enter()) return submit_result::accepted;
   if (may_wait && !inside && waits_when_full_.load(std::memory_order_relaxed))
     return limit_.wait_and_enter([&] { return open_to(false); }) ? submit_result::accepted
                                                                  : submit_result::stopping;
@@ -263,6 +268,10 @@ submit_result runtime::enter(bool inside, bool may_wait) {
 
 void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept {
   if (plain(wish) && seat.keeps_its_own()) return seat.push_next(t);
+  place_by_policy(seat, t, wish);
+}
+
+void runtime::place_by_policy(detail::worker& seat, task_header* t, const hint& wish) noexcept {
   if (wish.address != nullptr) return place_from_seat(seat, t, with_node(wish));
   load_view view = *view_;
   view.task_time_ns = seat.task_time_ns();

@@ -182,9 +182,13 @@ class runtime : public std::enable_shared_from_this<runtime> {
   bool open_to(bool inside) const noexcept;
   bool closed_meanwhile() const noexcept;
   submit_result enter(bool inside, bool may_wait);
+  /// By itself, as below.
+  [[gnu::noinline, gnu::cold]] submit_result wait_or_refuse(bool inside, bool may_wait);
   submit_result enter_without_seat(detail::submitter& me, bool inside, bool may_wait, std::uint8_t& phase);
   void place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept;
   void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
+  /// By itself, so that who keeps its own saves no registers for it.
+  [[gnu::noinline]] void place_by_policy(detail::worker& seat, task_header* t, const hint& wish) noexcept;
   void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                           const hint& wish) noexcept;
   void send_back(task_header* t, const detail::worker& seat) noexcept;

@@ -152,7 +152,7 @@ task_header* worker::poll_due() noexcept {
 task_header* worker::take_next() noexcept {
   if (queues_.next.empty() || in_front()) return nullptr;
   const bool waits_its_turn = by().settings.queues.lifo_counts == lifo_count::overtaking;
-  const bool counted = !waits_its_turn || queues_.ring.size() != 0 || !queues_.forks.empty();
+  const bool counted = !waits_its_turn || !queues_.ring.nothing_waits() || !queues_.forks.empty();
   if (next_left_ == 0 && counted) {
     if (waits_its_turn) return nullptr;
     if (task_header* t = queues_.next.take()) store(t);
@@ -282,9 +282,7 @@ inline void worker::rotate() noexcept {
   this_execution.next = static_cast<resumption*>(t);
 }
 
-bool worker::keeps_its_own() const noexcept {
-  return keeps_up_to_ && engine_.view().load(slot_).total() <= *keeps_up_to_;
-}
+bool worker::keeps_one_more() const noexcept { return engine_.view().load(slot_).total() <= *keeps_up_to_; }
 
 void worker::push_next(task_header* t) noexcept {
   const profile::queues_section& queues = by().settings.queues;

@@ -10,6 +10,8 @@
 #include <corewise/engine/resumption.hpp>
 #include <corewise/policies/activity.hpp>
 
+#include <limits>
+
 namespace corewise {
 class runtime;
 }
@@ -91,7 +93,9 @@ class alignas(128) worker {
   /// Owner. Puts the task that runs behind what waits in the ring.
   void give_way(task_header* t) noexcept;
   /// Owner. Whether a task that it submits stays, whatever others have, so that the policy need not be asked.
-  bool keeps_its_own() const noexcept;
+  bool keeps_its_own() const noexcept {
+    return keeps_up_to_ && (*keeps_up_to_ == whatever_waits || keeps_one_more());
+  }
   /// Owner. Counts a task that was sent out of the domain.
   void count_spill() noexcept { counts_.spilled.add(); }
 
@@ -158,6 +162,7 @@ class alignas(128) worker {
     ++polls_;
     touch(slot_, stamp_);
   }
+  bool keeps_one_more() const noexcept;
   bool rotates() const noexcept;
   void rotate() noexcept;
   void store(task_header* t) noexcept {
@@ -182,6 +187,8 @@ class alignas(128) worker {
   void hand_over() noexcept;
 
   static constexpr std::uint32_t latency_row = 9; // of ten tasks
+  /// The policy's answer where tasks are short: no load is more, so none is added up.
+  static constexpr std::uint32_t whatever_waits = std::numeric_limits<std::uint32_t>::max();
 
   struct counters { // single writer: whoever sits on the seat
     book pushed;
