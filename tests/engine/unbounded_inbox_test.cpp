@@ -46,7 +46,7 @@ TEST_CASE("unbounded inbox: it takes any number, and the board counts them") {
   std::vector<task_header> tasks(100'000);
   for (task_header& t : tasks) CHECK(in.push(&t));
   CHECK(in.size() == tasks.size());
-  CHECK(slot.shared.inbox_in.load() - slot.owner.inbox_out.load() == tasks.size());
+  CHECK(slot.producers.inbox_in.load() - slot.owner.inbox_out.load() == tasks.size());
   for (std::size_t i = 0; i < 60'000; ++i) REQUIRE(in.pop() == &tasks[i]);
   CHECK(in.size() == 40'000);
   CHECK(in.put() == 100'000);
@@ -93,5 +93,5 @@ TEST_CASE("unbounded inbox: many producers pass every task exactly once, each on
   for (std::thread& t : threads) t.join();
   CHECK(in_order);
   CHECK(in.pop() == nullptr);
-  CHECK(slot.shared.inbox_in.load() == slot.owner.inbox_out.load());
+  CHECK(slot.producers.inbox_in.load() == slot.owner.inbox_out.load());
 }
