@@ -102,19 +102,59 @@ inline void work(std::chrono::nanoseconds cpu) {
   }
 }
 
-/// A program's line with quantiles of single samples, in us; answers its exit status.
-inline int print_samples(const contender& who, const options& o, std::vector<double> values) {
-  std::ranges::sort(values);
-  const auto quantile = [&](double part) {
-    return values[static_cast<std::size_t>(std::lround(part * static_cast<double>(values.size() - 1)))];
-  };
-  print_head(who, o, "us");
-  std::printf(R"(, "median": %.3f, "p10": %.3f, "p90": %.3f, "p99": %.3f, "p999": %.3f, "rounds": %u, )"
-              R"("ops": %zu, "checksum": %zu})"
+/// How many operations were seen done, and how many there were.
+struct tally {
+  std::uint64_t seen;
+  std::uint64_t right;
+};
+
+/// A figure that is told beside the one that is compared.
+struct column {
+  const char* name;
+  double value;
+};
+
+/// Ends the line that `print_head` began, and the program: answers its exit status. A wrong result is no line.
+inline int print_tail(const contender& who, const options& o, std::uint64_t ops, tally done,
+                      const std::vector<column>& more) {
+  if (!more.empty()) std::fputs(R"(, "columns": {)", stdout);
+  for (std::size_t i = 0; i < more.size(); ++i)
+    std::printf(R"(%s"%s": %.3f)", i == 0 ? "" : ", ", more[i].name, more[i].value);
+  std::printf(R"(%s, "rounds": %u, "ops": %llu, "checksum": %llu})"
               "\n",
-              quantile(0.5), quantile(0.1), quantile(0.9), quantile(0.99), quantile(0.999), o.rounds,
-              values.size(), values.size());
-  return 0;
+              more.empty() ? "" : "}", o.rounds, static_cast<unsigned long long>(ops),
+              static_cast<unsigned long long>(done.seen));
+  if (done.seen == done.right) return 0;
+  std::fprintf(stderr, "%s, %s: a wrong result; the last is %llu, right is %llu\n", who.workload.c_str(),
+               std::string(who.name).c_str(), static_cast<unsigned long long>(done.seen),
+               static_cast<unsigned long long>(done.right));
+  return 1;
+}
+
+/// The nearest of the values there are, which are sorted.
+inline double quantile(const std::vector<double>& sorted, double part) {
+  return sorted[static_cast<std::size_t>(std::lround(part * static_cast<double>(sorted.size() - 1)))];
+}
+
+/// A program's line with quantiles of single samples, in us; answers its exit status.
+inline int print_samples(const contender& who, const options& o, std::vector<double> values, tally done,
+                         const std::vector<column>& more = {}) {
+  std::ranges::sort(values);
+  print_head(who, o, "us");
+  std::printf(R"(, "median": %.3f, "p10": %.3f, "p90": %.3f, "p99": %.3f, "p999": %.3f)",
+              quantile(values, 0.5), quantile(values, 0.1), quantile(values, 0.9), quantile(values, 0.99),
+              quantile(values, 0.999));
+  done.seen += o.spoiled ? 1 : 0;
+  return print_tail(who, o, values.size(), done, more);
+}
+
+/// A program's line with one figure, which a process has once; answers its exit status.
+inline int print_figure(const contender& who, const options& o, const char* unit, double value, tally done,
+                        const std::vector<column>& more = {}) {
+  print_head(who, o, unit);
+  std::printf(R"(, "median": %.3f, "p10": %.3f, "p90": %.3f)", value, value, value);
+  done.seen += o.spoiled ? 1 : 0;
+  return print_tail(who, o, 1, done, more);
 }
 
 /// Measures `pass()`, which does `ops` operations, and prints the line; answers the program's exit status. `checked(answer of a

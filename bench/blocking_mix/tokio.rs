@@ -1,5 +1,6 @@
 //! See workload.hpp. A sleeper says so by `block_in_place`.
 
+use crate::cpu_time::of_this_thread_ns;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::Arc;
@@ -10,27 +11,9 @@ const SLEEPS_EVERY: u64 = 20;
 const CPU_NS: i64 = 50_000;
 const SLEEP: Duration = Duration::from_millis(5);
 
-#[repr(C)]
-struct Timespec {
-    seconds: i64,
-    nanoseconds: i64,
-}
-
-extern "C" {
-    fn clock_gettime(clock: i32, at: *mut Timespec) -> i32;
-}
-const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
-
-fn used_ns() -> i64 {
-    let mut t = Timespec { seconds: 0, nanoseconds: 0 };
-    // SAFETY: the C library writes the structure, as 64-bit Linux lays it out.
-    unsafe { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &mut t) };
-    t.seconds * 1_000_000_000 + t.nanoseconds
-}
-
 fn work() {
-    let until = used_ns() + CPU_NS;
-    while used_ns() < until {}
+    let until = of_this_thread_ns() + CPU_NS;
+    while of_this_thread_ns() < until {}
 }
 
 pub fn pass(runtime: &Runtime, tasks: u64) -> u64 {

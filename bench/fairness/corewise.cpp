@@ -19,8 +19,7 @@ int main(int count, char** words) {
   using namespace corewise::bench;
   const options o = options_of(count, words, fairness::usual_size);
   corewise_pool pool(o);
-  return print_samples({"fairness", pool.name, "coroutine", pool.profile()}, o,
-                       fairness::longest_waits_us(o, [&](turn_taker& t) {
-                         if (pool.engine().submit(yielder(t)) != submit_result::accepted) std::terminate();
-                       }));
+  return fairness::run_turns({"fairness", pool.name, "coroutine", pool.profile()}, o, [&](turn_taker& t) {
+    if (pool.engine().submit(yielder(t)) != submit_result::accepted) std::terminate();
+  });
 }

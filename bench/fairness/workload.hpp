@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 // 200 tasks that give way to each other 1,000 times each. Told is the longest time that any of them waited for its turn. The size is
@@ -31,6 +32,7 @@ class turn_taker {
     end_.cross(1);
     return false;
   }
+  std::uint32_t taken() const { return turns - left_; }
   double longest_us() const { return std::chrono::duration<double, std::micro>(longest_).count(); }
 
  private:
@@ -40,22 +42,33 @@ class turn_taker {
   std::chrono::steady_clock::duration longest_{0};
 };
 
-/// The longest wait of a pass, in us. `begin(turn_taker&)` starts one of the tasks.
-template <class Begin> double longest_wait_us(std::uint64_t tasks, Begin begin) {
+struct waits {
+  std::vector<double> longest_us; ///< of each pass
+  std::uint64_t taken = 0;        ///< turns
+};
+
+/// A pass. `begin(turn_taker&)` starts one of the tasks.
+template <class Begin> void take_all_turns(std::uint64_t tasks, Begin begin, waits& into) {
   command::finish_line end(tasks);
   std::vector<turn_taker> all(tasks, turn_taker(end));
   for (turn_taker& t : all) begin(t);
   end.wait();
   double longest = 0;
-  for (const turn_taker& t : all) longest = std::max(longest, t.longest_us());
-  return longest;
+  for (const turn_taker& t : all) {
+    longest = std::max(longest, t.longest_us());
+    into.taken += t.taken();
+  }
+  into.longest_us.push_back(longest);
 }
 
-template <class Begin> std::vector<double> longest_waits_us(const options& o, Begin begin) {
-  std::vector<double> result;
-  for (std::uint32_t i = 0; i < passes; ++i) static_cast<void>(longest_wait_us(o.size, begin));
-  for (std::uint32_t i = 0; i < o.rounds * passes; ++i) result.push_back(longest_wait_us(o.size, begin));
-  return result;
+/// Measures, and prints the line.
+template <class Begin> int run_turns(const contender& who, const options& o, Begin begin) {
+  waits warm_up;
+  for (std::uint32_t i = 0; i < passes; ++i) take_all_turns(o.size, begin, warm_up);
+  waits all;
+  for (std::uint32_t i = 0; i < o.rounds * passes; ++i) take_all_turns(o.size, begin, all);
+  const std::uint64_t right = o.size * turns * o.rounds * passes;
+  return print_samples(who, o, std::move(all.longest_us), {all.taken, right});
 }
 
 /// For pools of closures, which give way by posting what is left of them.
@@ -68,8 +81,7 @@ template <class Pool> void take_turns(Pool& pool, turn_taker& t) {
 template <class Pool> int run(int count, char** words) {
   const options o = options_of(count, words, usual_size);
   Pool pool(o);
-  return print_samples({"fairness", pool.name, "closure"}, o,
-                       longest_waits_us(o, [&](turn_taker& t) { take_turns(pool, t); }));
+  return run_turns({"fairness", pool.name, "closure"}, o, [&](turn_taker& t) { take_turns(pool, t); });
 }
 
 } // namespace corewise::bench::fairness

@@ -4,15 +4,17 @@
 #include <contender.hpp>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // A service whose requests come when they come: Poisson arrivals, nine of ten take 10 us of CPU time and one takes 1 ms. The size
 // is the load in per cent of what the workers can do. Told is the response: from the time at which a request was to arrive until
-// its end, however late it was posted. The thread that posts needs some CPU time of its own, which on a machine with no
+// its end, however late it was posted; beside it the slowdown, which is the response for each us of the service. The thread that posts needs some CPU time of its own, which on a machine with no
 // more CPUs than workers is theirs.
 
 namespace corewise::bench::open_loop {
@@ -42,33 +44,52 @@ inline std::vector<request> schedule_of(const options& o, std::uint32_t count) {
   return all;
 }
 
+struct responses {
+  std::vector<double> us;
+  std::uint64_t seen = 0; ///< that ended
+};
+
 template <class Pool>
-std::vector<double> responses_us(Pool& pool, const std::vector<request>& requests_of, double slowed) {
+responses responses_of(Pool& pool, const std::vector<request>& requests_of, double slowed) {
   using clock = std::chrono::steady_clock;
-  std::vector<double> result(requests_of.size());
+  responses result{std::vector<double>(requests_of.size())};
   command::finish_line end(requests_of.size());
   const auto began = clock::now();
   for (std::size_t i = 0; i < requests_of.size(); ++i) {
     const request& r = requests_of[i];
     std::this_thread::sleep_until(began + r.at);
-    pool.post([&end, slowed, due = began + r.at, service = r.service, to = &result[i]] {
+    pool.post([&end, slowed, due = began + r.at, service = r.service, to = &result.us[i]] {
       work(std::chrono::nanoseconds(static_cast<std::int64_t>(
           static_cast<double>(std::chrono::nanoseconds(service).count()) * slowed)));
       *to = std::chrono::duration<double, std::micro>(clock::now() - due).count();
-      end.cross(0);
+      end.cross(1);
     });
   }
-  end.wait();
+  result.seen = end.wait();
   return result;
+}
+
+inline std::vector<column> slowdowns(const std::vector<double>& responses_us,
+                                     const std::vector<request>& requests_of) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < responses_us.size(); ++i)
+    values.push_back(responses_us[i] / static_cast<double>(requests_of[i].service.count()));
+  std::ranges::sort(values);
+  return {{"slowdown p50", quantile(values, 0.5)},
+          {"slowdown p99", quantile(values, 0.99)},
+          {"slowdown p99.9", quantile(values, 0.999)}};
 }
 
 template <class Pool> int run(int count, char** words) {
   const options o = options_of(count, words, usual_size);
   ::prctl(PR_SET_TIMERSLACK, 1UL); // 50 us else, as long as the time between two arrivals
   Pool pool(o);
-  static_cast<void>(responses_us(pool, schedule_of(o, requests), o.slowed));
+  static_cast<void>(responses_of(pool, schedule_of(o, requests), o.slowed));
+  const std::vector<request> schedule = schedule_of(o, o.rounds * requests);
+  responses of = responses_of(pool, schedule, o.slowed);
+  const std::vector<column> more = slowdowns(of.us, schedule);
   return print_samples({"open_loop-" + std::to_string(o.size), pool.name, "closure", pool.profile()}, o,
-                       responses_us(pool, schedule_of(o, o.rounds * requests), o.slowed));
+                       std::move(of.us), {of.seen, schedule.size()}, more);
 }
 
 } // namespace corewise::bench::open_loop

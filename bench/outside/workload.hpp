@@ -64,6 +64,7 @@ template <class Pool> class producers {
 struct latency {
   double wake_us;
   double call_us;
+  std::uint64_t begun;
 };
 
 /// Posts one task to a pool that has nothing to do.
@@ -73,26 +74,30 @@ template <class Pool> latency post_one(Pool& pool) {
   std::this_thread::sleep_for(rest);
   std::binary_semaphore begun(0);
   clock::time_point began;
+  std::uint64_t times = 0;
   const auto posted = clock::now();
   pool.post([&] {
     began = clock::now();
+    ++times;
     begun.release();
   });
   const auto returned = clock::now();
   begun.acquire();
-  return {us(began - posted).count(), us(returned - posted).count()};
+  return {us(began - posted).count(), us(returned - posted).count(), times};
 }
 
 template <class Pool> int measure_rest(const options& o, Pool& pool) {
   const bool wake = o.figure == "wake";
   for (std::uint32_t i = 0; i < samples / 5; ++i) static_cast<void>(post_one(pool));
   std::vector<double> values;
+  std::uint64_t begun = 0;
   for (std::uint32_t i = 0; i < o.rounds * samples; ++i) {
     const latency l = post_one(pool);
     values.push_back(wake ? l.wake_us : l.call_us);
+    begun += l.begun;
   }
   return print_samples({wake ? "outside-wake" : "outside-waking", pool.name, "closure", pool.profile()}, o,
-                       std::move(values));
+                       std::move(values), {begun, o.rounds * samples});
 }
 
 template <class Pool> int run(int count, char** words) {

@@ -1,6 +1,6 @@
 // What a decision costs: where a task from outside goes, by number of workers, policy and state of the loads.
 //
-//   placing_cost [RUNS]      medians of RUNS (default 15) measurements of each
+//   placing_cost [RUNS [json]]      medians of RUNS (default 15) measurements of each
 //
 // *Hot*: the same thread asks again and again and nobody else touches the boards. *Cold*: another core has just written
 // every word of the boards, as busy workers do; boards are copied often enough that the clock is read once for many
@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -172,6 +173,7 @@ void measure_parts(int runs) {
     return free != 0 && board.levels.at(place) == 0 ? place : load_levels::nobody;
   });
   const double scan = hot([&] { return board.levels.least_of(0, board.unavailable.word(0)).places; });
+  std::puts("| policy | loads | workers | hot ns | cold ns |\n|---|---|---|---|---|");
   std::printf("| an idle worker's bit and level | one idle | 16 | %.1f | |\n", idle);
   std::printf("| the least of a group's levels | mixed | 16 | %.1f | |\n", scan);
 }
@@ -180,17 +182,20 @@ void measure_parts(int runs) {
 
 int main(int count, char** words) {
   const int runs = count > 1 ? std::atoi(words[1]) : 15;
-  if (count > 2 || runs < 1) {
-    std::fputs("usage: placing_cost [RUNS]\n", stderr);
+  const bool json = count == 3 && words[2] == std::string_view("json");
+  if (count > (json ? 3 : 2) || runs < 1) {
+    std::fputs("usage: placing_cost [RUNS [json]]\n", stderr);
     return 2;
   }
-  std::puts("| policy | loads | workers | hot ns | cold ns |\n|---|---|---|---|---|");
-  measure_parts(runs);
+  if (!json) measure_parts(runs);
   for (const char* name : {"nearest_lightest", "lightest", "two_choices"})
     for (const state s : {state::one_idle, state::mixed, state::even})
       for (std::uint32_t workers = 2; workers <= 1024; workers *= 2) {
         const cost c = measure(name, workers, s, runs);
-        std::printf("| %s | %s | %u | %.1f | %.0f |\n", name, to_string(s), workers, c.hot, c.cold);
+        std::printf(json ? R"({"policy": "%s", "loads": "%s", "workers": %u, "hot": %.1f, "cold": %.1f})"
+                           "\n"
+                         : "| %s | %s | %u | %.1f | %.0f |\n",
+                    name, to_string(s), workers, c.hot, c.cold);
         std::fflush(stdout);
       }
 }

@@ -4,6 +4,7 @@
 
 #include <contender.hpp>
 
+#include <cstdint>
 #include <exception>
 #include <utility>
 
@@ -25,6 +26,11 @@ class corewise_pool {
   /// From outside.
   template <class F> void post(F&& f) {
     if (engine_.submit(std::forward<F>(f)) != submit_result::accepted) std::terminate();
+  }
+  /// Where stealing allows, that worker runs it.
+  template <class F> void post_to(std::uint32_t worker, F&& f) {
+    if (engine_.submit(std::forward<F>(f), {.worker = worker_id{worker}}) != submit_result::accepted)
+      std::terminate();
   }
   /// From a task.
   template <class F> void spawn(F&& f) { post(std::forward<F>(f)); }

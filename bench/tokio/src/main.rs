@@ -6,10 +6,17 @@
 mod axes;
 #[path = "../../blocking_mix/tokio.rs"]
 mod blocking_mix;
+mod cpu_time;
 #[path = "../../fib/tokio.rs"]
 mod fib;
+mod held_workers;
+#[path = "../../idle/tokio.rs"]
+mod idle;
 #[path = "../../matmul/tokio.rs"]
 mod matmul;
+#[path = "../../memory/tokio.rs"]
+mod memory;
+mod memory_use;
 #[path = "../../nqueens/tokio.rs"]
 mod nqueens;
 mod rounds;
@@ -17,16 +24,31 @@ mod rounds;
 mod skynet;
 #[path = "../../spawn_many_local/tokio.rs"]
 mod spawn_many_local;
+#[path = "../../spawn_many_remote_busy/tokio.rs"]
+mod spawn_many_remote_busy;
 
 use rounds::{measure, Options};
 use std::future::Future;
 use std::pin::Pin;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 /// What an async function that calls itself answers.
 pub type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-fn run(workload: &str, o: &Options, runtime: &Runtime) -> Option<bool> {
+/// Those in which the number of workers is what is looked at.
+fn run_at_rest(workload: &str, o: &Options) -> Option<bool> {
+    Some(match workload {
+        "memory-worker" => memory::print_worker(o),
+        "memory-at-rest" => memory::print_use_at_rest(o),
+        "memory-task" => memory::print_queued(o, true),
+        "memory-queued" => memory::print_queued(o, false),
+        _ if workload.starts_with("idle-") => idle::print(o),
+        _ => return None,
+    })
+}
+
+fn run(workload: &str, o: &Options) -> Option<bool> {
+    let runtime = &Builder::new_multi_thread().worker_threads(o.workers).build().unwrap();
     let tree = |ops, right, pass: &dyn Fn() -> Answer<u64>| {
         measure(workload, o, ops, right, || runtime.block_on(async { tokio::spawn(pass()).await.unwrap() }), |sum| sum)
     };
@@ -48,6 +70,10 @@ fn run(workload: &str, o: &Options, runtime: &Runtime) -> Option<bool> {
         "spawn_many_local" => {
             measure(workload, o, o.size, o.size, || spawn_many_local::pass(runtime, o.size), |seen| seen)
         }
+        "spawn_many_remote_busy1" => {
+            let _keepers = spawn_many_remote_busy::KeepingBusy::of(runtime, o.workers);
+            measure(workload, o, o.size, o.size, || spawn_many_remote_busy::pass(runtime, o.size), |seen| seen)
+        }
         "blocking_mix" => measure(workload, o, o.size, o.size, || blocking_mix::pass(runtime, o.size), |seen| seen),
         _ => {
             let (ops, pass) = axes::axis(workload)?;
@@ -58,10 +84,10 @@ fn run(workload: &str, o: &Options, runtime: &Runtime) -> Option<bool> {
 
 fn main() {
     let words: Vec<String> = std::env::args().collect();
-    let answer = words.get(1).zip(Options::of(words.get(2..).unwrap_or(&[]))).and_then(|(workload, options)| {
-        let runtime = Builder::new_multi_thread().worker_threads(options.workers).build().unwrap();
-        run(workload, &options, &runtime)
-    });
+    let answer = words
+        .get(1)
+        .zip(Options::of(words.get(2..).unwrap_or(&[])))
+        .and_then(|(workload, options)| run_at_rest(workload, &options).or_else(|| run(workload, &options)));
     std::process::exit(match answer {
         Some(true) => 0,
         Some(false) => 1,

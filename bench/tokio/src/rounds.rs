@@ -60,6 +60,24 @@ fn round(options: &Options, ops: u64, right: u64, at_least: Duration, pass: &mut
     all
 }
 
+/// Prints the line with one figure, which a process has once, and others beside it; answers whether what was seen is right.
+pub fn print_figure(workload: &str, options: &Options, unit: &str, value: f64, (seen, right): (u64, u64),
+                    more: &[(&str, f64)]) -> bool {
+    let seen = seen + u64::from(options.spoiled);
+    if seen != right {
+        eprintln!("{}, tokio: a wrong result; the last is {}, right is {}", workload, seen, right);
+        return false;
+    }
+    let more: Vec<String> = more.iter().map(|(name, value)| format!("\"{}\": {:.3}", name, value)).collect();
+    println!(
+        "{{\"workload\": \"{}\", \"contender\": \"tokio\", \"profile\": \"\", \"workers\": {}, \"size\": {}, \
+         \"unit\": \"{}\", \"kind\": \"coroutine\", \"median\": {v:.3}, \"p10\": {v:.3}, \"p90\": {v:.3}, \
+         \"columns\": {{{}}}, \"rounds\": {}, \"ops\": 1, \"checksum\": {}}}",
+        workload, options.workers, options.size, unit, more.join(", "), options.rounds, seen, v = value
+    );
+    true
+}
+
 /// Measures, prints the line, and answers whether every result was right.
 pub fn measure(workload: &str, options: &Options, ops: u64, right: u64, mut pass: impl FnMut() -> u64,
                mut checked: impl FnMut(u64) -> u64) -> bool {

@@ -1,0 +1,7 @@
+#include "workload.hpp"
+
+#include <pools/tbb_pool.hpp>
+
+int main(int count, char** words) {
+  return corewise::bench::idle::run<corewise::bench::tbb_pool>(count, words);
+}

@@ -1,0 +1,7 @@
+#include "workload.hpp"
+
+#include <pools/asio_pool.hpp>
+
+int main(int count, char** words) {
+  return corewise::bench::busy::run<corewise::bench::asio_pool>(count, words);
+}
