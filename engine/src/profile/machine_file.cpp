@@ -5,10 +5,9 @@
 #include "source_file.hpp"
 #include "text_file.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 #define COREWISE_AT(member) [](auto& m) -> auto& { return m.member; }
 
@@ -19,13 +18,43 @@ namespace {
 using row = field<machine_file>;
 using rows = field_table<machine_file>;
 
-template <class At> row number_by_name(const std::string& path, At at, const std::string& description) {
+std::string describe_cost(std::string_view name) {
+  const std::string_view group = name.substr(0, name.find('.'));
+  if (group == "submit")
+    return "Until a task that is submitted can be seen by its worker, without the transfer";
+  if (group == "run") return "Between two tasks of one queue";
+  if (group == "wake_up") return "From the call that wakes a sleeper until it looks for work";
+  if (group == "waking") return "What that call takes of the one who calls";
+  if (group == "transfer")
+    return "What a task's lines take from where it was put to where it runs, by the level between";
+  if (group == "steal")
+    return "What a thief takes to find and move tasks, by the level between it and the victim";
+  return "How long a task takes on a worker of another memory node than its data's, for each of its own";
+}
+
+row cost(const std::string& name) {
+  const bool factor = name.starts_with("slowdown.");
   row r = make_field<machine_file>(
-      path, numbers(0, 1'000'000'000'000),
-      [at](machine_file& m, const element& e, const setting& v) {
-        at(m)[fmt::format("{}", fmt::join(e.names, "."))] = std::get<double>(v);
+      "costs." + name, factor ? numbers(1, 1000) : numbers(0, 1'000'000'000),
+      [name](machine_file& m, const element&, const setting& v) {
+        *find_cost(m.costs, name) = std::get<double>(v);
       },
-      [](const machine_file&, const auto&) {}); // only read
+      [name](const machine_file& m, const auto& visit) { visit({}, *find_cost(m.costs, name)); });
+  r.facts.unit = factor ? "times as long" : "ns";
+  r.facts.description = describe_cost(name);
+  return r;
+}
+
+row power(const std::string& state, double machine_costs::power::* watts, const std::string& description) {
+  row r = make_field<machine_file>(
+      "energy.*." + state, numbers(0, 100'000),
+      [watts](machine_file& m, const element& e, const setting& v) {
+        m.costs.energy[e.names.at(0)].*watts = std::get<double>(v);
+      },
+      [watts](const machine_file& m, const auto& visit) {
+        for (const auto& [kind, power] : m.costs.energy) visit({{}, {kind}}, power.*watts);
+      });
+  r.facts.unit = "W";
   r.facts.description = description;
   return r;
 }
@@ -45,18 +74,23 @@ rows source() {
   return r;
 }
 
-rows numbers_by_name() {
-  return {number_by_name("costs.*", COREWISE_AT(costs), "A cost of this machine"),
-          number_by_name("costs.*.*", COREWISE_AT(costs), "A cost of this machine"),
-          number_by_name("energy.*", COREWISE_AT(energy), "A power or an energy of this machine"),
-          number_by_name("energy.*.*", COREWISE_AT(energy), "A power or an energy of this machine")};
+rows costs() {
+  rows r;
+  for (const std::string& name : cost_names()) r.push_back(cost(name));
+  return r;
+}
+
+rows energy() {
+  return {power("active", &machine_costs::power::active,
+                "What a core of that kind draws while it runs or searches"),
+          power("idle", &machine_costs::power::idle, "What it draws while its worker sleeps")};
 }
 
 rows make_table() {
   rows table;
   const auto whole = [](auto& m) -> auto& { return m; };
   for (rows section : {head(), source(), kind_fields<machine_file>("", whole),
-                       rows{distance_field<machine_file>("", whole)}, numbers_by_name()})
+                       rows{distance_field<machine_file>("", whole)}, costs(), energy()})
     std::ranges::move(section, std::back_inserter(table));
   return table;
 }

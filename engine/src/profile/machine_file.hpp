@@ -5,7 +5,6 @@
 #include <corewise/topology/discovery.hpp>
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -18,9 +17,7 @@ struct machine_file {
   machine_source source;
   std::vector<kind_description> kinds;
   std::vector<std::vector<std::uint32_t>> distances;
-  /// What the simulator reckons with, by the names that it gives them; "a.b" for names within names.
-  std::map<std::string, double> costs;
-  std::map<std::string, double> energy;
+  machine_costs costs; ///< `costs` and `energy`
 };
 
 const field_table<machine_file>& machine_fields();

@@ -37,7 +37,8 @@ constexpr std::string_view machine_opening = R"(
 
 `--machine FILE.yaml` takes a machine that is described by hand, so that a hybrid or a two-socket machine can be looked at
 from anywhere. Its `source` is needed; the rest says what the source cannot. `kinds` and `distances` replace those of the
-profile, too. `costs` and `energy` are maps from names to numbers (or to such maps), for the simulator.
+profile, too. `costs` and `energy` are what the simulator reckons with
+([simulation.md](simulation.md)); `corewise calibrate` measures them.
 
 )";
 

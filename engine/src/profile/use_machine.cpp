@@ -67,6 +67,7 @@ void use_machine_file(machine_description& into, const std::string& file) {
   into.source_name = "machine:" + file;
   into.kinds = std::move(described.kinds);
   into.distances = std::move(described.distances);
+  into.costs = std::move(described.costs);
 }
 
 } // namespace

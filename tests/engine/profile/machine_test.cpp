@@ -30,17 +30,23 @@ name: small
 source: {synthetic: "numa:2 core:4 pu:1"}
 kinds: [{cpus: "0-1,4-5", name: P, capacity: 1024}, {cpus: "2-3,6-7", name: E, capacity: 512}]
 distances: [[10, 21], [21, 10]]
-costs: {wake: 5000, steal: {same_node: 120.5, cross_package: 900}}
-energy: {P: {active: 3.5, idle: 0}, uncore: 12}
+costs: {wake_up: 5000, steal: {same_node: 120.5, cross_package: 900}, slowdown: {cross_package: 1.6}}
+energy: {P: {active: 3.5, idle: 0}, E: {active: 1}}
 )",
                                                             "f");
   CHECK(m.name == "small");
   CHECK(std::get<synthetic_source>(m.source).text == "numa:2 core:4 pu:1");
   CHECK(m.kinds.size() == 2);
   CHECK(m.distances[0][1] == 21);
-  CHECK(m.costs == std::map<std::string, double>{
-                       {"steal.cross_package", 900}, {"steal.same_node", 120.5}, {"wake", 5000}});
-  CHECK(m.energy == std::map<std::string, double>{{"P.active", 3.5}, {"P.idle", 0}, {"uncore", 12}});
+  CHECK(m.costs.wake_up == 5000);
+  CHECK(m.costs.waking == machine_costs{}.waking);
+  CHECK(m.costs.steal[2] == 120.5);
+  CHECK(m.costs.steal[4] == 900);
+  CHECK(m.costs.slowdown.cross_package == 1.6);
+  CHECK(m.costs.energy_of("P").active == 3.5);
+  CHECK(m.costs.energy_of("P").idle == 0);
+  CHECK(m.costs.energy_of("E").active == 1);
+  CHECK(m.costs.energy_of("E").idle == machine_costs::power{}.idle);
 }
 
 TEST_CASE("errors in a machine file have places") {
@@ -49,12 +55,14 @@ TEST_CASE("errors in a machine file have places") {
   CHECK(machine_error("") == "f:1:1: source: found nothing; expected live, or a map with xml or synthetic");
   CHECK(machine_error("source: live\nkinds:\n  - {cpus: 0-1, name: P, capacity: 5000}\n") ==
         "f:3:36: kinds[0].capacity: found \"5000\"; expected a whole number from 1 to 1024");
-  CHECK(machine_error("source: live\ncosts: {wake: fast}\n") ==
-        "f:2:15: costs.wake: found \"fast\"; expected a number from 0 to 1000000000000, or a map of names, "
-        "each with a "
-        "number from 0 to 1000000000000");
+  CHECK(machine_error("source: live\ncosts: {wake_up: fast}\n") ==
+        "f:2:18: costs.wake_up: found \"fast\"; expected a number from 0 to 1000000000");
+  CHECK(machine_error("source: live\ncosts: {slowdown: {cross_package: .9}}\n") ==
+        "f:2:35: costs.slowdown.cross_package: found \".9\"; expected a number from 1 to 1000");
+  CHECK(machine_error("source: live\ncosts: {wakeup: 1}\n")
+            .starts_with("f:2:9: costs.wakeup: found an unknown key; did you mean \"wake_up\"?"));
   CHECK(machine_error("source: live\nenergy: {P: {active: {a: 1}}}\n") ==
-        "f:2:22: energy.P.active: found a map; expected a number from 0 to 1000000000000");
+        "f:2:22: energy.P.active: found a map; expected a number from 0 to 100000");
   CHECK(machine_error("source: live\nkinds: [{cpus: 0-3, name: P}, {cpus: 3, name: E}]\n") ==
         "f:2:38: kinds[1].cpus: found 3 in another kind, too; a CPU is in one kind only");
   CHECK(machine_error("source: live\ndistances: [[10, 20]]\n") ==

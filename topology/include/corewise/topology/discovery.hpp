@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/topology/costs.hpp>
 #include <corewise/topology/topology.hpp>
 
 #include <filesystem>
@@ -41,6 +42,8 @@ struct machine_description {
   std::vector<std::vector<std::uint32_t>> distances;
   /// Replaces the capacity of the kinds named; wins over all else.
   std::map<std::string, std::uint32_t> capacities;
+  /// What the simulator reckons with; discovery does not look at it.
+  machine_costs costs = {};
 
   /// What to use of the machine; empty: all. Naming what the machine does not have is an error.
   struct selection {

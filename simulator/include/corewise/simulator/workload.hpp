@@ -1,0 +1,123 @@
+#pragma once
+
+#include <corewise/policies/task_class.hpp>
+#include <corewise/simulator/random_stream.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corewise {
+
+/// How long a task takes on the fastest kind, near its data.
+struct service_time {
+  enum class kind : std::uint8_t { fixed, exponential, lognormal, bimodal, pareto } shape = kind::exponential;
+  double mean_ns = 10'000; ///< of all of it; of bimodal the common one
+  double deviation = 1;    ///< lognormal: standard deviation / mean
+  double rare_ns = 0;      ///< bimodal: the rare one
+  double rare_share = 0;   ///< bimodal: how many are rare, 0..1
+  double exponent = 2;     ///< Pareto: the tail's exponent, above 1
+
+  /// The mean over all tasks, in ns.
+  double mean() const noexcept;
+  /// In ns, at least 0.
+  double draw(random_stream& random) const noexcept;
+};
+
+/// What tasks come, and from where. `parse_workload` reads it from text; docs/simulation.md has the words.
+struct workload {
+  enum class kind : std::uint8_t {
+    poisson,    ///< independent arrivals
+    mmpp,       ///< two rates in turn: bursts
+    trace,      ///< arrivals from a file
+    closed,     ///< clients, each of which waits for its task and thinks
+    fork_join,  ///< trees that arrive independently; a node forks its children, a parent ends after them
+    ping_pong,  ///< pairs of tasks that wake each other
+    yield_ring, ///< tasks that yield until they have had their turns
+  } shape = kind::poisson;
+  std::string text; ///< as it was written, for reports
+  service_time service;
+
+  double load = 0.7;           ///< offered work / capacity of the machine, unless `rate` is given
+  std::optional<double> rate;  ///< arrivals a second (poisson, mmpp, fork_join: trees)
+  double burst_ratio = 4;      ///< mmpp: the high rate / the low rate
+  double burst_share = 0.1;    ///< mmpp: the share of time at the high rate
+  double burst_ns = 1'000'000; ///< mmpp: the mean length of a burst
+  std::filesystem::path file;  ///< trace
+  std::uint32_t clients = 64;  ///< closed
+  service_time think{.shape = service_time::kind::exponential, .mean_ns = 100'000}; ///< closed
+  std::uint32_t depth = 4;   ///< fork_join: levels below the root
+  std::uint32_t fanout = 4;  ///< fork_join
+  std::uint32_t pairs = 1;   ///< ping_pong
+  std::uint32_t tasks = 200; ///< yield_ring: tasks in it
+
+  /// Who submits.
+  enum class from : std::uint8_t {
+    outside, ///< threads on CPUs drawn at random
+    cpu,     ///< one thread, on `from_cpu`
+    worker,  ///< workers drawn at random, each for itself
+  } submitted = from::outside;
+  std::uint32_t from_cpu = 0;
+  /// Where a task's data lives.
+  enum class data : std::uint8_t {
+    none,      ///< it runs as fast everywhere
+    submitter, ///< on the node of the CPU that it is submitted from
+    random,    ///< on a node drawn for each task, and its hint says so only if `hinted`
+    node,      ///< on `data_node`
+  } homes = data::none;
+  std::uint32_t data_node = 0; ///< index into `topology::nodes()`
+  bool hinted = false;         ///< tasks say where their data is
+  /// Half of the tasks' data decides where they are submitted: they come from a CPU of their data's node.
+  bool near_data = false;
+  task_class run_as = task_class::normal;
+};
+
+/// A workload or a trace that cannot be used. `what()` has a line for each thing that is wrong.
+class workload_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Reads "KIND,key=value,..." such as "poisson,load=.7,service=bimodal:10us:1ms:.005,data=random". Throws
+/// `workload_error` naming what was found and what would be right, the nearest word for an unknown one.
+workload parse_workload(std::string_view text);
+/// The same as `workload::text`, with what was left out.
+std::string describe(const workload& w);
+
+/// One task that comes from outside of the simulation.
+struct arrival {
+  std::int64_t time_ns = 0;
+  double service_ns = 0;
+  std::optional<std::uint32_t>
+      node; ///< where its data is (index into `topology::nodes()`), if the trace says so
+  std::optional<task_class> run_as; ///< if the trace says so
+};
+
+/// Open arrivals, one after another in the order of time: of poisson, mmpp, trace and fork_join. Deterministic from a seed.
+/// Reads a trace as it goes, so memory does not grow with it. One thread at a time.
+class arrival_stream {
+ public:
+  /// `capacity` is that of the machine, in workers of the fastest kind; `load` becomes a rate by it. Throws
+  /// `workload_error`: the trace cannot be read.
+  arrival_stream(const workload& w, double capacity, std::uint64_t seed);
+  ~arrival_stream();
+  arrival_stream(arrival_stream&&) noexcept;
+  /// The next one; nothing after a trace's last. Throws `workload_error` naming file and line.
+  std::optional<arrival> next();
+  /// Arrivals a second that `load` or `rate` ask for; 0 for a trace.
+  double rate() const noexcept;
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+/// How much work one arrival brings on average, in ns on the fastest kind: of fork_join that of a whole tree.
+double mean_work_ns(const workload& w) noexcept;
+
+} // namespace corewise

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <corewise/topology/groups.hpp>
+
+#include <array>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace corewise {
+
+/// What things cost on a machine, in nanoseconds: what the simulator reckons with, what `corewise calibrate` measures, and
+/// what a machine file says under `costs` and `energy`. Names there are those of `cost_names()`.
+///
+/// Sources of the defaults: a line from another core of one last-level cache costs about 10 ns more than a hit, from
+/// another socket about 80 (Intel's and AMD's published latencies, David et al., "Everything you always wanted to know about
+/// synchronization", SOSP 2013); sleeping and waking are a futex's on current servers; the rest is this engine on one core
+/// (docs/performance.md).
+struct machine_costs {
+  double submit = 40;    ///< until a task that is submitted can be seen by its worker, without the transfer
+  double run = 20;       ///< between two tasks of one queue
+  double wake_up = 4000; ///< from the call that wakes a sleeper until it looks for work
+  double waking = 1500;  ///< what that call takes of the one who calls
+  /// What a task's lines take from where it was put to where it runs, by the level between the two.
+  std::array<double, level_count> transfer{10, 10, 20, 30, 80};
+  /// What a thief takes to find and move tasks, by the level between it and the victim.
+  std::array<double, level_count> steal{60, 60, 80, 120, 300};
+  /// How many times as long a task takes on a worker of another memory node than its data's.
+  struct away {
+    double same_package = 1.1;
+    double cross_package = 1.4;
+  } slowdown;
+
+  /// What a core draws, in watts, by the name of its kind; kinds that are not named have `default_active` and
+  /// `default_idle`. Searching is drawn as being active.
+  struct power {
+    double active = 4;
+    double idle = 0.2;
+  };
+  std::map<std::string, power> energy;
+  power energy_of(const std::string& kind) const {
+    const auto at = energy.find(kind);
+    return at == energy.end() ? power{} : at->second;
+  }
+
+  /// The level's name in a machine file: "same_group" … "cross_package".
+  static std::string_view name_of(level l) noexcept;
+};
+
+/// The names below `costs`: "submit", "transfer.same_group" and so on. Any thread.
+std::span<const std::string> cost_names();
+/// The cost of that name, or null. Any thread.
+double* find_cost(machine_costs& costs, std::string_view name) noexcept;
+const double* find_cost(const machine_costs& costs, std::string_view name) noexcept;
+
+} // namespace corewise
