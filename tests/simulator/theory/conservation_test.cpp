@@ -1,0 +1,75 @@
+#include "erlang.hpp"
+#include "interval.hpp"
+#include "simulated.hpp"
+
+// What holds whatever the policy: Little's law, and, where moving tasks costs nothing and nobody idles while a task waits,
+// the response time of M/M/n.
+
+using namespace corewise;
+using namespace corewise::tests;
+
+namespace {
+
+/// Thieves that take any task that waits, from anywhere, at once.
+profile eager_thieves(const std::string& machine, std::string_view policy) {
+  profile p;
+  use_machine(p.topology.machine, machine);
+  p.dispatch.policy = policy;
+  p.dispatch.weights.spill = {0, 0, 0, 0};
+  p.steal.minimum_at = {1, 1, 1};
+  p.queues.inbox = {};
+  p.idle.searchers_per_mille = 1000;
+  p.idle.spin = std::chrono::nanoseconds{0};
+  return p;
+}
+
+/// On the same arrivals as one queue for all meets, of which theory knows the mean: what is left is the order of tasks.
+interval response_of(const profile& p, std::uint32_t workers, double load, const path_length& length) {
+  const simulated_machine m = free_of_cost(p);
+  REQUIRE(m.workers.size() == workers);
+  const std::vector<double> speeds(workers, 1.0);
+  interval found = repeat([&](std::uint64_t seed) {
+    return simulated_response(p, m, load, length, seed) -
+           path_response(load, seed, speeds, one_queue{}, length);
+  });
+  found.mean += response_of_many(workers, load);
+  return found;
+}
+
+} // namespace
+
+TEST_CASE("theory: with thieves and at no cost every policy answers as M/M/n does") {
+  for (const std::string_view policy : policy_names()) {
+    CAPTURE(policy);
+    const profile p = eager_thieves("core:8 pu:1", policy);
+    check_contains(response_of(p, 8, .9, {30'000 * times_as_many}), response_of_many(8, .9), 0, .01);
+  }
+}
+
+TEST_CASE("theory: so they do across sockets and caches") {
+  for (const char* policy : {"nearest_lightest", "random", "round_robin"}) {
+    CAPTURE(policy);
+    const profile p = eager_thieves("pack:2 numa:1 l3:2 core:4 pu:1", policy);
+    check_contains(response_of(p, 16, .8, {30'000 * times_as_many}), response_of_many(16, .8), 0, .01);
+  }
+}
+
+TEST_CASE("theory: Little's law holds whatever the costs") {
+  for (const std::string_view policy : policy_names())
+    for (const double load : {.3, .8}) {
+      profile p;
+      use_machine(p.topology.machine, "pack:2 numa:1 l3:2 core:4 pu:1");
+      p.dispatch.policy = policy;
+      simulation_options options;
+      options.seed = first_seed;
+      options.tasks = 50'000 * times_as_many;
+      workload w = poisson(load);
+      w.service.mean_ns = 20'000;
+      const simulation_result found = simulate(p, simulated_machine(p), w, options);
+      CAPTURE(policy);
+      CAPTURE(load);
+      const double by_rate = found.throughput() * found.response.mean() / 1e9;
+      CHECK(found.mean_in_system == doctest::Approx(by_rate).epsilon(.01));
+      CHECK(found.busy == doctest::Approx(load).epsilon(.03));
+    }
+}

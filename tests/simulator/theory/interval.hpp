@@ -1,0 +1,47 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace corewise::tests {
+
+inline constexpr std::uint64_t first_seed = 4711;
+inline constexpr std::uint32_t repetitions = 10;
+
+#ifdef COREWISE_LONG
+inline constexpr std::uint64_t times_as_many = 20;
+#else
+inline constexpr std::uint64_t times_as_many = 1;
+#endif
+
+/// What independent repetitions found: their mean, and how far the truth is from it in one of a thousand cases.
+struct interval {
+  double mean = 0;
+  double half = 0;
+};
+
+/// Of `measure(seed)`. Source: Student's t; 99.9% of both sides, 9 degrees of freedom.
+template <class Measure> interval repeat(const Measure& measure, std::uint64_t from = first_seed) {
+  constexpr double student = 4.781;
+  static_assert(repetitions == 10);
+  double sum = 0, squares = 0;
+  for (std::uint64_t i = 0; i < repetitions; ++i) {
+    const double x = measure(from + i);
+    sum += x, squares += x * x;
+  }
+  const double mean = sum / repetitions;
+  const double variance = std::max(0.0, squares - sum * mean) / (repetitions - 1);
+  return {mean, student * std::sqrt(variance / repetitions)};
+}
+
+/// `tolerance` is what the theory itself may be wrong by, `sharp` how wide the interval may be; both are shares of the
+/// value.
+inline void check_contains(const interval& found, double theory, double tolerance, double sharp) {
+  INFO("seeds from ", first_seed, ": ", found.mean, " +- ", found.half, ", theory ", theory);
+  CHECK(std::abs(found.mean - theory) <= found.half + tolerance * theory);
+  CHECK(found.half <= sharp * theory); // else it says nothing
+}
+
+} // namespace corewise::tests

@@ -1,0 +1,101 @@
+#pragma once
+
+#include "interval.hpp"
+#include "sample_path.hpp"
+
+#include <corewise/simulator/simulation.hpp>
+
+#include <string>
+
+namespace corewise::tests {
+
+/// The mean service time, so long that whole nanoseconds are exact enough.
+inline constexpr double service_ns = 1e6;
+
+/// Independent arrivals from outside, exponential service.
+inline workload poisson(double load) {
+  workload w;
+  w.service.mean_ns = service_ns;
+  w.load = load;
+  return w;
+}
+
+/// Theory knows workers that do nothing but run tasks.
+inline machine_costs no_costs() {
+  machine_costs costs;
+  for (const std::string& name : cost_names()) *find_cost(costs, name) = name.starts_with("slowdown") ? 1 : 0;
+  return costs;
+}
+
+inline simulated_machine free_of_cost(const profile& p) {
+  simulated_machine m(p);
+  m.costs = no_costs();
+  return m;
+}
+
+/// A profile where each task runs where it was placed, in the order in which they came.
+inline profile no_stealing(const std::string& machine, const std::string& policy) {
+  profile p;
+  use_machine(p.topology.machine, machine);
+  p.topology.groups = {domain_kind::machine, 0};
+  p.dispatch.policy = policy;
+  p.steal.policy = "none";
+  p.queues.inbox = {}; // unbounded: nothing goes elsewhere because an inbox is full
+  p.idle.spin = std::chrono::nanoseconds{0};
+  return p;
+}
+
+/// In service times.
+inline double simulated_response(const profile& p, const simulated_machine& m, double load,
+                                 const path_length& length, std::uint64_t seed) {
+  simulation_options options;
+  options.seed = seed;
+  options.tasks = length.tasks;
+  options.warm_up = length.warm_up;
+  return simulate(p, m, poisson(load), options).response.mean() / service_ns;
+}
+
+/// The arrivals that a simulation with that seed meets, somewhere else.
+template <class Rule>
+double path_response(double load, std::uint64_t seed, const std::vector<double>& speeds, Rule rule,
+                     const path_length& length) {
+  double capacity = 0;
+  for (const double s : speeds) capacity += s;
+  return response_on_path(arrival_stream(poisson(load), capacity, seed), speeds, rule, length) / service_ns;
+}
+
+/// What came to workers of full speed once a run was warm, by chance a little more or less than was asked for.
+struct what_came {
+  double load = 0;
+  double service = 0; ///< mean, in that which was asked for
+};
+
+inline what_came what_comes(double load, std::uint32_t workers, const path_length& length,
+                            std::uint64_t seed) {
+  arrival_stream arrivals(poisson(load), workers, seed);
+  const auto unmeasured = static_cast<std::uint64_t>(static_cast<double>(length.tasks) * length.warm_up);
+  double began = 0, now = 0, work = 0;
+  for (std::uint64_t i = 0; i < length.tasks; ++i) {
+    const arrival task = arrivals.next().value();
+    now = static_cast<double>(task.time_ns);
+    if (i < unmeasured)
+      began = now;
+    else
+      work += task.service_ns;
+  }
+  return {work / (now - began) / workers, work / static_cast<double>(length.tasks - unmeasured) / service_ns};
+}
+
+/// By how much `response(seed)` differs from what `theory(load)` says of the load that came, plus what it says of the one
+/// that was asked for. Most of the chance is in what came, so the interval is several times narrower (a control variate).
+template <class Response, class Theory>
+interval repeat_by_what_came(double load, std::uint32_t workers, const path_length& length,
+                             const Response& response, const Theory& theory) {
+  const double asked_for = theory(load);
+  return repeat([&](std::uint64_t seed) {
+    const what_came came = what_comes(load, workers, length, seed);
+    return response(seed) - came.service * theory(came.load) + asked_for;
+  });
+}
+
+} // namespace corewise::tests

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "../../made_machine.hpp"
+
+#include <corewise/policies/policy.hpp>
+
+#include <functional>
+
+// A fast worker of speed 1 and a slow one of speed r, independent arrivals, exponential service of mean 1 on the fast one:
+// the Markov chain of how many tasks each has. Its numbers are DESIGN D3b's.
+
+namespace corewise::tests {
+
+/// The share that goes to the fast one of the tasks that come when it has `fast` tasks and the other `slow`.
+using two_way_rule = std::function<double(std::uint32_t fast, std::uint32_t slow)>;
+
+/// The mean response time where both together are offered `load`, a share of what they can do. Solves the chain's balance
+/// equations; exact to 6 digits for loads up to .9.
+double response_of_two(double r, double load, const two_way_rule& to_fast);
+
+/// The machine with these two: worker 0 is the fast one.
+made_machine two_speeds(std::uint32_t slow_capacity);
+
+/// What `nearest_lightest` itself decides there, with its own rule for ties: for each score they go to the faster.
+two_way_rule as_nearest_lightest(score_kind score, std::uint32_t slow_capacity);
+
+/// The fewest tasks, as in D3b's `count` column: there ties are split evenly.
+double fewest_ties_split(std::uint32_t fast, std::uint32_t slow);
+
+} // namespace corewise::tests

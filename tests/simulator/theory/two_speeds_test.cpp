@@ -1,0 +1,97 @@
+#include "interval.hpp"
+#include "simulated.hpp"
+#include "two_speeds.hpp"
+
+#include <cmath>
+#include <random>
+
+// Two workers of unequal speeds under `nearest_lightest`, against the chain whose decisions are the policy's own; that the
+// chain gives DESIGN D3b's table is checked in solvers_test.cpp. Only `count` differs from that table: there ties were
+// split evenly, here they go to the faster.
+
+using namespace corewise;
+using namespace corewise::tests;
+
+namespace {
+
+struct cell {
+  std::uint32_t slow_capacity = full_capacity;
+  double load = 0;
+  score_kind score = score_kind::count;
+
+  double r() const { return static_cast<double>(slow_capacity) / full_capacity; }
+  double in_theory() const { return response_of_two(r(), load, as_nearest_lightest(score, slow_capacity)); }
+};
+
+profile profile_of(const cell& c) {
+  profile p = no_stealing("core:2 pu:1", "nearest_lightest"); // the machine is another; it is handed over
+  p.topology.groups = {};
+  p.dispatch.weights.score = c.score;
+  return p;
+}
+
+simulated_machine machine_of(const cell& c, const profile& p) {
+  simulated_machine m(p, std::make_shared<const topology>(build(two_speeds(c.slow_capacity))));
+  m.costs = no_costs();
+  REQUIRE(m.workers.size() == 2);
+  REQUIRE(m.capacity() == doctest::Approx(1 + c.r()));
+  return m;
+}
+
+/// By how much it takes longer than one worker as fast as both would, on the same arrivals, plus what theory says of that
+/// one: bursts lengthen both alike, so the interval is a third as wide.
+interval response_of(const cell& c, const path_length& length) {
+  const profile p = profile_of(c);
+  const simulated_machine m = machine_of(c, p);
+  const double both = 1 + c.r();
+  interval found = repeat([&](std::uint64_t seed) {
+    return simulated_response(p, m, c.load, length, seed) -
+           path_response(c.load, seed, {both}, one_queue{}, length);
+  });
+  found.mean += 1 / (both * (1 - c.load));
+  return found;
+}
+
+std::uint32_t drawn_seed() { return std::random_device{}(); }
+
+} // namespace
+
+TEST_CASE("theory: two workers of unequal speeds answer as the design's table says") {
+  for (const auto& [slow, load] : {std::pair{512U, .7}, {256U, .3}, {256U, .7}, {614U, .7}})
+    for (const score_kind score : {score_kind::count, score_kind::drain_time, score_kind::expected_delay}) {
+      const cell c{slow, load, score};
+      CAPTURE(slow);
+      CAPTURE(load);
+      CAPTURE(static_cast<int>(score));
+      check_contains(response_of(c, {80'000 * times_as_many}), c.in_theory(), 0, .01);
+    }
+}
+
+TEST_CASE("theory: so they do for speeds, loads and scores drawn at random") {
+  const std::uint32_t seed = drawn_seed();
+  random_stream random(seed, 0);
+  for (int i = 0; i < 4; ++i) {
+    const cell c{random.below(900) + 124, .1 + .7 * random.uniform(),
+                 static_cast<score_kind>(random.below(3))};
+    CAPTURE(seed);
+    CAPTURE(c.slow_capacity);
+    CAPTURE(c.load);
+    CAPTURE(static_cast<int>(c.score));
+    check_contains(response_of(c, {80'000 * times_as_many}), c.in_theory(), .005, .02);
+  }
+}
+
+TEST_CASE("theory: two workers of unequal speeds take task after task as the policy places them") {
+  for (const score_kind score : {score_kind::count, score_kind::drain_time, score_kind::expected_delay}) {
+    const cell c{512, .7, score};
+    const path_length length{50'000 * times_as_many, 0};
+    dispatch_weights weights;
+    weights.score = score;
+    situation s(build(two_speeds(c.slow_capacity)), weights);
+    const profile p = profile_of(c);
+    const double found = simulated_response(p, machine_of(c, p), c.load, length, first_seed);
+    CAPTURE(static_cast<int>(score));
+    CHECK(found == doctest::Approx(path_response(c.load, first_seed, {1, c.r()}, asked_policy(s, 1), length))
+                       .epsilon(1e-4));
+  }
+}
