@@ -211,9 +211,6 @@ void simulation::sample_loads() {
 wide simulation::still_in_system() {
   wide sum = 0;
   const auto add = [&](task_index t) { sum += static_cast<wide>(now_ns_ - tasks_[t].submitted_ns); };
-  const auto add_all = [&](const task_row& row) {
-    for (task_index t = row.front(); t != no_task; t = tasks_[t].next) add(t);
-  };
   std::set<task_index> parents;
   const auto add_with_parents = [&](task_index t) {
     add(t);
