@@ -30,6 +30,7 @@ void simulation::submit_outside(task_index t, std::uint32_t cpu) {
   const task_origin origin{tasks_[t].from, std::nullopt};
   const load_view view = view_for(groups_books_[origin.group.value].task_time_ns);
   const placement to = placing_->place(view, origin, hint, from.rng, from.cursor);
+  if (options_.on_placing) options_.on_placing(view, origin, hint, to);
   if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
   from.last = to;
   send(t, to);
@@ -47,6 +48,7 @@ void simulation::submit_on_worker(task_index t, worker_id w) {
     if (most && view.load(boards_.slot(w)).total() <= *most) return push_next(w, t);
   }
   const placement to = placing_->place(view, origin, hint, s.rng, s.cursor);
+  if (options_.on_placing) options_.on_placing(view, origin, hint, to);
   if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
   if (!to.injected && to.worker == w) return push_next(w, t);
   send(t, to);
@@ -113,7 +115,7 @@ void simulation::push_next(worker_id w, task_index t) {
   if (queues.lifo_age && stealing_)
     events_.push(now_ns_ + queues.lifo_age->count(), {event::kind::slot_aged, w.value, t});
   if (evicted == no_task) {
-    ++in_slots_;
+    count_slot(w, true);
     return show(w);
   }
   store(w, evicted);
@@ -214,7 +216,7 @@ void simulation::slot_aged(worker_id w, std::uint32_t generation) {
                         {event::kind::slot_aged, w.value, s.lifo});
   }
   const task_index t = std::exchange(s.lifo, no_task);
-  --in_slots_;
+  count_slot(w, false);
   put(t, {.worker = w, .group = group_of(w)});
 }
 

@@ -136,12 +136,27 @@ bool simulation::work_for(worker_id w) const noexcept {
                              [&](group_id g) { return work_in(g) && may_steal(own, g); });
 }
 
+/// Whether a visit of the steal policy could find anything: most find out at once that it could not.
+bool simulation::anything_to_steal(worker_id w) const noexcept {
+  if (waiting_ + injected_ + in_slots_ == 0) return false;
+  const group_id own = group_of(w);
+  const std::uint32_t domain = groups_[own].domain;
+  if (domains_[domain].slots != 0 || waiting_in(domain) != 0) return true;
+  if (injected_ + in_classes_ + loaded_domains_ == 0) return false;
+  std::uint32_t asked = domain;
+  return std::ranges::any_of(groups_[own].steal_order, [&](group_id g) {
+    if (groups_[g].domain == asked) return false;
+    asked = groups_[g].domain;
+    return waiting_in(asked) != 0 && may_steal(own, g);
+  });
+}
+
 task_index simulation::look_around(worker_id w, steal_effort effort, double& cost_ns) {
   if (in_classes_ != 0)
     if (const task_index t = take_class(domain_of(w), task_class::latency); t != no_task) return t;
   if (const task_index t = poll_shared(w, false); t != no_task) return t;
   if (!at(w).ring.empty()) return pop_ring(w);
-  if (stealing_ && waiting_ + injected_ + in_slots_ != 0) {
+  if (stealing_ && anything_to_steal(w)) {
     const group_id own = group_of(w);
     task_index t = no_task;
     steal_policy_->visit(boards_.view(), w, at(w).rng, effort, [&](const steal_stop& stop) {

@@ -163,12 +163,12 @@ task_index simulation::take_next(worker_id w) {
   const bool counted = !waits_its_turn || !s.ring.empty() || !s.forks.empty();
   if (s.next_left == 0 && counted) {
     if (waits_its_turn) return no_task;
-    --in_slots_;
+    count_slot(w, false);
     store(w, std::exchange(s.lifo, no_task));
     return no_task;
   }
   if (counted) --s.next_left;
-  --in_slots_;
+  count_slot(w, false);
   return std::exchange(s.lifo, no_task);
 }
 

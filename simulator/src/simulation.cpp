@@ -93,6 +93,7 @@ simulation::simulation(const profile& p, const simulated_machine& machine, const
     ++asleep_;
     ++sleepers_[place.group.value];
   }
+  least_for_others_ = std::max(1U, *std::ranges::min_element(minimum_at_.begin() + 2, minimum_at_.end()));
   note_places();
 }
 
@@ -182,8 +183,17 @@ void simulation::count_waiting(worker_id w, std::int32_t change) noexcept {
   const auto by = static_cast<std::uint32_t>(change); // wraps
   const group_id g = group_of(w);
   groups_books_[g.value].waiting += by;
-  domains_[groups_[g].domain].waiting += by;
+  std::uint32_t& of_domain = domains_[groups_[g].domain].waiting;
+  const bool before = of_domain >= least_for_others_;
+  of_domain += by;
+  if (before != (of_domain >= least_for_others_)) loaded_domains_ += before ? ~std::uint32_t{0} : 1U;
   waiting_ += by;
+}
+
+void simulation::count_slot(worker_id w, bool taken) noexcept {
+  const std::uint32_t by = taken ? 1U : ~std::uint32_t{0};
+  in_slots_ += by;
+  domains_[domain_of(w)].slots += by;
 }
 
 void simulation::set_state(worker_id w, state s) noexcept {

@@ -77,7 +77,8 @@ class simulation : private idle_rules<simulation> {
     std::array<task_row, queued_classes> classes;
     std::uint32_t searching = 0;
     std::uint32_t searchers_max = 1;
-    std::uint32_t waiting = 0;           ///< as of groups
+    std::uint32_t waiting = 0; ///< as of groups
+    std::uint32_t slots = 0;   ///< LIFO slots that are taken
     std::vector<std::uint32_t> spinners; ///< workers that spin with no look planned; some do so no more
   };
   struct outside_thread { ///< one on each CPU
@@ -170,12 +171,14 @@ class simulation : private idle_rules<simulation> {
   void park(worker_id w);
   void plan_look(worker_id w);
   task_index look_around(worker_id w, steal_effort effort, double& cost_ns);
+  bool anything_to_steal(worker_id w) const noexcept;
   task_index steal_from(worker_id thief, worker_id victim, level distance);
   bool work_for(worker_id w) const noexcept;
 
   // --- books
   void show(worker_id w) noexcept;
   void count_waiting(worker_id w, std::int32_t change) noexcept;
+  void count_slot(worker_id w, bool taken) noexcept;
   void set_state(worker_id w, state s) noexcept;
   seat& at(worker_id w) noexcept { return seats_[w.value]; }
   group_id group_of(worker_id w) const noexcept { return layout_[w].group; }
@@ -219,6 +222,8 @@ class simulation : private idle_rules<simulation> {
   std::uint32_t waiting_ = 0; // in rings, inboxes and deques of forks
   std::uint32_t injected_ = 0;
   std::uint32_t in_slots_ = 0;
+  std::uint32_t loaded_domains_ = 0; // of which others may take: so much waits in rings, inboxes and deques
+  std::uint32_t least_for_others_ = 1;
   std::uint32_t in_classes_ = 0;
 
   event_queue<event> events_;

@@ -5,6 +5,8 @@
 
 #include <corewise/simulator/simulation.hpp>
 
+#include <chrono>
+#include <limits>
 #include <string>
 
 namespace corewise::tests {
@@ -35,12 +37,15 @@ inline simulated_machine free_of_cost(const profile& p) {
 
 /// A profile where each task runs where it was placed, in the order in which they came.
 inline profile no_stealing(const std::string& machine, const std::string& policy) {
+  constexpr auto never = std::numeric_limits<std::uint32_t>::max();
   profile p;
   use_machine(p.topology.machine, machine);
   p.topology.groups = {domain_kind::machine, 0};
   p.dispatch.policy = policy;
   p.steal.policy = "none";
   p.queues.inbox = {}; // unbounded: nothing goes elsewhere because an inbox is full
+  p.injection.interval = {
+      never, never}; // at its interval a worker takes from its inbox before older tasks in its ring
   p.idle.spin = std::chrono::nanoseconds{0};
   return p;
 }
