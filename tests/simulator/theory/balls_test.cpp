@@ -26,7 +26,7 @@ class throwing {
 
   /// The mean of the fullest over many throws.
   interval fullest() {
-    const auto throws = static_cast<std::uint32_t>(times_as_many * 8'192 / s_.workers().size() + 8);
+    const auto throws = static_cast<std::uint32_t>(times_as_many * 40'960 / s_.workers().size() + 8);
     return repeat([&](std::uint64_t seed) {
       placement_rng rng(seed);
       double sum = 0;
@@ -63,9 +63,9 @@ TEST_CASE("theory: the fullest worker at random grows as Poisson says, of two ch
     CAPTURE(n);
     const interval random = fullest(n, "random");
     const interval two = fullest(n, "two_choices");
-    check_contains(random, mean_of_fullest(n, 1), .02,
-                   .05); // it reckons bins as independent, which they nearly are
-    check_contains(two, mean_of_fullest(n, 2), .02, .05);
+    const double as_if_independent = .005 + 2. / n; // what the theory is wrong by
+    check_contains(random, mean_of_fullest(n, 1), as_if_independent, .06);
+    check_contains(two, mean_of_fullest(n, 2), as_if_independent, .04);
     at_random.push_back(random.mean);
     of_two.push_back(two.mean);
   }

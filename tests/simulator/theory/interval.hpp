@@ -11,7 +11,7 @@ inline constexpr std::uint64_t first_seed = 4711;
 inline constexpr std::uint32_t repetitions = 10;
 
 #ifdef COREWISE_LONG
-inline constexpr std::uint64_t times_as_many = 20;
+inline constexpr std::uint64_t times_as_many = 10;
 #else
 inline constexpr std::uint64_t times_as_many = 1;
 #endif

@@ -5,6 +5,7 @@
 #include <corewise/simulator/workload.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <queue>
@@ -17,7 +18,7 @@ namespace corewise::tests {
 
 /// One queue for all, first come, first served: a task gets the worker that is free first.
 struct one_queue {
-  std::uint32_t place(const std::vector<double>& free_at) const {
+  std::uint32_t place(const std::vector<std::int64_t>& free_at) const {
     return static_cast<std::uint32_t>(std::ranges::min_element(free_at) - free_at.begin());
   }
   void ended(std::uint32_t /*worker*/) const {}
@@ -35,7 +36,7 @@ class asked_policy {
     for (std::uint32_t w = 0; w < loads_.size(); ++w) s.boards().set_load({w}, 0);
   }
 
-  std::uint32_t place(const std::vector<double>& /*free_at*/) {
+  std::uint32_t place(const std::vector<std::int64_t>& /*free_at*/) {
     const worker_id chosen = rule_.place(s_.view(), s_.on_cpu(0), {}, rng_, cursor_).worker;
     s_.boards().set_load(chosen, ++loads_[chosen.value]);
     return chosen.value;
@@ -61,27 +62,27 @@ template <class Rule>
 double response_on_path(arrival_stream arrivals, const std::vector<double>& speeds, Rule rule,
                         const path_length& length) {
   struct ending {
-    double at;
-    double came;
+    std::int64_t at;
+    std::int64_t came;
     std::uint32_t worker;
     bool operator>(const ending& other) const { return at > other.at; }
   };
   std::priority_queue<ending, std::vector<ending>, std::greater<>> running;
-  std::vector<double> free_at(speeds.size());
+  std::vector<std::int64_t> free_at(speeds.size());
   const auto unmeasured = static_cast<std::uint64_t>(static_cast<double>(length.tasks) * length.warm_up);
   std::uint64_t ended = 0;
   double sum = 0;
   while (ended < length.tasks) {
     const arrival task = arrivals.next().value();
-    const auto now = static_cast<double>(task.time_ns);
-    for (; !running.empty() && running.top().at <= now && ended < length.tasks; running.pop()) {
+    for (; !running.empty() && running.top().at <= task.time_ns && ended < length.tasks; running.pop()) {
       const ending& done = running.top();
       rule.ended(done.worker);
-      if (++ended > unmeasured) sum += done.at - done.came;
+      if (++ended > unmeasured) sum += static_cast<double>(done.at - done.came);
     }
     const std::uint32_t worker = rule.place(free_at);
-    free_at[worker] = std::max(free_at[worker], now) + task.service_ns / speeds[worker];
-    running.push({free_at[worker], now, worker});
+    free_at[worker] =
+        std::max(free_at[worker], task.time_ns) + std::llround(task.service_ns / speeds[worker]);
+    running.push({free_at[worker], task.time_ns, worker});
   }
   return sum / static_cast<double>(length.tasks - unmeasured);
 }

@@ -50,14 +50,18 @@ inline profile no_stealing(const std::string& machine, const std::string& policy
   return p;
 }
 
-/// In service times.
-inline double simulated_response(const profile& p, const simulated_machine& m, double load,
-                                 const path_length& length, std::uint64_t seed) {
+inline simulation_options options_of(const path_length& length, std::uint64_t seed) {
   simulation_options options;
   options.seed = seed;
   options.tasks = length.tasks;
   options.warm_up = length.warm_up;
-  return simulate(p, m, poisson(load), options).response.mean() / service_ns;
+  return options;
+}
+
+/// In service times.
+inline double simulated_response(const profile& p, const simulated_machine& m, double load,
+                                 const path_length& length, std::uint64_t seed) {
+  return simulate(p, m, poisson(load), options_of(length, seed)).response.mean() / service_ns;
 }
 
 /// The arrivals that a simulation with that seed meets, somewhere else.

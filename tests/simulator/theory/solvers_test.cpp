@@ -1,4 +1,4 @@
-#include "erlang.hpp"
+#include "formulas.hpp"
 #include "mean_field.hpp"
 #include "two_speeds.hpp"
 

@@ -2,8 +2,9 @@
 #include "simulated.hpp"
 #include "two_speeds.hpp"
 
-#include <cmath>
+#include <cstdlib>
 #include <random>
+#include <string>
 
 // Two workers of unequal speeds under `nearest_lightest`, against the chain whose decisions are the policy's own; that the
 // chain gives DESIGN D3b's table is checked in solvers_test.cpp. Only `count` differs from that table: there ties were
@@ -52,7 +53,28 @@ interval response_of(const cell& c, const path_length& length) {
   return found;
 }
 
-std::uint32_t drawn_seed() { return std::random_device{}(); }
+/// Of the same arrivals each task ends when arithmetic says, where the policy itself says who gets it: no chance is left.
+void check_task_after_task(const cell& c, std::uint64_t seed) {
+  const path_length length{50'000 * times_as_many, 0};
+  dispatch_weights weights;
+  weights.score = c.score;
+  situation s(build(two_speeds(c.slow_capacity)), weights);
+  const profile p = profile_of(c);
+  const double found = simulated_response(p, machine_of(c, p), c.load, length, seed);
+  const double expected = path_response(c.load, seed, {1, c.r()}, asked_policy(s, seed), length);
+  CHECK(found ==
+        doctest::Approx(expected).epsilon(1e-4)); // an arrival and an end in the same ns may change places
+}
+
+/// Another one each time; COREWISE_SEED repeats one.
+std::uint32_t drawn_seed() {
+  const char* given = std::getenv("COREWISE_SEED");
+  return given == nullptr ? std::random_device{}() : static_cast<std::uint32_t>(std::stoul(given));
+}
+
+cell drawn_cell(random_stream& random) {
+  return {random.below(900) + 124, .1 + .7 * random.uniform(), static_cast<score_kind>(random.below(3))};
+}
 
 } // namespace
 
@@ -63,7 +85,7 @@ TEST_CASE("theory: two workers of unequal speeds answer as the design's table sa
       CAPTURE(slow);
       CAPTURE(load);
       CAPTURE(static_cast<int>(score));
-      check_contains(response_of(c, {80'000 * times_as_many}), c.in_theory(), 0, .01);
+      check_contains(response_of(c, {150'000 * times_as_many}), c.in_theory(), 0, .01);
     }
 }
 
@@ -71,27 +93,24 @@ TEST_CASE("theory: so they do for speeds, loads and scores drawn at random") {
   const std::uint32_t seed = drawn_seed();
   random_stream random(seed, 0);
   for (int i = 0; i < 4; ++i) {
-    const cell c{random.below(900) + 124, .1 + .7 * random.uniform(),
-                 static_cast<score_kind>(random.below(3))};
-    CAPTURE(seed);
+    const cell c = drawn_cell(random);
+    INFO("COREWISE_SEED=", seed, " repeats this");
     CAPTURE(c.slow_capacity);
     CAPTURE(c.load);
     CAPTURE(static_cast<int>(c.score));
-    check_contains(response_of(c, {80'000 * times_as_many}), c.in_theory(), .005, .02);
+    check_contains(response_of(c, {150'000 * times_as_many}), c.in_theory(), .01, .03);
   }
 }
 
 TEST_CASE("theory: two workers of unequal speeds take task after task as the policy places them") {
-  for (const score_kind score : {score_kind::count, score_kind::drain_time, score_kind::expected_delay}) {
-    const cell c{512, .7, score};
-    const path_length length{50'000 * times_as_many, 0};
-    dispatch_weights weights;
-    weights.score = score;
-    situation s(build(two_speeds(c.slow_capacity)), weights);
-    const profile p = profile_of(c);
-    const double found = simulated_response(p, machine_of(c, p), c.load, length, first_seed);
-    CAPTURE(static_cast<int>(score));
-    CHECK(found == doctest::Approx(path_response(c.load, first_seed, {1, c.r()}, asked_policy(s, 1), length))
-                       .epsilon(1e-4));
+  const std::uint32_t seed = drawn_seed();
+  random_stream random(seed, 1);
+  for (int i = 0; i < 20; ++i) {
+    const cell c = drawn_cell(random);
+    INFO("COREWISE_SEED=", seed, " repeats this");
+    CAPTURE(c.slow_capacity);
+    CAPTURE(c.load);
+    CAPTURE(static_cast<int>(c.score));
+    check_task_after_task(c, seed);
   }
 }
