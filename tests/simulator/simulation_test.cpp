@@ -1,0 +1,181 @@
+#include <corewise/simulator/simulation.hpp>
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <fstream>
+
+using namespace corewise;
+
+namespace {
+
+profile on(const std::string& machine, const std::string& name = "default") {
+  profile p = load_profile(COREWISE_SOURCE_DIR "/configs/" + name + ".yaml");
+  use_machine(p.topology.machine, machine);
+  return p;
+}
+
+simulation_result run(const profile& p, const std::string& w, std::uint64_t tasks, std::uint64_t seed = 1) {
+  return simulate(p, simulated_machine(p), parse_workload(w), {.seed = seed, .tasks = tasks});
+}
+
+const std::vector<std::string> profiles{"default",          "latency",      "throughput", "zio",
+                                        "zio-least-loaded", "nio",          "volt",       "tokio",
+                                        "activity",         "global-queue", "local-only"};
+const std::vector<std::string> workloads{
+    "poisson,load=.7,service=exp:10us",
+    "poisson,load=.7,service=bimodal:10us:1ms:.005,data=random",
+    "mmpp,load=.5,service=lognormal:20us:2,burst=6",
+    "poisson,load=.6,service=pareto:10us:2.2,from=worker",
+    "poisson,load=.7,service=fixed:10us,from=cpu:0",
+    "poisson,load=.5,service=exp:10us,class=latency",
+    "poisson,load=.5,service=exp:10us,class=background",
+    "closed,clients=40,think=exp:20us,service=exp:10us",
+    "fork-join,load=.6,depth=4,fanout=3,service=exp:5us",
+    "ping-pong,pairs=3,service=fixed:1us",
+    "yield-ring,tasks=50,service=fixed:500ns",
+};
+
+} // namespace
+
+// simulate() checks Little's law, exactly: a task that was lost or counted twice is an error.
+TEST_CASE("every workload ends under every profile, and no task is lost") {
+  for (const std::string& name : profiles)
+    for (const std::string& w : workloads)
+      for (const char* machine : {"core:1 pu:1", "pack:2 numa:1 l3:2 core:4 pu:1"}) {
+        CAPTURE(name);
+        CAPTURE(w);
+        CAPTURE(machine);
+        const simulation_result r = run(on(machine, name), w, 3000);
+        CHECK(r.tasks >= 2600);
+        CHECK(r.response.count() > 0);
+        CHECK(r.busy > 0);
+        CHECK(r.busy <= 1.0000001);
+        CHECK(r.throughput() > 0);
+      }
+}
+
+TEST_CASE("the same seed gives the same result, another one another") {
+  const profile p = on("pack:2 numa:1 l3:2 core:4 pu:1");
+  for (const std::string& w : workloads) {
+    CAPTURE(w);
+    const simulation_result a = run(p, w, 3000);
+    const simulation_result b = run(p, w, 3000);
+    CHECK(a.ended_ns == b.ended_ns);
+    CHECK(a.events == b.events);
+    CHECK(a.response.mean() == b.response.mean());
+    CHECK(a.wake_ups == b.wake_ups);
+    CHECK(a.stolen_at == b.stolen_at);
+  }
+  CHECK(run(p, workloads[0], 3000, 1).ended_ns != run(p, workloads[0], 3000, 2).ended_ns);
+}
+
+TEST_CASE("workers are as busy as the load that was offered") {
+  for (const double load : {0.3, 0.6, 0.9}) {
+    profile p = on("pack:2 numa:1 l3:2 core:4 pu:1");
+    for (double* cost : {&p.topology.machine.costs.run, &p.topology.machine.costs.submit}) *cost = 0;
+    p.topology.machine.costs.transfer = p.topology.machine.costs.steal = {};
+    const simulation_result r = run(p, "poisson,service=exp:10us,load=" + std::to_string(load), 300'000);
+    CHECK(r.busy == doctest::Approx(load).epsilon(0.02));
+    CHECK(r.mean_in_system == doctest::Approx(r.throughput() * r.response.mean() * 1e-9).epsilon(0.01));
+  }
+}
+
+TEST_CASE("a worker that is half as fast takes twice as long") {
+  profile p = on("pack:2 numa:1 core:1 pu:1");
+  p.topology.machine.kinds = {{cpu_set::range(0, 0), "P", 1024}, {cpu_set::range(1, 1), "E", 512}};
+  p.topology.machine.costs.run = p.topology.machine.costs.submit = p.topology.machine.costs.wake_up = 0;
+  p.topology.machine.costs.transfer = p.topology.machine.costs.steal = {};
+  CHECK(run(p, "poisson,rate=10,service=fixed:10us,from=cpu:0", 1000).response.mean() ==
+        doctest::Approx(10'000).epsilon(0.001));
+  const simulation_result slow = run(p, "poisson,rate=10,service=fixed:10us,from=cpu:1", 1000);
+  CHECK(slow.response.mean() == doctest::Approx(20'000).epsilon(0.001));
+  REQUIRE(slow.kinds.size() == 2);
+  CHECK(slow.kinds[0].name == "E");
+  CHECK(slow.kinds[0].tasks >= slow.tasks - 1); // the first one measured had begun before
+  CHECK(slow.kinds[1].tasks == 0);
+}
+
+TEST_CASE("tasks away from their data are slower by what the machine says, and are counted by distance") {
+  profile p = on("pack:2 numa:1 core:1 pu:1");
+  machine_costs& c = p.topology.machine.costs;
+  c.run = c.submit = c.wake_up = 0;
+  c.transfer = c.steal = {};
+  c.slowdown.cross_package = 1.5;
+  const simulation_result r = run(p, "poisson,rate=10,service=fixed:10us,data=node:1,from=cpu:0", 1000);
+  CHECK(r.response.mean() == doctest::Approx(15'000).epsilon(0.001));
+  CHECK(r.crossed() == 1);
+  const simulation_result hinted =
+      run(p, "poisson,rate=10,service=fixed:10us,data=node:1,from=cpu:0,hinted", 1000);
+  CHECK(hinted.response.mean() == doctest::Approx(10'000).epsilon(0.001));
+  CHECK(hinted.crossed() == 0);
+}
+
+TEST_CASE("a sleeper is late by what waking takes, a task of another package by its lines") {
+  profile p = on("core:1 pu:1");
+  machine_costs& c = p.topology.machine.costs;
+  c.run = 100;
+  c.wake_up = 7000;
+  c.transfer = {30, 0, 0, 0, 0};
+  CHECK(run(p, "poisson,rate=10,service=fixed:10us", 1000).response.mean() ==
+        doctest::Approx(17'130).epsilon(0.001));
+}
+
+TEST_CASE("a task in the LIFO slot of a worker that is held up is taken from there by age") {
+  profile p = on("core:2 pu:1");
+  const simulation_result r = run(p, "poisson,rate=100,service=fixed:1ms,from=worker", 2000);
+  CHECK(r.response.quantile(0.999) < 4e6);
+}
+
+TEST_CASE("a trace is replayed, and ends the run") {
+  const std::string file = doctest::String("/tmp/").c_str() + std::string("corewise-trace-test.csv");
+  std::ofstream(file) << "time_ns,service_ns,node,class\n0,1000,0,normal\n5000,2000,0,latency\n90000,3000\n";
+  profile p = on("numa:1 core:2 pu:1");
+  const simulation_result r =
+      simulate(p, simulated_machine(p), parse_workload("trace,file=" + file), {.warm_up = 0});
+  CHECK(r.tasks == 3);
+  CHECK(r.ended_ns > 93'000);
+}
+
+TEST_CASE("what a workload names must be there") {
+  const profile p = on("numa:2 core:2 pu:1");
+  CHECK_THROWS_AS((void)run(p, "poisson,data=node:2", 10), workload_error);
+  CHECK_THROWS_AS((void)run(p, "poisson,from=cpu:4", 10), workload_error);
+  CHECK_THROWS_AS((void)run(on("core:2 pu:1"), "trace,file=/nowhere", 10), workload_error);
+}
+
+TEST_CASE("a run can be stopped, and says how far it is") {
+  const profile p = on("core:2 pu:1");
+  std::atomic<std::uint64_t> progress{0};
+  std::atomic<bool> stop{true};
+  const simulated_machine m(p);
+  const workload w = parse_workload("poisson,service=exp:10us");
+  CHECK_THROWS_AS((void)simulate(p, m, w, {.tasks = 100'000, .progress = &progress, .stop = &stop}),
+                  simulation_stopped);
+  stop = false;
+  (void)simulate(p, m, w, {.tasks = 20'000, .progress = &progress, .stop = &stop});
+  CHECK(progress == 20'000);
+}
+
+TEST_CASE("loads are sampled over the run, by group") {
+  const profile p = on("pack:2 numa:1 l3:2 core:4 pu:1");
+  const simulation_result r =
+      simulate(p, simulated_machine(p), parse_workload("poisson,load=.7,service=exp:10us"),
+               {.tasks = 10'000, .samples = 50});
+  CHECK(r.samples.size() >= 50);
+  CHECK(r.samples.size() <= 52);
+  for (const auto& s : r.samples) CHECK(s.load.size() == 4);
+}
+
+TEST_CASE("memory does not grow with the number of tasks") {
+  const profile p = on("core:8 pu:1");
+  const auto resident = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss; // KiB
+  };
+  (void)run(p, "poisson,load=.7,service=exp:10us", 50'000);
+  const long before = resident();
+  (void)run(p, "poisson,load=.7,service=exp:10us", 1'000'000);
+  CHECK(resident() - before < 2'000);
+}
