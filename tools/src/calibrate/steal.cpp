@@ -9,7 +9,7 @@ namespace corewise::command {
 
 namespace {
 
-constexpr std::uint32_t tasks_a_round = 16; // above each level's `steal.minimum_at`
+constexpr std::uint32_t tasks_a_round = 16;
 constexpr std::uint64_t over = ~std::uint64_t{0};
 
 /// The rounds of one engine. The victim fills its queue while the thief waits, and then waits until all of it was run.
