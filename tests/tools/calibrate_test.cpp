@@ -94,7 +94,7 @@ TEST_CASE("where a machine file cannot be written, nothing is measured") {
 
 TEST_CASE("a budget that makes no sense is wrong usage") {
   for (const std::string budget :
-       {"10", "s", "-1s", "0s", "99ms", "61min", "1e3s", "10 s", "''", "nans", "10sec"}) {
+       {"10", "s", "-1s", "0s", "99ms", "61min", "1e3s", "'10 s'", "nans", "10sec"}) {
     CAPTURE(budget);
     const outcome refused = run("corewise calibrate --budget=" + budget);
     CHECK(refused.status == 2);
