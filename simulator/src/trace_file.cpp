@@ -92,12 +92,12 @@ bool trace_file::read_line(std::string_view& line) {
 arrival trace_file::read_arrival(std::string_view line) {
   const trace_fields fields = split(line);
   if (fields.count < 2 || fields.count > fields.text.size())
-    refuse(fmt::format("found {}; expected time_ns,service_ns[,node][,class]", quoted(line)));
+    refuse(fmt::format("found {}; expected time_ns,service_ns[,node][,class]", in_quotes(line)));
   const auto& [time, service, third, fourth] = fields.text;
 
   arrival a;
   const std::optional<std::uint64_t> at = read_count(time, latest_ns);
-  if (!at) refuse(fmt::format("time_ns: found {}; expected a whole number from 0", quoted(time)));
+  if (!at) refuse(fmt::format("time_ns: found {}; expected a whole number from 0", in_quotes(time)));
   a.time_ns = static_cast<std::int64_t>(*at);
   if (a.time_ns < last_ns_)
     refuse(fmt::format("time_ns: found {} after {}; expected times that ascend", a.time_ns, last_ns_));
@@ -105,7 +105,7 @@ arrival trace_file::read_arrival(std::string_view line) {
 
   const std::optional<double> takes = read_number(service);
   if (!takes || *takes < 0 || *takes > longest_service_ns)
-    refuse(fmt::format("service_ns: found {}; expected a number from 0 to 3600e9", quoted(service)));
+    refuse(fmt::format("service_ns: found {}; expected a number from 0 to 3600e9", in_quotes(service)));
   a.service_ns = *takes;
 
   // A class may stand in the node's place where no node is given.
@@ -115,13 +115,13 @@ arrival trace_file::read_arrival(std::string_view line) {
   if (!node.empty()) {
     const std::optional<std::uint64_t> index = read_count(node, most_nodes);
     if (!index)
-      refuse(fmt::format("node: found {}; expected a number from 0 to {}", quoted(node), most_nodes));
+      refuse(fmt::format("node: found {}; expected a number from 0 to {}", in_quotes(node), most_nodes));
     a.node = static_cast<std::uint32_t>(*index);
   }
   if (!run_as.empty()) {
     a.run_as = read_class(run_as);
     if (!a.run_as)
-      refuse(fmt::format("class: found {}; expected normal, latency or background", quoted(run_as)));
+      refuse(fmt::format("class: found {}; expected normal, latency or background", in_quotes(run_as)));
   }
   return a;
 }

@@ -37,7 +37,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 } // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t most = 60;
   std::string result = "\"";
   for (const char c : text.substr(0, most)) {

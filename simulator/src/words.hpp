@@ -9,7 +9,7 @@
 namespace corewise::simulated_words {
 
 /// The text in quotation marks, what cannot be printed replaced and what is long cut off.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 /// "a, b, c".
 std::string joined(std::span<const std::string_view> words);
 /// "; did you mean "x"?" when one of the words is near to `word`, else "".

@@ -51,7 +51,7 @@ class workload_reader {
     if (kind_ != nullptr)
       result_.shape = kind_->kind;
     else
-      complain("workload", quoted(word), "one of " + joined(names) + suggestion(word, names));
+      complain("workload", in_quotes(word), "one of " + joined(names) + suggestion(word, names));
   }
 
   void read_entry(std::string_view entry) {
@@ -69,14 +69,14 @@ class workload_reader {
   }
 
   void read_value(const workload_key& key, std::optional<std::string_view> value) {
-    if (key.is_flag && value) return complain(key.name, quoted(*value), "the word alone, without a value");
+    if (key.is_flag && value) return complain(key.name, in_quotes(*value), "the word alone, without a value");
     const std::string right = key.read(result_, value.value_or(""));
-    if (!right.empty()) complain(key.name, value ? quoted(*value) : "no value", right);
+    if (!right.empty()) complain(key.name, value ? in_quotes(*value) : "no value", right);
   }
 
   void refuse_unknown(std::string_view name) {
     const std::vector<std::string_view> names = names_of_keys();
-    complain(quoted(name), "an unknown key", expected_keys() + suggestion(name, names));
+    complain(in_quotes(name), "an unknown key", expected_keys() + suggestion(name, names));
   }
 
   bool belongs(const workload_key& key) const {

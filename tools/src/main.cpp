@@ -19,6 +19,8 @@ void describe(CLI::App& app, action& chosen) {
   add_topology(app, chosen);
   add_check(app, chosen);
   add_explain(app, chosen);
+  add_simulate(app, chosen);
+  add_calibrate(app, chosen);
   CLI::App* run = app.add_subcommand("run", "Real work on the engine");
   run->require_subcommand(1);
   add_digest(*run, chosen);

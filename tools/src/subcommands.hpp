@@ -14,6 +14,8 @@ using action = std::function<int()>;
 void add_topology(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
 void add_explain(CLI::App& app, action& chosen);
+void add_simulate(CLI::App& app, action& chosen);
+void add_calibrate(CLI::App& app, action& chosen);
 void add_digest(CLI::App& run, action& chosen);
 /// `ping-pong`, `chained-fork`, `fork-many`, `yield-many`.
 void add_axes(CLI::App& run, action& chosen);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cpu_offers.hpp"
 #include "idle.hpp"
 #include "ledger.hpp"
 #include "queues.hpp"
@@ -147,6 +148,7 @@ class alignas(128) worker {
   std::uint32_t room() const noexcept;
   task_header* search() noexcept;
   task_header* spin() noexcept;
+  void wait_a_little(monotonic::time_point now) noexcept;
   task_header* look_around(steal_effort effort) noexcept;
   task_header* take_suited(task_class c, steal_effort effort) noexcept;
   task_header* take_far_class() noexcept;
@@ -224,6 +226,7 @@ class alignas(128) worker {
   bool working_ = false;   // between begin_work and end_work
   bool searching_ = false; // counted as a searcher of the domain
   bool steals_ = false;    // in this search: others count on what it finds
+  cpu_offers offers_;      // while it searches
   std::array<bool, queued_classes>
       handed_{};                             // it has woken somebody for such a task since it began to search
   std::uint32_t latency_left_ = latency_row; // so many latency tasks before others have a turn

@@ -5,13 +5,15 @@
 #include <corewise/policies/activity.hpp>
 #include <corewise/policies/shared_work.hpp>
 
+#include <sched.h>
+
 // How a worker without work looks for some.
 
 namespace corewise::detail {
 
 namespace {
 
-/// Looks at the core's pause hint between two rounds of searching.
+/// Between two rounds of searching, where the CPU is not offered.
 constexpr int pauses_between_rounds = 16;
 /// A look at another worker's queues takes the lines that it writes away from it, so the looks become rarer.
 constexpr std::uint32_t most_rounds_between_looks = 8;
@@ -44,8 +46,8 @@ task_header* worker::spin() noexcept {
   task_header* t = look_around(steal_effort::usual);
   std::uint32_t rounds = 0;
   std::uint32_t next_look_around = 1;
-  while (t == nullptr && !engine_.ended() && monotonic::now() < until) {
-    for (int i = 0; i < pauses_between_rounds; ++i) pause_core();
+  for (auto now = monotonic::now(); t == nullptr && !engine_.ended() && now < until; now = monotonic::now()) {
+    wait_a_little(now);
     if (classes_.of(task_class::latency).waiting()) t = take_suited(task_class::latency, steal_effort::usual);
     if (t == nullptr) t = poll_shared(false);
     if (t != nullptr || ++rounds != next_look_around) continue;
@@ -53,6 +55,16 @@ task_header* worker::spin() noexcept {
     t = look_around(steal_effort::usual);
   }
   return t;
+}
+
+/// Between two rounds.
+void worker::wait_a_little(monotonic::time_point now) noexcept {
+  if (!offers_.due(now)) {
+    for (int i = 0; i < pauses_between_rounds; ++i) pause_core();
+    return;
+  }
+  ::sched_yield();
+  offers_.made(now, monotonic::now());
 }
 
 /// What is urgent in the domain, then what the steal policy finds, then what can wait, and last what other domains have

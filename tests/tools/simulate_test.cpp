@@ -1,0 +1,182 @@
+#include "shell.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace corewise::tests;
+
+namespace {
+
+constexpr const char* two = "version: 1\nname: two\ndispatch: {policy: two_choices}\n";
+const std::string command = "corewise simulate --machine two-sockets.yaml --tasks 20000 ";
+
+struct simulate_shell : scratch_shell {
+  simulate_shell() {
+    write("two-sockets.yaml", two_sockets);
+    write("two.yaml", two);
+    write("plain.yaml", "version: 1\nname: plain\n");
+  }
+};
+
+} // namespace
+
+TEST_CASE("corewise simulate: a table with a row for each profile") {
+  const simulate_shell shell;
+  const outcome o = shell.run(command + "--workload poisson,load=.5 --profile two.yaml --profile plain.yaml");
+  CAPTURE(o.out);
+  CHECK(o.status == 0);
+  CHECK(o.err.empty());
+  CHECK(o.out.starts_with("machine:two-sockets.yaml\n"
+                          "poisson,load=0.5,service=exp:10us,from=outside,data=none,class=normal\n"
+                          "20000 tasks, seed 1\n"));
+  for (const std::string what : {"\ntwo ", "\nplain ", "slowdown p99", "busy P", "busy E", "ran: group"})
+    CHECK(contains(o.out, what));
+  CHECK(count_of("\ntwo ", o.out) == 3); // in each of the tables
+}
+
+TEST_CASE("corewise simulate: without a profile the defaults are simulated, without a machine this one") {
+  const outcome o = run("corewise simulate --tasks 2000 --workload closed,clients=4");
+  CHECK(o.status == 0);
+  CHECK(o.out.starts_with("live\nclosed,clients=4,"));
+  CHECK(contains(o.out, "\ndefault "));
+}
+
+TEST_CASE("corewise simulate: the JSON has an object for each workload, and in it one for each profile") {
+  const simulate_shell shell;
+  const outcome o =
+      shell.run(command + "--format json --seeds 3 --seed 5 --profile two.yaml --profile plain.yaml "
+                          "--workload poisson --workload mmpp,load=.3");
+  REQUIRE(o.status == 0);
+  const auto answer = nlohmann::json::parse(o.out);
+  REQUIRE(answer.size() == 2);
+  CHECK(keys_of(answer[0]) == std::set<std::string>{"machine", "workload", "tasks", "seeds", "profiles"});
+  CHECK(answer[0]["machine"] == "machine:two-sockets.yaml");
+  CHECK(answer[1]["workload"].get<std::string>().starts_with("mmpp,load=0.3,"));
+  CHECK(answer[0]["tasks"] == 20000);
+  CHECK(answer[0]["seeds"] == nlohmann::json::array({5, 6, 7}));
+  REQUIRE(answer[1]["profiles"].size() == 2);
+  CHECK(answer[1]["profiles"][0]["profile"] == "two");
+  CHECK(answer[1]["profiles"][1]["profile"] == "plain");
+  for (const auto& report : answer)
+    for (const auto& p : report["profiles"]) {
+      CHECK(p["measured_tasks"] > 0);
+      CHECK(p["response_p50_ns"] > 0);
+      CHECK(p["response_p50_ns"] <= p["response_p99_ns"]);
+      CHECK(p["response_p99_least_ns"] <= p["response_p99_ns"]);
+      CHECK(p["response_p99_ns"] <= p["response_p99_most_ns"]);
+      CHECK(keys_of(p["kinds"]) == std::set<std::string>{"E", "P"});
+    }
+}
+
+TEST_CASE("corewise simulate: the CSV has a line for each profile of each workload") {
+  const simulate_shell shell;
+  const outcome o =
+      shell.run(command + "--format csv --profile two.yaml --profile plain.yaml --workload poisson "
+                          "--workload fork-join,depth=2,fanout=2");
+  CHECK(o.status == 0);
+  CHECK(std::ranges::count(o.out, '\n') == 5);
+  CHECK(o.out.starts_with("machine,workload,tasks,seeds,profile,void,response_mean_ns,"));
+  CHECK(count_of(",two,", o.out) == 2);
+}
+
+TEST_CASE("corewise simulate: the same seed gives the same answer, another one another") {
+  const simulate_shell shell;
+  const std::string line = command + "--format csv --workload poisson,load=.8 --seed ";
+  const std::string first = shell.run(line + "3").out;
+  CHECK(!first.empty());
+  CHECK(shell.run(line + "3").out == first);
+  CHECK(shell.run(line + "4").out != first);
+}
+
+TEST_CASE("corewise simulate: a profile whose name is taken is called by its file") {
+  const simulate_shell shell;
+  shell.write("again.yaml", two);
+  const outcome o = shell.run(command + "--workload poisson --profile two.yaml --profile again.yaml");
+  CHECK(o.status == 0);
+  CHECK(contains(o.out, "\ntwo "));
+  CHECK(contains(o.out, "\nagain.yaml "));
+}
+
+TEST_CASE("corewise simulate: all that is wrong with all workloads is told, as wrong usage") {
+  const outcome o =
+      run("corewise simulate --workload poison,load=0 --workload closed --workload mmpp,clients=3");
+  CHECK(o.status == 2);
+  CHECK(o.out.empty());
+  CHECK(contains(o.err, "corewise: --workload: workload: found \"poison\"; expected one of poisson, mmpp,"));
+  CHECK(
+      contains(o.err, "corewise: --workload: load: found \"0\"; expected a number above 0 and at most 10\n"));
+  CHECK(contains(o.err, "corewise: --workload: clients: found a key that mmpp has no use for"));
+  CHECK(std::ranges::count(o.err, '\n') == 4);
+}
+
+TEST_CASE("corewise simulate: a command line that makes no sense is wrong usage") {
+  for (const std::string options :
+       {"", "--workload", "--workload poisson --tasks 0", "--workload poisson --seeds 0",
+        "--workload poisson --format xml", "--workload poisson stray", "--workload poisson --seed -1"}) {
+    CAPTURE(options);
+    const outcome o = run("corewise simulate " + options);
+    CHECK(o.status == 2);
+    CHECK(contains(o.err, "try `corewise simulate --help`"));
+  }
+}
+
+TEST_CASE("corewise simulate: profiles, machines and traces that cannot be read are named") {
+  const simulate_shell shell;
+  shell.write("bad.yaml", "version: 1\nstael: {}\n");
+  shell.write("bad.csv", "1,2\n0,1\n");
+  shell.write("empty.csv", "");
+  struct row {
+    std::string options, message;
+  };
+  for (const auto& [options, message] :
+       {row{"--workload poisson --profile nowhere.yaml", "nowhere.yaml"},
+        row{"--workload poisson --profile plain.yaml --profile bad.yaml", "did you mean \"steal\"?"},
+        row{"--workload poisson --machine nowhere.yaml", "nowhere.yaml"},
+        row{"--workload poisson --machine x", "no such file, and not a synthetic description"},
+        row{"--workload trace,file=nowhere.csv", "nowhere.csv: No such file or directory"},
+        row{"--workload trace,file=empty.csv", "empty.csv: has no arrivals"},
+        row{"--workload trace,file=bad.csv", "bad.csv:2: time_ns: found 0 after 1"}}) {
+    CAPTURE(options);
+    const outcome o = shell.run("corewise simulate --tasks 1000 " + options);
+    CHECK(o.status == 1);
+    CHECK(o.out.empty());
+    CHECK(contains(o.err, message));
+  }
+}
+
+TEST_CASE("corewise simulate: a trace ends the run with its last arrival") {
+  const simulate_shell shell;
+  std::string trace = "time_ns,service_ns,node,class\n";
+  for (int i = 0; i < 500; ++i) trace += std::to_string(i * 10'000) + ",5000," + std::to_string(i % 2) + "\n";
+  shell.write("day.csv", trace);
+  const outcome o = shell.run(command + "--format json --workload trace,file=day.csv");
+  REQUIRE(o.status == 0);
+  const auto tasks = nlohmann::json::parse(o.out)[0]["profiles"][0]["measured_tasks"].get<int>();
+  CHECK(tasks > 400);
+  CHECK(tasks <= 500);
+}
+
+TEST_CASE("corewise simulate: charts are SVG files, or it says what is missing before anything runs") {
+  const simulate_shell shell;
+  const std::string line =
+      command + "--workload poisson --charts out/charts --profile two.yaml --profile plain.yaml";
+  if (shell.run("command -v gnuplot").status == 0) {
+    const outcome o = shell.run(line + " && ls out/charts/*.svg");
+    CHECK(o.status == 0);
+    CHECK(o.out.ends_with("out/charts/1-poisson-load-1.svg\nout/charts/1-poisson-load-2.svg\n"
+                          "out/charts/1-poisson-response.svg\n"));
+  }
+  const outcome without =
+      shell.run("mkdir bin && ln -s \"$(command -v corewise)\" bin/ && PATH=$PWD/bin " + line);
+  CHECK(without.status == 1);
+  CHECK(without.out.empty());
+  CHECK(contains(without.err, "gnuplot-nox"));
+}
+
+TEST_CASE("corewise simulate: the help has examples") {
+  const outcome o = run("corewise simulate --help");
+  CHECK(o.status == 0);
+  for (const std::string word : {"Examples:", "poisson", "yield-ring", "--charts", "--seeds"})
+    CHECK(contains(o.out, word));
+}

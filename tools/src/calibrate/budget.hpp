@@ -1,0 +1,12 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+namespace corewise::command {
+
+/// "10s", "500ms", "1.5min": a number and its unit (ms, s or min). Nothing for other texts, and for what is above a day.
+std::optional<std::chrono::nanoseconds> parse_budget(std::string_view text);
+
+} // namespace corewise::command

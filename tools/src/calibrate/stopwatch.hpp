@@ -1,0 +1,19 @@
+#pragma once
+
+#include <chrono>
+
+namespace corewise::command {
+
+using steady_time = std::chrono::steady_clock::time_point;
+
+inline steady_time now() noexcept { return std::chrono::steady_clock::now(); }
+inline double ns_between(steady_time from, steady_time to) noexcept {
+  return std::chrono::duration<double, std::nano>(to - from).count();
+}
+
+/// What looking at the clock twice in a row takes, in ns: a part of every time that is measured by two looks. A median.
+double clock_cost();
+/// The time between two looks at the clock without what the looks take; not below 0.
+double ns_without_clock(steady_time from, steady_time to);
+
+} // namespace corewise::command

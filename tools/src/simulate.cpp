@@ -1,0 +1,178 @@
+#include "exit_status.hpp"
+#include "json_text.hpp"
+#include "machine_options.hpp"
+#include "simulate/machines.hpp"
+#include "simulate/sweep.hpp"
+#include "streams.hpp"
+#include "subcommands.hpp"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+namespace corewise::command {
+
+namespace {
+
+enum class table_format : std::uint8_t { text, json, csv };
+
+struct simulate_options {
+  std::vector<std::string> profiles;
+  std::vector<std::string> workloads;
+  std::optional<std::string> machine;
+  std::optional<std::uint32_t> workers;
+  std::uint64_t tasks = 1'000'000;
+  std::uint32_t seeds = 1;
+  std::uint64_t seed = 1;
+  table_format format = table_format::text;
+  std::optional<std::string> charts;
+};
+
+constexpr std::uint32_t load_samples = 500;
+
+/// Nothing once all that is wrong with it has been said.
+std::optional<workload> read_workload(const std::string& text) {
+  try {
+    return parse_workload(text);
+  } catch (const workload_error& error) {
+    std::istringstream problems(error.what());
+    for (std::string problem; std::getline(problems, problem);) complain("--workload: " + problem);
+    return std::nullopt;
+  }
+}
+
+/// All of them, or nothing once all that is wrong with any has been said.
+std::optional<std::vector<workload>> read_workloads(const std::vector<std::string>& texts) {
+  std::vector<workload> all;
+  for (const std::string& text : texts)
+    if (auto read = read_workload(text)) all.push_back(*std::move(read));
+  if (all.size() == texts.size()) return all;
+  complain("the words of a workload are in docs/simulation.md, and in short in `corewise simulate --help`");
+  return std::nullopt;
+}
+
+/// Throws `workload_error`: a trace cannot be read. Before anything has taken long.
+void check_traces(const std::vector<workload>& workloads) {
+  for (const workload& w : workloads)
+    if (w.shape == workload::kind::trace) (void)arrival_stream(w, 1, 1);
+}
+
+simulated_profile configured(const simulate_options& options, const std::optional<std::string>& file,
+                             machine_finder& machines) {
+  profile p = file ? load_profile(*file) : profile{};
+  if (options.machine) use_machine(p.topology.machine, *options.machine);
+  if (options.workers) p.workers.total = options.workers;
+  auto machine = machines.find(p);
+  return {p.name, std::move(p), std::move(machine)};
+}
+
+std::vector<simulated_profile> read_profiles(const simulate_options& options) {
+  machine_finder machines;
+  std::vector<simulated_profile> read;
+  if (options.profiles.empty()) read.push_back(configured(options, std::nullopt, machines));
+  for (const std::string& file : options.profiles) {
+    simulated_profile p = configured(options, file, machines);
+    const bool taken = std::ranges::find(read, p.name, &simulated_profile::name) != read.end();
+    if (taken || p.name.empty()) p.name = file;
+    read.push_back(std::move(p));
+  }
+  return read;
+}
+
+void print_reports(const std::vector<simulation_report>& reports, table_format format) {
+  if (format == table_format::csv) return print(to_csv(reports));
+  if (format == table_format::json) {
+    json all = json::array();
+    for (const simulation_report& report : reports) all.push_back(to_json(report));
+    return print(text_of(all));
+  }
+  for (std::size_t i = 0; i < reports.size(); ++i) print((i == 0 ? "" : "\n\n") + to_text(reports[i]));
+}
+
+void draw_all(const std::vector<simulation_report>& reports, const std::string& directory) {
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const std::string& text = reports[i].workload;
+    draw_charts(reports[i], directory, fmt::format("{}-{}", i + 1, text.substr(0, text.find(','))));
+  }
+}
+
+int run_simulate(const simulate_options& options) {
+  const auto workloads = read_workloads(options.workloads);
+  if (!workloads) return wrong_usage;
+  check_traces(*workloads);
+  if (options.charts) check_charts();
+  sweep s{.profiles = read_profiles(options),
+          .workloads = *workloads,
+          .seeds = {},
+          .tasks = options.tasks,
+          .samples = options.charts ? load_samples : 0,
+          .show_progress = ::isatty(STDERR_FILENO) == 1};
+  for (std::uint32_t i = 0; i < options.seeds; ++i) s.seeds.push_back(options.seed + i);
+  const std::vector<simulation_report> reports = run_sweep(s);
+  print_reports(reports, options.format);
+  if (options.charts) draw_all(reports, *options.charts);
+  return done;
+}
+
+void add_options(CLI::App& app, simulate_options& options) {
+  app.add_option("--workload", options.workloads, "What tasks come, KIND[,KEY=VALUE...]; may be given again")
+      ->type_name("W")
+      ->required()
+      ->allow_extra_args(false);
+  app.add_option("--profile", options.profiles,
+                 "A profile to compare; may be given again. The defaults when there is none")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option(
+         "--machine", options.machine,
+         "The machine to simulate: live, a file of hwloc's XML, a machine file, or an hwloc synthetic "
+         "description")
+      ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
+  app.add_option("--workers", options.workers, "Workers in all, dealt over the groups by capacity")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65536).description(""));
+  app.add_option("--tasks", options.tasks, "How many tasks each run has; 1000000 unless told")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}).description(""));
+  app.add_option("--seeds", options.seeds, "How many runs, each with a seed of its own; 1 unless told")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000).description(""));
+  app.add_option("--seed", options.seed, "The first seed; 1 unless told")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()).description(""));
+  app.add_option("--format", options.format, "How to answer: text (the default), json or csv")
+      ->transform(one_of({{"text", static_cast<int>(table_format::text)},
+                          {"json", static_cast<int>(table_format::json)},
+                          {"csv", static_cast<int>(table_format::csv)}}))
+      ->type_name("text|json|csv");
+  app.add_option("--charts", options.charts, "Draw SVG files into this directory (takes gnuplot)")
+      ->type_name("DIR");
+}
+
+} // namespace
+
+void add_simulate(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<simulate_options>();
+  CLI::App* sub = app.add_subcommand("simulate", "What would profiles do on a machine, under a load?");
+  add_options(*sub, *options);
+  sub->footer(
+      "Profiles meet the same tasks: each seed's arrivals and service times are the same for all.\n\n"
+      "Kinds of workload and their keys (docs/simulation.md has them all):\n"
+      "  poisson     load= or rate=          mmpp       the same, burst=, burst-share=, burst-length=\n"
+      "  fork-join   the same, depth=, fanout=          trace      file=\n"
+      "  closed      clients=, think=        ping-pong  pairs=     yield-ring  tasks=\n"
+      "  all         service=, from=, data=, hinted, near-data, class=; of a trace without service=\n\n"
+      "Examples:\n"
+      "  corewise simulate --machine configs/machines/two-socket-hybrid.yaml --workload poisson,load=.8\n"
+      "  corewise simulate --workload mmpp,load=.6,service=bimodal:10us:1ms:.005,data=random --seeds 3 \\\n"
+      "    --profile configs/default.yaml --profile configs/tokio.yaml --profile configs/zio.yaml\n"
+      "  corewise simulate --machine 'pack:2 l3:4 core:16 pu:1' --workload trace,file=day.csv --format json");
+  sub->callback([options, &chosen] { chosen = [options] { return run_simulate(*options); }; });
+}
+
+} // namespace corewise::command

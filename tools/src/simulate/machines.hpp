@@ -1,0 +1,23 @@
+#pragma once
+
+#include <corewise/simulator/simulation.hpp>
+
+#include <vector>
+
+namespace corewise::command {
+
+/// Discovers what profiles ask for, each machine once.
+class machine_finder {
+ public:
+  /// Throws `topology_error`, `profile_error`.
+  std::shared_ptr<const simulated_machine> find(const profile& p);
+
+ private:
+  struct found {
+    machine_description description;
+    std::shared_ptr<const topology> machine;
+  };
+  std::vector<found> found_;
+};
+
+} // namespace corewise::command

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <corewise/simulator/report.hpp>
+
+#include <memory>
+
+namespace corewise::command {
+
+/// A profile that runs are simulated under, and what it makes of its machine.
+struct simulated_profile {
+  std::string name; ///< unlike all others of a sweep
+  profile configuration;
+  std::shared_ptr<const simulated_machine> machine;
+};
+
+/// Every workload under every profile with every seed.
+struct sweep {
+  std::vector<simulated_profile> profiles;
+  std::vector<workload> workloads;
+  std::vector<std::uint64_t> seeds;
+  std::uint64_t tasks = 0;    ///< of each run
+  std::uint32_t samples = 0;  ///< of the load in each run
+  bool show_progress = false; ///< on standard error
+};
+
+/// Runs them all at once, as far as this machine has cores: each run is a task of an engine. A report for each workload.
+/// Throws what the first run that failed has thrown.
+std::vector<simulation_report> run_sweep(const sweep& s);
+
+} // namespace corewise::command
