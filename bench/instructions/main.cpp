@@ -42,9 +42,11 @@ void stay_on_one_cpu() {
   static_cast<void>(::sched_setaffinity(0, sizeof one, &one));
 }
 
-/// The default profile, but that nothing happens by time: no spinning, no time-outs, nobody who looks after others.
+/// The default profile, but that nothing happens by time: no spinning, no time-outs, nobody who looks after others; and one domain,
+/// however many caches the machine has.
 profile profile_for(const kind& k) {
   profile p;
+  p.topology.groups.group_by = domain_kind::machine;
   p.workers.total = k.workers;
   p.idle.spin = std::chrono::nanoseconds{0};
   p.idle.park_timeout.kind = park_timeout_setting::mode::never;

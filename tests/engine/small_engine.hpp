@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <semaphore>
 
-/// A profile for `workers` workers of the live machine, tied to nothing, so that tests may run side by side.
+/// A profile for `workers` workers of the live machine, tied to nothing, so that tests may run side by side; in one domain where
+/// the machine has one package, however many caches that has, so that they take single tasks from each other.
 inline corewise::profile small_profile(std::uint32_t workers) {
   corewise::profile p;
+  p.topology.groups.group_by = corewise::domain_kind::machine;
   p.workers.total = workers;
   p.workers.pin = corewise::pin_to::none;
   return p;

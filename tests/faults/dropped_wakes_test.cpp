@@ -20,6 +20,7 @@ constexpr std::uint64_t period = 1000;
 
 profile sleepy_profile() {
   profile p;
+  p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = 8;
   p.workers.pin = pin_to::none;
   p.idle.spin = std::chrono::nanoseconds{0}; // so that each task wakes somebody

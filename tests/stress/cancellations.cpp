@@ -186,6 +186,7 @@ template <class Race> tally race(engine& e, std::uint64_t races, std::uint64_t s
 
 template <class Race> void run(const char* name, std::uint64_t races, std::uint64_t seed) {
   profile p;
+  p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = 3;
   engine e(p);
   const tally sum = race<Race>(e, races, seed);

@@ -90,6 +90,7 @@ void submit_family(engine& e, std::vector<std::atomic<std::uint8_t>>& runs, std:
 int main(int count, char** words) {
   const amounts a = read_arguments(count, words);
   profile p;
+  p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = a.workers;
   if (a.park_timeout == "never") p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   engine e(p);

@@ -92,6 +92,7 @@ struct setting {
 
 profile profile_of(const setting& s) {
   profile p;
+  p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = s.workers;
   p.workers.pin = pin_to::none;
   p.dispatch.policy = s.place;
@@ -167,6 +168,7 @@ TEST_CASE("soundness: it ends with the profile of every learned-from system") {
       CAPTURE(name);
       CAPTURE(workers);
       profile p = load_profile(std::string(COREWISE_SOURCE_DIR "/configs/") + name.data() + ".yaml");
+      p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
       p.workers.total = workers;
       engine e(p);
       for (int i = 0; i < repeats_of_few; ++i)

@@ -22,6 +22,7 @@ namespace {
 
 profile loaded_profile() {
   profile p;
+  p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = 8;
   p.workers.pin = pin_to::none;
   return p;

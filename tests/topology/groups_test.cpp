@@ -142,6 +142,21 @@ TEST_CASE("groups: what a domain is can be chosen, but it never crosses a node o
   CHECK_FALSE(locality_groups(machine, {domain_kind::numa, 16})[{0}].llc_level);
 }
 
+TEST_CASE("groups: cores that have a last-level cache each for themselves are one domain of their node") {
+  made_machine made; // 2 packages of 4 cores
+  for (std::uint32_t i = 0; i < 8; ++i) made.cores.push_back({std::to_string(i), i / 4, i / 4, i});
+  const locality_groups groups(build(made), {});
+  CHECK(cpus_of(groups) == lists{"0-3", "4-7"});
+  CHECK_FALSE(groups[{0}].llc_level);
+  CHECK(locality_groups(build(made), {domain_kind::core, 16}).size() == 8);
+}
+
+TEST_CASE("groups: a cache with one user makes no domain beside caches with several") {
+  made_machine made; // a cache of two cores, and two of one each
+  for (std::uint32_t i = 0; i < 4; ++i) made.cores.push_back({std::to_string(i), 0, 0, i < 2 ? 0 : i});
+  CHECK(cpus_of(locality_groups(build(made), {})) == lists{"0-1", "2-3"});
+}
+
 TEST_CASE("groups: cores without a cache, node or package share what nobody told apart") {
   made_machine made;
   for (std::uint32_t i = 0; i < 4; ++i) made.cores.push_back({std::to_string(i), {}, {}, {}});

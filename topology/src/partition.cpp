@@ -23,11 +23,20 @@ struct domain_cores {
   std::vector<std::uint32_t> cores; // in logical order
 };
 
-std::optional<std::uint32_t> area_of(const topology& machine, std::uint32_t core_index,
-                                     domain_kind group_by) {
+/// How many cores use each last-level cache.
+std::vector<std::uint32_t> users_of_llcs(const topology& machine) {
+  std::vector<std::uint32_t> users(machine.llcs().size());
+  for (const core& c : machine.cores())
+    if (c.llc) ++users[*c.llc];
+  return users;
+}
+
+std::optional<std::uint32_t> area_of(const topology& machine, std::uint32_t core_index, domain_kind group_by,
+                                     const std::vector<std::uint32_t>& llc_users) {
+  const std::optional<std::uint32_t> llc = machine.cores()[core_index].llc;
   switch (group_by) {
   case domain_kind::core: return core_index;
-  case domain_kind::llc: return machine.cores()[core_index].llc;
+  case domain_kind::llc: return llc && llc_users[*llc] > 1 ? llc : std::nullopt; // one core shares nothing
   case domain_kind::numa:
   case domain_kind::package:
   case domain_kind::machine: break;
@@ -37,9 +46,10 @@ std::optional<std::uint32_t> area_of(const topology& machine, std::uint32_t core
 
 std::vector<domain_cores> domains_by_lowest_cpu(const topology& machine, domain_kind group_by) {
   std::map<domain_key, domain_cores> found;
+  const std::vector<std::uint32_t> llc_users = users_of_llcs(machine);
   for (std::uint32_t i = 0; i < machine.cores().size(); ++i) {
     const core& c = machine.cores()[i];
-    domain_cores& d = found[{c.package, c.node, area_of(machine, i, group_by)}];
+    domain_cores& d = found[{c.package, c.node, area_of(machine, i, group_by, llc_users)}];
     d.lowest_cpu = d.cores.empty() ? c.cpus.first() : std::min(d.lowest_cpu, c.cpus.first());
     d.cores.push_back(i);
   }

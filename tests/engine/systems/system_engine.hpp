@@ -14,6 +14,7 @@ namespace corewise::tests {
 /// A profile of configs/, for so many workers of the live machine.
 inline profile system_profile(const std::string& name, std::uint32_t workers) {
   profile p = load_profile(COREWISE_SOURCE_DIR "/configs/" + name + ".yaml");
+  p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = workers;
   return p;
 }

@@ -7,7 +7,8 @@
 
 namespace corewise {
 
-/// What a locality domain is, always within one home node and one package.
+/// What a locality domain is, always within one home node and one package. `llc`: the cores that share a last-level cache;
+/// those that have one each for themselves, as most virtual machines' do, are a domain together.
 enum class domain_kind : std::uint8_t { core, llc, numa, package, machine };
 
 /// Between two groups, the smallest thing that holds both.
