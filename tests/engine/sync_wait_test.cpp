@@ -57,7 +57,7 @@ void wait_until(const std::atomic<int>& number, int reached) {
 }
 
 /// It is moved from only when it is taken.
-template <class T> T&& offered(T& value) noexcept { return static_cast<T&&>(value); }
+template <class T> T&& lent(T& value) noexcept { return static_cast<T&&>(value); }
 
 /// What several say, one after another.
 class words {
@@ -143,7 +143,7 @@ TEST_CASE("sync_wait: what is there is answered at once, and so is a stop that c
   channel<std::unique_ptr<int>> c(1);
   CHECK(sync_wait(c.send(std::make_unique<int>(7))));
   auto kept = std::make_unique<int>(8);
-  CHECK_FALSE(sync_wait(c.send(offered(kept), stop)));
+  CHECK_FALSE(sync_wait(c.send(lent(kept), stop)));
   CHECK(*kept == 8);
   CHECK(**sync_wait(c.receive()) == 7);
   CHECK_FALSE(sync_wait(c.receive(stop)));
@@ -267,7 +267,7 @@ TEST_CASE("sync_wait: a channel that is closed answers threads as it does corout
   channel<std::unique_ptr<int>> full(0);
   std::thread sends([&] {
     auto value = std::make_unique<int>(2);
-    CHECK_FALSE(sync_wait_announced(full.send(offered(value)), begun));
+    CHECK_FALSE(sync_wait_announced(full.send(lent(value)), begun));
     CHECK(*value == 2); // still the caller's
   });
   wait_until(begun, 3);

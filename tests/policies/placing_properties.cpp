@@ -14,7 +14,7 @@ using namespace corewise::tests;
 
 namespace {
 
-constexpr int states_per_machine = 20;
+constexpr int situations_per_machine = 20;
 
 bool available(const situation& s, const worker_place& w) {
   const auto place = w.id.value - s.workers().of_group(w.group).front().id.value;
@@ -103,7 +103,7 @@ void check_situation(situation& s, int states) {
 void check_machine(topology machine) {
   situation s(std::move(machine), any_weights(), any_workers(),
               {static_cast<domain_kind>(below(5)), below(6)});
-  check_situation(s, states_per_machine);
+  check_situation(s, situations_per_machine);
 }
 
 /// Tries all legal workers, lowest first; strictly less wins.
@@ -119,7 +119,7 @@ worker_id first_least(const situation& s, const placement_hint& hint, const Less
 template <class Less> void check_scan(const char* name, const Less& less) {
   situation s(build(one_in(2) ? any_regular_machine() : any_odd_machine()), {}, any_workers(),
               {static_cast<domain_kind>(below(5)), below(6)}, name);
-  for (int i = 0; i < states_per_machine; ++i) {
+  for (int i = 0; i < situations_per_machine; ++i) {
     any_loads(s);
     const placement_hint hint = one_in(2) ? placement_hint{} : any_hint(s);
     const worker_id expected = first_least(s, hint, [&](worker_id a, worker_id b) { return less(s, a, b); });

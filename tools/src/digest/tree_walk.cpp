@@ -13,7 +13,7 @@ namespace corewise::command {
 
 namespace {
 
-constexpr int open_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int folder_open_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::size_t entry_bytes = 64 * 1024;
 
 /// Removes the last name of a list of names with a NUL behind each, and answers it.
@@ -42,7 +42,7 @@ int open_above(int fd, std::size_t levels) {
     const std::size_t step = std::min(levels, at_once);
     std::string up;
     for (std::size_t i = 0; i < step; ++i) up += "../";
-    const int above = ::openat(at, up.c_str(), open_flags);
+    const int above = ::openat(at, up.c_str(), folder_open_flags);
     const int error = errno;
     if (at != fd) ::close(at);
     errno = error;
@@ -66,7 +66,7 @@ void tree_walk::run(const std::string& root) {
   if (S_ISREG(facts.st_mode))
     return hears_.on_file({std::make_shared<const open_directory>(AT_FDCWD, ""), root});
   if (!S_ISDIR(facts.st_mode)) return;
-  const int fd = ::open(root.c_str(), open_flags);
+  const int fd = ::open(root.c_str(), folder_open_flags);
   if (fd < 0) return complain_of(root, errno);
   path_ = root.ends_with('/') ? root : root + '/';
   enter(fd, 0);
@@ -118,7 +118,7 @@ void tree_walk::visit_next() {
     return;
   }
   const std::string name = pop_name(top.pending);
-  const int fd = ::openat(top.directory->fd(), name.c_str(), open_flags);
+  const int fd = ::openat(top.directory->fd(), name.c_str(), folder_open_flags);
   const int error = errno;
   const std::size_t depth = top.depth + 1;
   if (top.pending.empty()) {
