@@ -4,13 +4,6 @@
 
 namespace corewise::detail {
 
-namespace {
-
-/// Names of random streams, so that each thing is drawn by itself.
-enum stream : std::uint64_t { first_client = 1'000 };
-
-} // namespace
-
 void simulation::begin() {
   using kind = workload::kind;
   switch (workload_.shape) {
@@ -22,7 +15,7 @@ void simulation::begin() {
     return plan_arrival();
   case kind::closed:
     for (std::uint32_t c = 0; c < workload_.clients; ++c) {
-      clients_.emplace_back(options_.seed, first_client + c);
+      clients_.emplace_back(options_.seed, first_client_stream + c);
       const double thinks = workload_.think.draw(clients_.back());
       events_.push(static_cast<std::int64_t>(thinks), {event::kind::client_submits, c, 0});
     }

@@ -43,9 +43,6 @@ namespace detail {
 
 namespace {
 
-/// Names of random streams, so that each thing is drawn by itself.
-enum stream : std::uint64_t { of_services = 100, of_origins, of_homes };
-
 constexpr std::uint64_t events_between_looks = 4096; // at `stop` and for `progress`
 
 } // namespace
@@ -73,9 +70,9 @@ simulation::simulation(const profile& p, const simulated_machine& machine, const
       groups_books_(machine.groups.size()),
       domains_(machine.groups.domains().size()),
       sleepers_(machine.groups.size()),
-      services_(options.seed, of_services),
-      origins_(options.seed, of_origins),
-      homes_(options.seed, of_homes),
+      services_(options.seed, services_stream),
+      origins_(options.seed, origins_stream),
+      homes_(options.seed, homes_stream),
       measured_(machine, options.tasks, options.warm_up) {
   for (const locality_group& g : groups_.groups())
     injection_of_.push_back(p.injection.scope == injection_scope::engine ? group_id{0} : g.id);

@@ -27,6 +27,14 @@
 
 namespace corewise::detail {
 
+/// The names of random streams: each thing is drawn by itself. `arrival_stream` has those below.
+enum stream_name : std::uint64_t {
+  services_stream = 100,
+  origins_stream,
+  homes_stream,
+  first_client_stream = 1'000,
+};
+
 class simulation : private idle_rules<simulation> {
   friend idle_rules<simulation>;
 
@@ -77,8 +85,8 @@ class simulation : private idle_rules<simulation> {
     std::array<task_row, queued_classes> classes;
     std::uint32_t searching = 0;
     std::uint32_t searchers_max = 1;
-    std::uint32_t waiting = 0; ///< as of groups
-    std::uint32_t slots = 0;   ///< LIFO slots that are taken
+    std::uint32_t waiting = 0;           ///< as of groups
+    std::uint32_t slots = 0;             ///< LIFO slots that are taken
     std::vector<std::uint32_t> spinners; ///< workers that spin with no look planned; some do so no more
   };
   struct outside_thread { ///< one on each CPU

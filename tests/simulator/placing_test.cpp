@@ -8,13 +8,15 @@ using namespace corewise;
 
 namespace {
 
-profile on(const std::string& machine) {
+profile default_on(const std::string& machine) {
   profile p;
   use_machine(p.topology.machine, machine);
   return p;
 }
 
-profile on_two_hybrid_sockets() { return on(COREWISE_SOURCE_DIR "/configs/machines/two-socket-hybrid.yaml"); }
+profile two_hybrid_sockets_profile() {
+  return default_on(COREWISE_SOURCE_DIR "/configs/machines/two-socket-hybrid.yaml");
+}
 
 /// The same loads on boards of the test's own.
 void copy(const load_view& shown, still_boards& boards, const worker_layout& workers,
@@ -73,21 +75,21 @@ decisions compare(const profile& p, const workload& w, std::uint64_t tasks) {
 TEST_CASE("each place that the simulator chooses is the one that explain would name") {
   SUBCASE("from outside, on two sockets of fast and slow cores") {
     const decisions d =
-        compare(on_two_hybrid_sockets(), parse_workload("poisson,load=.9,service=exp:20us"), 4000);
+        compare(two_hybrid_sockets_profile(), parse_workload("poisson,load=.9,service=exp:20us"), 4000);
     CHECK(d.all > 3000);
   }
   SUBCASE("from one CPU, so that much is sent to the other socket") {
-    const decisions d =
-        compare(on_two_hybrid_sockets(), parse_workload("poisson,load=.8,service=exp:1ms,from=cpu:0"), 4000);
+    const decisions d = compare(two_hybrid_sockets_profile(),
+                                parse_workload("poisson,load=.8,service=exp:1ms,from=cpu:0"), 4000);
     CHECK(d.spilled > 100);
   }
   SUBCASE("from workers") {
-    const decisions d = compare(on_two_hybrid_sockets(),
+    const decisions d = compare(two_hybrid_sockets_profile(),
                                 parse_workload("poisson,load=.8,service=exp:20us,from=worker"), 4000);
     CHECK(d.from_workers > 1000);
   }
   SUBCASE("with hints where the data is") {
-    const decisions d = compare(on("pack:2 numa:2 l3:2 core:4 pu:1"),
+    const decisions d = compare(default_on("pack:2 numa:2 l3:2 core:4 pu:1"),
                                 parse_workload("poisson,load=.8,service=exp:20us,data=random,hinted"), 4000);
     CHECK(d.all > 3000);
   }
