@@ -1,13 +1,12 @@
-#include "shared_work.hpp"
 #include "task_clock.hpp"
+
+#include <corewise/policies/shared_work.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 using namespace corewise;
-using detail::batch_of;
-using detail::interval_of;
 using detail::task_clock;
 using namespace std::chrono_literals;
 

@@ -1,5 +1,7 @@
 #include "group_state.hpp"
 
+#include <corewise/policies/shared_work.hpp>
+
 #include <memory>
 
 namespace corewise::detail {
@@ -45,9 +47,7 @@ void group_state::make_seats(runtime& engine, std::span<const worker_place> work
 }
 
 void group_state::note_task_time(std::uint64_t ns) noexcept {
-  const std::uint64_t told = task_time_ns();
-  const std::uint64_t difference = ns > told ? ns - told : told - ns;
-  if (difference > told / 8) task_time_ns_.store(ns, std::memory_order_relaxed);
+  if (worth_telling(task_time_ns(), ns)) task_time_ns_.store(ns, std::memory_order_relaxed);
 }
 
 } // namespace corewise::detail

@@ -14,8 +14,7 @@ idle_workers::idle_workers(const locality_groups& groups, const worker_layout& l
                            std::span<injection_queue* const> injection,
                            std::span<const std::unique_ptr<domain_classes>> classes, timer_watch& timers,
                            const swapped<rules>& newest)
-    : groups_(groups),
-      layout_(layout),
+    : idle_rules(groups, layout),
       boards_(boards),
       queues_(queues),
       injection_(injection),
@@ -42,8 +41,7 @@ void idle_workers::set(const profile& p) noexcept {
     std::uint32_t workers = 0;
     for (const group_id g : groups_.domains()[d]) workers += active_in(g);
     domains_[d].active.store(workers, relaxed);
-    const std::uint64_t searchers = (std::uint64_t{workers} * p.idle.searchers_per_mille + 999) / 1000;
-    domains_[d].searchers_max.store(std::max(1U, static_cast<std::uint32_t>(searchers)), relaxed);
+    domains_[d].searchers_max.store(searchers_of(workers, p.idle.searchers_per_mille), relaxed);
   }
   const auto set_minimum = [&](level l, std::uint32_t n) {
     minimum_at_[static_cast<std::size_t>(l)].store(n, relaxed);
@@ -76,34 +74,16 @@ bool idle_workers::all_parked() const noexcept {
   return parked_of(asleep) + retired_of(asleep) == layout_.size();
 }
 
-std::size_t idle_workers::index_in_group(worker_id w) const noexcept {
-  return w.value - layout_.of_group(layout_[w].group).front().id.value;
-}
-
-/// How many tasks must wait in the domain of `victim` for somebody at that level to take them.
-std::uint32_t idle_workers::threshold(level l, group_id victim) const noexcept {
-  if (domains_[groups_[victim].domain].active.load(std::memory_order_relaxed) == 0)
-    return 1; // nobody else comes
-  return minimum_at_[static_cast<std::size_t>(l)].load(std::memory_order_relaxed);
-}
-
 // --- the producer's side
 
-void idle_workers::wake_for(worker_id w, std::uint64_t asleep) noexcept {
+void idle_workers::wake_for(worker_id w) noexcept {
   const group_id g = layout_[w].group;
-  const bool retired = index_in_group(w) >= active_in(g);
-  if (retired && wake(g, index_in_group(w))) return; // it hands over: others may be busy for ever
-  if (!stealing()) {
-    // Nobody else would take it from there.
-    if (!wake(g, index_in_group(w)) && injection_[g.value]->size() != 0) wake_for_injection(g);
-    return;
-  }
-  if (parked_of(asleep) == 0) return;
-  interleave();
-  if (domain_of(w).searching.load(std::memory_order_relaxed) != 0) return; // P3
-  interleave();
-  if (!wake_in_domain(w)) wake_farther(g);
+  const bool retired = place_in_group(w) >= active_in(g);
+  if (retired && wake(g, place_in_group(w))) return; // it hands over: others may be busy for ever
+  announce(w);
 }
+
+void idle_workers::between_steps() noexcept { interleave(); }
 
 bool idle_workers::wake(group_id g, std::size_t index) noexcept {
   worker_bits& parked = boards_[g.value]->parked;
@@ -140,29 +120,6 @@ void idle_workers::wake_all() noexcept {
 void idle_workers::wake_for_injection(group_id g) noexcept {
   for (const group_id other : groups_[g].steal_order)
     if (injection_[other.value] == injection_[g.value] && wake_any(other)) return;
-}
-
-bool idle_workers::wake_in_domain(worker_id nearest) noexcept {
-  const group_id own = layout_[nearest].group;
-  if (!lowest_first_.load(std::memory_order_relaxed)) {
-    const std::size_t index = index_in_group(nearest);
-    if ((index < active_in(own) && wake(own, index)) || wake_any(own)) return true;
-  }
-  for (const group_id g : groups_.domains()[groups_[own].domain])
-    if (wake_any(g)) return true;
-  return false;
-}
-
-void idle_workers::wake_farther(group_id from) noexcept {
-  std::uint32_t waiting = 0;
-  for (const group_id g : groups_[from].steal_order) {
-    const level l = groups_.level_between(from, g);
-    if (l <= level::same_domain || !can_wake(g)) continue;
-    if (waiting == 0) waiting = waiting_in_domain(groups_[from].domain);
-    if (waiting < threshold(l, from)) return; // the thresholds grow with distance
-    if (domains_[groups_[g].domain].searching.load(std::memory_order_relaxed) != 0) return;
-    if (wake_any(g)) return;
-  }
 }
 
 void idle_workers::pushed(std::uint32_t domain, task_class c) noexcept {
@@ -238,7 +195,7 @@ bool idle_workers::leave(worker_id w, task_class c, bool last_round, bool& hande
   return any_better_suited(w, c, [&](group_id g) { return boards_[g.value]->spinning.any(); });
 }
 
-std::uint32_t idle_workers::waiting_in_domain(std::uint32_t domain) const noexcept {
+std::uint32_t idle_workers::waiting_in(std::uint32_t domain) const noexcept {
   std::uint32_t waiting = classes_[domain]->depth();
   for (const group_id g : groups_.domains()[domain]) {
     waiting += injection_[g.value]->size();
@@ -247,7 +204,7 @@ std::uint32_t idle_workers::waiting_in_domain(std::uint32_t domain) const noexce
   return waiting;
 }
 
-bool idle_workers::work_in_group(group_id g) const noexcept {
+bool idle_workers::work_in(group_id g) const noexcept {
   if (injection_[g.value]->size() != 0) return true;
   for (const worker_place& p : layout_.of_group(g))
     if (queues_[p.id.value]->ready()) return true;
@@ -290,11 +247,7 @@ void idle_workers::found_work(worker_id w) noexcept {
     return pass_classes_on(domain);
   }
   if (classes.of(task_class::latency).ready()) return wake_for_class(domain, task_class::latency);
-  for (const group_id g : groups_.domains()[domain]) {
-    if (!work_in_group(g)) continue;
-    if (!wake_in_domain(w)) wake_farther(own);
-    return;
-  }
+  if (pass_search_on(w)) return;
   if (classes.of(task_class::background).ready()) wake_for_class(domain, task_class::background);
 }
 
@@ -304,7 +257,7 @@ bool idle_workers::work_for(worker_id w) const noexcept {
   if (classes_[groups_[own].domain]->ready()) return true;
   if (!stealing()) return false;
   for (const group_id g : groups_[own].steal_order) {
-    if (work_in_group(g) && may_take(own, g)) return true;
+    if (work_in(g) && may_take(own, g)) return true;
     const std::uint32_t domain = groups_[g].domain;
     if (classes_[domain]->ready() && may_take_class(own, domain)) return true;
   }
@@ -315,11 +268,6 @@ bool idle_workers::may_take_class(group_id thief, std::uint32_t domain) const no
   for (const group_id g : domains_[domain].fastest_first)
     if (can_wake(g) || boards_[g.value]->spinning.lowest() < active_in(g)) return false;
   return may_take(thief, groups_.domains()[domain].front());
-}
-
-bool idle_workers::may_take(group_id thief, group_id victim) const noexcept {
-  const level l = groups_.level_between(thief, victim);
-  return l <= level::same_domain || waiting_in_domain(groups_[victim].domain) >= threshold(l, victim);
 }
 
 bool idle_workers::injection_is_left(group_id g) const noexcept {
@@ -347,7 +295,7 @@ void idle_workers::pass_on(group_id from) noexcept {
   for (const group_id g : groups_[from].steal_order) {
     const std::uint32_t domain = groups_[g].domain;
     if (domains_[domain].searching.load(std::memory_order_relaxed) != 0) continue;
-    if (!work_in_group(g) || layout_.of_group(g).empty())
+    if (!work_in(g) || layout_.of_group(g).empty())
       pass_classes_on(domain);
     else if (!wake_in_domain(layout_.of_group(g).front().id))
       wake_farther(g);
@@ -367,7 +315,7 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
   seats_[w.value].weight.store(weight, std::memory_order_relaxed);
   asleep_.fetch_add(weight, std::memory_order_seq_cst); // before the claimer can count down for it
   interleave();
-  bits.set(index_in_group(w)); // W1, pairs: claim
+  bits.set(place_in_group(w)); // W1, pairs: claim
   interleave();
   if (as.searching) last = domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
   full_fence(); // W2
@@ -382,7 +330,7 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
       stay = last || !stealing() ? work_for(w) : queues_[w.value]->ready(); // W3
   }
   interleave();
-  if (stay && bits.claim(index_in_group(w))) return wake_up_oneself(w); // pairs: claim
+  if (stay && bits.claim(place_in_group(w))) return wake_up_oneself(w); // pairs: claim
   if (as.retired) {
     if (last || !stealing()) pass_on(layout_[w].group);
     if (sentinel_.load(std::memory_order_relaxed) == nobody)
@@ -411,7 +359,7 @@ void idle_workers::sleep(worker_id w) noexcept {
   else if (!token)
     count(seat.counts.timeouts);
   interleave();
-  if (boards_[layout_[w].group.value]->parked.claim(index_in_group(w))) { // pairs: claim
+  if (boards_[layout_[w].group.value]->parked.claim(place_in_group(w))) { // pairs: claim
     // Nobody claimed us: a time-out, or a token that was left for an earlier sleep.
     wake_up_oneself(w);
   } else {

@@ -7,6 +7,7 @@
 #include "slot_watch.hpp"
 #include "timer_watch.hpp"
 
+#include <corewise/policies/idle_rules.hpp>
 #include <corewise/policies/load_view.hpp>
 
 #include <memory>
@@ -105,7 +106,9 @@
 
 namespace corewise::detail {
 
-class idle_workers {
+class idle_workers : idle_rules<idle_workers> {
+  friend idle_rules<idle_workers>;
+
  public:
   /// All arguments outlive it. `queues` by worker id; `injection` by group; `classes` by domain.
   idle_workers(const locality_groups& groups, const worker_layout& layout,
@@ -136,7 +139,7 @@ class idle_workers {
     interleave();
     full_fence(); // P2
     const std::uint64_t asleep = asleep_.load(std::memory_order_relaxed);
-    if (asleep != 0) wake_for(w, asleep);
+    if (asleep != 0) wake_for(w);
   }
 
   /// As above: a task of class c was pushed to a domain's queue. Any thread.
@@ -158,7 +161,7 @@ class idle_workers {
   bool try_search(worker_id w) noexcept;
   /// Whether workers of group `thief` may take what waits in group `victim`: thresholds by level. Cost
   /// outside the own domain: a look at each worker of the victim's domain.
-  bool may_take(group_id thief, group_id victim) const noexcept;
+  bool may_take(group_id thief, group_id victim) const noexcept { return may_steal(thief, victim); }
   /// As above, for tasks with a class: the domain has nobody idle, besides.
   bool may_take_class(group_id thief, std::uint32_t domain) const noexcept;
   /// Rule 2. The worker has found work. If it is the sentinel no longer, another becomes it.
@@ -221,17 +224,14 @@ class idle_workers {
   bool ageing() const noexcept;
 
   domain_state& domain_of(worker_id w) noexcept { return domains_[groups_[layout_[w].group].domain]; }
-  std::size_t index_in_group(worker_id w) const noexcept;
   std::uint32_t active_in(group_id g) const noexcept {
     return boards_[g.value]->active.load(std::memory_order_relaxed);
   }
-  void wake_for(worker_id w, std::uint64_t asleep) noexcept;
+  void wake_for(worker_id w) noexcept;
   bool wake(group_id g, std::size_t index) noexcept;
   bool can_wake(group_id g) const noexcept;
   bool wake_any(group_id g) noexcept;
   void wake_for_injection(group_id g) noexcept;
-  bool wake_in_domain(worker_id nearest) noexcept;
-  void wake_farther(group_id from) noexcept;
   bool wake_suited(std::uint32_t domain, task_class c) noexcept;
   void wake_fastest(std::uint32_t domain) noexcept;
   bool on_its_way(group_id g) const noexcept;
@@ -240,11 +240,20 @@ class idle_workers {
   bool wake_to_hand_over(std::uint32_t domain) noexcept;
   void pass_on(group_id from) noexcept;
   void pass_classes_on(std::uint32_t domain) noexcept;
-  std::uint32_t waiting_in_domain(std::uint32_t domain) const noexcept;
-  bool work_in_group(group_id g) const noexcept;
+  std::uint32_t waiting_in(std::uint32_t domain) const noexcept;
+  bool work_in(group_id g) const noexcept;
   bool work_for(worker_id w) const noexcept;
   bool to_hand_over(worker_id w) const noexcept;
-  std::uint32_t threshold(level l, group_id victim) const noexcept;
+  // For idle_rules.
+  std::uint32_t searching(std::uint32_t domain) const noexcept {
+    return domains_[domain].searching.load(std::memory_order_relaxed);
+  }
+  bool lowest_first() const noexcept { return lowest_first_.load(std::memory_order_relaxed); }
+  std::uint32_t injected(group_id g) const noexcept { return injection_[g.value]->size(); }
+  std::uint32_t least_at(level l) const noexcept {
+    return minimum_at_[static_cast<std::size_t>(l)].load(std::memory_order_relaxed);
+  }
+  static void between_steps() noexcept;
   void wake_up_oneself(worker_id w) noexcept;
   void sleep(worker_id w) noexcept;
   park_timeout_setting timeout() const noexcept;
@@ -256,8 +265,6 @@ class idle_workers {
   void hand_watch_over(worker_id w) noexcept;
   std::optional<std::uint64_t> stalled_work(worker_id w) const noexcept;
 
-  const locality_groups& groups_;
-  const worker_layout& layout_;
   std::span<const std::unique_ptr<group_board>> boards_;
   std::span<worker_queues* const> queues_;
   std::span<injection_queue* const> injection_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <corewise/policies/shared_work.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -17,13 +19,13 @@ class task_clock {
     if (tasks == 0) return;
     const double mean = static_cast<double>(average_ns_.load(std::memory_order_relaxed));
     const double now = static_cast<double>(time.count()) / tasks;
-    average_ns_.store(static_cast<std::uint64_t>(std::llround(mean + (now - mean) / 10)),
+    average_ns_.store(static_cast<std::uint64_t>(std::llround(next_average(mean, now))),
                       std::memory_order_relaxed);
   }
   std::uint64_t average_ns() const noexcept { return average_ns_.load(std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::uint64_t> average_ns_{50'000}; // relaxed: a number
+  std::atomic<std::uint64_t> average_ns_{first_task_time_ns}; // relaxed: a number
 };
 
 } // namespace corewise::detail

@@ -1,16 +1,14 @@
 #include "worker.hpp"
 
 #include "runtime.hpp"
-#include "shared_work.hpp"
 
 #include <corewise/policies/activity.hpp>
+#include <corewise/policies/shared_work.hpp>
 
 namespace corewise::detail {
 
 namespace {
 
-/// A tick ends after the profile's budget of tasks or this time, whichever is first.
-constexpr std::chrono::microseconds tick_time{500};
 /// Publishing the load costs a few nanoseconds: with tasks from this time on it is done at each, else at each look at the
 /// clock and at each sixteenth push.
 constexpr std::uint64_t long_enough_ns = 1000;
@@ -205,7 +203,7 @@ std::uint32_t worker::share_of(std::uint32_t waiting) const noexcept {
 
 std::uint32_t worker::room() const noexcept {
   // A thief that copies holds places that `size` counts as free, hence half.
-  return queues_.ring.capacity() / 2 - std::min(queues_.ring.size(), queues_.ring.capacity() / 2);
+  return room_of(queues_.ring.capacity(), queues_.ring.size());
 }
 
 /// The first to run now, the rest into the ring, which has room for them: `in_front` of them before what is there. On

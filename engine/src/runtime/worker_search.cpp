@@ -3,6 +3,7 @@
 #include "worker.hpp"
 
 #include <corewise/policies/activity.hpp>
+#include <corewise/policies/shared_work.hpp>
 
 // How a worker without work looks for some.
 
@@ -110,7 +111,7 @@ task_header* worker::steal_from(worker& victim, level distance) noexcept {
   const std::uint32_t most = std::min(by().settings.steal.batch_max, room() + 1);
   task_chain stolen = victim.queues_.ring.steal(most);
   if (stolen.size == 0) {
-    const std::uint32_t half = std::min((victim.queues_.in.size() + 1) / 2, most);
+    const std::uint32_t half = half_of(victim.queues_.in.size(), most);
     while (stolen.size < half) {
       task_header* t = victim.queues_.in.pop();
       if (t == nullptr) break;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/policies/integer_range.hpp>
 #include <corewise/policies/policy.hpp>
 #include <corewise/policies/steal_policy.hpp>
 #include <corewise/topology/discovery.hpp>
@@ -45,11 +46,6 @@ using optional_duration = std::optional<std::chrono::nanoseconds>;
 struct park_timeout_setting {
   enum class mode : std::uint8_t { adaptive, fixed, never } kind = mode::adaptive;
   std::chrono::nanoseconds fixed{0};
-};
-
-struct integer_range {
-  std::uint32_t min = 0;
-  std::uint32_t max = 0; ///< equal to `min` when the profile says `fixed`
 };
 
 /// Everything that configures an engine. The defaults are good on any machine; `load_profile` reads one from

@@ -25,7 +25,7 @@ struct service_time {
 
   /// The mean over all tasks, in ns.
   double mean() const noexcept;
-  /// In ns, at least 0.
+  /// In ns, at least 0. It always takes as many numbers from the stream, so that tasks keep theirs under other profiles.
   double draw(random_stream& random) const noexcept;
 };
 
@@ -72,8 +72,7 @@ struct workload {
   } homes = data::none;
   std::uint32_t data_node = 0; ///< index into `topology::nodes()`
   bool hinted = false;         ///< tasks say where their data is
-  /// Half of the tasks' data decides where they are submitted: they come from a CPU of their data's node.
-  bool near_data = false;
+  bool near_data = false;      ///< tasks come from a CPU of their data's node
   task_class run_as = task_class::normal;
 };
 
@@ -84,32 +83,38 @@ class workload_error : public std::runtime_error {
 };
 
 /// Reads "KIND,key=value,..." such as "poisson,load=.7,service=bimodal:10us:1ms:.005,data=random". Throws
-/// `workload_error` naming what was found and what would be right, the nearest word for an unknown one.
+/// `workload_error` naming what was found and what would be right, the nearest word for an unknown one. Files are not
+/// looked at.
 workload parse_workload(std::string_view text);
-/// The same as `workload::text`, with what was left out.
+/// The same as `workload::text`, with what was left out; reading that gives the same workload.
 std::string describe(const workload& w);
 
 /// One task that comes from outside of the simulation.
 struct arrival {
   std::int64_t time_ns = 0;
-  double service_ns = 0;
+  double service_ns = 0; ///< fork_join: the root's
   std::optional<std::uint32_t>
       node; ///< where its data is (index into `topology::nodes()`), if the trace says so
   std::optional<task_class> run_as; ///< if the trace says so
 };
 
-/// Open arrivals, one after another in the order of time: of poisson, mmpp, trace and fork_join. Deterministic from a seed.
-/// Reads a trace as it goes, so memory does not grow with it. One thread at a time.
+/// Open arrivals, one after another in the order of time: of poisson, mmpp, trace and fork_join; the other kinds have none.
+/// Deterministic from a seed: the times are the same whatever the services, and the other way round. Reads a trace as it
+/// goes, so memory does not grow with it. One thread at a time.
+///
+/// A trace has lines of `time_ns,service_ns[,node][,class]`, times ascending; empty lines, comments after `#` and a first
+/// line of names are passed over.
 class arrival_stream {
  public:
   /// `capacity` is that of the machine, in workers of the fastest kind; `load` becomes a rate by it. Throws
-  /// `workload_error`: the trace cannot be read.
+  /// `workload_error`: the trace cannot be read, or has no arrivals.
   arrival_stream(const workload& w, double capacity, std::uint64_t seed);
   ~arrival_stream();
   arrival_stream(arrival_stream&&) noexcept;
+  arrival_stream& operator=(arrival_stream&&) noexcept;
   /// The next one; nothing after a trace's last. Throws `workload_error` naming file and line.
   std::optional<arrival> next();
-  /// Arrivals a second that `load` or `rate` ask for; 0 for a trace.
+  /// Arrivals a second, averaged over time, that `load` or `rate` ask for; 0 where they do not count.
   double rate() const noexcept;
 
  private:
@@ -117,7 +122,8 @@ class arrival_stream {
   std::unique_ptr<state> state_;
 };
 
-/// How much work one arrival brings on average, in ns on the fastest kind: of fork_join that of a whole tree.
+/// How much work one arrival brings on average, in ns on the fastest kind: of fork_join that of a whole tree; 0 for a trace,
+/// which only reading it would tell.
 double mean_work_ns(const workload& w) noexcept;
 
 } // namespace corewise

@@ -1,0 +1,112 @@
+#include "trace_file.hpp"
+
+#include <corewise/simulator/workload.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace corewise {
+
+namespace {
+
+/// A stream's name from eight letters, so that other streams of the same seed do not meet it by chance.
+constexpr std::uint64_t named(std::string_view word) noexcept {
+  std::uint64_t name = 0;
+  for (const char c : word) name = name << 8 | static_cast<unsigned char>(c);
+  return name;
+}
+
+constexpr double latest_ns = 0x1p62;
+
+/// Poisson arrivals whose rate changes between two values; with one value, plain ones.
+///
+/// The chain stays in a state for an exponential time: a burst for `burst_ns` on average, and calm for as long as makes
+/// bursts `burst_share` of all time. Within a state times to the next arrival are exponential, so when a state ends
+/// before the next arrival, that may be drawn again from there.
+class arrival_times {
+ public:
+  arrival_times(const workload& w, double rate, std::uint64_t seed)
+      : gaps_(seed, named("arrivals")),
+        states_(seed, named("bursts")) {
+    const bool bursts = w.shape == workload::kind::mmpp;
+    const double share = bursts ? w.burst_share : 0;
+    const double calm_rate = rate / (share * w.burst_ratio + 1 - share); // the average over both is `rate`
+    gap_ns_ = {1e9 / calm_rate, 1e9 / (calm_rate * w.burst_ratio)};
+    if (!bursts) return;
+    length_ns_ = {w.burst_ns * (1 - share) / share, w.burst_ns};
+    in_burst_ = states_.uniform() < share ? 1 : 0;
+    until_ns_ = length_ns_[in_burst_] * states_.exponential();
+  }
+
+  std::int64_t next() noexcept {
+    for (;;) {
+      const double at = now_ns_ + gap_ns_[in_burst_] * gaps_.exponential();
+      if (at <= until_ns_ || now_ns_ >= latest_ns) {
+        now_ns_ = std::min(at, latest_ns);
+        return static_cast<std::int64_t>(now_ns_);
+      }
+      now_ns_ = until_ns_;
+      in_burst_ = 1 - in_burst_;
+      until_ns_ += length_ns_[in_burst_] * states_.exponential();
+    }
+  }
+
+ private:
+  random_stream gaps_;
+  random_stream states_;
+  std::array<double, 2> gap_ns_{};    // calm, burst
+  std::array<double, 2> length_ns_{}; // calm, burst
+  std::size_t in_burst_ = 0;
+  double now_ns_ = 0;
+  double until_ns_ = latest_ns;
+};
+
+bool is_drawn(const workload& w) noexcept {
+  return w.shape == workload::kind::poisson || w.shape == workload::kind::mmpp ||
+         w.shape == workload::kind::fork_join;
+}
+
+double rate_of(const workload& w, double capacity) noexcept {
+  if (!is_drawn(w)) return 0;
+  return w.rate ? *w.rate : w.load * capacity * 1e9 / mean_work_ns(w);
+}
+
+} // namespace
+
+struct arrival_stream::state {
+  state(const workload& w, double capacity, std::uint64_t seed)
+      : rate(rate_of(w, capacity)),
+        service(w.service),
+        services(seed, named("services")) {
+    if (is_drawn(w)) times.emplace(w, rate, seed);
+    if (w.shape != workload::kind::trace) return;
+    trace.emplace(w.file);
+    first = trace->next();
+    if (!first) throw workload_error(w.file.string() + ": has no arrivals");
+  }
+
+  double rate;
+  service_time service;
+  random_stream services;
+  std::optional<arrival_times> times;
+  std::optional<trace_file> trace;
+  std::optional<arrival> first; ///< of the trace, until it is asked for: that an empty one is seen at once
+};
+
+arrival_stream::arrival_stream(const workload& w, double capacity, std::uint64_t seed)
+    : state_(std::make_unique<state>(w, capacity, seed)) {}
+arrival_stream::~arrival_stream() = default;
+arrival_stream::arrival_stream(arrival_stream&&) noexcept = default;
+arrival_stream& arrival_stream::operator=(arrival_stream&&) noexcept = default;
+
+std::optional<arrival> arrival_stream::next() {
+  state& s = *state_;
+  if (s.times) return arrival{s.times->next(), s.service.draw(s.services), {}, {}};
+  if (s.first) return std::exchange(s.first, std::nullopt);
+  return s.trace ? s.trace->next() : std::nullopt;
+}
+
+double arrival_stream::rate() const noexcept { return state_->rate; }
+
+} // namespace corewise

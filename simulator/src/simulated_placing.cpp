@@ -1,0 +1,221 @@
+#include "simulation_state.hpp"
+
+#include <corewise/policies/origin.hpp>
+
+// The way of a task to a queue, as in the engine's runtime.cpp and worker.cpp.
+
+namespace corewise::detail {
+
+placement_hint simulation::hint_of(const simulated_task& t) const noexcept {
+  placement_hint hint;
+  if (workload_.hinted && t.node != nowhere) hint.node = t.node;
+  hint.run_as = t.run_as;
+  return hint;
+}
+
+load_view simulation::view_for(std::uint64_t task_time_ns) const noexcept {
+  load_view view = boards_.view();
+  view.task_time_ns = task_time_ns;
+  return view;
+}
+
+void simulation::submit_outside(task_index t, std::uint32_t cpu) {
+  outside_thread& from = outside_[place_of_cpu_[cpu]];
+  const placement_hint hint = hint_of(tasks_[t]);
+  measured_.placed();
+  if (hint.plain() && hint.empty() && from.last.repeat != 0) {
+    --from.last.repeat;
+    return put(t, from.last);
+  }
+  const task_origin origin{tasks_[t].from, std::nullopt};
+  const load_view view = view_for(groups_books_[origin.group.value].task_time_ns);
+  const placement to = placing_->place(view, origin, hint, from.rng, from.cursor);
+  if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
+  from.last = to;
+  send(t, to);
+}
+
+void simulation::submit_on_worker(task_index t, worker_id w) {
+  seat& s = at(w);
+  const placement_hint hint = hint_of(tasks_[t]);
+  const task_origin origin{group_of(w), w};
+  const load_view view = view_for(s.task_time_ns);
+  measured_.placed();
+  s.debt_ns += costs_.submit;
+  if (hint.plain() && hint.empty()) {
+    const auto most = placing_->keeps_up_to(view, origin);
+    if (most && view.load(boards_.slot(w)).total() <= *most) return push_next(w, t);
+  }
+  const placement to = placing_->place(view, origin, hint, s.rng, s.cursor);
+  if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
+  if (!to.injected && to.worker == w) return push_next(w, t);
+  send(t, to);
+}
+
+void simulation::send(task_index t, const placement& to) {
+  if (to.injected && injects_) {
+    inject(to.group, t);
+    return pushed(to.worker);
+  }
+  worker_bits& spinning = boards_.of(to.group).spinning;
+  const std::size_t place = boards_.place(to.worker);
+  if (spinning.test(place)) spinning.claim(place); // so that the next submitter chooses another
+  put(t, to);
+}
+
+void simulation::put(task_index t, const placement& to) {
+  seat& s = at(to.worker);
+  if (s.inbox.size() < inbox_capacity_) {
+    s.inbox.push_back(tasks_, t);
+    count_waiting(to.worker, 1);
+    show(to.worker);
+  } else {
+    inject(to.group, t);
+  }
+  pushed(to.worker);
+}
+
+void simulation::inject(group_id g, task_index t) {
+  groups_books_[injection_of_[g.value].value].injection.push_back(tasks_, t);
+  ++injected_;
+}
+
+void simulation::put_in_class(task_index t, group_id g) {
+  const task_class c = tasks_[t].run_as;
+  const std::uint32_t domain = groups_[g].domain;
+  domains_[domain].classes[static_cast<std::size_t>(c) - 1].push_back(tasks_, t);
+  ++in_classes_;
+  if (asleep_ != 0 && (!stealing_ || domains_[domain].searching == 0)) {
+    // The one who suits it best is woken; then the nearest.
+    const auto& of_domain = groups_.domains()[domain]; // fastest kind first
+    const auto wake_one = [&](group_id other) { return wake_any(other); };
+    const bool woke = c == task_class::background
+                          ? std::any_of(of_domain.rbegin(), of_domain.rend(), wake_one)
+                          : std::any_of(of_domain.begin(), of_domain.end(), wake_one);
+    if (!woke && stealing_) wake_farther(of_domain.front());
+  }
+  offer_in_domain(domain, g);
+}
+
+/// A task that goes on, where its policy does not bring it back to who woke it.
+void simulation::send_back(task_index t, worker_id from) {
+  const worker_id to = tasks_[t].last == nowhere ? from : worker_id{tasks_[t].last};
+  send(t, {.worker = to, .group = group_of(to), .injected = !resumptions_return_});
+}
+
+void simulation::push_next(worker_id w, task_index t) {
+  const auto& queues = profile_.queues;
+  seat& s = at(w);
+  if (queues.lifo_cap == 0 || (s.next_left == 0 && queues.lifo_counts != lifo_count::overtaking))
+    return push(w, t);
+  const task_index evicted = std::exchange(s.lifo, t);
+  s.lifo_put = s.started;
+  if (queues.lifo_age && stealing_)
+    events_.push(now_ns_ + queues.lifo_age->count(), {event::kind::slot_aged, w.value, t});
+  if (evicted == no_task) {
+    ++in_slots_;
+    return show(w);
+  }
+  store(w, evicted);
+  show(w);
+  pushed(w);
+}
+
+void simulation::push(worker_id w, task_index t) {
+  store(w, t);
+  show(w);
+  pushed(w);
+}
+
+void simulation::give_way(worker_id w, task_index t) {
+  const bool alone = at(w).ring.empty();
+  store(w, t);
+  show(w);
+  if (alone && at(w).lifo != no_task) pushed(w);
+}
+
+void simulation::fork(worker_id w, task_index t) {
+  if (tasks_[t].run_as != task_class::normal) return put_in_class(t, group_of(w));
+  at(w).forks.push_back(tasks_, t);
+  count_waiting(w, 1);
+  show(w);
+  pushed(w);
+}
+
+/// Into the ring; when that is full its older half goes to the injection queue with it.
+void simulation::store(worker_id w, task_index t) {
+  seat& s = at(w);
+  if (s.ring.size() < ring_capacity_) {
+    s.ring.push_back(tasks_, t);
+    return count_waiting(w, 1);
+  }
+  for (std::uint32_t half = ring_capacity_ / 2; half != 0; --half) {
+    const task_index older = s.ring.pop_front(tasks_);
+    if (injects_) {
+      count_waiting(w, -1);
+      inject(group_of(w), older);
+    } else {
+      s.inbox.push_back(tasks_, older);
+    }
+  }
+  if (injects_) return inject(group_of(w), t);
+  s.inbox.push_back(tasks_, t);
+  count_waiting(w, 1);
+}
+
+/// Whom the rules wake, and who of those that are awake will see it.
+void simulation::pushed(worker_id w) {
+  if (asleep_ != 0) announce(w);
+  if (at(w).now == state::spinning) return plan_look(w);
+  if (!stealing_) {
+    if (injected(group_of(w)) != 0) offer_in_domain(domain_of(w), group_of(w));
+    return;
+  }
+  offer_to_searchers(w);
+}
+
+/// One of those who spin will come upon it: of its domain, or of the nearest that may take so much.
+void simulation::offer_to_searchers(worker_id w) {
+  const group_id own = group_of(w);
+  if (offer_in_domain(groups_[own].domain, own)) return;
+  std::uint32_t asked = groups_[own].domain;
+  for (const group_id g : groups_[own].steal_order) {
+    const std::uint32_t domain = groups_[g].domain;
+    if (domain == asked) continue;
+    asked = domain;
+    if (domains_[domain].spinners.empty() || !may_steal(g, own)) continue;
+    if (offer_in_domain(domain, g)) return;
+  }
+}
+
+/// The first in the group that spins, or in the domain. False: nobody does who has no look planned.
+bool simulation::offer_in_domain(std::uint32_t domain, group_id first) {
+  std::vector<std::uint32_t>& spinners = domains_[domain].spinners;
+  std::erase_if(spinners, [&](std::uint32_t w) {
+    seat& s = seats_[w];
+    s.listed = s.now == state::spinning && !s.look_planned;
+    return !s.listed;
+  });
+  if (spinners.empty()) return false;
+  auto chosen =
+      std::ranges::find_if(spinners, [&](std::uint32_t w) { return group_of(worker_id{w}) == first; });
+  if (chosen == spinners.end()) chosen = spinners.begin();
+  plan_look(worker_id{*chosen});
+  return true;
+}
+
+/// Nobody has taken what was put into the slot for so long: it goes to the inbox, as the engine's sentinel does it.
+void simulation::slot_aged(worker_id w, std::uint32_t generation) {
+  seat& s = at(w);
+  if (s.lifo != generation) return;
+  if (s.started != s.lifo_put) { // the worker gets on: once more
+    s.lifo_put = s.started;
+    return events_.push(now_ns_ + profile_.queues.lifo_age->count(),
+                        {event::kind::slot_aged, w.value, s.lifo});
+  }
+  const task_index t = std::exchange(s.lifo, no_task);
+  --in_slots_;
+  put(t, {.worker = w, .group = group_of(w)});
+}
+
+} // namespace corewise::detail

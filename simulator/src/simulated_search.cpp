@@ -1,0 +1,197 @@
+#include "simulation_state.hpp"
+
+#include <corewise/policies/shared_work.hpp>
+
+// How a worker without work looks for some, sleeps and is woken, as in the engine's worker_search.cpp and idle.cpp.
+
+namespace corewise::detail {
+
+/// There is nothing to do: it looks for work elsewhere for a while, if it may, and sleeps.
+void simulation::rest(worker_id w) {
+  seat& s = at(w);
+  if (s.now == state::running) end_tick(w);
+  if (stealing_ && !s.searching) {
+    domain_books& domain = domains_[domain_of(w)];
+    if (domain.searching >= domain.searchers_max) return park(w);
+    ++domain.searching;
+    s.searching = true;
+  }
+  set_state(w, state::spinning);
+  show(w);
+  boards_.of_worker(w).spinning.set(boards_.place(w));
+  look(w, steal_effort::usual, false);
+  if (s.now != state::spinning) return;
+  if (profile_.idle.spin.count() == 0) return look(w, steal_effort::thorough, true);
+  events_.push(now_ns_ + profile_.idle.spin.count(), {event::kind::spun, w.value, s.generation});
+}
+
+void simulation::look(worker_id w, steal_effort effort, bool time_is_up) {
+  acting_ = w.value;
+  seat& s = at(w);
+  s.look_planned = false;
+  double cost_ns = 0;
+  const task_index t = look_around(w, effort, cost_ns);
+  if (t == no_task && !time_is_up) {
+    if (!std::exchange(s.listed, true)) domains_[domain_of(w)].spinners.push_back(w.value);
+    return;
+  }
+  (void)boards_.of_worker(w).spinning.claim(boards_.place(w));
+  if (t == no_task) return park(w);
+  found(w);
+  begin_task(w, t, cost_ns);
+}
+
+void simulation::plan_look(worker_id w) {
+  if (!std::exchange(at(w).look_planned, true))
+    events_.push(now_ns_, {event::kind::look, w.value, at(w).generation});
+}
+
+/// It has a task, and may have been idle.
+void simulation::found(worker_id w) {
+  seat& s = at(w);
+  if (s.now != state::running) {
+    s.tick_began_ns = now_ns_;
+    s.polls = 0;
+    note_task_time(w);
+    s.next_left = profile_.queues.lifo_cap;
+    s.until_shared = s.interval;
+  }
+  if (!std::exchange(s.searching, false)) return;
+  const bool last = --domains_[domain_of(w)].searching == 0;
+  if (!stealing_) {
+    if (asleep_ != 0 && injected(group_of(w)) != 0) wake_for_injection(group_of(w));
+    return;
+  }
+  if (!last || asleep_ == 0) return;
+  const std::uint32_t domain = domain_of(w);
+  for (const task_row& row : domains_[domain].classes)
+    if (!row.empty() && wake_in_domain(w)) return;
+  pass_search_on(w);
+}
+
+void simulation::park(worker_id w) {
+  seat& s = at(w);
+  const group_id g = group_of(w);
+  bool last = true;
+  if (std::exchange(s.searching, false)) last = --domains_[domain_of(w)].searching == 0;
+  const bool own = !s.ring.empty() || !s.inbox.empty() || !s.forks.empty();
+  if (last || !stealing_ ? work_for(w) : own) {
+    // As one that was woken, after another round.
+    ++domains_[domain_of(w)].searching;
+    s.searching = true;
+    set_state(w, state::waking);
+    const auto a_round = static_cast<std::int64_t>(costs_.steal[0]) + 1;
+    return events_.push(now_ns_ + a_round, {event::kind::woken, w.value, s.generation});
+  }
+  set_state(w, state::asleep);
+  show(w);
+  boards_.of(g).parked.set(boards_.place(w));
+  ++asleep_;
+  ++sleepers_[g.value];
+  measured_.parked();
+}
+
+bool simulation::wake(group_id g, std::size_t place) noexcept {
+  worker_bits& parked = boards_.of(g).parked;
+  if (!parked.test(place) || !parked.claim(place)) return false;
+  const worker_id w = layout_.of_group(g)[place].id;
+  --asleep_;
+  --sleepers_[g.value];
+  ++domains_[domain_of(w)].searching;
+  at(w).searching = true;
+  set_state(w, state::waking);
+  measured_.woken();
+  if (acting_ != nowhere) seats_[acting_].debt_ns += costs_.waking;
+  events_.push(now_ns_ + static_cast<std::int64_t>(costs_.wake_up),
+               {event::kind::woken, w.value, at(w).generation});
+  return true;
+}
+
+bool simulation::wake_any(group_id g) noexcept {
+  return can_wake(g) && wake(g, boards_.of(g).parked.lowest());
+}
+
+void simulation::wake_for_injection(group_id g) noexcept {
+  for (const group_id other : groups_[g].steal_order)
+    if (injection_of_[other.value] == injection_of_[g.value] && wake_any(other)) return;
+}
+
+std::uint32_t simulation::waiting_in(std::uint32_t domain) const noexcept {
+  std::uint32_t waiting = domains_[domain].waiting;
+  for (const task_row& row : domains_[domain].classes) waiting += row.size();
+  if (injected_ != 0)
+    for (const group_id g : groups_.domains()[domain]) waiting += injected(g);
+  return waiting;
+}
+
+bool simulation::work_for(worker_id w) const noexcept {
+  const group_id own = group_of(w);
+  if (groups_books_[own.value].waiting != 0 && stealing_) return true;
+  const seat& s = seats_[w.value];
+  if (!s.ring.empty() || !s.inbox.empty() || !s.forks.empty() || injected(own) != 0) return true;
+  if (std::ranges::any_of(domains_[domain_of(w)].classes, [](const task_row& row) { return !row.empty(); }))
+    return true;
+  if (!stealing_ || waiting_ + injected_ == 0) return false;
+  return std::ranges::any_of(groups_[own].steal_order,
+                             [&](group_id g) { return work_in(g) && may_steal(own, g); });
+}
+
+task_index simulation::look_around(worker_id w, steal_effort effort, double& cost_ns) {
+  if (in_classes_ != 0)
+    if (const task_index t = take_class(domain_of(w), task_class::latency); t != no_task) return t;
+  if (const task_index t = poll_shared(w, false); t != no_task) return t;
+  if (!at(w).ring.empty()) return pop_ring(w);
+  if (stealing_ && waiting_ + injected_ + in_slots_ != 0) {
+    const group_id own = group_of(w);
+    task_index t = no_task;
+    steal_policy_->visit(boards_.view(), w, at(w).rng, effort, [&](const steal_stop& stop) {
+      if (!may_steal(own, stop.group)) return false;
+      t = stop.victim ? steal_from(w, *stop.victim, stop.level) : take_injected(w, stop.group);
+      if (t != no_task) cost_ns = costs_.steal[static_cast<std::size_t>(stop.level)];
+      return t != no_task;
+    });
+    if (t != no_task) return t;
+  }
+  if (in_classes_ == 0) return no_task;
+  if (const task_index t = take_class(domain_of(w), task_class::background); t != no_task) return t;
+  if (!stealing_) return no_task;
+  std::uint32_t asked = domain_of(w);
+  for (const group_id g : groups_[group_of(w)].steal_order) {
+    if (groups_[g].domain == asked) continue;
+    asked = groups_[g].domain;
+    const auto& there = groups_.domains()[asked];
+    const bool idle = std::ranges::any_of(
+        there, [&](group_id of) { return can_wake(of) || boards_.of(of).spinning.any(); });
+    if (idle || !may_steal(group_of(w), g)) continue;
+    for (const task_class c : {task_class::latency, task_class::background})
+      if (const task_index t = take_class(asked, c); t != no_task) return t;
+  }
+  return no_task;
+}
+
+/// Half of the victim's ring, or else half of its inbox, or else its oldest fork.
+task_index simulation::steal_from(worker_id thief, worker_id victim, level distance) {
+  seat& v = at(victim);
+  const std::uint32_t most =
+      std::min(profile_.steal.batch_max, room_of(ring_capacity_, at(thief).ring.size()) + 1);
+  task_row stolen;
+  const auto take = [&](task_row& from, std::uint32_t count) {
+    while (stolen.size() < count) stolen.push_back(tasks_, from.pop_front(tasks_));
+  };
+  if (!v.ring.empty()) {
+    take(v.ring, half_of(v.ring.size(), most));
+    v.front -= std::min(v.front, stolen.size());
+  } else if (!v.inbox.empty()) {
+    take(v.inbox, half_of(v.inbox.size(), most));
+  } else if (!v.forks.empty()) {
+    take(v.forks, 1);
+  }
+  if (stolen.empty()) return no_task;
+  count_waiting(victim, -static_cast<std::int32_t>(stolen.size()));
+  cool(boards_.slot(victim));
+  show(victim);
+  measured_.stolen(distance, stolen.size());
+  return keep(thief, stolen, 0);
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,230 @@
+#include "simulation_state.hpp"
+
+#include <corewise/policies/shared_work.hpp>
+
+// What a worker does next: the order of its queues, as in the engine's worker.cpp.
+
+namespace corewise::detail {
+
+namespace {
+
+constexpr std::uint32_t latency_row = 9; // of ten tasks
+
+} // namespace
+
+void simulation::turn(worker_id w) {
+  acting_ = w.value;
+  const task_index t = poll(w);
+  if (t == no_task) return rest(w);
+  found(w);
+  begin_task(w, t, 0);
+}
+
+void simulation::begin_task(worker_id w, task_index t, double extra_ns) {
+  seat& s = at(w);
+  set_state(w, state::running);
+  s.running = t;
+  ++s.started;
+  ++s.polls;
+  const auto stamp = static_cast<std::uint64_t>(s.tick_began_ns);
+  touch(boards_.slot(w), stamp);
+  const simulated_task& task = tasks_[t];
+  const double lines =
+      costs_.transfer[static_cast<std::size_t>(groups_.level_between(task.lines_at, group_of(w)))];
+  const bool at_home = task.last == w.value; // it has just been here
+  const double before = costs_.run + (at_home ? 0 : lines) + extra_ns + std::exchange(s.debt_ns, 0);
+  show(w);
+  events_.push(now_ns_ + static_cast<std::int64_t>(std::llround(before + run_time(w, task))),
+               {event::kind::task_ends, w.value, s.generation});
+}
+
+double simulation::run_time(worker_id w, const simulated_task& t) const noexcept {
+  const locality_group& g = groups_[group_of(w)];
+  double time = t.service_ns * full_capacity / g.capacity;
+  if (t.node != nowhere && g.node && *g.node != t.node)
+    time *=
+        package_of_node_[t.node] == g.package ? costs_.slowdown.same_package : costs_.slowdown.cross_package;
+  return time;
+}
+
+level simulation::level_of(const simulated_task& t, group_id ran_in) const noexcept {
+  if (t.node == nowhere) return groups_.level_between(t.from, ran_in);
+  const locality_group& g = groups_[ran_in];
+  if (!g.node || *g.node == t.node) return level::same_node;
+  return package_of_node_[t.node] == g.package ? level::same_package : level::cross_package;
+}
+
+void simulation::task_ends(worker_id w) {
+  acting_ = w.value;
+  seat& s = at(w);
+  const task_index t = s.running;
+  tasks_[t].last = w.value;
+  measured_.ran(level_of(tasks_[t], group_of(w)), groups_[group_of(w)].kind);
+  after(w, t);
+  s.running = no_task;
+  if (s.polls >= profile_.queues.budget ||
+      now_ns_ - s.tick_began_ns >= std::chrono::nanoseconds(tick_time).count())
+    end_tick(w);
+  turn(w);
+}
+
+void simulation::end_tick(worker_id w) {
+  seat& s = at(w);
+  if (s.polls != 0)
+    s.average_ns = next_average(s.average_ns, static_cast<double>(now_ns_ - s.tick_began_ns) / s.polls);
+  s.interval = interval_of(profile_.injection.target_latency, static_cast<std::uint64_t>(s.average_ns),
+                           profile_.injection.interval);
+  s.until_shared = std::min(s.until_shared, s.interval);
+  note_task_time(w);
+  s.tick_began_ns = now_ns_;
+  s.polls = 0;
+  if (profile_.queues.lifo_counts == lifo_count::all) s.next_left = profile_.queues.lifo_cap;
+}
+
+void simulation::note_task_time(worker_id w) {
+  seat& s = at(w);
+  std::uint64_t& group = groups_books_[group_of(w).value].task_time_ns;
+  const auto own = static_cast<std::uint64_t>(s.average_ns);
+  s.task_time_ns = std::min(own, group);
+  if (worth_telling(group, own)) group = own;
+}
+
+// --- the queues in their order
+
+task_index simulation::poll(worker_id w) {
+  seat& s = at(w);
+  const auto& latency = domains_[domain_of(w)].classes[static_cast<std::size_t>(task_class::latency) - 1];
+  if (!latency.empty())
+    if (const task_index t = poll_latency(w); t != no_task) return t;
+  task_index t = no_task;
+  if (--s.until_shared == 0) {
+    s.until_shared = s.interval;
+    t = poll_due(w);
+  }
+  bool from_slot = false;
+  if (t == no_task && s.lifo != no_task) from_slot = (t = take_next(w)) != no_task;
+  if (t == no_task && s.front == 0 && !s.forks.empty()) {
+    t = s.forks.pop_back(tasks_);
+    count_waiting(w, -1);
+  }
+  if (t == no_task && !s.ring.empty()) t = pop_ring(w);
+  if (t == no_task) t = poll_shared(w, false);
+  if (t == no_task) from_slot = (t = take_next(w)) != no_task;
+  if (t == no_task) return latency.empty() ? no_task : poll_latency(w);
+  if (!from_slot && profile_.queues.lifo_counts != lifo_count::all)
+    s.next_left = std::max(s.next_left, profile_.queues.lifo_cap);
+  return t;
+}
+
+task_index simulation::pop_ring(worker_id w) {
+  seat& s = at(w);
+  const task_index t = s.ring.pop_front(tasks_);
+  if (t == no_task) return t;
+  if (s.front != 0) --s.front;
+  count_waiting(w, -1);
+  return t;
+}
+
+task_index simulation::poll_latency(worker_id w) {
+  seat& s = at(w);
+  if (s.latency_left == 0) {
+    s.latency_left = latency_row;
+    return no_task;
+  }
+  --s.latency_left;
+  if (s.until_shared > 1) --s.until_shared;
+  return take_class(domain_of(w), task_class::latency);
+}
+
+task_index simulation::take_class(std::uint32_t domain, task_class c) {
+  const task_index t = domains_[domain].classes[static_cast<std::size_t>(c) - 1].pop_front(tasks_);
+  if (t != no_task) --in_classes_;
+  return t;
+}
+
+task_index simulation::poll_due(worker_id w) {
+  seat& s = at(w);
+  if (s.now == state::running && s.background_turn)
+    if (const task_index t = take_class(domain_of(w), task_class::background); t != no_task) {
+      s.background_turn = false;
+      s.until_shared = 1;
+      return t;
+    }
+  s.background_turn = true;
+  if (!s.forks.empty() && std::exchange(s.ring_turn, !s.ring_turn))
+    if (const task_index t = pop_ring(w); t != no_task) return t;
+  return poll_shared(w, true);
+}
+
+task_index simulation::take_next(worker_id w) {
+  seat& s = at(w);
+  if (s.lifo == no_task || s.front != 0) return no_task;
+  const bool waits_its_turn = profile_.queues.lifo_counts == lifo_count::overtaking;
+  const bool counted = !waits_its_turn || !s.ring.empty() || !s.forks.empty();
+  if (s.next_left == 0 && counted) {
+    if (waits_its_turn) return no_task;
+    --in_slots_;
+    store(w, std::exchange(s.lifo, no_task));
+    return no_task;
+  }
+  if (counted) --s.next_left;
+  --in_slots_;
+  return std::exchange(s.lifo, no_task);
+}
+
+task_index simulation::poll_shared(worker_id w, bool due) {
+  seat& s = at(w);
+  const bool injection_first = due && std::exchange(s.injection_first, !s.injection_first);
+  if (injection_first)
+    if (const task_index t = take_injected(w, group_of(w)); t != no_task) return t;
+  if (const task_index t = take_inbox(w, due); t != no_task) return t;
+  return injection_first ? no_task : take_injected(w, group_of(w));
+}
+
+task_index simulation::take_inbox(worker_id w, bool batch) {
+  seat& s = at(w);
+  if (s.inbox.empty()) return no_task;
+  const std::uint32_t most =
+      batch ? std::min(share_of(w, s.inbox.size()), room_of(ring_capacity_, s.ring.size())) + 1 : 1;
+  task_row taken;
+  while (taken.size() < most && !s.inbox.empty()) taken.push_back(tasks_, s.inbox.pop_front(tasks_));
+  count_waiting(w, -static_cast<std::int32_t>(taken.size()));
+  return keep(w, taken, 0);
+}
+
+task_index simulation::take_injected(worker_id w, group_id from) {
+  task_row& queue = groups_books_[injection_of_[from.value].value].injection;
+  if (queue.empty()) return no_task;
+  const std::uint32_t most =
+      std::min(share_of(w, queue.size()), room_of(ring_capacity_, at(w).ring.size()) + 1);
+  task_row taken;
+  while (taken.size() < most && !queue.empty()) taken.push_back(tasks_, queue.pop_front(tasks_));
+  injected_ -= taken.size();
+  return keep(w, taken, profile_.injection.buffer);
+}
+
+std::uint32_t simulation::share_of(worker_id w, std::uint32_t waiting) const noexcept {
+  const bool of_all = profile_.injection.scope == injection_scope::engine;
+  const auto workers = of_all ? static_cast<std::uint32_t>(layout_.size()) : active_in(group_of(w));
+  return batch_of(waiting, workers, profile_.injection.batch);
+}
+
+/// The first to run now, the rest into the ring, `in_front` of them before what is there.
+task_index simulation::keep(worker_id w, task_row& taken, std::uint32_t in_front) {
+  seat& s = at(w);
+  const task_index first = taken.pop_front(tasks_);
+  if (taken.empty()) return first;
+  task_row front;
+  while (!taken.empty() && front.size() < in_front) front.push_back(tasks_, taken.pop_front(tasks_));
+  while (!front.empty()) {
+    s.ring.push_front(tasks_, front.pop_back(tasks_));
+    ++s.front;
+    count_waiting(w, 1);
+  }
+  while (!taken.empty()) store(w, taken.pop_front(tasks_));
+  show(w);
+  if (!s.searching) pushed(w);
+  return first;
+}
+
+} // namespace corewise::detail

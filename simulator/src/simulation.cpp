@@ -1,0 +1,239 @@
+#include "simulation_state.hpp"
+
+#include <corewise/policies/shared_work.hpp>
+
+#include <limits>
+#include <set>
+
+namespace corewise {
+
+namespace {
+
+worker_options options_of(const profile& p) {
+  return {.smt = p.topology.smt,
+          .per_group = p.workers.per_group,
+          .total = p.workers.total,
+          .start_cpu = std::nullopt};
+}
+
+} // namespace
+
+simulated_machine::simulated_machine(const profile& p)
+    : simulated_machine(p, std::make_shared<const topology>(discover(p.topology.machine))) {}
+
+simulated_machine::simulated_machine(const profile& p, std::shared_ptr<const topology> m)
+    : machine(std::move(m)),
+      groups(*machine, p.topology.groups),
+      workers(*machine, groups, options_of(p)),
+      costs(p.topology.machine.costs) {}
+
+double simulated_machine::capacity() const noexcept {
+  double sum = 0;
+  for (const worker_place& w : workers.workers())
+    sum += static_cast<double>(groups[w.group].capacity) / full_capacity;
+  return sum;
+}
+
+simulation_result simulate(const profile& p, const simulated_machine& machine, const workload& w,
+                           const simulation_options& options) {
+  return detail::simulation(p, machine, w, options).run();
+}
+
+namespace detail {
+
+namespace {
+
+/// Names of random streams, so that each thing is drawn by itself.
+enum stream : std::uint64_t { of_services = 100, of_origins, of_homes };
+
+constexpr std::uint64_t events_between_looks = 4096; // at `stop` and for `progress`
+
+} // namespace
+
+simulation::simulation(const profile& p, const simulated_machine& machine, const workload& w,
+                       const simulation_options& options)
+    : idle_rules(machine.groups, machine.workers),
+      profile_(p),
+      machine_(machine),
+      workload_(w),
+      options_(options),
+      costs_(machine.costs),
+      placing_(make_policy(p.dispatch.policy, machine.groups, machine.workers, weights_of(p))),
+      steal_policy_(make_steal_policy(p.steal.policy, machine.groups, machine.workers, p.steal.start)),
+      stealing_(p.steal.policy != "none"),
+      injects_(p.injection.scope != injection_scope::none),
+      resumptions_return_(placing_->returns()),
+      ring_capacity_(std::bit_ceil(p.queues.local)),
+      inbox_capacity_(p.queues.inbox ? std::bit_ceil(*p.queues.inbox)
+                                     : std::numeric_limits<std::int32_t>::max()),
+      minimum_at_{1, 1, p.steal.minimum_at.same_node, p.steal.minimum_at.same_package,
+                  p.steal.minimum_at.cross_package},
+      boards_(machine.groups, machine.workers, ring_capacity_, inbox_capacity_),
+      seats_(machine.workers.size()),
+      groups_books_(machine.groups.size()),
+      domains_(machine.groups.domains().size()),
+      sleepers_(machine.groups.size()),
+      services_(options.seed, of_services),
+      origins_(options.seed, of_origins),
+      homes_(options.seed, of_homes),
+      measured_(machine, options.tasks, options.warm_up) {
+  for (const locality_group& g : groups_.groups())
+    injection_of_.push_back(p.injection.scope == injection_scope::engine ? group_id{0} : g.id);
+  for (std::size_t d = 0; d < domains_.size(); ++d) {
+    std::uint32_t workers = 0;
+    for (const group_id g : groups_.domains()[d]) workers += active_in(g);
+    domains_[d].searchers_max = searchers_of(workers, p.idle.searchers_per_mille);
+  }
+  for (const worker_place& place : layout_.workers()) {
+    seat& s = at(place.id);
+    s.rng = placement_rng(options.seed * 0x9E3779B97F4A7C15ULL + place.id.value + 1);
+    s.average_ns = static_cast<double>(first_task_time_ns);
+    s.interval = p.injection.interval.min;
+    boards_.of(place.group).parked.set(boards_.place(place.id));
+    ++asleep_;
+    ++sleepers_[place.group.value];
+  }
+  note_places();
+}
+
+void simulation::note_places() {
+  cpus_of_node_.resize(machine_.machine->nodes().size());
+  package_of_node_.resize(cpus_of_node_.size());
+  for (const std::uint32_t cpu : machine_.machine->cpus().to_vector()) {
+    const auto g = groups_.group_of_cpu(cpu);
+    if (!g) continue;
+    if (place_of_cpu_.size() <= cpu) place_of_cpu_.resize(cpu + 1);
+    place_of_cpu_[cpu] = static_cast<std::uint32_t>(cpus_.size());
+    cpus_.push_back(cpu);
+    outside_.push_back(
+        {.rng = placement_rng(options_.seed * 0xD1B54A32D192ED03ULL + cpu + 1), .cursor = {}, .last = {}});
+    if (const auto node = groups_[*g].node) {
+      cpus_of_node_[*node].push_back(cpu);
+      package_of_node_[*node] = groups_[*g].package;
+    }
+  }
+  if (workload_.homes == workload::data::random) {
+    // Only nodes that have CPUs are homes.
+    if (std::ranges::all_of(cpus_of_node_, [](const auto& cpus) { return cpus.empty(); }))
+      throw workload_error("data=random: the machine has no memory nodes with CPUs");
+    for (std::uint32_t n = 0; n < cpus_of_node_.size(); ++n)
+      if (!cpus_of_node_[n].empty()) homes_of_data_.push_back(n);
+  }
+  if (workload_.homes == workload::data::node && workload_.data_node >= cpus_of_node_.size())
+    throw workload_error("data=node:" + std::to_string(workload_.data_node) + ": the machine has " +
+                         std::to_string(cpus_of_node_.size()) + " memory nodes, numbered from 0");
+  if (workload_.submitted == workload::from::cpu && !groups_.group_of_cpu(workload_.from_cpu))
+    throw workload_error("from=cpu:" + std::to_string(workload_.from_cpu) +
+                         ": the machine does not use that CPU");
+}
+
+simulation_result simulation::run() {
+  begin();
+  std::uint64_t events = 0;
+  std::uint64_t next_sample = options_.samples == 0 ? ~std::uint64_t{0} : 0;
+  while (!events_.empty() && measured_.ended_tasks() < options_.tasks) {
+    const auto e = events_.pop();
+    now_ns_ = e.time_ns;
+    handle(e.event);
+    if (measured_.ended_tasks() >= next_sample) {
+      sample_loads();
+      next_sample += std::max<std::uint64_t>(1, options_.tasks / options_.samples);
+    }
+    if (++events % events_between_looks != 0) continue;
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed))
+      throw simulation_stopped();
+    if (options_.progress != nullptr)
+      options_.progress->store(measured_.ended_tasks(), std::memory_order_relaxed);
+  }
+  if (options_.progress != nullptr)
+    options_.progress->store(measured_.ended_tasks(), std::memory_order_relaxed);
+  for (const worker_place& w : layout_.workers()) set_state(w.id, at(w.id).now); // its time until now
+  return measured_.finish(now_ns_, costs_, events, still_in_system());
+}
+
+void simulation::handle(const event& e) {
+  using kind = event::kind;
+  acting_ = nowhere;
+  const worker_id w{e.who};
+  const auto still = [&] { return at(w).generation == e.generation; };
+  switch (e.what) {
+  case kind::arrival: return arrive();
+  case kind::client_submits: return client_submits(e.who);
+  case kind::task_ends: return task_ends(w);
+  case kind::woken: return turn(w);
+  case kind::look:
+    if (still()) look(w, steal_effort::usual, false);
+    return;
+  case kind::spun:
+    if (still()) look(w, steal_effort::thorough, true);
+    return;
+  case kind::slot_aged: return slot_aged(w, e.generation);
+  }
+}
+
+// --- books
+
+void simulation::show(worker_id w) noexcept {
+  const seat& s = at(w);
+  boards_.show(w, s.ring.size(), s.inbox.size(), s.forks.size(), s.lifo != no_task, s.running != no_task);
+}
+
+void simulation::count_waiting(worker_id w, std::int32_t change) noexcept {
+  const auto by = static_cast<std::uint32_t>(change); // wraps
+  const group_id g = group_of(w);
+  groups_books_[g.value].waiting += by;
+  domains_[groups_[g].domain].waiting += by;
+  waiting_ += by;
+}
+
+void simulation::set_state(worker_id w, state s) noexcept {
+  seat& now = at(w);
+  measured_.spent(groups_[group_of(w)].kind, now.since_ns, now_ns_, now.now == state::running,
+                  now.now == state::asleep);
+  now.since_ns = now_ns_;
+  if (now.now == s) return;
+  now.now = s;
+  ++now.generation;
+}
+
+void simulation::sample_loads() {
+  std::vector<float> load;
+  for (const locality_group& g : groups_.groups()) {
+    std::uint32_t tasks = injection_of_[g.id.value] == g.id ? injected(g.id) : 0;
+    for (const worker_place& w : layout_.of_group(g.id))
+      tasks += boards_.view().load(boards_.slot(w.id)).total();
+    load.push_back(static_cast<float>(tasks) /
+                   static_cast<float>(std::max<std::size_t>(1, layout_.of_group(g.id).size())));
+  }
+  measured_.sample(now_ns_, std::move(load));
+}
+
+wide simulation::still_in_system() {
+  wide sum = 0;
+  const auto add = [&](task_index t) { sum += static_cast<wide>(now_ns_ - tasks_[t].submitted_ns); };
+  std::set<task_index> parents;
+  const auto add_with_parents = [&](task_index t) {
+    add(t);
+    if (workload_.shape != workload::kind::fork_join) return;
+    for (task_index p = tasks_[t].owner; p != nowhere && parents.insert(p).second; p = tasks_[p].owner)
+      add(p);
+  };
+  const auto row_with_parents = [&](const task_row& row) {
+    for (task_index t = row.front(); t != no_task; t = tasks_[t].next) add_with_parents(t);
+  };
+  for (const seat& s : seats_) {
+    row_with_parents(s.ring);
+    row_with_parents(s.inbox);
+    row_with_parents(s.forks);
+    if (s.lifo != no_task) add_with_parents(s.lifo);
+    if (s.running != no_task) add_with_parents(s.running);
+  }
+  for (const group_books& g : groups_books_) row_with_parents(g.injection);
+  for (const domain_books& d : domains_)
+    for (const task_row& row : d.classes) row_with_parents(row);
+  return sum;
+}
+
+} // namespace detail
+
+} // namespace corewise

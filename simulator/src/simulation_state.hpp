@@ -1,0 +1,237 @@
+#pragma once
+
+#include "boards.hpp"
+#include "event_queue.hpp"
+#include "measuring.hpp"
+#include "tasks.hpp"
+
+#include <corewise/policies/idle_rules.hpp>
+#include <corewise/policies/steal_policy.hpp>
+#include <corewise/simulator/simulation.hpp>
+
+#include <array>
+#include <bit>
+#include <memory>
+#include <vector>
+
+// The engine's workers as states and events. What decides is the engine's own: the policies, the boards that they read, and
+// the rules of idle_rules.hpp and shared_work.hpp; here is only what happens between two decisions, and when.
+//
+//     asleep ──wake──► waking ──► looking ──found──► running ──task ends──► its next task, or looking
+//       ▲                            │
+//       └──── spun for idle.spin ────┘
+//
+// A worker that looks and finds nothing is one of its domain's searchers and spins. Instead of a look every few
+// nanoseconds, it has one when something is put where it could take it (`offer_to_searchers`), and one when its time is up.
+// Its bits on the board are those of the engine's worker.
+
+namespace corewise::detail {
+
+class simulation : private idle_rules<simulation> {
+  friend idle_rules<simulation>;
+
+ public:
+  /// All must outlive it.
+  simulation(const profile& p, const simulated_machine& machine, const workload& w,
+             const simulation_options& options);
+
+  simulation_result run();
+
+ private:
+  enum class state : std::uint8_t { asleep, waking, spinning, running };
+  struct seat {
+    state now = state::asleep;
+    bool searching = false;    ///< counted as a searcher of its domain
+    bool look_planned = false; ///< while it spins
+    bool listed = false;       ///< in its domain's `spinners`
+    bool injection_first = true;
+    bool ring_turn = true;
+    bool background_turn = true;
+    std::uint32_t generation = 0; ///< grows with each change of state: what was planned before is void
+    task_row ring, inbox, forks;
+    task_index lifo = no_task;
+    std::uint32_t lifo_put = 0; ///< how many tasks had been begun when the task was put there
+    task_index running = no_task;
+    std::uint32_t front = 0; ///< so many of the ring come before the LIFO slot
+    double debt_ns = 0;      ///< what it has done for others, to be paid before its next task
+    // As in the engine's worker.
+    std::uint32_t until_shared = 1;
+    std::uint32_t interval = 8;
+    std::uint32_t next_left = 0;
+    std::uint32_t latency_left = 9;
+    std::uint32_t polls = 0;
+    std::uint32_t started = 0;
+    std::int64_t tick_began_ns = 0;
+    double average_ns = 0;
+    std::uint64_t task_time_ns = 0;
+    std::int64_t since_ns = 0; ///< when it came into its state
+    placement_rng rng{0};
+    placement_cursor cursor;
+  };
+  struct group_books {
+    task_row injection;        ///< empty where another group's is used
+    std::uint32_t waiting = 0; ///< in rings, inboxes and deques of forks
+    std::uint64_t task_time_ns = spill_task_time_ns;
+  };
+  struct domain_books {
+    std::array<task_row, queued_classes> classes;
+    std::uint32_t searching = 0;
+    std::uint32_t searchers_max = 1;
+    std::uint32_t waiting = 0;           ///< as of groups
+    std::vector<std::uint32_t> spinners; ///< workers that spin with no look planned; some do so no more
+  };
+  struct outside_thread { ///< one on each CPU
+    placement_rng rng{0};
+    placement_cursor cursor;
+    placement last;
+  };
+  struct event {
+    enum class kind : std::uint8_t { arrival, task_ends, woken, look, spun, slot_aged, client_submits } what;
+    std::uint32_t who = 0;
+    std::uint32_t generation = 0;
+  };
+
+  // --- what idle_rules asks
+  bool stealing() const noexcept { return stealing_; }
+  bool anybody_parked() const noexcept { return asleep_ != 0; }
+  std::uint32_t searching(std::uint32_t domain) const noexcept { return domains_[domain].searching; }
+  std::uint32_t active_in(group_id g) const noexcept {
+    return static_cast<std::uint32_t>(layout_.of_group(g).size());
+  }
+  bool can_wake(group_id g) const noexcept { return sleepers_[g.value] != 0; }
+  bool wake(group_id g, std::size_t place) noexcept;
+  bool wake_any(group_id g) noexcept;
+  bool lowest_first() const noexcept { return profile_.idle.wake == wake_order::lowest; }
+  std::uint32_t waiting_in(std::uint32_t domain) const noexcept;
+  bool work_in(group_id g) const noexcept { return groups_books_[g.value].waiting != 0 || injected(g) != 0; }
+  std::uint32_t injected(group_id g) const noexcept {
+    return groups_books_[injection_of_[g.value].value].injection.size();
+  }
+  void wake_for_injection(group_id g) noexcept;
+  std::uint32_t least_at(level l) const noexcept { return minimum_at_[static_cast<std::size_t>(l)]; }
+  static void between_steps() noexcept {}
+
+  // --- arrivals (simulated_workload.cpp)
+  void begin();
+  void plan_arrival();
+  void arrive();
+  void client_submits(std::uint32_t client);
+  void first_tasks();
+  task_index make_task(double service_ns, std::uint32_t cpu);
+  void submit_from(task_index t, std::uint32_t cpu);
+  std::uint32_t draw_cpu();
+  void fork_children(worker_id w, task_index parent);
+  /// What follows from the task's end.
+  void after(worker_id w, task_index t);
+  void end_task(task_index t);
+
+  // --- placing (simulated_placing.cpp)
+  void submit_outside(task_index t, std::uint32_t cpu);
+  void submit_on_worker(task_index t, worker_id w);
+  void send(task_index t, const placement& to);
+  void put(task_index t, const placement& to);
+  void put_in_class(task_index t, group_id g);
+  void send_back(task_index t, worker_id from);
+  void push_next(worker_id w, task_index t);
+  void push(worker_id w, task_index t);
+  void give_way(worker_id w, task_index t);
+  void fork(worker_id w, task_index t);
+  void store(worker_id w, task_index t);
+  void inject(group_id g, task_index t);
+  void pushed(worker_id w);
+  void pushed_class(std::uint32_t domain, task_class c);
+  void offer_to_searchers(worker_id w);
+  bool offer_in_domain(std::uint32_t domain, group_id first);
+  placement_hint hint_of(const simulated_task& t) const noexcept;
+  void slot_aged(worker_id w, std::uint32_t generation);
+
+  // --- a worker's turn (simulated_turns.cpp)
+  void turn(worker_id w);
+  void begin_task(worker_id w, task_index t, double extra_ns);
+  void task_ends(worker_id w);
+  task_index poll(worker_id w);
+  task_index poll_due(worker_id w);
+  task_index pop_ring(worker_id w);
+  task_index poll_shared(worker_id w, bool due);
+  task_index poll_latency(worker_id w);
+  task_index take_next(worker_id w);
+  task_index take_inbox(worker_id w, bool batch);
+  task_index take_injected(worker_id w, group_id from);
+  task_index take_class(std::uint32_t domain, task_class c);
+  task_index keep(worker_id w, task_row& taken, std::uint32_t in_front);
+  std::uint32_t share_of(worker_id w, std::uint32_t waiting) const noexcept;
+  void end_tick(worker_id w);
+  void note_task_time(worker_id w);
+
+  // --- looking for work (simulated_search.cpp)
+  void rest(worker_id w);
+  void look(worker_id w, steal_effort effort, bool time_is_up);
+  void found(worker_id w);
+  void park(worker_id w);
+  void plan_look(worker_id w);
+  task_index look_around(worker_id w, steal_effort effort, double& cost_ns);
+  task_index steal_from(worker_id thief, worker_id victim, level distance);
+  bool work_for(worker_id w) const noexcept;
+
+  // --- books
+  void show(worker_id w) noexcept;
+  void count_waiting(worker_id w, std::int32_t change) noexcept;
+  void set_state(worker_id w, state s) noexcept;
+  seat& at(worker_id w) noexcept { return seats_[w.value]; }
+  group_id group_of(worker_id w) const noexcept { return layout_[w].group; }
+  std::uint32_t domain_of(worker_id w) const noexcept { return groups_[layout_[w].group].domain; }
+  double run_time(worker_id w, const simulated_task& t) const noexcept;
+  level level_of(const simulated_task& t, group_id ran_in) const noexcept;
+  load_view view_for(std::uint64_t task_time_ns) const noexcept;
+  void sample_loads();
+  void note_places();
+  void handle(const event& e);
+  /// For how long those have been in the system who are there still, added up.
+  wide still_in_system();
+
+  const profile& profile_;
+  const simulated_machine& machine_;
+  const workload& workload_;
+  const simulation_options& options_;
+  const machine_costs& costs_;
+  std::unique_ptr<policy> placing_;
+  std::unique_ptr<steal_policy> steal_policy_;
+  bool stealing_;
+  bool injects_;
+  bool resumptions_return_;
+  std::uint32_t ring_capacity_;
+  std::uint32_t inbox_capacity_;
+  std::array<std::uint32_t, level_count> minimum_at_;
+
+  simulated_boards boards_;
+  std::vector<seat> seats_;
+  std::vector<group_books> groups_books_;
+  std::vector<group_id> injection_of_;
+  std::vector<domain_books> domains_;
+  std::vector<std::uint32_t> sleepers_; // by group
+  std::vector<std::optional<std::uint32_t>> package_of_node_;
+  std::vector<std::vector<std::uint32_t>> cpus_of_node_;
+  std::vector<std::uint32_t> cpus_;
+  std::vector<outside_thread> outside_;      // by place in `cpus_`
+  std::vector<std::uint32_t> homes_of_data_; // nodes
+  std::vector<std::uint32_t> place_of_cpu_;
+  std::uint32_t asleep_ = 0;
+  std::uint32_t waiting_ = 0; // in rings, inboxes and deques of forks
+  std::uint32_t injected_ = 0;
+  std::uint32_t in_slots_ = 0;
+  std::uint32_t in_classes_ = 0;
+
+  event_queue<event> events_;
+  std::int64_t now_ns_ = 0;
+  std::uint32_t acting_ = nowhere; // the worker whose event this is
+  task_pool tasks_;
+  std::optional<arrival_stream> arrivals_;
+  std::optional<arrival> next_arrival_;
+  random_stream services_;
+  random_stream origins_;
+  random_stream homes_;
+  std::vector<random_stream> clients_;
+  measuring measured_;
+};
+
+} // namespace corewise::detail

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <corewise/policies/task_class.hpp>
+#include <corewise/topology/ids.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace corewise::detail {
+
+/// A task by its place in the pool, so that the pool may grow.
+using task_index = std::uint32_t;
+inline constexpr task_index no_task = ~std::uint32_t{0};
+inline constexpr std::uint32_t nowhere = ~std::uint32_t{0};
+
+struct simulated_task {
+  double service_ns = 0; ///< on the fastest kind, near its data
+  std::int64_t submitted_ns = 0;
+  std::uint32_t node = nowhere; ///< its data's
+  group_id from;                ///< where it was submitted
+  group_id lines_at;            ///< where it was put last: its lines come from there
+  task_class run_as = task_class::normal;
+  bool measured = true;          ///< its response time is one of those that are asked for
+  std::uint16_t depth = 0;       ///< fork_join: levels below it
+  std::uint32_t owner = nowhere; ///< fork_join: the parent; closed: the client; ping_pong: the partner
+  std::uint32_t waits_for = 0;   ///< fork_join: children that have not ended
+  std::uint32_t last = nowhere;  ///< the worker that it ran on last
+  task_index next = no_task;
+  task_index previous = no_task;
+};
+
+/// The tasks that have not ended. Places are used again.
+class task_pool {
+ public:
+  task_index make() {
+    ++alive_;
+    if (free_ == no_task) {
+      tasks_.emplace_back();
+      return static_cast<task_index>(tasks_.size() - 1);
+    }
+    const task_index t = free_;
+    free_ = tasks_[t].next;
+    tasks_[t] = {};
+    return t;
+  }
+  void end(task_index t) noexcept {
+    --alive_;
+    tasks_[t].next = free_;
+    free_ = t;
+  }
+  simulated_task& operator[](task_index t) noexcept { return tasks_[t]; }
+  std::uint64_t alive() const noexcept { return alive_; }
+
+ private:
+  std::vector<simulated_task> tasks_;
+  task_index free_ = no_task;
+  std::uint64_t alive_ = 0;
+};
+
+/// Tasks in a row, linked through themselves.
+class task_row {
+ public:
+  std::uint32_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  task_index front() const noexcept { return first_; }
+
+  void push_back(task_pool& pool, task_index t) noexcept {
+    pool[t].next = no_task;
+    pool[t].previous = last_;
+    (last_ == no_task ? first_ : pool[last_].next) = t;
+    last_ = t;
+    ++size_;
+  }
+  void push_front(task_pool& pool, task_index t) noexcept {
+    pool[t].previous = no_task;
+    pool[t].next = first_;
+    (first_ == no_task ? last_ : pool[first_].previous) = t;
+    first_ = t;
+    ++size_;
+  }
+  task_index pop_front(task_pool& pool) noexcept {
+    const task_index t = first_;
+    if (t == no_task) return t;
+    first_ = pool[t].next;
+    (first_ == no_task ? last_ : pool[first_].previous) = no_task;
+    --size_;
+    return t;
+  }
+  task_index pop_back(task_pool& pool) noexcept {
+    const task_index t = last_;
+    if (t == no_task) return t;
+    last_ = pool[t].previous;
+    (last_ == no_task ? first_ : pool[last_].next) = no_task;
+    --size_;
+    return t;
+  }
+
+ private:
+  task_index first_ = no_task;
+  task_index last_ = no_task;
+  std::uint32_t size_ = 0;
+};
+
+} // namespace corewise::detail
