@@ -8,12 +8,12 @@ TEST_CASE("corewise --help names every command") {
   const outcome help = run("corewise --help");
   CHECK(help.status == 0);
   CHECK(help.err.empty());
-  for (const char* command : {"topology", "check", "explain", "calibrate", "run"})
+  for (const char* command : {"topology", "check", "explain", "tune", "calibrate", "run"})
     CHECK(contains(help.out, command));
 }
 
 TEST_CASE("each command has a help with its options and examples") {
-  for (const std::string command : {"topology", "check", "explain", "calibrate", "run digest"}) {
+  for (const std::string command : {"topology", "check", "explain", "tune", "calibrate", "run digest"}) {
     CAPTURE(command);
     const outcome help = run("corewise " + command + " --help");
     CHECK(help.status == 0);
@@ -34,7 +34,7 @@ TEST_CASE("a command line that makes no sense is exit status 2 and a reason on s
   for (const std::string line :
        {"", "run", "nonsense", "run nonsense", "topology --nonsense", "topology surplus",
         "topology --format xml", "topology --color pink", "topology --workers 0", "topology --workers 65537",
-        "topology --workers many", "topology --machine", "check", "explain", "explain --state", "run digest",
+        "topology --workers many", "topology --machine", "check", "explain", "tune", "explain --state", "run digest",
         "run digest a b", "calibrate machine.yaml", "calibrate --budget"}) {
     CAPTURE(line);
     const outcome wrong = run("corewise " + line);

@@ -21,6 +21,7 @@ void describe(CLI::App& app, action& chosen) {
   add_explain(app, chosen);
   add_simulate(app, chosen);
   add_calibrate(app, chosen);
+  add_tune(app, chosen);
   CLI::App* run = app.add_subcommand("run", "Real work on the engine");
   run->require_subcommand(1);
   add_digest(*run, chosen);

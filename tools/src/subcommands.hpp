@@ -19,5 +19,6 @@ void add_calibrate(CLI::App& app, action& chosen);
 void add_digest(CLI::App& run, action& chosen);
 /// `ping-pong`, `chained-fork`, `fork-many`, `yield-many`.
 void add_axes(CLI::App& run, action& chosen);
+void add_tune(CLI::App& app, action& chosen);
 
 } // namespace corewise::command

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <corewise/simulator/tune.hpp>
+
+#include <string_view>
+
+namespace corewise::detail {
+
+/// What the goal's figure is called: "p99 of the response time".
+std::string_view subject_of(tuning_goal goal);
+/// As on the command line: "p99".
+std::string_view name_of(tuning_goal goal);
+
+} // namespace corewise::detail

@@ -1,0 +1,181 @@
+#include "search.hpp"
+
+#include <nlopt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace corewise::detail {
+
+namespace {
+
+constexpr double worth_a_change = 0.001; ///< of the cost, which is a logarithm
+constexpr std::uint32_t rounds_most = 20;
+constexpr unsigned long first_random_seed = 20'250'101;
+
+/// Numbers of which two digits count are as exact as the objective, and are read by people.
+double with_two_digits(double value) {
+  const double exponent = std::floor(std::log10(value)) - 1;
+  const double scale = std::pow(10.0, std::abs(exponent)); // a whole number, so that 0.3 is 0.3
+  return exponent < 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
+}
+
+/// The value that a point of 0 to 1 stands for.
+double value_at(const tuned_field& f, double at) {
+  const double value = f.least * std::pow(f.most / f.least, std::clamp(at, 0.0, 1.0));
+  const double rounded = with_two_digits(value);
+  return std::clamp(f.whole ? std::round(rounded) : rounded, f.least, f.most);
+}
+
+double point_of(const tuned_field& f, double value) {
+  if (f.most <= f.least) return 0;
+  return std::clamp(std::log(std::max(value, f.least) / f.least) / std::log(f.most / f.least), 0.0, 1.0);
+}
+
+struct destroys {
+  void operator()(nlopt_opt o) const noexcept { nlopt_destroy(o); }
+};
+using optimizer = std::unique_ptr<std::remove_pointer_t<nlopt_opt>, destroys>;
+
+} // namespace
+
+search::search(const profile& start, std::vector<tuned_field> fields, searched_function cost,
+               search_limits limits)
+    : start_(start),
+      fields_(std::move(fields)),
+      cost_(std::move(cost)),
+      limits_(limits) {
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (fields_[i].choices.empty()) numbers_.push_back(i);
+    best_.push_back(fields_[i].read(start_));
+  }
+  known_[best_] = 0; // the start is what all else is compared with
+}
+
+void search::run() {
+  try {
+    try_choices();
+    look_everywhere();
+    climb();
+    for (std::uint32_t round = 0; round < rounds_most; ++round) {
+      const bool moved = try_choices() && (climb(), true);
+      const bool wandered = wander(round) && (climb(), true);
+      if (!moved && !wandered) break;
+    }
+    exhausted_ = true;
+  } catch (const over&) {
+  }
+}
+
+void search::take_back_what_is_for_nothing() {
+  limits_ = {UINT32_MAX, std::chrono::steady_clock::time_point::max()};
+  const std::uint32_t searched = evaluations_;
+  const double found = best_cost_;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    std::vector<double> values = best_;
+    values[i] = fields_[i].read(start_);
+    if (values == best_) continue;
+    const double cost = cost_of(values);
+    if (cost > found + worth_a_change) continue;
+    const profile made = with_values(start_, fields_, values);
+    for (std::size_t j = 0; j < fields_.size(); ++j) best_[j] = fields_[j].read(made);
+    best_cost_ = cost;
+  }
+  evaluations_ = searched;
+}
+
+bool search::is_over() const {
+  return evaluations_ >= limits_.evaluations || std::chrono::steady_clock::now() >= limits_.deadline;
+}
+
+double search::cost_of(std::vector<double> values) {
+  const profile made = with_values(start_, fields_, values);
+  for (std::size_t i = 0; i < fields_.size(); ++i) values[i] = fields_[i].read(made);
+  if (const auto known = known_.find(values); known != known_.end()) return known->second;
+  if (is_over()) throw over{};
+  const double cost = cost_(made);
+  known_[values] = cost;
+  ++evaluations_;
+  if (cost < best_cost_) {
+    best_cost_ = cost;
+    best_ = std::move(values);
+  }
+  if (progress) progress(evaluations_, std::exp(best_cost_));
+  return cost;
+}
+
+std::vector<double> search::values_at(std::span<const double> point) const {
+  std::vector<double> values = best_; // of the choices those of the best
+  for (std::size_t i = 0; i < numbers_.size(); ++i)
+    values[numbers_[i]] = value_at(fields_[numbers_[i]], point[i]);
+  return values;
+}
+
+double search::cost_at(std::span<const double> point) { return cost_of(values_at(point)); }
+
+std::vector<double> search::best_point() const {
+  std::vector<double> point;
+  for (const std::size_t i : numbers_) point.push_back(point_of(fields_[i], best_[i]));
+  return point;
+}
+
+bool search::try_choices() {
+  const double before = best_cost_;
+  try_choices(best_, 0);
+  return best_cost_ < before;
+}
+
+void search::try_choices(std::vector<double> values, std::size_t field) {
+  while (field < fields_.size() && fields_[field].choices.empty()) ++field;
+  if (field == fields_.size()) return void(cost_of(std::move(values)));
+  for (const double choice : fields_[field].choices) {
+    values[field] = choice;
+    try_choices(values, field + 1);
+  }
+}
+
+bool search::look_everywhere() {
+  return minimize(NLOPT_GN_DIRECT_L, 8 * static_cast<int>(numbers_.size()), 0);
+}
+
+bool search::climb() { return minimize(NLOPT_LN_SBPLX, 25 * static_cast<int>(numbers_.size()), 0.15); }
+
+bool search::wander(std::uint32_t round) {
+  nlopt_srand(first_random_seed + round);
+  return minimize(NLOPT_GN_CRS2_LM, 20 * static_cast<int>(numbers_.size() + 1), 0);
+}
+
+bool search::minimize(int algorithm, int evaluations, double step) {
+  if (numbers_.empty()) return false;
+  const double before = best_cost_;
+  const auto n = static_cast<unsigned>(numbers_.size());
+  const optimizer o(nlopt_create(static_cast<nlopt_algorithm>(algorithm), n));
+  if (!o) throw std::bad_alloc();
+  nlopt_set_lower_bounds1(o.get(), 0);
+  nlopt_set_upper_bounds1(o.get(), 1);
+  nlopt_set_maxeval(o.get(), evaluations);
+  nlopt_set_xtol_abs1(o.get(), 0.005);
+  if (step > 0) nlopt_set_initial_step1(o.get(), step);
+  nlopt_set_min_objective(o.get(), &search::called_by_nlopt, this);
+  std::vector<double> point = best_point();
+  double least = 0;
+  running_ = o.get();
+  nlopt_optimize(o.get(), point.data(), &least); // what was best is kept here
+  running_ = nullptr;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return best_cost_ < before;
+}
+
+double search::called_by_nlopt(unsigned n, const double* x, double* /*gradient*/, void* self) {
+  auto& s = *static_cast<search*>(self);
+  try {
+    if (!s.failure_) return s.cost_at({x, n});
+  } catch (...) {
+    s.failure_ = std::current_exception();
+    nlopt_force_stop(static_cast<nlopt_opt>(s.running_));
+  }
+  return HUGE_VAL;
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <corewise/simulator/tune.hpp>
+
+#include <exception>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace corewise::detail {
+
+/// What a search looks for the least of.
+using searched_function = std::function<double(const profile&)>;
+
+struct search_limits {
+  std::uint32_t evaluations;
+  std::chrono::steady_clock::time_point deadline;
+};
+
+/// Looks for the profile of least cost. What it tries depends on the costs alone, not on the clock: that only says when it
+/// ends. So a search of as many evaluations finds the same again.
+///
+///     the choices, all combinations of them
+///     numbers: DIRECT-L over all of their ranges, then Sbplx from the best
+///     rounds:  the choices again, beside the best; Sbplx if they have moved; a controlled random search, Sbplx
+///
+/// until a round has found nothing better. A profile that was tried before costs nothing.
+class search {
+ public:
+  search(const profile& start, std::vector<tuned_field> fields, searched_function cost, search_limits limits);
+
+  /// Called after each evaluation; may be empty.
+  std::function<void(std::uint32_t evaluations, double best)> progress;
+
+  /// Once. Throws what the cost throws.
+  void run();
+  /// Takes back what is of no use: all of that changes the cost by less than a thousandth. After `run`.
+  void take_back_what_is_for_nothing();
+
+  /// The best profile, in the order of the fields, and its cost; that of the start is 0.
+  const std::vector<double>& best() const noexcept { return best_; }
+  double best_cost() const noexcept { return best_cost_; }
+  std::uint32_t evaluations() const noexcept { return evaluations_; }
+  bool exhausted() const noexcept { return exhausted_; }
+
+ private:
+  struct over {}; // the limits are reached
+
+  /// The cost of these values, after `with_values` has put them right. Throws `over`.
+  double cost_of(std::vector<double> values);
+  double cost_at(std::span<const double> point);
+  std::vector<double> values_at(std::span<const double> point) const;
+  std::vector<double> best_point() const;
+  bool is_over() const;
+
+  /// Each answers whether it has found something better.
+  bool try_choices();
+  bool look_everywhere();
+  bool climb();
+  bool wander(std::uint32_t round);
+  bool minimize(int algorithm, int evaluations, double step);
+
+  void try_choices(std::vector<double> values, std::size_t field);
+  static double called_by_nlopt(unsigned n, const double* x, double* gradient, void* self);
+
+  profile start_;
+  std::vector<tuned_field> fields_;
+  std::vector<std::size_t> numbers_; // fields that are not choices
+  searched_function cost_;
+  search_limits limits_;
+  std::map<std::vector<double>, double> known_;
+  std::vector<double> best_;
+  double best_cost_ = 0;
+  std::uint32_t evaluations_ = 0;
+  bool exhausted_ = false;
+  void* running_ = nullptr;    // the optimizer, to be stopped
+  std::exception_ptr failure_; // what must not fly through a library in C
+};
+
+} // namespace corewise::detail

@@ -1,0 +1,44 @@
+#include <corewise/simulator/tune.hpp>
+
+#include <map>
+#include <mutex>
+
+namespace corewise {
+
+namespace {
+
+/// One machine, divided as each size of group asks for.
+class divided_machines {
+ public:
+  explicit divided_machines(const profile& p) { machines_.try_emplace(p.topology.groups.group_max, p); }
+
+  const simulated_machine& as_in(const profile& p) {
+    const std::lock_guard lock(mutex_);
+    return machines_.try_emplace(p.topology.groups.group_max, p, machines_.begin()->second.machine)
+        .first->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::uint32_t, simulated_machine> machines_;
+};
+
+tuning_figures figures_of(const simulation_result& r) {
+  const auto tasks = static_cast<double>(r.tasks);
+  return {r.response.quantile(0.99), static_cast<double>(r.measured_ns) / tasks, r.joules() / tasks};
+}
+
+} // namespace
+
+tuning_objective simulated_objective(const profile& p, std::vector<workload> workloads, std::uint64_t tasks) {
+  const auto machines = std::make_shared<divided_machines>(p);
+  return [machines, workloads = std::move(workloads), tasks](const profile& tried, std::size_t which,
+                                                             std::uint64_t seed) {
+    simulation_options options;
+    options.seed = seed;
+    options.tasks = tasks;
+    return figures_of(simulate(tried, machines->as_in(tried), workloads.at(which), options));
+  };
+}
+
+} // namespace corewise

@@ -1,0 +1,122 @@
+#include "shell.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace corewise::tests;
+using nlohmann::json;
+
+namespace {
+
+/// So small that it takes a second or two.
+const std::string small = " --tasks 2000 --seeds 2 --held-out 8 --evaluations 12";
+const std::string equal_cores = "corewise tune --machine 'core:8 pu:1' --workload poisson,load=.7" + small;
+
+/// The last line of the profile's opening comment.
+std::string command_in(const std::string& yaml) {
+  const std::size_t at = yaml.find("#   corewise tune ");
+  return at == std::string::npos ? "" : yaml.substr(at + 4, yaml.find('\n', at) - at - 4);
+}
+
+} // namespace
+
+TEST_CASE("corewise tune: with equal cores in one domain nothing is gained beyond luck, and it says so") {
+  scratch_shell shell;
+  for (const std::string seed : {"1", "101", "201"}) {
+    const std::string file = "tuned" + seed + ".yaml";
+    const outcome tuned = shell.run(equal_cores + " --seed " + seed + " --output " + file);
+    CAPTURE(tuned.out);
+    CHECK(tuned.status == 0);
+    CHECK(tuned.err.empty());
+    CHECK(contains(tuned.out, "No gain beyond luck"));
+    CHECK(contains(tuned.out, "Written to " + file));
+    CHECK(shell.run("grep -v '^#' " + file).out == "\nversion: 1\n");
+    CHECK(contains(shell.run("cat " + file).out, "# No gain beyond luck"));
+    CHECK(shell.run("corewise check " + file).status == 0);
+  }
+}
+
+TEST_CASE("corewise tune: the command in a tuned profile makes it again") {
+  scratch_shell shell;
+  shell.write("it's.yaml", two_sockets);
+  const outcome tuned =
+      shell.run("corewise tune --machine \"it's.yaml\" --workload fork_join,load=.4 --budget 20s" + small +
+                " --output -");
+  CHECK(tuned.status == 0);
+  CHECK(contains(tuned.err, "judged on seeds 3 to 10"));
+  const std::string again = command_in(tuned.out);
+  CHECK(contains(again, R"(--machine $'it\'s.yaml')"));
+  CHECK(shell.run(again).out == tuned.out);
+  shell.write("tuned.yaml", tuned.out);
+  CHECK(shell.run("corewise check tuned.yaml").out == "tuned.yaml: ok\n");
+}
+
+TEST_CASE("corewise tune --format json answers one object with a fixed set of keys") {
+  const outcome tuned = run(equal_cores + " --format json");
+  REQUIRE(tuned.status == 0);
+  const json answer = json::parse(tuned.out);
+  CHECK(keys_of(answer) ==
+        std::set<std::string>{"machine", "start", "gained", "findings", "over_start", "over_default",
+                              "p99_over_start", "by_workload", "searched_ratio", "changes", "tasks", "seeds",
+                              "held_out_seeds", "evaluations", "exhausted", "command", "output", "profile"});
+  CHECK(answer["machine"] == "synthetic:core:8 pu:1");
+  CHECK(answer["gained"] == false);
+  CHECK(answer["evaluations"] == 12);
+  CHECK(answer["seeds"] == json{1, 2});
+  CHECK(answer["held_out_seeds"] == json{3, 10});
+  CHECK(keys_of(answer["over_start"]) ==
+        std::set<std::string>{"ratio", "low", "high", "median", "beyond_luck"});
+  CHECK(keys_of(answer["changes"][0]) == std::set<std::string>{"key", "before", "after", "searched"});
+  CHECK(answer["output"].is_null());
+}
+
+TEST_CASE("corewise tune keeps what the profile that it began with says") {
+  scratch_shell shell;
+  shell.write("server.yaml", "name: server\nqueues: {local: 64}\n");
+  const outcome tuned = shell.run(equal_cores + " --from server.yaml");
+  CHECK(tuned.status == 0);
+  CHECK(contains(tuned.out, "# began with server.yaml"));
+  CHECK(contains(tuned.out, "queues:\n  local: 64\n"));
+}
+
+TEST_CASE("corewise tune overwrites a file only when told to, and says so before it searches") {
+  scratch_shell shell;
+  shell.write("there.yaml", "version: 1\n");
+  const outcome refusal = shell.run("timeout 5 " + equal_cores + " --evaluations 100000 --output there.yaml");
+  CHECK(refusal.status == 1);
+  CHECK(contains(refusal.err, "there.yaml (--force overwrites it): File exists"));
+  CHECK(shell.run("cat there.yaml").out == "version: 1\n");
+  CHECK(shell.run(equal_cores + " --output there.yaml --force").status == 0);
+  CHECK(contains(shell.run("cat there.yaml").out, "corewise tune"));
+  CHECK(contains(shell.run("timeout 5 " + equal_cores + " --evaluations 100000 --output no/such/folder").err,
+                 "no/such/folder: No such file or directory"));
+}
+
+TEST_CASE("corewise tune: a command line that makes no sense is refused") {
+  for (const std::string line :
+       {"", "--workload", "--workload poisson --goal speed", "--workload poisson --budget 5",
+        "--workload poisson --budget soon", "--workload poisson --held-out 1", "--workload poisson --seeds 0",
+        "--workload poisson surplus"}) {
+    CAPTURE(line);
+    const outcome wrong = run("corewise tune " + line);
+    CHECK(wrong.status == 2);
+    CHECK(wrong.err.starts_with("corewise: "));
+    CHECK(contains(wrong.err, "corewise tune --help"));
+  }
+}
+
+TEST_CASE("corewise tune: what is wrong with the workload, the machine and the profile is said") {
+  const outcome workload = run("corewise tune --workload poison,lod=.7");
+  CHECK(workload.status == 1);
+  CHECK(contains(workload.err, "poison"));
+  const outcome machine = run("corewise tune --machine nonsense.yaml --workload poisson");
+  CHECK(machine.status == 1);
+  CHECK(contains(machine.err, "nonsense.yaml"));
+  const outcome from = run("corewise tune --from missing.yaml --workload poisson");
+  CHECK(from.status == 1);
+  CHECK(contains(from.err, "missing.yaml"));
+  const outcome cpu = run("corewise tune --machine core:4 --workload poisson,from=cpu:77");
+  CHECK(cpu.status == 1);
+  CHECK(contains(cpu.err, "from=cpu:77"));
+}

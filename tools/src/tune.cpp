@@ -1,0 +1,191 @@
+#include "exit_status.hpp"
+#include "streams.hpp"
+#include "subcommands.hpp"
+#include "tune/output_file.hpp"
+#include "tune/tune_options.hpp"
+#include "tune/tune_report.hpp"
+
+#include <corewise/topology/discovery.hpp>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+
+namespace corewise::command {
+
+namespace {
+
+constexpr double usual_budget_seconds = 60;
+
+/// A line on standard error that is replaced by the next, where somebody looks at it.
+class search_progress {
+ public:
+  void show(std::uint32_t evaluations, double best) {
+    const auto now = clock::now();
+    if (!enabled_ || now - last_ < std::chrono::milliseconds{200}) return;
+    last_ = now;
+    print_aside(
+        fmt::format("\r{} profiles in {:.0f} s, the best with {:.1f}% less on the seeds searched\033[K",
+                    evaluations, std::chrono::duration<double>(now - begin_).count(), 100 * (1 - best)));
+    shown_ = true;
+  }
+  ~search_progress() {
+    if (shown_) print_aside("\r\033[K");
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  bool enabled_ = ::isatty(STDERR_FILENO) == 1;
+  bool shown_ = false;
+  clock::time_point begin_ = clock::now();
+  clock::time_point last_ = begin_;
+};
+
+/// The runs are long tasks that nobody need be told of.
+profile suited(const tune_options& options) {
+  profile p;
+  p.workers.total = options.jobs;
+  p.blocking.stuck_after.reset();
+  return p;
+}
+
+tuning_options asked(const tune_options& o, std::size_t workloads) {
+  tuning_options options;
+  options.goal = o.goal;
+  options.workloads = workloads;
+  options.first_seed = o.seed;
+  options.seeds = o.seeds;
+  options.held_out = o.held_out;
+  options.evaluations = o.evaluations.value_or(UINT32_MAX);
+  if (const auto seconds = o.budget_seconds; seconds || !o.evaluations)
+    options.budget = std::chrono::nanoseconds(std::llround(1e9 * seconds.value_or(usual_budget_seconds)));
+  return options;
+}
+
+/// What becomes of the profile and of the report: the one that is not on standard output is a file, or aside.
+void hand_out(const tune_options& o, const tuning_result& r, const tuning_options& options,
+              const tuning_story& story, const std::string& yaml) {
+  if (!o.to_standard_output()) output_file(o.output, o.force).write(yaml);
+  if (o.format == output_format::for_programs) {
+    json answer = json_of(r, options, story);
+    answer["output"] = o.to_standard_output() ? json() : json(o.output);
+    answer["profile"] = yaml;
+    return print(text_of(answer));
+  }
+  if (o.to_standard_output()) {
+    print_aside(text_of(r, options, story));
+    return print(yaml);
+  }
+  print(text_of(r, options, story) + fmt::format("Written to {}\n", o.output));
+}
+
+int tune_profile(const tune_options& o) {
+  const profile file = o.from ? load_profile(*o.from) : profile{};
+  profile start = file;
+  if (o.machine) use_machine(start.topology.machine, *o.machine);
+  std::vector<workload> workloads;
+  for (const std::string& text : o.workloads) workloads.push_back(parse_workload(text));
+  if (!o.to_standard_output()) (void)output_file(o.output, o.force); // sooner than after a minute
+
+  const topology machine = discover(start.topology.machine);
+  const tuning_objective objective = simulated_objective(start, workloads, o.tasks);
+  tuning_options options = asked(o, workloads.size());
+  engine e(suited(o));
+  std::optional<search_progress> line(std::in_place);
+  options.progress = [&line](std::uint32_t evaluations, double best) { line->show(evaluations, best); };
+  const tuning_result r = tune(e, start, tuned_fields(start, machine), objective, options);
+  line.reset();
+
+  tuning_story story{
+      machine.source(), o.from.value_or("the defaults"), {}, command_again(o, r.evaluations), o.tasks};
+  for (const workload& w : workloads) story.workloads.push_back(describe(w));
+  hand_out(o, r, options, story, tuned_profile_text(r, file, options, story));
+  return done;
+}
+
+void add_goal(CLI::App& app, tune_options& o) {
+  app.add_option(
+         "--goal", o.goal,
+         "What to make better: p99 (the default), the 99th percentile of the response time; throughput, "
+         "tasks a second; energy, joules per task with a p99 at most a tenth worse")
+      ->transform(one_of({{"p99", static_cast<int>(tuning_goal::p99)},
+                          {"throughput", static_cast<int>(tuning_goal::throughput)},
+                          {"energy", static_cast<int>(tuning_goal::energy)}}))
+      ->type_name("p99|throughput|energy");
+}
+
+void add_what_to_tune(CLI::App& app, tune_options& o) {
+  app.add_option(
+         "--machine", o.machine,
+         "The machine to simulate: live, a file of hwloc's XML, a machine file, or an hwloc synthetic "
+         "description")
+      ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
+  app.add_option("--workload", o.workloads,
+                 "The work that the machine has, as for `corewise simulate`; several count alike")
+      ->type_name("W")
+      ->required();
+  add_goal(app, o);
+  app.add_option("--from,--profile", o.from, "The profile to begin with, instead of the defaults")
+      ->type_name("FILE");
+  app.add_option("--output", o.output,
+                 "Where the tuned profile goes: a file that is not there yet, or - (the default), standard "
+                 "output; the report goes aside then")
+      ->type_name("FILE|-");
+  app.add_flag("--force", o.force, "Overwrite the file");
+}
+
+void add_how_long(CLI::App& app, tune_options& o) {
+  app.add_option("--budget", o.budget_seconds,
+                 "About how long it may take, such as 60s (the default) or 10min")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, double>{{"ms", 0.001}, {"s", 1}, {"min", 60}, {"h", 3600}},
+          CLI::AsNumberWithUnit::UNIT_REQUIRED, ""))
+      ->check(CLI::Range(0.001, 1e7).description(""))
+      ->type_name("TIME");
+  app.add_option("--evaluations", o.evaluations, "Try so many profiles; without --budget, whatever the time")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 1'000'000U).description(""));
+  app.add_option("--tasks", o.tasks, "Tasks of each run; 100000 unless told")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000'000}).description(""));
+  app.add_option("--seeds", o.seeds,
+                 "Runs of each profile and workload, with other random numbers; 8 unless told")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 10'000U).description(""));
+  app.add_option("--held-out", o.held_out,
+                 "Runs to judge by, on seeds that the search does not see; 20 unless told")
+      ->type_name("N")
+      ->check(CLI::Range(2U, 10'000U).description(""));
+  app.add_option("--seed", o.seed, "The first of all these seeds; 1 unless told")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53).description(""));
+  app.add_option("--jobs", o.jobs, "So many runs at a time; one for each core unless told")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 4096U).description(""));
+}
+
+} // namespace
+
+void add_tune(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<tune_options>();
+  CLI::App* sub = app.add_subcommand("tune", "Which numbers in a profile suit this machine and this work?");
+  add_what_to_tune(*sub, *options);
+  add_how_long(*sub, *options);
+  add_format_option(*sub, options->format);
+  sub->footer("Searches the weights, the score, the thresholds and the size of groups by simulation, and "
+              "judges the best on "
+              "runs\n"
+              "that the search has not seen. What luck might explain is no gain: the profile to begin with "
+              "is written then.\n\n"
+              "Examples:\n"
+              "  corewise tune --machine two-sockets.yaml --workload poisson,load=.7 --output tuned.yaml\n"
+              "  corewise tune --goal energy --from server.yaml --workload closed,clients=64 --budget 10min\n"
+              "  corewise tune --workload poisson,load=.3 --workload poisson,load=.9 --format json");
+  sub->callback([options, &chosen] { chosen = [options] { return tune_profile(*options); }; });
+}
+
+} // namespace corewise::command
