@@ -80,7 +80,7 @@ TEST_CASE("a file is overwritten only when that is asked for") {
   shell.write("machine.yaml", "mine\n");
   const outcome refused = shell.run("corewise calibrate --budget 100ms --output machine.yaml");
   CHECK(refused.status == 1);
-  CHECK(refused.err == "corewise: machine.yaml: exists already; --force overwrites it\n");
+  CHECK(refused.err == "corewise: machine.yaml (--force overwrites it): File exists\n");
   CHECK(shell.run("cat machine.yaml").out == "mine\n");
   CHECK(shell.run("corewise calibrate --budget 100ms --force --output machine.yaml").status == 0);
   CHECK(contains(shell.run("cat machine.yaml").out, "source: live"));

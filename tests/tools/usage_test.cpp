@@ -31,11 +31,26 @@ TEST_CASE("corewise --version prints its name and a number") {
 }
 
 TEST_CASE("a command line that makes no sense is exit status 2 and a reason on standard error") {
-  for (const std::string line :
-       {"", "run", "nonsense", "run nonsense", "topology --nonsense", "topology surplus",
-        "topology --format xml", "topology --color pink", "topology --workers 0", "topology --workers 65537",
-        "topology --workers many", "topology --machine", "check", "explain", "tune", "explain --state", "run digest",
-        "run digest a b", "calibrate machine.yaml", "calibrate --budget"}) {
+  for (const std::string line : {"",
+                                 "run",
+                                 "nonsense",
+                                 "run nonsense",
+                                 "topology --nonsense",
+                                 "topology surplus",
+                                 "topology --format xml",
+                                 "topology --color pink",
+                                 "topology --workers 0",
+                                 "topology --workers 65537",
+                                 "topology --workers many",
+                                 "topology --machine",
+                                 "check",
+                                 "explain",
+                                 "tune",
+                                 "explain --state",
+                                 "run digest",
+                                 "run digest a b",
+                                 "calibrate machine.yaml",
+                                 "calibrate --budget"}) {
     CAPTURE(line);
     const outcome wrong = run("corewise " + line);
     CHECK(wrong.status == 2);

@@ -2,6 +2,7 @@
 #include "calibrate/machine_text.hpp"
 #include "calibrate/measuring.hpp"
 #include "exit_status.hpp"
+#include "output_file.hpp"
 #include "streams.hpp"
 #include "style.hpp"
 #include "subcommands.hpp"
@@ -11,13 +12,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <filesystem>
-#include <system_error>
 
 namespace corewise::command {
 
@@ -36,40 +32,6 @@ std::string check_budget(const std::string& text) {
   const auto budget = parse_budget(text);
   if (budget && *budget >= least_budget && *budget <= most_budget) return "";
   return fmt::format("found `{}`; should be a time from 100ms to 60min, such as 10s", text);
-}
-
-/// Whether something would be lost by writing there.
-bool is_taken(const std::string& file) {
-  std::error_code ignored;
-  const auto status = std::filesystem::symlink_status(file, ignored);
-  return std::filesystem::is_regular_file(status) || std::filesystem::is_symlink(status);
-}
-
-[[noreturn]] void throw_errno(const std::string& file) {
-  throw std::system_error(errno, std::generic_category(), file);
-}
-
-/// Before ten seconds are spent in vain.
-void check_folder(const std::string& file) {
-  const auto folder = std::filesystem::path(file).parent_path();
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) throw_errno(file);
-}
-
-void write_file(const std::string& file, std::string_view text, bool force) {
-  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (force || !is_taken(file) ? O_TRUNC : O_EXCL);
-  const int fd = ::open(file.c_str(), flags, 0666);
-  if (fd < 0) throw_errno(file);
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      ::close(fd);
-      throw std::system_error(error, std::generic_category(), file);
-    }
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::close(fd) != 0) throw_errno(file);
 }
 
 /// One line on standard error, where that is a terminal.
@@ -102,13 +64,9 @@ calibration measure(const calibrate_options& options) {
 
 int run_calibrate(const calibrate_options& options) {
   if (options.output == "-") return print(machine_text(measure(options))), done;
-  if (!options.force && is_taken(options.output)) {
-    complain(fmt::format("{}: exists already; --force overwrites it", options.output));
-    return refused;
-  }
-  check_folder(options.output);
+  const output_file file(options.output, options.force);
   const calibration found = measure(options);
-  write_file(options.output, machine_text(found), options.force);
+  file.write(machine_text(found));
   const figure_count count = count_figures(found);
   print(fmt::format("{}: {} measured, {} not; the file says why\n", options.output,
                     counted(count.measured, "cost"), count.missing));

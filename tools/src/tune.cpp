@@ -1,7 +1,7 @@
 #include "exit_status.hpp"
+#include "output_file.hpp"
 #include "streams.hpp"
 #include "subcommands.hpp"
-#include "tune/output_file.hpp"
 #include "tune/tune_options.hpp"
 #include "tune/tune_report.hpp"
 

@@ -37,7 +37,8 @@ struct simulation_options {
   /// Tasks that have ended so far, for a progress line; may be null.
   std::atomic<std::uint64_t>* progress = nullptr;
   /// Called at each decision of the policy, with what it was shown and what it answered; may be empty.
-  std::function<void(const load_view&, const task_origin&, const placement_hint&, const placement&)> on_placing = {};
+  std::function<void(const load_view&, const task_origin&, const placement_hint&, const placement&)>
+      on_placing = {};
   /// Set from elsewhere: the run ends at once with `simulation_stopped`; may be null.
   const std::atomic<bool>* stop = nullptr;
 };

@@ -15,6 +15,13 @@ namespace {
   throw std::system_error(error, std::generic_category(), what);
 }
 
+/// Whether something would be lost by writing there: a device loses nothing.
+bool is_taken(const std::string& file) {
+  std::error_code ignored;
+  const auto status = std::filesystem::symlink_status(file, ignored);
+  return std::filesystem::is_regular_file(status) || std::filesystem::is_symlink(status);
+}
+
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
@@ -27,8 +34,8 @@ int write_all(int fd, std::string_view text) {
 } // namespace
 
 output_file::output_file(std::string name, bool replace) : name_(std::move(name)), replace_(replace) {
+  if (!replace_ && is_taken(name_)) fail(EEXIST, name_ + " (--force overwrites it)");
   if (::access(name_.c_str(), F_OK) == 0) {
-    if (!replace_) fail(EEXIST, name_ + " (--force overwrites it)");
     if (::access(name_.c_str(), W_OK) != 0) fail(errno, name_);
     return;
   }
@@ -37,7 +44,9 @@ output_file::output_file(std::string name, bool replace) : name_(std::move(name)
 }
 
 void output_file::write(std::string_view text) const {
-  const int fd = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (replace_ ? O_TRUNC : O_EXCL), 0666);
+  const int fd =
+      ::open(name_.c_str(),
+             O_WRONLY | O_CREAT | O_CLOEXEC | (replace_ || !is_taken(name_) ? O_TRUNC : O_EXCL), 0666);
   if (fd < 0) fail(errno, name_);
   int error = write_all(fd, text);
   if (::close(fd) != 0 && error == 0) error = errno;
