@@ -68,14 +68,15 @@ std::string line_of(const simulation_report& report, const profile_runs& p,
 
 } // namespace
 
-nlohmann::ordered_json to_json(const simulation_report& report) {
+std::string to_json(const simulation_report& report) {
   json profiles = json::array();
   for (const profile_runs& p : report.profiles) profiles.push_back(json_of(p));
-  return {{"machine", report.machine},
-          {"workload", report.workload},
-          {"tasks", report.tasks},
-          {"seeds", report.seeds},
-          {"profiles", std::move(profiles)}};
+  const json all = {{"machine", report.machine},
+                    {"workload", report.workload},
+                    {"tasks", report.tasks},
+                    {"seeds", report.seeds},
+                    {"profiles", std::move(profiles)}};
+  return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string to_csv(const std::vector<simulation_report>& reports) {

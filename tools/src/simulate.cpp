@@ -88,7 +88,7 @@ void print_reports(const std::vector<simulation_report>& reports, table_format f
   if (format == table_format::csv) return print(to_csv(reports));
   if (format == table_format::json) {
     json all = json::array();
-    for (const simulation_report& report : reports) all.push_back(to_json(report));
+    for (const simulation_report& report : reports) all.push_back(json::parse(to_json(report)));
     return print(text_of(all));
   }
   for (std::size_t i = 0; i < reports.size(); ++i) print((i == 0 ? "" : "\n\n") + to_text(reports[i]));

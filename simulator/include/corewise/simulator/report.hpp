@@ -2,8 +2,6 @@
 
 #include <corewise/simulator/simulation.hpp>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -31,9 +29,9 @@ struct simulation_report {
 
 /// A table for people. Figures are medians over the seeds; of the p99 also the least and the most. Any thread, as all here.
 std::string to_text(const simulation_report& report);
-/// An object with the machine, the workload, the seeds, the tasks, and one object for each profile with all figures, the
+/// JSON: an object with the machine, the workload, the seeds, the tasks, and one object for each profile with all figures, the
 /// units in their names (docs/command.md).
-nlohmann::ordered_json to_json(const simulation_report& report);
+std::string to_json(const simulation_report& report);
 /// A line for each profile of each report below a line of names, which are those of the JSON with dots between the levels.
 std::string to_csv(const std::vector<simulation_report>& reports);
 
