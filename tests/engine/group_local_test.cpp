@@ -30,6 +30,7 @@ struct counted {
 /// A machine of two nodes with two caches of two cores each.
 profile two_node_profile() {
   profile p = small_profile(0);
+  p.topology.groups.group_by = domain_kind::llc;
   p.workers.total.reset();
   p.topology.machine.source = synthetic_source{"pack:1 numa:2 l3:2 core:2 pu:1"};
   return p;

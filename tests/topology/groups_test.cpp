@@ -219,7 +219,7 @@ TEST_CASE("groups: steal orders go outward by level, then distance, then to the 
   SUBCASE("the level decides before the distance") {
     made.cores = {{"0", 0U, 0U, 0U}, {"1", 1U, 1U, 1U}, {"2", 0U, 2U, 2U}, {"3", 0U, 0U, 3U}};
     made.distances = {{10, 11, 40}, {11, 10, 12}, {40, 12, 10}};
-    CHECK(steal_order_of(locality_groups(build(made), {}), 0) == order{0, 3, 2, 1});
+    CHECK(steal_order_of(locality_groups(build(made), {domain_kind::core, 16}), 0) == order{0, 3, 2, 1});
   }
 }
 
