@@ -71,7 +71,7 @@ struct shown_value {
   }
 };
 
-std::vector<shown_value> values_of(const field<profile>& f, const profile& p) {
+std::vector<shown_value> values_shown_by(const field<profile>& f, const profile& p) {
   std::vector<shown_value> values;
   f.show(p, [&](const element& which, const setting& v) { values.push_back({which, v}); });
   return values;
@@ -80,8 +80,8 @@ std::vector<shown_value> values_of(const field<profile>& f, const profile& p) {
 yaml_node document_of(const profile& p, const profile_remark& remark) {
   yaml_node top;
   for (const field<profile>& f : profile_fields()) {
-    const std::vector<shown_value> values = values_of(f, p);
-    const bool differs = values != values_of(f, profile{}) || f.facts.path == "version";
+    const std::vector<shown_value> values = values_shown_by(f, p);
+    const bool differs = values != values_shown_by(f, profile{}) || f.facts.path == "version";
     for (const auto& [which, value] : values) {
       const std::string said = remark ? remark(key_path(f.facts.path, which)) : "";
       if (!differs && said.empty()) continue;
