@@ -43,8 +43,8 @@ TEST_CASE(
   const std::string text = tuned_profile_text(found_from(start), profile{}, options, story());
   CAPTURE(text);
   for (const char* said :
-       {"# machine     two-sockets.yaml\n", "# workload    poisson,load=.7\n",
-        "# workload    closed,clients=64\n", "# goal        p99", "# began with  the defaults\n",
+       {"# machine    two-sockets.yaml\n", "# workload   poisson,load=.7\n",
+        "# workload   closed,clients=64\n", "# goal       p99", "# began with the defaults\n",
         "on seeds 1-2, 1000 tasks each", "seeds 3-22, which", "# Gain: p99 of the response time: ",
         "with 99% certainty from ", "#   corewise tune ...\n", "  score: count  # was expected_delay\n",
         "    cross_package: ", "  # was 16\n", "left as they were: topology.group_max (16), "})

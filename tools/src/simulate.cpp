@@ -5,6 +5,7 @@
 #include "simulate/sweep.hpp"
 #include "streams.hpp"
 #include "subcommands.hpp"
+#include "workload_texts.hpp"
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <sstream>
 
 namespace corewise::command {
 
@@ -34,33 +34,6 @@ struct simulate_options {
 };
 
 constexpr std::uint32_t load_samples = 500;
-
-/// Nothing once all that is wrong with it has been said.
-std::optional<workload> read_workload(const std::string& text) {
-  try {
-    return parse_workload(text);
-  } catch (const workload_error& error) {
-    std::istringstream problems(error.what());
-    for (std::string problem; std::getline(problems, problem);) complain("--workload: " + problem);
-    return std::nullopt;
-  }
-}
-
-/// All of them, or nothing once all that is wrong with any has been said.
-std::optional<std::vector<workload>> read_workloads(const std::vector<std::string>& texts) {
-  std::vector<workload> all;
-  for (const std::string& text : texts)
-    if (auto read = read_workload(text)) all.push_back(*std::move(read));
-  if (all.size() == texts.size()) return all;
-  complain("the words of a workload are in docs/simulation.md, and in short in `corewise simulate --help`");
-  return std::nullopt;
-}
-
-/// Throws `workload_error`: a trace cannot be read. Before anything has taken long.
-void check_traces(const std::vector<workload>& workloads) {
-  for (const workload& w : workloads)
-    if (w.shape == workload::kind::trace) (void)arrival_stream(w, 1, 1);
-}
 
 simulated_profile configured(const simulate_options& options, const std::optional<std::string>& file,
                              machine_finder& machines) {

@@ -4,6 +4,7 @@
 #include "subcommands.hpp"
 #include "tune/tune_options.hpp"
 #include "tune/tune_report.hpp"
+#include "workload_texts.hpp"
 
 #include <corewise/topology/discovery.hpp>
 
@@ -84,16 +85,17 @@ void hand_out(const tune_options& o, const tuning_result& r, const tuning_option
 }
 
 int tune_profile(const tune_options& o) {
+  const auto workloads = read_workloads(o.workloads);
+  if (!workloads) return wrong_usage;
+  check_traces(*workloads);
   const profile file = o.from ? load_profile(*o.from) : profile{};
   profile start = file;
   if (o.machine) use_machine(start.topology.machine, *o.machine);
-  std::vector<workload> workloads;
-  for (const std::string& text : o.workloads) workloads.push_back(parse_workload(text));
   if (!o.to_standard_output()) (void)output_file(o.output, o.force); // sooner than after a minute
 
   const topology machine = discover(start.topology.machine);
-  const tuning_objective objective = simulated_objective(start, workloads, o.tasks);
-  tuning_options options = asked(o, workloads.size());
+  const tuning_objective objective = simulated_objective(start, *workloads, o.tasks);
+  tuning_options options = asked(o, workloads->size());
   engine e(suited(o));
   std::optional<search_progress> line(std::in_place);
   options.progress = [&line](std::uint32_t evaluations, double best) { line->show(evaluations, best); };
@@ -102,7 +104,7 @@ int tune_profile(const tune_options& o) {
 
   tuning_story story{
       machine.source(), o.from.value_or("the defaults"), {}, command_again(o, r.evaluations), o.tasks};
-  for (const workload& w : workloads) story.workloads.push_back(describe(w));
+  for (const workload& w : *workloads) story.workloads.push_back(describe(w));
   hand_out(o, r, options, story, tuned_profile_text(r, file, options, story));
   return done;
 }
