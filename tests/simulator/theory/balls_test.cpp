@@ -1,7 +1,7 @@
-#include "../../made_machine.hpp"
-#include "../../policies/situation.hpp"
 #include "interval.hpp"
+#include "made_machine.hpp"
 #include "mean_field.hpp"
+#include "policies/situation.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-#include "../../made_machine.hpp"
 #include "interval.hpp"
+#include "made_machine.hpp"
 #include "mean_field.hpp"
 #include "simulated.hpp"
 

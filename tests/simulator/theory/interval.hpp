@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -16,19 +17,19 @@ inline constexpr std::uint64_t times_as_many = 10;
 inline constexpr std::uint64_t times_as_many = 1;
 #endif
 
-/// What independent repetitions found: their mean, and how far the truth is from it in one of a thousand cases.
+/// What independent repetitions found: their mean, and how far from it the truth is at most, but for one case in a thousand.
 struct interval {
   double mean = 0;
   double half = 0;
 };
 
 /// Of `measure(seed)`. Source: Student's t; 99.9% of both sides, 9 degrees of freedom.
-template <class Measure> interval repeat(const Measure& measure, std::uint64_t from = first_seed) {
+template <class Measure> interval repeat(const Measure& measure) {
   constexpr double student = 4.781;
   static_assert(repetitions == 10);
   double sum = 0, squares = 0;
   for (std::uint64_t i = 0; i < repetitions; ++i) {
-    const double x = measure(from + i);
+    const double x = measure(first_seed + i);
     sum += x, squares += x * x;
   }
   const double mean = sum / repetitions;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../../policies/situation.hpp"
+#include "policies/situation.hpp"
 
 #include <corewise/simulator/workload.hpp>
 

@@ -1,6 +1,6 @@
 #include "two_speeds.hpp"
 
-#include "../../policies/situation.hpp"
+#include "policies/situation.hpp"
 
 #include <cmath>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../../made_machine.hpp"
+#include "made_machine.hpp"
 
 #include <corewise/policies/policy.hpp>
 
