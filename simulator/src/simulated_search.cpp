@@ -156,20 +156,28 @@ task_index simulation::look_around(worker_id w, steal_effort effort, double& cos
     if (const task_index t = take_class(domain_of(w), task_class::latency); t != no_task) return t;
   if (const task_index t = poll_shared(w, false); t != no_task) return t;
   if (!at(w).ring.empty()) return pop_ring(w);
-  if (stealing_ && anything_to_steal(w)) {
-    const group_id own = group_of(w);
-    task_index t = no_task;
-    steal_policy_->visit(boards_.view(), w, at(w).rng, effort, [&](const steal_stop& stop) {
-      if (!may_steal(own, stop.group)) return false;
-      t = stop.victim ? steal_from(w, *stop.victim, stop.level) : take_injected(w, stop.group);
-      if (t != no_task) cost_ns = costs_.steal[static_cast<std::size_t>(stop.level)];
-      return t != no_task;
-    });
-    if (t != no_task) return t;
-  }
+  if (stealing_ && anything_to_steal(w))
+    if (const task_index t = steal(w, effort, cost_ns); t != no_task) return t;
   if (in_classes_ == 0) return no_task;
   if (const task_index t = take_class(domain_of(w), task_class::background); t != no_task) return t;
-  if (!stealing_) return no_task;
+  return stealing_ ? take_far_class(w) : no_task;
+}
+
+/// Where to look, and in which order, is the steal policy's affair.
+task_index simulation::steal(worker_id w, steal_effort effort, double& cost_ns) {
+  const group_id own = group_of(w);
+  task_index t = no_task;
+  steal_policy_->visit(boards_.view(), w, at(w).rng, effort, [&](const steal_stop& stop) {
+    if (!may_steal(own, stop.group)) return false;
+    t = stop.victim ? steal_from(w, *stop.victim, stop.level) : take_injected(w, stop.group);
+    if (t != no_task) cost_ns = costs_.steal[static_cast<std::size_t>(stop.level)];
+    return t != no_task;
+  });
+  return t;
+}
+
+/// From the nearest domain where nobody is idle and enough waits.
+task_index simulation::take_far_class(worker_id w) {
   std::uint32_t asked = domain_of(w);
   for (const group_id g : groups_[group_of(w)].steal_order) {
     if (groups_[g].domain == asked) continue;

@@ -180,6 +180,8 @@ class simulation : private idle_rules<simulation> {
   void plan_look(worker_id w);
   task_index look_around(worker_id w, steal_effort effort, double& cost_ns);
   bool anything_to_steal(worker_id w) const noexcept;
+  task_index steal(worker_id w, steal_effort effort, double& cost_ns);
+  task_index take_far_class(worker_id w);
   task_index steal_from(worker_id thief, worker_id victim, level distance);
   bool work_for(worker_id w) const noexcept;
 

@@ -65,6 +65,7 @@ void search::run() {
     }
     exhausted_ = true;
   } catch (const over&) {
+    exhausted_ = false;
   }
 }
 

@@ -33,11 +33,13 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///
 /// engine/src/runtime/idle.hpp says why it is so.
 template <class Self> class idle_rules {
- protected:
+  friend Self;
+
   idle_rules(const locality_groups& groups, const worker_layout& layout) noexcept
       : groups_(groups),
         layout_(layout) {}
 
+ protected:
   /// A task was pushed to worker w, or to its group's injection queue.
   void announce(worker_id w) noexcept {
     const group_id g = layout_[w].group;
