@@ -20,7 +20,9 @@ corewise::profile read_profile(const char* spin) {
 } // namespace
 
 int main() {
-  std::atomic<int> reports{0};
+  std::atomic<int> reports{0};      // what tasks use outlives the engine: it is declared before it
+  std::binary_semaphore begun{0};
+  std::binary_semaphore open{0};
   corewise::engine_hooks hooks;
   hooks.log = [&](std::string_view) { ++reports; }; // silent by default
   corewise::engine engine(read_profile("20us"), hooks);
@@ -46,8 +48,6 @@ int main() {
               static_cast<unsigned long long>(numbers.failed), reports > 0 ? "yes" : "no");
 
   // What every worker does now: for a daemon that stands still.
-  std::binary_semaphore begun{0};
-  std::binary_semaphore open{0};
   const auto stuck = engine.submit([&] { begun.release(), open.acquire(); });
   if (stuck != corewise::submit_result::accepted) return 1;
   begun.acquire();

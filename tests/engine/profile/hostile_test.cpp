@@ -22,9 +22,9 @@ using namespace corewise::tests;
 namespace {
 
 #ifdef COREWISE_SANITIZED
-constexpr bool memory_is_ours = false; // a sanitizer keeps what was freed
+constexpr bool costs_are_ours = false; // a sanitizer keeps what was freed, and its own work grows as it likes
 #else
-constexpr bool memory_is_ours = true;
+constexpr bool costs_are_ours = true;
 #endif
 constexpr double seconds_usual = 0.1; // what it takes where nobody else works
 constexpr double seconds_most = 10;   // emulated, sanitized, on a machine that others use
@@ -73,9 +73,9 @@ void check_cheap(const std::string& text) {
   forget_peak();
   const long before = memory_kib("VmRSS:");
   const double seconds = reading_seconds(text);
-  if (memory_is_ours) CHECK(memory_kib("VmHWM:") - before < kib_most);
+  if (costs_are_ours) CHECK(memory_kib("VmHWM:") - before < kib_most);
   CHECK(seconds < seconds_most);
-  if (seconds > seconds_usual)
+  if (costs_are_ours && seconds > seconds_usual)
     CHECK(least_reading_seconds(text) < 10 * least_reading_seconds(text.substr(0, text.size() / 4)));
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("ten megabytes of anything are refused unread") {
         error_lines([&] { (void)load_profile(file); }) ==
         line_list{file.string() + ":1:1: found more than 128 KiB; a profile has a few KiB, 128 KiB at most"});
     CHECK(cpu_seconds() - begun < seconds_most);
-    if (memory_is_ours) CHECK(memory_kib("VmHWM:") - before < kib_most);
+    if (costs_are_ours) CHECK(memory_kib("VmHWM:") - before < kib_most);
   }
 }
 
