@@ -60,6 +60,10 @@ int run_axis(const axis& workload, const axis_options& options) {
   for (const std::string& warning : e.warnings()) complain("warning: " + warning);
   const measured result = measure(workload, e, options.rounds);
   e.drain();
+  if (const std::uint64_t run = e.metrics().total().executed;
+      workload.each_is_a_task && run != result.all_ops)
+    throw std::runtime_error(
+        fmt::format("{}: {} tasks were run, {} were submitted", workload.name, run, result.all_ops));
   print_result(workload, options, p, e, result);
   return done;
 }

@@ -19,6 +19,7 @@ struct axis {
   std::string_view description;
   std::uint64_t ops;                        ///< operations of a pass, of which one's time is told
   std::uint64_t (*pass)(corewise::engine&); ///< answers how many operations it has seen done
+  bool each_is_a_task = false;              ///< an operation is a task: as many must have run, not one twice
 };
 
 extern const axis ping_pong;

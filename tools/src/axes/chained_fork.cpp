@@ -27,6 +27,6 @@ std::uint64_t pass(engine& e) {
 
 } // namespace
 
-const axis chained_fork{"chained-fork", "each task submits the next, 1,000 of them", depth, pass};
+const axis chained_fork{"chained-fork", "each task submits the next, 1,000 of them", depth, pass, true};
 
 } // namespace corewise::command

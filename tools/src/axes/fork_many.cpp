@@ -15,7 +15,7 @@ std::uint64_t pass(engine& e) {
 
 } // namespace
 
-const axis fork_many{"fork-many", "a thread from outside submits 10,000 tasks, each counts down", tasks,
-                     pass};
+const axis fork_many{"fork-many", "a thread from outside submits 10,000 tasks, each counts down", tasks, pass,
+                     true};
 
 } // namespace corewise::command

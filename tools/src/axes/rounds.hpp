@@ -19,7 +19,8 @@ inline constexpr std::chrono::milliseconds round_time{50};
 struct measured {
   std::vector<double> ns_per_op; ///< of each round, sorted
   std::uint64_t ops = 0;
-  std::uint64_t seen = 0; ///< operations that were seen done
+  std::uint64_t all_ops = 0; ///< with those of the warm-up
+  std::uint64_t seen = 0;    ///< operations that were seen done
   std::chrono::nanoseconds wall{0};
 
   /// The value below which `part` of the rounds lie; of the rounds there are, the nearest.
@@ -56,9 +57,10 @@ measured measure_rounds(std::uint64_t ops, Pass pass, Seen seen, std::uint32_t r
   measured result;
   for (std::uint32_t i = 0; i < rounds; ++i) run_round(ops, pass, seen, round_time, result);
   std::ranges::sort(result.ns_per_op);
+  result.all_ops = warm.ops + result.ops;
   if (warm.seen != warm.ops || result.seen != result.ops)
     throw std::runtime_error("lost work: " + std::to_string(warm.seen + result.seen) + " of " +
-                             std::to_string(warm.ops + result.ops) + " operations were seen done");
+                             std::to_string(result.all_ops) + " operations were seen done");
   return result;
 }
 
