@@ -1,7 +1,6 @@
 #include "measuring.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <stdexcept>
 
@@ -95,12 +94,6 @@ double simulation_result::joules() const noexcept {
 double simulation_result::crossed() const noexcept {
   const auto all = std::accumulate(ran_at.begin(), ran_at.end(), std::uint64_t{0});
   return all == 0 ? 0 : static_cast<double>(ran_at.back()) / static_cast<double>(all);
-}
-
-bool simulation_result::steady() const noexcept {
-  const double first = first_half.quantile(0.99);
-  return first_half.count() != 0 && second_half.count() != 0 &&
-         std::abs(second_half.quantile(0.99) - first) <= 0.05 * first;
 }
 
 } // namespace corewise

@@ -1,6 +1,7 @@
 #include "report_figures.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace corewise {
 
@@ -95,8 +96,12 @@ double median(std::vector<double> numbers) {
 }
 
 bool profile_runs::is_void() const noexcept {
-  const auto unsteady = std::ranges::count_if(runs, [](const simulation_result& r) { return !r.steady(); });
-  return 2 * static_cast<std::size_t>(unsteady) >= runs.size();
+  histogram first_halves;
+  histogram second_halves;
+  for (const simulation_result& r : runs) first_halves.add(r.first_half), second_halves.add(r.second_half);
+  const double first = first_halves.quantile(0.99);
+  return first_halves.count() == 0 || second_halves.count() == 0 ||
+         std::abs(second_halves.quantile(0.99) - first) > 0.05 * first;
 }
 
 } // namespace corewise

@@ -14,7 +14,8 @@ struct profile_runs {
   std::string profile;                 ///< what it is called
   std::vector<simulation_result> runs; ///< one for each seed, at least one
 
-  /// Whether its figures mean nothing, because at least half of its runs were not `steady`.
+  /// Whether its figures mean nothing: the p99 of the runs' second halves, together, is not within 5% of that of their
+  /// first halves. They were too short, or never settled.
   bool is_void() const noexcept;
 };
 

@@ -50,7 +50,7 @@ struct simulation_result {
   std::int64_t ended_ns = 0;    ///< when the run ended
   histogram
       response; ///< from submission to the end (fork_join: of whole trees; yield_ring: between two turns)
-  histogram first_half; ///< of `response`, those that ended in the first half of the time measured
+  histogram first_half; ///< of `response`, the first half of the tasks that ended
   histogram second_half;
   histogram slowdown; ///< response / service on the fastest kind near the data, times 1000
   std::array<std::uint64_t, level_count>
@@ -83,8 +83,6 @@ struct simulation_result {
   double joules() const noexcept;
   /// The share of tasks that ran in another package than their data (or submitter).
   double crossed() const noexcept;
-  /// Whether the second half's p99 is within 5% of the first's; if not, the run was too short or never settled.
-  bool steady() const noexcept;
 };
 
 /// The run was told to stop.
