@@ -1,5 +1,6 @@
 #include "simulation_state.hpp"
 
+#include <corewise/policies/lifo_rules.hpp>
 #include <corewise/policies/origin.hpp>
 
 // The way of a task to a queue, as in the engine's runtime.cpp and worker.cpp.
@@ -108,12 +109,12 @@ void simulation::send_back(task_index t, worker_id from) {
 void simulation::push_next(worker_id w, task_index t) {
   const auto& queues = profile_.queues;
   seat& s = at(w);
-  if (queues.lifo_cap == 0 || (s.next_left == 0 && queues.lifo_counts != lifo_count::overtaking))
-    return push(w, t);
+  if (!slot_takes(queues.lifo_cap, queues.lifo_counts, s.next_left)) return push(w, t);
   const task_index evicted = std::exchange(s.lifo, t);
   s.lifo_put = s.started;
+  ++s.lifo_puts;
   if (queues.lifo_age && stealing_)
-    events_.push(now_ns_ + queues.lifo_age->count(), {event::kind::slot_aged, w.value, t});
+    events_.push(now_ns_ + queues.lifo_age->count(), {event::kind::slot_aged, w.value, s.lifo_puts});
   if (evicted == no_task) {
     count_slot(w, true);
     return show(w);
@@ -151,13 +152,13 @@ void simulation::store(worker_id w, task_index t) {
     s.ring.push_back(tasks_, t);
     return count_waiting(w, 1);
   }
-  for (std::uint32_t half = ring_capacity_ / 2; half != 0; --half) {
-    const task_index older = s.ring.pop_front(tasks_);
+  for (std::uint32_t older = shed_of(ring_capacity_); older != 0; --older) {
+    const task_index oldest = s.ring.pop_front(tasks_);
     if (injects_) {
       count_waiting(w, -1);
-      inject(group_of(w), older);
+      inject(group_of(w), oldest);
     } else {
-      s.inbox.push_back(tasks_, older);
+      s.inbox.push_back(tasks_, oldest);
     }
   }
   if (injects_) return inject(group_of(w), t);
@@ -206,14 +207,15 @@ bool simulation::offer_in_domain(std::uint32_t domain, group_id first) {
   return true;
 }
 
-/// Nobody has taken what was put into the slot for so long: it goes to the inbox, as the engine's sentinel does it.
-void simulation::slot_aged(worker_id w, std::uint32_t generation) {
+/// Nobody has taken what was put into the slot for so long: it goes to the inbox, as the engine's sentinel does it. `puts`:
+/// how many had been put there when it was.
+void simulation::slot_aged(worker_id w, std::uint32_t puts) {
   seat& s = at(w);
-  if (s.lifo != generation) return;
+  if (s.lifo == no_task || s.lifo_puts != puts) return;
   if (s.started != s.lifo_put) { // the worker gets on: once more
     s.lifo_put = s.started;
     return events_.push(now_ns_ + profile_.queues.lifo_age->count(),
-                        {event::kind::slot_aged, w.value, s.lifo});
+                        {event::kind::slot_aged, w.value, puts});
   }
   const task_index t = std::exchange(s.lifo, no_task);
   count_slot(w, false);

@@ -6,6 +6,7 @@
 #include "tasks.hpp"
 
 #include <corewise/policies/idle_rules.hpp>
+#include <corewise/policies/shared_work.hpp>
 #include <corewise/policies/steal_policy.hpp>
 #include <corewise/simulator/simulation.hpp>
 
@@ -58,7 +59,8 @@ class simulation : private idle_rules<simulation> {
     std::uint32_t generation = 0; ///< grows with each change of state: what was planned before is void
     task_row ring, inbox, forks;
     task_index lifo = no_task;
-    std::uint32_t lifo_put = 0; ///< how many tasks had been begun when the task was put there
+    std::uint32_t lifo_puts = 0; ///< how many tasks were ever put there
+    std::uint32_t lifo_put = 0;  ///< how many tasks had been begun when the task was put there
     task_index running = no_task;
     std::uint32_t front = 0; ///< so many of the ring come before the LIFO slot
     double debt_ns = 0;      ///< what it has done for others, to be paid before its next task
@@ -66,11 +68,12 @@ class simulation : private idle_rules<simulation> {
     std::uint32_t until_shared = 1;
     std::uint32_t interval = 8;
     std::uint32_t next_left = 0;
-    std::uint32_t latency_left = 9;
+    std::uint32_t latency_left = latency_row;
     std::uint32_t polls = 0;
+    std::uint32_t next_look = 1;
     std::uint32_t started = 0;
     std::int64_t tick_began_ns = 0;
-    double average_ns = 0;
+    std::uint64_t average_ns = first_task_time_ns;
     std::uint64_t task_time_ns = 0;
     std::int64_t since_ns = 0; ///< when it came into its state
     placement_rng rng{0};
@@ -152,7 +155,7 @@ class simulation : private idle_rules<simulation> {
   void offer_to_searchers(worker_id w);
   bool offer_in_domain(std::uint32_t domain, group_id first);
   placement_hint hint_of(const simulated_task& t) const noexcept;
-  void slot_aged(worker_id w, std::uint32_t generation);
+  void slot_aged(worker_id w, std::uint32_t puts);
 
   // --- a worker's turn (simulated_turns.cpp)
   void turn(worker_id w);
@@ -169,6 +172,9 @@ class simulation : private idle_rules<simulation> {
   task_index take_class(std::uint32_t domain, task_class c);
   task_index keep(worker_id w, task_row& taken, std::uint32_t in_front);
   std::uint32_t share_of(worker_id w, std::uint32_t waiting) const noexcept;
+  std::uint32_t room(worker_id w) const noexcept;
+  void look_at_clock(worker_id w);
+  void begin_tick(worker_id w);
   void end_tick(worker_id w);
   void note_task_time(worker_id w);
 
