@@ -1,0 +1,268 @@
+// Whom work wakes and who may take what, asked of a machine that only writes down whom it is told to wake.
+
+#include "made_machine.hpp"
+
+#include <corewise/policies/idle_rules.hpp>
+
+#include <doctest/doctest.h>
+
+#include <optional>
+#include <set>
+#include <vector>
+
+using namespace corewise;
+using namespace corewise::tests;
+
+namespace {
+
+/// Three packages of two caches each, with a fast and a slow kind of two cores under each cache: twelve groups of two
+/// workers in six domains. From the first package the third is nearer than the second.
+topology three_packages() {
+  made_machine made;
+  made.capacities = {512, full_capacity};
+  for (std::uint32_t i = 0; i < 24; ++i)
+    made.cores.push_back({std::to_string(i), i / 8, i / 8, i / 4, i % 4 < 2 ? 1U : 0U});
+  made.distances = {{10, 30, 20}, {30, 10, 30}, {20, 30, 10}};
+  return build(made);
+}
+
+/// What the rules are told, and whom they wake. A sleeper that is woken sleeps no longer.
+class sleepers : public idle_rules<sleepers> {
+  friend idle_rules<sleepers>;
+
+ public:
+  sleepers(const locality_groups& groups, const worker_layout& layout)
+      : idle_rules(groups, layout),
+        active(groups.size(), 2),
+        injected_in(groups.size(), 0),
+        searchers(groups.domains().size(), 0),
+        waiting(groups.domains().size(), 0) {}
+
+  using idle_rules::announce;
+  using idle_rules::may_steal;
+  using idle_rules::pass_search_on;
+
+  void sleep(std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t w = first; w <= last; ++w) asleep.insert(w);
+  }
+  /// Whom it wakes that a task is pushed to w; nothing: nobody.
+  std::optional<std::uint32_t> woken_by(std::uint32_t w) {
+    woken.reset();
+    announce(worker_id{w});
+    return woken;
+  }
+  /// The same, task by task, until nobody wakes up; who was woken searches no longer when the next one comes.
+  std::vector<std::uint32_t> all_woken_by(std::uint32_t w) {
+    std::vector<std::uint32_t> order;
+    while (const auto next = woken_by(w)) order.push_back(*next);
+    return order;
+  }
+
+  bool steals = true;
+  bool lowest = false;
+  std::set<std::uint32_t> asleep;
+  std::vector<std::uint32_t> active;      // by group
+  std::vector<std::uint32_t> injected_in; // by group
+  std::vector<std::uint32_t> searchers;   // by domain
+  std::vector<std::uint32_t> waiting;     // by domain
+  std::optional<std::uint32_t> woken;
+  std::optional<std::uint32_t> woken_for_injection; // a group
+
+ private:
+  bool stealing() const noexcept { return steals; }
+  bool anybody_parked() const noexcept { return !asleep.empty(); }
+  std::uint32_t searching(std::uint32_t domain) const noexcept { return searchers[domain]; }
+  std::uint32_t active_in(group_id g) const noexcept { return active[g.value]; }
+  bool can_wake(group_id g) const noexcept {
+    return asleep.contains(2 * g.value) && active[g.value] > 0
+               ? true
+               : asleep.contains(2 * g.value + 1) && active[g.value] > 1;
+  }
+  bool wake(group_id g, std::size_t place) noexcept {
+    const std::uint32_t w = 2 * g.value + static_cast<std::uint32_t>(place);
+    if (asleep.erase(w) == 0) return false;
+    CHECK(!woken); // one at a time
+    woken = w;
+    return true;
+  }
+  bool wake_any(group_id g) noexcept {
+    if (!can_wake(g)) return false;
+    return wake(g, 0) || wake(g, 1);
+  }
+  bool lowest_first() const noexcept { return lowest; }
+  std::uint32_t waiting_in(std::uint32_t domain) const noexcept { return waiting[domain]; }
+  bool work_in(group_id g) const noexcept { return waiting[groups_[g].domain] != 0; }
+  std::uint32_t injected(group_id g) const noexcept { return injected_in[g.value]; }
+  void wake_for_injection(group_id g) noexcept { woken_for_injection = g.value; }
+  static std::uint32_t least_at(level l) noexcept { // 3 in the node, 5 in the package, 7 elsewhere
+    return 2 * static_cast<std::uint32_t>(l) - 1;
+  }
+  static void between_steps() noexcept {}
+};
+
+constexpr std::uint32_t on_node = 3;   // least_at(level::same_node)
+constexpr std::uint32_t elsewhere = 7; // least_at(level::cross_package)
+constexpr std::uint32_t last_worker = 23;
+
+struct rules_situation {
+  topology machine = three_packages();
+  locality_groups groups{machine, {}};
+  worker_layout layout{machine, groups, {}};
+  sleepers rules{groups, layout};
+
+  rules_situation() {
+    REQUIRE(groups.size() == 12);
+    REQUIRE(groups.domains().size() == 6);
+    REQUIRE(layout.size() == last_worker + 1);
+    REQUIRE(groups.level_between({0}, {1}) == level::same_domain);
+    REQUIRE(groups.level_between({0}, {2}) == level::same_node);
+    REQUIRE(groups.level_between({0}, {4}) == level::cross_package);
+  }
+};
+
+using order = std::vector<std::uint32_t>;
+
+} // namespace
+
+TEST_CASE("idle rules: the target is woken first, then its group, its domain, its node, and the packages by "
+          "distance") {
+  rules_situation s;
+  s.rules.sleep(0, last_worker);
+  s.rules.waiting[0] = elsewhere;
+  CHECK(s.rules.all_woken_by(1) == order{1,  0,                          // target, group
+                                         2,  3,                          // domain
+                                         4,  5,  6,  7,                  // node
+                                         16, 17, 18, 19, 20, 21, 22, 23, // the nearer package
+                                         8,  9,  10, 11, 12, 13, 14, 15});
+  CHECK(s.rules.asleep.empty());
+}
+
+TEST_CASE(
+    "idle rules: where the profile says so the lowest of the domain is woken first, whoever is the target") {
+  rules_situation s;
+  s.rules.lowest = true;
+  s.rules.sleep(0, 7);
+  CHECK(s.rules.all_woken_by(3) == order{0, 1, 2, 3});
+}
+
+TEST_CASE("idle rules: while somebody searches the domain nobody is woken for it") {
+  rules_situation s;
+  s.rules.sleep(0, last_worker);
+  s.rules.waiting[0] = elsewhere;
+  s.rules.searchers[0] = 1;
+  CHECK(!s.rules.woken_by(1));
+  CHECK(s.rules.woken_by(4) == 4U); // another domain
+  s.rules.searchers[0] = 0;
+  CHECK(s.rules.woken_by(1) == 1U);
+}
+
+TEST_CASE("idle rules: nobody farther out is woken for less than the threshold of that level") {
+  rules_situation s;
+  s.rules.sleep(4, last_worker); // the domain is busy
+  s.rules.waiting[0] = on_node - 1;
+  CHECK(!s.rules.woken_by(0));
+  s.rules.waiting[0] = on_node;
+  CHECK(s.rules.all_woken_by(0) == order{4, 5, 6, 7});
+  s.rules.waiting[0] = elsewhere - 1;
+  CHECK(!s.rules.woken_by(0));
+  s.rules.waiting[0] = elsewhere;
+  CHECK(s.rules.woken_by(0) == 16U);
+}
+
+TEST_CASE("idle rules: while somebody searches the nearest domain that has sleepers, no other one is woken") {
+  rules_situation s;
+  s.rules.sleep(4, last_worker);
+  s.rules.waiting[0] = elsewhere;
+  s.rules.searchers[1] = 1; // who finds nothing there comes here
+  CHECK(!s.rules.woken_by(0));
+  s.rules.searchers[1] = 0;
+  s.rules.searchers[4] = 1; // farther out than the first that sleeps
+  CHECK(s.rules.woken_by(0) == 4U);
+}
+
+TEST_CASE("idle rules: who takes part is woken, who has retired is not") {
+  rules_situation s;
+  s.rules.sleep(0, 3);
+  s.rules.active[0] = 1;
+  CHECK(s.rules.all_woken_by(1) == order{0, 2, 3});
+  CHECK(s.rules.asleep == std::set<std::uint32_t>{1});
+}
+
+TEST_CASE("idle rules: where a whole domain has retired, others come for a single task") {
+  rules_situation s;
+  s.rules.sleep(0, last_worker);
+  s.rules.active[0] = s.rules.active[1] = 0;
+  s.rules.waiting[0] = 1;
+  CHECK(s.rules.woken_by(0) == 4U);
+  CHECK(s.rules.may_steal({4}, {0}));
+  s.rules.active[1] = 1;
+  CHECK_FALSE(s.rules.may_steal({4}, {0}));
+}
+
+TEST_CASE(
+    "idle rules: in the own domain anything may be taken, elsewhere from the threshold of the level on") {
+  rules_situation s;
+  CHECK(s.rules.may_steal({0}, {0}));
+  CHECK(s.rules.may_steal({0}, {1}));
+  for (const auto& [thief, least] : {std::pair{group_id{2}, on_node}, {group_id{4}, elsewhere}}) {
+    CAPTURE(thief.value);
+    s.rules.waiting[0] = least - 1;
+    CHECK_FALSE(s.rules.may_steal(thief, {0}));
+    CHECK_FALSE(s.rules.may_steal(thief, {1})); // what waits in the domain counts, not in the group
+    s.rules.waiting[0] = least;
+    CHECK(s.rules.may_steal(thief, {0}));
+    CHECK(s.rules.may_steal(thief, {1}));
+  }
+}
+
+TEST_CASE("idle rules: the last searcher that finds work wakes another if more waits, and else nobody") {
+  rules_situation s;
+  s.rules.sleep(0, last_worker);
+  CHECK_FALSE(s.rules.pass_search_on(worker_id{3}));
+  s.rules.waiting[5] = elsewhere; // not its domain
+  CHECK_FALSE(s.rules.pass_search_on(worker_id{3}));
+  CHECK(!s.rules.woken);
+  s.rules.waiting[0] = 1;
+  CHECK(s.rules.pass_search_on(worker_id{3}));
+  CHECK(s.rules.woken == 3U);
+  s.rules.woken.reset();
+  CHECK(s.rules.pass_search_on(worker_id{3}));
+  CHECK(s.rules.woken == 2U); // its group comes before the others of the domain
+  s.rules.asleep.clear();
+  s.rules.sleep(4, last_worker);
+  s.rules.woken.reset();
+  CHECK(s.rules.pass_search_on(worker_id{3}));
+  CHECK(!s.rules.woken);
+  s.rules.waiting[0] = on_node;
+  CHECK(s.rules.pass_search_on(worker_id{3}));
+  CHECK(s.rules.woken == 4U);
+}
+
+TEST_CASE("idle rules: where nobody steals the target is woken, or whoever takes from its injection queue") {
+  rules_situation s;
+  s.rules.steals = false;
+  s.rules.sleep(0, last_worker);
+  s.rules.searchers[0] = 1; // which is nobody who counts
+  s.rules.waiting[0] = elsewhere;
+  CHECK(s.rules.woken_by(1) == 1U);
+  CHECK(!s.rules.woken_by(1));
+  CHECK(!s.rules.woken_for_injection);
+  s.rules.injected_in[0] = 1;
+  CHECK(!s.rules.woken_by(1));
+  CHECK(s.rules.woken_for_injection == 0U);
+}
+
+TEST_CASE("searchers: a share of the domain's workers, rounded up, one at least") {
+  CHECK(searchers_of(0, 500) == 1);
+  CHECK(searchers_of(1, 500) == 1);
+  CHECK(searchers_of(2, 500) == 1);
+  CHECK(searchers_of(3, 500) == 2);
+  CHECK(searchers_of(8, 500) == 4);
+  CHECK(searchers_of(8, 1) == 1);
+  CHECK(searchers_of(8, 125) == 1);
+  CHECK(searchers_of(8, 126) == 2);
+  CHECK(searchers_of(8, 1000) == 8);
+  CHECK(searchers_of(7, 999) == 7);
+  CHECK(searchers_of(65'536, 1000) == 65'536);
+  CHECK(searchers_of(4'000'000'000, 1000) == 4'000'000'000); // of what it multiplies nothing is lost
+}
