@@ -1,7 +1,7 @@
 // Cancellation against completion: a coroutine waits for something, one thread completes it and another stops the wait, at
 // about the same time and at random. One of the two ends it, once, and what it says of itself is so.
 //
-//     cancellations [--seed N] [--races N]
+//     cancellations [--seed N] [--races N] [--park-timeout adaptive|never]
 //
 // N races in all, over all that can be waited for. What failed is printed with the seed.
 
@@ -184,12 +184,19 @@ template <class Race> tally race(engine& e, std::uint64_t races, std::uint64_t s
   return sum;
 }
 
-template <class Race> void run(const char* name, std::uint64_t races, std::uint64_t seed) {
+struct amounts {
+  std::uint64_t seed = std::random_device{}();
+  std::uint64_t races = 1'000'000;
+  bool never_times_out = false;
+};
+
+template <class Race> void run(const char* name, const amounts& each) {
   profile p;
   p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = 3;
+  if (each.never_times_out) p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   engine e(p);
-  const tally sum = race<Race>(e, races, seed);
+  const tally sum = race<Race>(e, each.races, each.seed);
   std::printf("ok     %-20s %10llu completed %10llu stopped\n", name,
               static_cast<unsigned long long>(sum.completed), static_cast<unsigned long long>(sum.stopped));
 }
@@ -199,26 +206,29 @@ std::uint64_t number(const char* text) { return std::strtoull(text, nullptr, 10)
 } // namespace
 
 int main(int count, char** words) {
-  std::uint64_t seed = std::random_device{}();
-  std::uint64_t races = 1'000'000;
+  amounts each;
   for (int i = 1; i < count; i += 2) {
     const bool has_value = i + 1 < count;
     if (has_value && std::strcmp(words[i], "--seed") == 0)
-      seed = number(words[i + 1]);
+      each.seed = number(words[i + 1]);
     else if (has_value && std::strcmp(words[i], "--races") == 0)
-      races = number(words[i + 1]);
+      each.races = number(words[i + 1]);
+    else if (has_value && std::strcmp(words[i], "--park-timeout") == 0)
+      each.never_times_out = std::strcmp(words[i + 1], "never") == 0;
     else
-      return std::fputs("usage: cancellations [--seed N] [--races N]\n", stderr), 2;
+      return std::fputs("usage: cancellations [--seed N] [--races N] [--park-timeout adaptive|never]\n",
+                        stderr),
+             2;
   }
-  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-  const std::uint64_t each = races / 9;
-  run<event_race>("event", each, seed);
-  run<auto_reset_race>("auto_reset_event", each, seed);
-  run<semaphore_race>("semaphore", each, seed);
-  run<mutex_race>("mutex", each, seed);
-  run<latch_race>("latch", each, seed);
-  run<barrier_race>("barrier", each, seed);
-  run<receive_race>("channel, receive", each, seed);
-  run<send_race>("channel, send", each, seed);
-  run<oneshot_race>("oneshot", each, seed);
+  std::printf("seed %llu\n", static_cast<unsigned long long>(each.seed));
+  each.races /= 9;
+  run<event_race>("event", each);
+  run<auto_reset_race>("auto_reset_event", each);
+  run<semaphore_race>("semaphore", each);
+  run<mutex_race>("mutex", each);
+  run<latch_race>("latch", each);
+  run<barrier_race>("barrier", each);
+  run<receive_race>("channel, receive", each);
+  run<send_race>("channel, send", each);
+  run<oneshot_race>("oneshot", each);
 }

@@ -1,3 +1,5 @@
+#include "park_timeout.hpp"
+
 #include <corewise/engine/engine.hpp>
 
 #include <doctest/doctest.h>
@@ -11,6 +13,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // A process that is stopped and continued in the midst of its work, and one whose engine is destroyed in the midst of it.
@@ -25,7 +28,7 @@ profile loaded_profile() {
   p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = 8;
   p.workers.pin = pin_to::none;
-  return p;
+  return tests::with_park_timeout(std::move(p));
 }
 
 struct pipe_ends {

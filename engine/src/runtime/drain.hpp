@@ -16,6 +16,16 @@
 // one of the other, and at the end of a tick. Either its fence comes before the waiter's, and the waiter's sums contain what
 // it finished; or the waiter's comes first, and the worker sees it. tests/model/drain.pml proves it.
 //
+// | tag      | release site             | acquire site             | publishes           | weakened                       |
+// |----------|--------------------------|--------------------------|---------------------|--------------------------------|
+// | progress | progress: full_fence     | wait: full_fence         | nothing; order only | a drain sleeps, though all     |
+// |          | wait: waiters_ fetch_add | (all seq_cst)            |                     | that it waits for has ended    |
+// | news     | progress: fetch_add      | wait: news_ load         | the books, and what | it sums older books, and       |
+// |          |                          |                          | else `done` reads   | sleeps after the last news     |
+//
+// `open_` carries nothing: a submitter may still read the older phase, and counts its task there, once for all. The drain
+// that changed it waits for what it sees of that; what it misses was submitted while it ran.
+//
 // A drain that waits for its turn also covers what is submitted until it closes the phase. So a task must not wait for a
 // drain that began before it was submitted.
 
@@ -28,9 +38,9 @@ class drain_gate {
 
   /// Any thread that has finished tasks. Cost: a fence and a load while nobody waits.
   void progress() noexcept {
-    full_fence();
+    full_fence(); // pairs: progress
     if (waiters_.load(std::memory_order_relaxed) == 0) return;
-    news_.fetch_add(1, std::memory_order_release);
+    news_.fetch_add(1, std::memory_order_release); // pairs: news
     futex_wake_all(news_);
   }
 
@@ -40,18 +50,18 @@ class drain_gate {
     const std::uint8_t closing = open_phase();
     const auto opening = static_cast<std::uint8_t>(1 - closing);
     wait([&] { return quiet(opening); }, {});
-    open_.store(opening, std::memory_order_seq_cst);
+    open_.store(opening, std::memory_order_seq_cst); // before the fence of `wait`; pairs: progress
     wait([&] { return quiet(closing); }, {});
   }
 
   /// Waits until `done()`, at most until `limit`. False: the time ran out.
   template <class Done>
   bool wait(const Done& done, std::optional<std::chrono::steady_clock::time_point> limit) {
-    waiters_.fetch_add(1, std::memory_order_seq_cst);
-    full_fence();
+    waiters_.fetch_add(1, std::memory_order_seq_cst); // pairs: progress
+    full_fence();                                     // pairs: progress
     bool in_time = true;
     for (;;) {
-      const std::uint32_t seen = news_.load(std::memory_order_acquire);
+      const std::uint32_t seen = news_.load(std::memory_order_acquire); // pairs: news
       if (done()) break;
       std::optional<std::chrono::nanoseconds> left;
       if (limit) {

@@ -17,12 +17,12 @@ inline void full_fence() noexcept {
 #endif
 #ifdef COREWISE_FENCE_BY_RMW
   static std::atomic<int> word{0};
-  word.fetch_add(1, std::memory_order_seq_cst);
+  word.fetch_add(1, std::memory_order_seq_cst); // pairs: what its caller names
 #elif defined(__x86_64__)
   // What GCC makes of such a fence; Clang makes an mfence, which takes three times as long.
   asm volatile("lock orl $0, (%%rsp)" ::: "memory", "cc");
 #else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst); // pairs: what its caller names
 #endif
 }
 

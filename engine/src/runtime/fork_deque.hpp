@@ -83,7 +83,8 @@ class fork_deque {
     if (top < newest) return array_.load(std::memory_order_relaxed)->get(newest); // thieves are far
     if (top == newest) {
       t = array_.load(std::memory_order_relaxed)->get(newest);
-      if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, std::memory_order_relaxed))
+      if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, // pairs: last
+                                        std::memory_order_relaxed))
         t = nullptr; // a thief was quicker
     }
     bottom_.store(bottom, std::memory_order_release); // pairs: forked
@@ -129,7 +130,8 @@ class fork_deque {
 
   /// How many tasks wait. Any thread; exact at rest.
   std::uint64_t size() const noexcept {
-    const std::uint64_t top = top_.load(std::memory_order_acquire); // first: it only grows
+    // Top first: it only grows.
+    const std::uint64_t top = top_.load(std::memory_order_acquire); // pairs: stolen
     const auto waiting = static_cast<std::int64_t>(bottom_.load(std::memory_order_relaxed) - top);
     return waiting > 0 ? static_cast<std::uint64_t>(waiting) : 0;
   }

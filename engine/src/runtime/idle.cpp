@@ -85,7 +85,7 @@ bool idle_workers::wake(group_id g, std::size_t index) noexcept {
   interleave();
   const worker_id w = layout_.of_group(g)[index].id;
   asleep_.fetch_sub(seats_[w.value].weight.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst);
+  domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst); // pairs: P2, W2
   interleave();
   seats_[w.value].counted.store(true, std::memory_order_release); // pairs: count
   interleave();
@@ -206,7 +206,7 @@ bool idle_workers::work_in(group_id g) const noexcept {
 }
 
 void idle_workers::stop() noexcept {
-  stopping_.store(true, std::memory_order_seq_cst);
+  stopping_.store(true, std::memory_order_seq_cst); // pairs: P2, W2
   full_fence(); // with W2: who does not see the flag is seen asleep, or takes the token when it lies down
   for (std::size_t w = 0; w < layout_.size(); ++w) seats_[w].bed.unpark();
 }
@@ -220,13 +220,13 @@ bool idle_workers::try_search(worker_id w) noexcept {
   // correctness.
   if (d.searching.load(std::memory_order_relaxed) >= d.searchers_max.load(std::memory_order_relaxed))
     return false;
-  d.searching.fetch_add(1, std::memory_order_seq_cst);
+  d.searching.fetch_add(1, std::memory_order_seq_cst); // pairs: P2, W2
   return true;
 }
 
 void idle_workers::found_work(worker_id w) noexcept {
   domain_state& d = domain_of(w);
-  const bool last = d.searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  const bool last = d.searching.fetch_sub(1, std::memory_order_seq_cst) == 1; // pairs: P2, W2
   if (sentinel_.load(std::memory_order_relaxed) == nobody) hand_watch_over(w);
   if (stealing() && !last) return;
   interleave();
@@ -307,12 +307,14 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
   bool last = true;
   const std::uint64_t weight = as.retired ? one_retired : one_parked;
   seats_[w.value].weight.store(weight, std::memory_order_relaxed);
-  asleep_.fetch_add(weight, std::memory_order_seq_cst); // before the claimer can count down for it
+  // Before the claimer can count down for it.
+  asleep_.fetch_add(weight, std::memory_order_seq_cst); // pairs: P2, W2
   interleave();
   bits.set(place_in_group(w)); // W1, pairs: claim
   interleave();
-  if (as.searching) last = domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  full_fence(); // W2
+  if (as.searching)
+    last = domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst) == 1; // pairs: P2, W2
+  full_fence();                                                                 // W2
   interleave();
   // Not the last: another searcher looks after the rest, if there are such. Own queues are cheap to look at, so that
   // is always done.
@@ -336,7 +338,7 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
 
 void idle_workers::wake_up_oneself(worker_id w) noexcept {
   asleep_.fetch_sub(seats_[w.value].weight.load(std::memory_order_relaxed), std::memory_order_relaxed); // own
-  domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst);
+  domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst); // pairs: P2, W2
 }
 
 void idle_workers::sleep(worker_id w) noexcept {

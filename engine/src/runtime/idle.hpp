@@ -100,7 +100,9 @@
 // |--------|----------------------|-----------------------|------------------------|----------------------------|
 // | claim  | parked bit: fetch_or | parked bit: fetch_and | that the worker sleeps | two wakers wake one worker |
 // | count  | wake: counted store  | sleep: counted load   | that it is a searcher  | a wake-up is lost          |
-// | P2, W2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | a wake-up is lost          |
+// | P2, W2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only:   | a wake-up is lost          |
+// |        |                      |                       | bits, `searching`,     |                            |
+// |        |                      |                       | `asleep_`, `stopping_` |                            |
 // | S3, T2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | nobody watches a slot      |
 // | duty   | sentinel_: store     | sentinel_: CAS        | slot_watch's memory    | a task's age is wrong      |
 

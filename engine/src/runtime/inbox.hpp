@@ -79,8 +79,8 @@ class inbox {
   /// Whether `pop` would find a task now: not so while the oldest one is still being put in.
   bool ready() const noexcept {
     const std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
-    return static_cast<std::int64_t>(cells_[at & mask_].sequence.load(std::memory_order_acquire) -
-                                     (at + 1)) >= 0;
+    const std::uint64_t turn = cells_[at & mask_].sequence.load(std::memory_order_acquire); // pairs: put
+    return static_cast<std::int64_t>(turn - (at + 1)) >= 0;
   }
 
   /// How many tasks wait. Exact at rest.

@@ -28,7 +28,7 @@ apply_result runtime::apply(profile next) {
   if (std::vector<profile_issue> issues = check_profile(next); !issues.empty())
     throw profile_error(std::move(issues));
   const std::scoped_lock lock(apply_mutex_);
-  if (stage_.load(std::memory_order_acquire) != stage::open) return stopping();
+  if (stage_.load(std::memory_order_acquire) != stage::open) return stopping(); // pairs: stage
   std::vector<std::uint32_t> workers;
   if (apply_result result{what_it_cannot(next, workers)}; !result.applied()) return result;
 
@@ -100,7 +100,7 @@ void runtime::even_out(std::vector<std::uint32_t>& workers) const noexcept {
 
 void runtime::set_active(std::span<const std::uint32_t> workers) noexcept {
   for (std::size_t g = 0; g < workers.size(); ++g)
-    boards_[g]->active.store(workers[g], std::memory_order_seq_cst);
+    boards_[g]->active.store(workers[g], std::memory_order_seq_cst); // pairs: shown
   for (detail::worker* seat : seats_) {
     seat->show_availability();
     publish_load(seat->place());

@@ -240,7 +240,7 @@ bool runtime::take_over(detail::resumption& place) {
 
 /// Tasks may submit until the engine has ended: a shutdown waits for them. Others may not once it has begun.
 bool runtime::open_to(bool inside) const noexcept {
-  const stage now = stage_.load(std::memory_order_acquire);
+  const stage now = stage_.load(std::memory_order_acquire); // pairs: stage
   return now == stage::open || (inside && now == stage::closing);
 }
 
@@ -488,13 +488,13 @@ shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
   if (report_) return *report_;
   constexpr std::chrono::nanoseconds longest = std::chrono::hours{24 * 365};
   const auto until = detail::monotonic::now() + std::clamp(deadline, std::chrono::nanoseconds{0}, longest);
-  stage_.store(stage::closing, std::memory_order_seq_cst);
-  detail::full_fence(); // with closed_meanwhile
+  stage_.store(stage::closing, std::memory_order_seq_cst); // pairs: stage
+  detail::full_fence();                                    // with closed_meanwhile
   limit_.wake_all();
   drains_.wait([this] { return quiet(0) && quiet(1); }, until);
   wait_for_arriving();
 
-  stage_.store(stage::ended, std::memory_order_seq_cst);
+  stage_.store(stage::ended, std::memory_order_seq_cst); // pairs: stage
   idle_->stop();
   supervisor_.stop();
   threads_.stop();

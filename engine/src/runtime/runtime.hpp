@@ -153,7 +153,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   bool injects() const noexcept { return settings_.injection.scope != injection_scope::none; }
   /// How many workers of g have not retired; its first ones.
   std::uint32_t active_in(group_id g) const noexcept {
-    return boards_[g.value]->active.load(std::memory_order_seq_cst);
+    return boards_[g.value]->active.load(std::memory_order_seq_cst); // pairs: shown
   }
   bool active(worker_id w) const noexcept { return index_in_group(w) < active_in(layout_[w].group); }
   /// To a worker of g that has not retired, or of the nearest group that has one; to each in turn.
@@ -161,7 +161,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// The same for a task of class c, to the domain of such a worker.
   void send_near(task_header* t, group_id g, task_class c) noexcept;
   /// Workers look at nothing any more and leave.
-  bool ended() const noexcept { return stage_.load(std::memory_order_acquire) == stage::ended; }
+  bool ended() const noexcept {
+    return stage_.load(std::memory_order_acquire) == stage::ended; // pairs: stage
+  }
 
   void warn(std::string text);
   /// Warns unless the same has been said.
@@ -172,6 +174,11 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::string stack_of(pid_t thread) const { return stack_signal_ ? stack_signal_->stack_of(thread) : ""; }
 
  private:
+  // | tag   | release site      | acquire site                  | publishes               | weakened                     |
+  // |-------|-------------------|-------------------------------|-------------------------|------------------------------|
+  // | stage | end: both stores, | open_to, ended, apply,        | what was done before it | a caller is let in for a     |
+  // |       | the first before  | call_later: loads;            | ended; the rest is the  | while yet; without the fence |
+  // |       | a full fence      | closed_meanwhile: its fence   | fences' order only      | a task that nobody waits for |
   enum class stage : std::uint8_t { open, closing, ended };
 
   void make_groups();

@@ -33,6 +33,10 @@
 // |       |                  |              | wrote into the seat         | counters as they were long before      |
 // | B2    | lend: exchange   | supervisor:  | nothing; order only         | the supervisor sleeps while a task     |
 // |       | (seq_cst)        | V2           | (supervisor.hpp)            | blocks and others wait for its seat    |
+// | shown | lend, regain,    | held;        | nothing; order only: who    | the bit `unavailable` stays as it was  |
+// |       | take; `active`;  | active_in;   | writes the bit last has     | before the last change (worker::       |
+// |       | the bit's writes | the bit's    | seen the last change of     | show_availability): a worker is passed |
+// |       | (all seq_cst)    | test         | both words                  | by for good, or sent to while it is out |
 
 namespace corewise::detail {
 
@@ -43,15 +47,16 @@ class seat_generation {
   std::uint64_t lend() noexcept {
     const std::uint64_t mine =
         generation_of(word_.load(std::memory_order_relaxed)) + 1; // only this thread writes now
-    word_.exchange(mine << 1 | lent, std::memory_order_seq_cst);  // pairs: seat, B2
+    word_.exchange(mine << 1 | lent, std::memory_order_seq_cst);  // pairs: seat, B2, shown
     return mine;
   }
 
   /// The thread that lent the seat. True: it is its own again. Cost: a locked instruction.
   bool regain(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
-    // Nobody else has written to the seat, or it is not this thread's; seq_cst for `held`.
-    return word_.compare_exchange_strong(expected, lending << 1, std::memory_order_seq_cst,
+    // Nobody else has written to the seat, or it is not this thread's.
+    return word_.compare_exchange_strong(expected, lending << 1,
+                                         std::memory_order_seq_cst, // pairs: shown
                                          std::memory_order_relaxed);
   }
 
@@ -59,12 +64,12 @@ class seat_generation {
   bool take(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
     return word_.compare_exchange_strong(expected, (lending + 1) << 1,
-                                         std::memory_order_seq_cst, // pairs: seat; held
+                                         std::memory_order_seq_cst, // pairs: seat, shown
                                          std::memory_order_relaxed);
   }
 
-  /// Any thread. Whether somebody sits there. seq_cst, as all that changes it: for who shows it to others.
-  bool held() const noexcept { return (word_.load(std::memory_order_seq_cst) & lent) == 0; }
+  /// Any thread. Whether somebody sits there.
+  bool held() const noexcept { return (word_.load(std::memory_order_seq_cst) & lent) == 0; } // pairs: shown
 
   /// Any thread. The lending that is under way; nothing while the seat is held.
   std::optional<std::uint64_t> lending() const noexcept {

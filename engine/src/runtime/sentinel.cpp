@@ -36,7 +36,7 @@ bool idle_workers::watch(worker_id w) noexcept {
     const bool token = seat.bed.park(watching ? std::min(slot_look, left) : left);
     timers_.awake();
     if (token) {
-      const bool claimed = !parked.test(place_in_group(w), std::memory_order_acquire);
+      const bool claimed = !parked.test(place_in_group(w), std::memory_order_acquire); // pairs: claim
       if (claimed || stopping_.load(std::memory_order_relaxed)) return true;
       slot_look = slot_look_min; // somebody has used a slot
     } else {

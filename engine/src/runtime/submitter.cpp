@@ -18,7 +18,7 @@ struct thread_submitters {
 
   ~thread_submitters() {
     submitters_gone = true;
-    for (const entry& e : entries) e.record->taken.store(false, std::memory_order_release);
+    for (const entry& e : entries) e.record->taken.store(false, std::memory_order_release); // pairs: taken
   }
 };
 
@@ -53,8 +53,8 @@ std::shared_ptr<submitter> submitter_registry::take_one() {
   const std::scoped_lock lock(mutex_);
   for (const auto& s : all_) {
     bool taken = false;
-    // acquire: the books as the thread before left them
-    if (s->taken.compare_exchange_strong(taken, true, std::memory_order_acquire, std::memory_order_relaxed))
+    if (s->taken.compare_exchange_strong(taken, true, std::memory_order_acquire, // pairs: taken
+                                         std::memory_order_relaxed))
       return s;
   }
   all_.push_back(std::make_shared<submitter>(engine_ * 0x9E3779B97F4A7C15ULL + all_.size()));

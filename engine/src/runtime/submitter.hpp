@@ -12,6 +12,11 @@ namespace corewise::detail {
 /// What an engine keeps for a thread that submits to it from outside its seats: the thread's books and what
 /// its placing remembers. Lives as long as the engine; when its thread ends another one takes it over, counts
 /// and all.
+///
+/// | tag   | release site                   | acquire site  | publishes               | weakened                       |
+/// |-------|--------------------------------|---------------|-------------------------|--------------------------------|
+/// | taken | the thread's end: taken, store | take_one: CAS | the books, and all that | the next thread counts from an |
+/// |       |                                |               | placing remembers       | older number: tasks get lost   |
 struct submitter {
   explicit submitter(std::uint64_t seed) noexcept : rng(seed) {}
 

@@ -70,9 +70,9 @@ optional_duration supervisor::stuck_after() const noexcept {
 
 bool supervisor::attend() noexcept {
   if (!spares_.load(std::memory_order_relaxed)) return true;   // nobody could take it
-  attention seen = attention_.load(std::memory_order_seq_cst); // B3
+  attention seen = attention_.load(std::memory_order_seq_cst); // B3, pairs: B2, V2
   if (seen == attention::calm)
-    attention_.compare_exchange_strong(seen, attention::called, std::memory_order_seq_cst);
+    attention_.compare_exchange_strong(seen, attention::called, std::memory_order_seq_cst); // pairs: B2, V2
   return seen != attention::absent || wake();
 }
 
@@ -83,7 +83,7 @@ void supervisor::note_awake() noexcept {
 }
 
 bool supervisor::wake() noexcept {
-  if (!started_.load(std::memory_order_acquire)) return start(); // acquire: the thread is there
+  if (!started_.load(std::memory_order_acquire)) return start(); // pairs: started
   bed_.unpark();
   return true;
 }
@@ -100,12 +100,12 @@ bool supervisor::start() noexcept {
     engine_.warn_once(std::string("stuck workers are not reported: no thread for it: ") + e.what());
     return false;
   }
-  started_.store(true, std::memory_order_release);
+  started_.store(true, std::memory_order_release); // pairs: started
   return true;
 }
 
 void supervisor::stop() noexcept {
-  stopping_.store(true, std::memory_order_seq_cst);
+  stopping_.store(true, std::memory_order_seq_cst); // pairs: token; with `start` by its lock
   bed_.unpark();
   std::thread ending;
   {
@@ -157,7 +157,8 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
   const attention before = attention_.load(std::memory_order_relaxed);
   if (before == attention::absent) return std::nullopt;
   if (before == attention::called) {
-    attention_.store(attention::calm, std::memory_order_seq_cst); // nobody else changes `called`
+    // Nobody else changes `called`.
+    attention_.store(attention::calm, std::memory_order_seq_cst); // pairs: B2, V2
     last_lending_ = now;
   }
   bool lent = false;
@@ -188,7 +189,8 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
 /// False: a seat was lent meanwhile.
 bool supervisor::leave_attention() noexcept {
   attention expected = attention::calm;
-  if (!attention_.compare_exchange_strong(expected, attention::absent, std::memory_order_seq_cst)) // V1
+  if (!attention_.compare_exchange_strong(expected, attention::absent,
+                                          std::memory_order_seq_cst)) // V1, pairs: B2, V2
     return false;
   full_fence(); // V2
   bool lent = false;
@@ -225,7 +227,7 @@ bool supervisor::fall_asleep(monotonic::time_point now) noexcept {
   task_interval_ = std::min(2 * task_interval_, task_interval_max);
   if (!idle_since_) idle_since_ = now;
   if (now - *idle_since_ < linger) return false;
-  asleep_.store(true, std::memory_order_seq_cst); // Z1
+  asleep_.store(true, std::memory_order_seq_cst); // Z1, pairs: A2, Z2
   full_fence();                                   // Z2
   if (engine_.idle().all_parked()) return true;   // Z3
   asleep_.store(false, std::memory_order_relaxed);

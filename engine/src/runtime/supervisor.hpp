@@ -40,6 +40,8 @@
 // |--------|----------------------|----------------------|---------------------|-----------------------------------|
 // | B2, V2 | exchange; full_fence | full_fence; exchange | nothing; order only | a lent seat that nobody looks at  |
 // | A2, Z2 | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only | a stuck worker that nobody sees   |
+// | started | start: store        | wake: load           | that a thread sits  | the lock of `start` is taken      |
+// |        |                      |                      | on the bed          | once more, for nothing            |
 
 namespace corewise {
 class runtime;

@@ -159,13 +159,18 @@ const bool child_forgets = [] {
 }();
 
 /// The depots of a node, made at its first use and never destroyed: threads may outlive static objects.
+///
+/// | tag    | release site   | acquire site         | publishes              | weakened                         |
+/// |--------|----------------|----------------------|------------------------|----------------------------------|
+/// | depots | depots_of: CAS | depots_of: load, CAS | the depots of one node | a thread locks one half-made     |
 node_depots& depots_of(std::uint16_t node) {
   static_cast<void>(child_forgets);
   auto& place = all_depots[node];
-  if (node_depots* there = place.load(std::memory_order_acquire)) return *there;
+  if (node_depots* there = place.load(std::memory_order_acquire)) return *there; // pairs: depots
   auto* mine = new node_depots;
   node_depots* expected = nullptr;
-  if (place.compare_exchange_strong(expected, mine, std::memory_order_acq_rel, std::memory_order_acquire))
+  if (place.compare_exchange_strong(expected, mine, std::memory_order_acq_rel, // pairs: depots
+                                    std::memory_order_acquire))
     return *mine;
   delete mine;
   return *expected;

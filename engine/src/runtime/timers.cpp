@@ -68,6 +68,7 @@ timer runtime::call_later(detail::scheduled* call, std::chrono::nanoseconds firs
   call->period_ns = period.count();
   call->node.deadline_ns = later(now, std::max<std::int64_t>(0, first.count()));
   call->phase = this_execution.phase; // of its task, when it is inside one
+  // pairs: stage
   if (!forked() && (call->inside ? !ended() : stage_.load(std::memory_order_acquire) == stage::open)) {
     call->node.group = timer_home().value;
     if (set_timer(call->node, now) != detail::timer_group::outcome::closed) return handle;

@@ -37,7 +37,9 @@ namespace corewise::detail {
 class unbounded_inbox {
  public:
   /// `slot` is the owner's to keep. Not to be moved: tasks are linked to what lies within.
-  explicit unbounded_inbox(load_slot& slot) noexcept : slot_(slot) { last().store(word(&stub_)); }
+  explicit unbounded_inbox(load_slot& slot) noexcept : slot_(slot) {
+    last().store(word(&stub_), std::memory_order_relaxed); // nobody else knows of it yet
+  }
   unbounded_inbox(const unbounded_inbox&) = delete;
   unbounded_inbox& operator=(const unbounded_inbox&) = delete;
 

@@ -33,7 +33,7 @@ std::uint64_t worker::lend() noexcept {
   const bool in_haste = calls_are_long_ && (waited_for || engine_.injection(place().group).size() != 0);
   const bool timed = calls_are_long_ || ++calls_ % calls_to_timed == 0;
   lent_at_ = timed ? monotonic::now() : monotonic::time_point{};
-  engine_.board(place().group).unavailable.set(index_in_group()); // B1
+  engine_.board(place().group).unavailable.set(index_in_group()); // B1, pairs: shown
   engine_.publish_load(place());
   this_execution.seat = nullptr;
   const std::uint64_t lending = generation_.lend(); // B2
@@ -77,11 +77,11 @@ void worker::show_availability() noexcept {
   bool hide = false;
   do {
     hide = hidden();
-    if (unavailable.test(index, std::memory_order_seq_cst) == hide) continue;
+    if (unavailable.test(index, std::memory_order_seq_cst) == hide) continue; // pairs: shown
     if (hide)
-      unavailable.set(index);
+      unavailable.set(index); // pairs: shown
     else
-      unavailable.claim(index);
+      unavailable.claim(index); // pairs: shown
   } while (hide != hidden());
 }
 

@@ -44,8 +44,8 @@ class future_state {
   future_state& operator=(const future_state&) = delete;
 
   bool ready() const noexcept {
-    return waiter_.load(std::memory_order_acquire) == settled();
-  } // pairs: settled
+    return waiter_.load(std::memory_order_acquire) == settled(); // pairs: settled
+  }
   /// The calling thread sleeps until it is ready, or, if there is a limit, so long. Answers whether it is. Throws as
   /// `check_may_wait` if it is not.
   bool wait(std::optional<std::chrono::nanoseconds> limit);

@@ -40,7 +40,8 @@ struct scheduled : task_header {
   /// False: it was cancelled.
   bool begin() noexcept {
     progress expected = progress::waiting;
-    return state.compare_exchange_strong(expected, progress::running, std::memory_order_acq_rel,
+    return state.compare_exchange_strong(expected, progress::running,
+                                         std::memory_order_acq_rel, // pairs: again
                                          std::memory_order_acquire);
   }
   /// It was called, and is not the engine's any more unless it is called again.

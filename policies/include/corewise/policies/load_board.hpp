@@ -71,7 +71,8 @@ struct worker_activity {
 };
 
 /// A set of workers of one group, one bit each, of any width; every operation is one atomic instruction on
-/// one word. `claim` clears, so two submitters never win the same worker.
+/// one word. `claim` clears, so two submitters never win the same worker. What a set means, and which of its orders pairs with
+/// which, is said by who has it: idle.hpp for `parked` (claim), seat_generation.hpp for `unavailable` (shown).
 class worker_bits {
  public:
   static constexpr std::size_t words_for(std::size_t count) noexcept { return (count + 63) / 64; }
