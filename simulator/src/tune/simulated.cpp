@@ -8,6 +8,12 @@ namespace corewise {
 
 namespace {
 
+/// What of a profile `simulated_machine` goes by, beside the machine itself.
+auto division_of(const profile& p) {
+  const grouping_options& groups = p.topology.groups;
+  return std::tuple(groups.group_by, groups.group_max, p.topology.smt, p.workers.per_group, p.workers.total);
+}
+
 /// One machine, divided and given workers as each profile asks for.
 class divided_machines {
  public:
@@ -19,16 +25,8 @@ class divided_machines {
   }
 
  private:
-  /// What of a profile `simulated_machine` goes by, beside the machine itself.
-  static auto division_of(const profile& p) {
-    const grouping_options& groups = p.topology.groups;
-    return std::tuple(groups.group_by, groups.group_max, p.topology.smt, p.workers.per_group,
-                      p.workers.total);
-  }
-  using division = decltype(division_of(std::declval<const profile&>()));
-
   std::mutex mutex_;
-  std::map<division, simulated_machine> machines_;
+  std::map<decltype(division_of(profile())), simulated_machine> machines_;
 };
 
 tuning_figures figures_of(const simulation_result& r) {
