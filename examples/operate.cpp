@@ -20,7 +20,7 @@ corewise::profile read_profile(const char* spin) {
 } // namespace
 
 int main() {
-  std::atomic<int> reports{0};      // what tasks use outlives the engine: it is declared before it
+  std::atomic<int> reports{0}; // what tasks use outlives the engine: it is declared before it
   std::binary_semaphore begun{0};
   std::binary_semaphore open{0};
   corewise::engine_hooks hooks;
