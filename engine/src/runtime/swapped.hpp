@@ -29,8 +29,8 @@
 // | newest | replace: store          | newest, confirm: loads | what the object holds       | a reader sees half of it      |
 // | held   | holder: every store     | reclaim: its load      | that the reader is done     | destroyed under a reader      |
 // | H2, R2 | full_fence (seq_cst)    | full_fence (seq_cst)   | nothing; order only         | destroyed though just taken   |
-// | once   | asked_, reclaiming_:    | the same (seq_cst):    | nothing; order only         | two leave an old one to each  |
-// |        | stores, exchange        | loads, exchange        |                             | other, and nobody destroys it |
+// | once   | asked_, reclaiming_:    | the same (seq_cst):    | that the one who asks has   | two leave an old one to each  |
+// |        | stores, exchanges       | loads, exchanges       | let go                      | other, and nobody destroys it |
 //
 // Rejected: counting the users in the object (a locked instruction on a line that all share, for each task); epochs (a
 // worker in a task that does not end would keep every later object alive, too: here it keeps the one that it uses, so
@@ -88,7 +88,8 @@ template <class T> class swapped {
     // Either this one finds the other gone, or the other finds that it was asked.
     while (asked_.load(std::memory_order_seq_cst) && // pairs: once
            !reclaiming_.exchange(true, std::memory_order_seq_cst)) {
-      asked_.store(false, std::memory_order_seq_cst); // pairs: once
+      // Read, not overwritten: what those let go who have asked by now is seen below.
+      (void)asked_.exchange(false, std::memory_order_seq_cst); // pairs: once
       reclaim(each_holder);
       reclaiming_.store(false, std::memory_order_seq_cst); // pairs: once
     }
