@@ -1,5 +1,6 @@
 #include "worker.hpp"
 
+#include "faults.hpp"
 #include "runtime.hpp"
 
 #include <corewise/policies/activity.hpp>
@@ -142,7 +143,7 @@ task_header* worker::poll_due() noexcept {
     }
   background_turn_ = true;
   if (task_header* t = poll_ring()) return t;
-  return poll_shared(true);
+  return looks_behind_ring() ? nullptr : poll_shared(true);
 }
 
 /// From the LIFO slot, while it may overtake; then it waits for its next turn or goes behind the ring, as `lifo_counts`
@@ -166,6 +167,7 @@ task_header* worker::take_next() noexcept {
 /// When it is due the inbox and the injection queue take turns at being first: a ring that overflows all the time keeps
 /// the injection queue filled for ever.
 task_header* worker::poll_shared(bool due) noexcept {
+  if (due && sheds_in_batches()) return take_inbox(due);
   const bool injection_first = due && std::exchange(injection_first_, !injection_first_);
   if (injection_first)
     if (task_header* t = take_injected(place().group)) return t;
@@ -188,7 +190,8 @@ task_header* worker::take_inbox(bool batch) noexcept {
 task_header* worker::take_injected(group_id from) noexcept {
   injection_queue& queue = engine_.injection(from);
   if (queue.size() == 0) return nullptr;
-  const task_chain batch = queue.pop(std::min(share_of(queue.size()), room() + 1));
+  const std::uint32_t most = room() + 1; // of an empty ring: as many as a full one sheds
+  const task_chain batch = queue.pop(sheds_in_batches() ? most : std::min(share_of(queue.size()), most));
   counts_.injected.add(batch.size);
   return keep(batch, by().settings.injection.buffer);
 }
