@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <random>
+#include <string_view>
 #include <utility>
 
 namespace corewise::tests {
@@ -37,6 +38,25 @@ struct delays {
 delays& all_delays() {
   static delays d;
   return d;
+}
+
+enum class mutant { none, printed_volt, batched_queue };
+
+mutant mutant_from_environment() {
+  const char* text = std::getenv("COREWISE_MUTANT");
+  if (text == nullptr) return mutant::none;
+  const std::string_view name = text;
+  std::printf("COREWISE_MUTANT=%s\n", text);
+  std::fflush(stdout);
+  if (name == "printed_volt") return mutant::printed_volt;
+  if (name == "batched_queue") return mutant::batched_queue;
+  std::fputs("there is no such mutant\n", stderr);
+  std::abort();
+}
+
+mutant chosen() {
+  static const mutant m = mutant_from_environment();
+  return m;
 }
 
 /// A short one mostly: most windows between two steps are short.
@@ -87,6 +107,9 @@ bool loses_wake() noexcept {
   tests::dropped.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
+
+bool looks_behind_ring() noexcept { return tests::chosen() == tests::mutant::printed_volt; }
+bool sheds_in_batches() noexcept { return tests::chosen() == tests::mutant::batched_queue; }
 
 void met() noexcept {
   tests::met_so_often.fetch_add(1);

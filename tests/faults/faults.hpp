@@ -8,6 +8,8 @@
 //   delays  one step in COREWISE_DELAY_ONE_IN (environment; none unless set) takes a while: it spins, yields, or sleeps.
 //           The seed is printed; COREWISE_DELAY_SEED sets it.
 //   wakes   one in so many is dropped, as the test says.
+//   mutants COREWISE_MUTANT (environment) makes the engine unsound: printed_volt looks at shared work only when a ring is
+//           empty, batched_queue at what full rings have shed.
 //
 // And the build sees where two threads use at once what is one thread's: it ends the process then, unless a test counts.
 

@@ -17,6 +17,13 @@ void interleave() noexcept;
 /// Whether the wake-up that is due now gets lost.
 [[nodiscard]] bool loses_wake() noexcept;
 
+/// Whether a worker looks at what is shared only when its ring is empty, as Volt's description prints it.
+[[nodiscard]] bool looks_behind_ring() noexcept;
+
+/// Whether what a ring sheds stays together, and a worker looks there only when its ring is empty: the batched queue of
+/// Cats Effect 3.
+[[nodiscard]] bool sheds_in_batches() noexcept;
+
 /// Two threads are at once where only one may be.
 void met() noexcept;
 
@@ -44,6 +51,8 @@ class one_at_a_time {
 
 inline void interleave() noexcept {}
 [[nodiscard]] constexpr bool loses_wake() noexcept { return false; }
+[[nodiscard]] constexpr bool looks_behind_ring() noexcept { return false; }
+[[nodiscard]] constexpr bool sheds_in_batches() noexcept { return false; }
 
 struct one_at_a_time {
   struct turn {

@@ -1,5 +1,6 @@
 #include "worker.hpp"
 
+#include "faults.hpp"
 #include "runtime.hpp"
 
 #include <corewise/policies/activity.hpp>
@@ -140,7 +141,7 @@ task_header* worker::poll_due() noexcept {
     }
   background_turn_ = true;
   if (task_header* t = poll_ring()) return t;
-  return poll_shared(true);
+  return looks_behind_ring() ? nullptr : poll_shared(true);
 }
 
 /// From the LIFO slot, while it may overtake; then it waits for its next turn or goes behind the ring, as `lifo_counts`
@@ -148,8 +149,8 @@ task_header* worker::poll_due() noexcept {
 task_header* worker::take_next() noexcept {
   if (queues_.next.empty() || in_front()) return nullptr;
   const lifo_count counts = by().settings.queues.lifo_counts;
-  const bool counted = counts_in_slot(
-      counts, [this] { return !queues_.ring.nothing_waits() || !queues_.forks.empty(); });
+  const bool counted =
+      counts_in_slot(counts, [this] { return !queues_.ring.nothing_waits() || !queues_.forks.empty(); });
   if (next_left_ == 0 && counted) {
     if (waits_in_slot(counts)) return nullptr;
     if (task_header* t = queues_.next.take()) store(t);
@@ -165,6 +166,7 @@ task_header* worker::take_next() noexcept {
 /// When it is due the inbox and the injection queue take turns at being first: a ring that overflows all the time keeps
 /// the injection queue filled for ever.
 task_header* worker::poll_shared(bool due) noexcept {
+  if (due && sheds_in_batches()) return take_inbox(due);
   const bool injection_first = due && std::exchange(injection_first_, !injection_first_);
   if (injection_first)
     if (task_header* t = take_injected(place().group)) return t;
@@ -187,7 +189,9 @@ task_header* worker::take_inbox(bool batch) noexcept {
 task_header* worker::take_injected(group_id from) noexcept {
   injection_queue& queue = engine_.injection(from);
   if (queue.size() == 0) return nullptr;
-  const task_chain batch = queue.pop(with_room(share_of(queue.size()), room()));
+  const task_chain batch =
+      queue.pop(sheds_in_batches() ? room() + 1 // of an empty ring: as many as a full one sheds
+                                   : with_room(share_of(queue.size()), room()));
   counts_.injected.add(batch.size);
   return keep(batch, by().settings.injection.buffer);
 }
