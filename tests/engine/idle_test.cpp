@@ -187,13 +187,10 @@ TEST_CASE("idle: for what waits in a busy domain the nearest sleeper of the othe
     distances[0][near] = distances[near][0] = 20;
     held_engine e(p);
     std::atomic<int> ran{0};
-    const auto submit_enough = [&] {
-      for (int i = 0; i < 4; ++i) e.submit_to(0, [&] { ++ran; });
-    };
     e.hold(0);
     const std::uint64_t wakes_near = e.counts(near).wakes;
     const std::uint64_t wakes_far = e.counts(far).wakes;
-    submit_enough();
+    for (int i = 0; i < 4; ++i) e.submit_to(0, [&] { ++ran; });
     REQUIRE(in_the_end([&] { return ran == 2 && e.parked(near); }));
     CHECK(e.stolen(near, level::cross_package) == 2);
     CHECK(e.counts(near).wakes == wakes_near + 1);

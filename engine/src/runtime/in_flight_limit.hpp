@@ -1,5 +1,6 @@
 #pragma once
 
+#include "faults.hpp"
 #include "futex.hpp"
 
 namespace corewise::detail {
@@ -18,6 +19,7 @@ class in_flight_limit {
   /// Another limit, or none, for one that counts. Any thread.
   void change(std::uint64_t most) noexcept {
     most_.store(most, std::memory_order_seq_cst);
+    interleave();
     wake_all();
   }
 
@@ -26,8 +28,10 @@ class in_flight_limit {
     if (!counts_) return true;
     const std::uint64_t most = most_.load(std::memory_order_seq_cst);
     std::uint64_t now = in_flight_.load(std::memory_order_seq_cst);
-    while (most == 0 || now < most)
+    while (most == 0 || now < most) {
+      interleave();
       if (in_flight_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) return true;
+    }
     return false;
   }
 
@@ -42,9 +46,11 @@ class in_flight_limit {
     bool entered = false;
     for (;;) {
       const std::uint32_t seen = room_.load(std::memory_order_acquire);
+      interleave();
       if (!open()) break;
       entered = enter();
       if (entered) break;
+      interleave();
       futex_wait(room_, seen);
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed);
@@ -55,6 +61,7 @@ class in_flight_limit {
   void release() noexcept {
     if (!counts_) return;
     in_flight_.fetch_sub(1, std::memory_order_seq_cst);
+    interleave();
     if (waiters_.load(std::memory_order_seq_cst) != 0) tell(1);
   }
 
@@ -64,6 +71,7 @@ class in_flight_limit {
  private:
   void tell(int threads) noexcept {
     room_.fetch_add(1, std::memory_order_release);
+    interleave();
     futex_wake(room_, threads);
   }
 
