@@ -333,6 +333,41 @@ TEST_CASE("idle: while a worker is held others are shown what thieves have left 
   }
 }
 
+// --- the LIFO slot of a worker that is held
+
+TEST_CASE("idle: a task in the slot of a held worker is taken by another when it has aged, and not by a "
+          "thief before") {
+  for (const bool ages : {false, true}) {
+    CAPTURE(ages);
+    profile p = packages(1, 2);
+    p.dispatch.policy = "local_first"; // what a worker submits stays there
+    p.queues.lifo_cap = 3;
+    p.queues.lifo_age = ages ? optional_duration{50us} : std::nullopt;
+    held_engine e(p);
+    std::atomic<bool> begun{false};
+    std::atomic<std::uint32_t> ran_on{99};
+    e.submit_to(0, [&] {
+      const auto child = [&] { ran_on = e.get().this_worker()->value; };
+      if (e.get().submit(child) != submit_result::accepted) std::abort();
+      begun = true;
+      e.hold_here();
+    });
+    REQUIRE(in_the_end([&] { return begun.load(); }));
+    if (ages) {
+      REQUIRE(in_the_end([&] { return ran_on != 99; }));
+      CHECK(ran_on == 1);
+      CHECK(e.get().metrics().total().lifo_rescued == 1);
+    } else {
+      REQUIRE(e.look_around(1));
+      CHECK(e.inside().view().load({0}, 0).slot == 1);
+      e.release(0);
+      e.get().drain();
+      CHECK(ran_on == 0);
+      CHECK(e.get().metrics().total().lifo_rescued == 0);
+    }
+  }
+}
+
 // --- when a tick ends
 
 namespace {
