@@ -187,13 +187,10 @@ TEST_CASE("idle: for what waits in a busy domain the nearest sleeper of the othe
     distances[0][near] = distances[near][0] = 20;
     held_engine e(p);
     std::atomic<int> ran{0};
-    const auto submit_enough = [&] {
-      for (int i = 0; i < 4; ++i) e.submit_to(0, [&] { ++ran; });
-    };
     e.hold(0);
     const std::uint64_t wakes_near = e.counts(near).wakes;
     const std::uint64_t wakes_far = e.counts(far).wakes;
-    submit_enough();
+    for (int i = 0; i < 4; ++i) e.submit_to(0, [&] { ++ran; });
     REQUIRE(in_the_end([&] { return ran == 2 && e.parked(near); }));
     CHECK(e.stolen(near, level::cross_package) == 2);
     CHECK(e.counts(near).wakes == wakes_near + 1);
@@ -333,6 +330,41 @@ TEST_CASE("idle: while a worker is held others are shown what thieves have left 
     CHECK(wrong == 0);
     CHECK(e.stolen(1, level::cross_package) == waiting);
     CHECK(shown.at(0) == 1); // the task that holds it
+  }
+}
+
+// --- the LIFO slot of a worker that is held
+
+TEST_CASE("idle: a task in the slot of a held worker is taken by another when it has aged, and not by a "
+          "thief before") {
+  for (const bool ages : {false, true}) {
+    CAPTURE(ages);
+    profile p = packages(1, 2);
+    p.dispatch.policy = "local_first"; // what a worker submits stays there
+    p.queues.lifo_cap = 3;
+    p.queues.lifo_age = ages ? optional_duration{50us} : std::nullopt;
+    held_engine e(p);
+    std::atomic<bool> begun{false};
+    std::atomic<std::uint32_t> ran_on{99};
+    e.submit_to(0, [&] {
+      const auto child = [&] { ran_on = e.get().this_worker()->value; };
+      if (e.get().submit(child) != submit_result::accepted) std::abort();
+      begun = true;
+      e.hold_here();
+    });
+    REQUIRE(in_the_end([&] { return begun.load(); }));
+    if (ages) {
+      REQUIRE(in_the_end([&] { return ran_on != 99; }));
+      CHECK(ran_on == 1);
+      CHECK(e.get().metrics().total().lifo_rescued == 1);
+    } else {
+      REQUIRE(e.look_around(1));
+      CHECK(e.inside().view().load({0}, 0).slot == 1);
+      e.release(0);
+      e.get().drain();
+      CHECK(ran_on == 0);
+      CHECK(e.get().metrics().total().lifo_rescued == 0);
+    }
   }
 }
 

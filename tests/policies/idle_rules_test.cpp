@@ -178,6 +178,11 @@ TEST_CASE("idle rules: while somebody searches the nearest domain that has sleep
   s.rules.searchers[1] = 0;
   s.rules.searchers[4] = 1; // farther out than the first that sleeps
   CHECK(s.rules.woken_by(0) == 4U);
+  s.rules.asleep.clear();
+  s.rules.sleep(8, 15);
+  s.rules.searchers[1] = 1; // where nobody sleeps
+  s.rules.searchers[4] = 0;
+  CHECK(s.rules.woken_by(0) == 8U);
 }
 
 TEST_CASE("idle rules: who takes part is woken, who has retired is not") {

@@ -33,6 +33,34 @@ TEST_CASE("two choices: of two workers both are looked at, always") {
   CHECK(chosen(s) == std::vector<int>{draws, 0});
 }
 
+TEST_CASE("two choices: the loads of two workers decide, those of all others do not") {
+  constexpr std::uint32_t workers = 12;
+  situation s(build(one_kind(3, 4)), "two_choices");
+  s.load(0, workers - 1, 5);
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    const auto chosen_now = [&] {
+      placement_rng rng(seed);
+      placement_cursor cursor;
+      return s.rule().place(s.view(), s.on_cpu(0), {}, rng, cursor).worker;
+    };
+    const worker_id as_all_are_equal = chosen_now();
+    int matter = 0;
+    for (std::uint32_t w = 0; w < workers; ++w) {
+      std::vector<worker_id> answers;
+      for (const std::uint32_t load : {1U, 9U}) {
+        s.boards().set_load({w}, load);
+        answers.push_back(chosen_now());
+      }
+      s.boards().set_load({w}, 5);
+      const bool looked_at = answers != std::vector<worker_id>(2, as_all_are_equal);
+      matter += looked_at ? 1 : 0;
+      if (looked_at) CHECK(answers[0] == worker_id{w}); // the lighter one is taken
+    }
+    CHECK(matter == 2);
+  }
+}
+
 TEST_CASE("two choices: the two are distinct, and each pair is as likely") {
   situation s(build(one_kind(2, 2)), "two_choices");
   for (std::uint32_t w = 0; w < 4; ++w) s.boards().set_load({w}, w + 1);

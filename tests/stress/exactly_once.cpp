@@ -1,5 +1,5 @@
 // Many more workers than cores, tasks from outside threads and from tasks: all run exactly once, loads are
-// zero at rest, nothing was rescued by a time-out, and afterwards the process sleeps.
+// zero at rest, nothing was rescued by a time-out, and afterwards the process sleeps and uses next to no CPU.
 
 #include <corewise/engine/engine.hpp>
 
@@ -48,10 +48,19 @@ amounts read_arguments(int count, char** words) {
   return a;
 }
 
-std::uint64_t context_switches() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw);
+struct usage {
+  std::uint64_t context_switches = 0;
+  double cpu_seconds = 0;
+};
+
+usage usage_now() {
+  rusage now{};
+  ::getrusage(RUSAGE_SELF, &now);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return {static_cast<std::uint64_t>(now.ru_nvcsw) + static_cast<std::uint64_t>(now.ru_nivcsw),
+          seconds(now.ru_utime) + seconds(now.ru_stime)};
 }
 
 int failures = 0;
@@ -122,10 +131,13 @@ int main(int count, char** words) {
          static_cast<double>(m.total().rescued_by_timeout));
 
   std::this_thread::sleep_for(std::chrono::milliseconds{500});
-  const std::uint64_t before = context_switches();
+  const usage before = usage_now();
   constexpr int seconds = 3;
   std::this_thread::sleep_for(std::chrono::seconds{seconds});
-  const double per_second = static_cast<double>(context_switches() - before) / seconds;
+  const usage after = usage_now();
+  const double per_second = static_cast<double>(after.context_switches - before.context_switches) / seconds;
   expect(per_second < 20, "wake-ups a second when idle", per_second);
+  const double share = (after.cpu_seconds - before.cpu_seconds) / seconds;
+  expect(share < .05, "of one CPU when idle", share);
   return failures == 0 ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "faults.hpp"
 #include "inbox.hpp"
 #include "injection_queue.hpp"
 
@@ -49,16 +50,20 @@ class alignas(128) class_queue {
   void push(task_header* t) noexcept {
     placed_.fetch_add(1, std::memory_order_relaxed);
     if (overflow_.size() != 0 || !ring_.push(t)) overflow_.push(t); // C1
-    waiting_.exchange(true, std::memory_order_acq_rel);             // C2, pairs: waiting
+    interleave();
+    waiting_.exchange(true, std::memory_order_acq_rel); // C2, pairs: waiting
   }
 
   /// Any thread. The oldest task; null when there is none, or when it is still being put in.
   task_header* pop() noexcept {
     for (;;) {
       if (task_header* t = take()) return t;
+      interleave();
       waiting_.exchange(false, std::memory_order_acq_rel); // K1, pairs: waiting
-      if (!ready()) return nullptr;                        // K2
-      waiting_.exchange(true, std::memory_order_acq_rel);  // pairs: waiting
+      interleave();
+      if (!ready()) return nullptr; // K2
+      interleave();
+      waiting_.exchange(true, std::memory_order_acq_rel); // pairs: waiting
     }
   }
 
@@ -74,6 +79,7 @@ class alignas(128) class_queue {
  private:
   task_header* take() noexcept {
     if (task_header* t = ring_.pop()) return t;
+    interleave();
     return ring_.size() == 0 ? overflow_.pop(1).first : nullptr;
   }
 

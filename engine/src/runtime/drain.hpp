@@ -1,5 +1,6 @@
 #pragma once
 
+#include "faults.hpp"
 #include "fence.hpp"
 #include "futex.hpp"
 #include "ledger.hpp"
@@ -38,9 +39,12 @@ class drain_gate {
 
   /// Any thread that has finished tasks. Cost: a fence and a load while nobody waits.
   void progress() noexcept {
+    interleave();
     full_fence(); // pairs: progress
+    interleave();
     if (waiters_.load(std::memory_order_relaxed) == 0) return;
     news_.fetch_add(1, std::memory_order_release); // pairs: news
+    interleave();
     futex_wake_all(news_);
   }
 
@@ -50,6 +54,7 @@ class drain_gate {
     const std::uint8_t closing = open_phase();
     const auto opening = static_cast<std::uint8_t>(1 - closing);
     wait([&] { return quiet(opening); }, {});
+    interleave();
     open_.store(opening, std::memory_order_seq_cst); // before the fence of `wait`; pairs: progress
     wait([&] { return quiet(closing); }, {});
   }
@@ -58,10 +63,12 @@ class drain_gate {
   template <class Done>
   bool wait(const Done& done, std::optional<std::chrono::steady_clock::time_point> limit) {
     waiters_.fetch_add(1, std::memory_order_seq_cst); // pairs: progress
-    full_fence();                                     // pairs: progress
+    interleave();
+    full_fence(); // pairs: progress
     bool in_time = true;
     for (;;) {
       const std::uint32_t seen = news_.load(std::memory_order_acquire); // pairs: news
+      interleave();
       if (done()) break;
       std::optional<std::chrono::nanoseconds> left;
       if (limit) {
@@ -71,6 +78,7 @@ class drain_gate {
           break;
         }
       }
+      interleave();
       futex_wait(news_, seen, left);
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "faults.hpp"
 #include "futex.hpp"
 
 namespace corewise::detail {
@@ -27,6 +28,7 @@ class in_flight_limit {
   /// Another limit, or none, for one that counts. Any thread.
   void change(std::uint64_t most) noexcept {
     most_.store(most, std::memory_order_seq_cst); // pairs: room
+    interleave();
     wake_all();
   }
 
@@ -35,9 +37,11 @@ class in_flight_limit {
     if (!counts_) return true;
     const std::uint64_t most = most_.load(std::memory_order_seq_cst); // pairs: room
     std::uint64_t now = in_flight_.load(std::memory_order_seq_cst);   // pairs: limit
-    while (most == 0 || now < most)
-      if (in_flight_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) // pairs: limit
-        return true;
+    while (most == 0 || now < most) {
+      interleave();
+      if (in_flight_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst))
+        return true; // pairs: limit
+    }
     return false;
   }
 
@@ -52,9 +56,11 @@ class in_flight_limit {
     bool entered = false;
     for (;;) {
       const std::uint32_t seen = room_.load(std::memory_order_acquire); // pairs: room
+      interleave();
       if (!open()) break;
       entered = enter();
       if (entered) break;
+      interleave();
       futex_wait(room_, seen);
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed); // one look too many at most
@@ -64,7 +70,8 @@ class in_flight_limit {
   /// Any thread: an entered task is gone.
   void release() noexcept {
     if (!counts_) return;
-    in_flight_.fetch_sub(1, std::memory_order_seq_cst);         // pairs: limit
+    in_flight_.fetch_sub(1, std::memory_order_seq_cst); // pairs: limit
+    interleave();
     if (waiters_.load(std::memory_order_seq_cst) != 0) tell(1); // pairs: limit
   }
 
@@ -74,6 +81,7 @@ class in_flight_limit {
  private:
   void tell(int threads) noexcept {
     room_.fetch_add(1, std::memory_order_release); // pairs: room
+    interleave();
     futex_wake(room_, threads);
   }
 

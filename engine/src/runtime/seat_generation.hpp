@@ -1,5 +1,7 @@
 #pragma once
 
+#include "faults.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -47,13 +49,15 @@ class seat_generation {
   std::uint64_t lend() noexcept {
     const std::uint64_t mine =
         generation_of(word_.load(std::memory_order_relaxed)) + 1; // only this thread writes now
-    word_.exchange(mine << 1 | lent, std::memory_order_seq_cst);  // pairs: seat, B2, shown
+    interleave();
+    word_.exchange(mine << 1 | lent, std::memory_order_seq_cst); // pairs: seat, B2, shown
     return mine;
   }
 
   /// The thread that lent the seat. True: it is its own again. Cost: a locked instruction.
   bool regain(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
+    interleave();
     // Nobody else has written to the seat, or it is not this thread's.
     return word_.compare_exchange_strong(expected, lending << 1,
                                          std::memory_order_seq_cst, // pairs: shown
@@ -63,6 +67,7 @@ class seat_generation {
   /// Any thread. True: the seat is the caller's.
   bool take(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
+    interleave();
     return word_.compare_exchange_strong(expected, (lending + 1) << 1,
                                          std::memory_order_seq_cst, // pairs: seat, shown
                                          std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 #include "supervisor.hpp"
 
 #include "demangled.hpp"
+#include "faults.hpp"
 #include "fence.hpp"
 #include "runtime.hpp"
 
@@ -52,6 +53,7 @@ void supervisor::set_words(const profile& p) noexcept {
 void supervisor::set(const profile& p) noexcept {
   const auto before = stuck_after();
   set_words(p);
+  interleave();
   if (stuck_after() && stuck_after() != before) static_cast<void>(wake()); // who is awake has told nobody
   full_fence(); // with B2: who reads the older word is seen
   bool lent = false;
@@ -71,6 +73,7 @@ optional_duration supervisor::stuck_after() const noexcept {
 bool supervisor::attend() noexcept {
   if (!spares_.load(std::memory_order_relaxed)) return true;   // nobody could take it
   attention seen = attention_.load(std::memory_order_seq_cst); // B3, pairs: B2, V2
+  interleave();
   if (seen == attention::calm)
     attention_.compare_exchange_strong(seen, attention::called, std::memory_order_seq_cst); // pairs: B2, V2
   return seen != attention::absent || wake();
@@ -78,7 +81,9 @@ bool supervisor::attend() noexcept {
 
 void supervisor::note_awake() noexcept {
   if (!stuck_after()) return;
-  full_fence();                                                           // A2
+  interleave();
+  full_fence(); // A2
+  interleave();
   if (asleep_.load(std::memory_order_relaxed)) static_cast<void>(wake()); // A3
 }
 
@@ -136,6 +141,7 @@ void supervisor::woken() noexcept {
     attention_.store(attention::called, std::memory_order_relaxed); // only the supervisor changes `absent`
   lent_interval_ = patience;
   if (!asleep_.load(std::memory_order_relaxed)) return;
+  interleave();
   asleep_.store(false, std::memory_order_relaxed);
   tasks_looked_at_ = now;
   task_interval_ = task_interval();
@@ -157,6 +163,7 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
   const attention before = attention_.load(std::memory_order_relaxed);
   if (before == attention::absent) return std::nullopt;
   if (before == attention::called) {
+    interleave();
     // Nobody else changes `called`.
     attention_.store(attention::calm, std::memory_order_seq_cst); // pairs: B2, V2
     last_lending_ = now;
@@ -189,12 +196,16 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
 /// False: a seat was lent meanwhile.
 bool supervisor::leave_attention() noexcept {
   attention expected = attention::calm;
+  interleave();
   if (!attention_.compare_exchange_strong(expected, attention::absent,
                                           std::memory_order_seq_cst)) // V1, pairs: B2, V2
     return false;
+  interleave();
   full_fence(); // V2
+  interleave();
   bool lent = false;
   engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
+  interleave();
   if (lent) attention_.store(attention::called, std::memory_order_relaxed); // V3
   return !lent;
 }
@@ -228,8 +239,10 @@ bool supervisor::fall_asleep(monotonic::time_point now) noexcept {
   if (!idle_since_) idle_since_ = now;
   if (now - *idle_since_ < linger) return false;
   asleep_.store(true, std::memory_order_seq_cst); // Z1, pairs: A2, Z2
-  full_fence();                                   // Z2
-  if (engine_.idle().all_parked()) return true;   // Z3
+  interleave();
+  full_fence(); // Z2
+  interleave();
+  if (engine_.idle().all_parked()) return true; // Z3
   asleep_.store(false, std::memory_order_relaxed);
   return false;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "faults.hpp"
 #include "fence.hpp"
 
 #include <algorithm>
@@ -65,6 +66,7 @@ template <class T> class swapped {
     old_.reserve(old_.size() + 1);
     old_.emplace_back(newest_.load(std::memory_order_relaxed));
     old_count_.store(old_.size(), std::memory_order_relaxed);
+    interleave();
     newest_.store(next.release(), std::memory_order_release); // R1, pairs: newest
   }
 
@@ -72,9 +74,11 @@ template <class T> class swapped {
   /// for each holder.
   template <class EachHolder> void reclaim(const EachHolder& each_holder) noexcept {
     const std::scoped_lock lock(mutex_);
+    interleave();
     full_fence(); // R2
     std::erase_if(old_, [&](const std::unique_ptr<const T>& candidate) {
       bool held = false;
+      interleave();
       each_holder([&](const holder<T>& h) { held = held || h.holds(candidate.get()); }); // R3
       return !held;
     });
@@ -85,13 +89,16 @@ template <class T> class swapped {
   /// again.
   template <class EachHolder> void reclaim_once(const EachHolder& each_holder) noexcept {
     asked_.store(true, std::memory_order_seq_cst); // pairs: once
+    interleave();
     // Either this one finds the other gone, or the other finds that it was asked.
     while (asked_.load(std::memory_order_seq_cst) && // pairs: once
            !reclaiming_.exchange(true, std::memory_order_seq_cst)) {
       // Read, not overwritten: what those let go who have asked by now is seen below.
       (void)asked_.exchange(false, std::memory_order_seq_cst); // pairs: once
       reclaim(each_holder);
+      interleave();
       reclaiming_.store(false, std::memory_order_seq_cst); // pairs: once
+      interleave();
     }
   }
 
@@ -123,18 +130,26 @@ template <class T> class holder {
   bool take(const swapped<T>& from) noexcept {
     if (from.newest() == get()) return false;
     announce(from);
+    interleave();
     full_fence(); // H2
+    interleave();
     confirm(from);
     return true;
   }
 
   /// H1. What is held may be looked into after `confirm`, with a full fence in between.
-  void announce(const swapped<T>& from) noexcept { hold(from.newest()); }
+  void announce(const swapped<T>& from) noexcept {
+    const T* newest = from.newest();
+    interleave();
+    hold(newest);
+  }
   /// H3.
   const T& confirm(const swapped<T>& from) noexcept {
     while (from.newest() != get()) {
       announce(from);
+      interleave();
       full_fence(); // H2
+      interleave();
     }
     return *get();
   }
