@@ -19,6 +19,17 @@ task<std::string> until_stopped(std::stop_token stop, std::atomic<int>& stopped)
   co_return "never";
 }
 
+/// Its move throws that brings what is left to 0.
+struct moves_so_often {
+  explicit moves_so_often(int& moves) noexcept : left(&moves) {}
+  moves_so_often(moves_so_often&& other) noexcept(false) : left(other.left) {
+    if (--*left == 0) throw std::runtime_error("moved");
+  }
+  moves_so_often& operator=(moves_so_often&&) = delete;
+  ~moves_so_often() = default;
+  int* left;
+};
+
 } // namespace
 
 TEST_CASE("when_any: the first that ends is answered, the others are asked to stop and waited for") {
@@ -55,5 +66,38 @@ TEST_CASE("when_any: if the first that ends throws, that is thrown, when all hav
   };
   const auto both = [&]() -> task<> { co_await when_any(slow, fails); };
   CHECK_THROWS_AS(sync_wait(e, both()), std::logic_error);
+  CHECK(stopped == 1);
+}
+
+TEST_CASE("when_any: whichever move of the first one's value throws, that is thrown, when all have ended") {
+  engine e(small_profile(2));
+  std::atomic<int> stopped{0};
+  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
+  int throwing = 1;
+  for (bool thrown = true; thrown; ++throwing) {
+    int moves = throwing;
+    const auto winner = [&](std::stop_token) -> task<moves_so_often> { co_return moves_so_often(moves); };
+    const auto both = [&]() -> task<std::size_t> { co_return (co_await when_any(winner, slow)).index(); };
+    stopped = 0;
+    try {
+      const std::size_t first = sync_wait(e, both());
+      CHECK(first == 0);
+      thrown = false;
+    } catch (const std::runtime_error& error) {
+      CHECK(error.what() == std::string("moved"));
+    }
+    CHECK(stopped == 1);
+    CHECK((moves > 0) != thrown);
+  }
+  CHECK(throwing > 4); // into the promise and out of it, into the race, out of it
+}
+
+TEST_CASE("when_any: memory that one of them does not get is the answer, if it is the first to end") {
+  engine e(small_profile(1));
+  std::atomic<int> stopped{0};
+  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
+  const auto no_frame = [](std::stop_token) -> task<int> { throw std::bad_alloc(); };
+  const auto both = [&]() -> task<> { co_await when_any(slow, no_frame); };
+  CHECK_THROWS_AS(sync_wait(e, both()), std::bad_alloc);
   CHECK(stopped == 1);
 }

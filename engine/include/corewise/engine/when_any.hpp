@@ -24,22 +24,26 @@ template <class... Values> struct race {
 };
 
 template <std::size_t I, class Race, class F> task<> run_in(scope& s, Race& results, F& body) {
+  bool won = false;
   try {
     if constexpr (std::is_same_v<raced_value<F>, std::monostate>) {
       co_await body(s.stop_token());
-      if (results.first()) results.value.emplace(std::in_place_index<I>);
+      won = results.first();
+      if (won) results.value.emplace(std::in_place_index<I>);
     } else {
       auto value = co_await body(s.stop_token());
-      if (results.first()) results.value.emplace(std::in_place_index<I>, std::move(value));
+      won = results.first();
+      if (won) results.value.emplace(std::in_place_index<I>, std::move(value));
     }
   } catch (...) {
-    if (results.first()) results.error = std::current_exception();
+    if (won || results.first()) results.error = std::current_exception();
   }
   s.request_stop();
 }
 
+/// Throws `std::bad_alloc`: then those that were forked are stopped.
 template <class Race, class... F, std::size_t... I>
-void fork_all(scope& s, Race& results, std::index_sequence<I...>, F&... bodies) noexcept {
+void fork_all(scope& s, Race& results, std::index_sequence<I...>, F&... bodies) {
   (s.fork(run_in<I>(s, results, bodies)), ...);
 }
 
