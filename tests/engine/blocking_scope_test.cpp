@@ -2,7 +2,9 @@
 
 #include <corewise/engine/blocking_scope.hpp>
 #include <corewise/engine/engine.hpp>
+#include <corewise/engine/event.hpp>
 #include <corewise/engine/scope.hpp>
+#include <corewise/engine/sync_wait.hpp>
 #include <corewise/engine/yield.hpp>
 
 #include <doctest/doctest.h>
@@ -174,6 +176,50 @@ TEST_CASE("blocking scope: a stop token stops it: what has not begun is not begu
     }
     stop.request_stop();
     CHECK(runs == 2);
+  }
+}
+
+TEST_CASE("blocking scope: its token ends what its calls wait for, whoever stops it") {
+  engine e(small_profile(2));
+  event never;
+  const auto waits = [&](blocking_scope& s) { return sync_wait(never.wait(s.stop_token())); };
+  SUBCASE("an exception") {
+    const auto work = [&] {
+      bool came = true;
+      blocking_scope s;
+      s.fork([&] { came = waits(s); });
+      s.fork([] { throw std::runtime_error("first"); });
+      CHECK_THROWS_AS(s.wait(), std::runtime_error);
+      return came;
+    };
+    for (int i = 0; i < 100; ++i) static_cast<void>(e.run(work).get()); // the call may not have begun
+  }
+  SUBCASE("a token from outside, before and after it is asked for") {
+    std::stop_source outside;
+    blocking_scope s(e, outside.get_token());
+    const std::stop_token mine = s.stop_token();
+    bool told = false;
+    const std::stop_callback on_stop(mine, [&] {
+      told = true;
+      s.request_stop(); // stopped already
+    });
+    CHECK_FALSE(mine.stop_requested());
+    outside.request_stop();
+    CHECK(told);
+    CHECK(s.stop_token() == mine);
+    blocking_scope later(e, outside.get_token());
+    CHECK(later.stop_token().stop_requested());
+  }
+  SUBCASE("request_stop, while others ask for the token") {
+    for (int i = 0; i < 200; ++i) {
+      blocking_scope s(e);
+      std::atomic<int> told{0};
+      for (int k = 0; k < 3; ++k) s.fork([&] { told += waits(s) ? 0 : 1; });
+      s.request_stop();
+      s.wait();
+      CHECK(s.stop_token().stop_requested());
+      CHECK(told <= 3);
+    }
   }
 }
 

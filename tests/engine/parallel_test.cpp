@@ -377,3 +377,22 @@ TEST_CASE("parallel_for: each group gets its share by capacity, and does it wher
     REQUIRE(e.workers()[worker_id{done_by[i]}].group.value == group);
   }
 }
+
+TEST_CASE("parallel loops: threads run them by sync_wait, plain tasks within blocking") {
+  engine e(small_profile(2));
+  std::vector<int> numbers(100'000, 1);
+  const auto doubles = [&] { return parallel_for(numbers, [](int& x) { x *= 2; }); };
+  const auto sums = [&] { return parallel_reduce(numbers, 0, std::identity(), std::plus<>()); };
+  sync_wait(e, doubles);
+  CHECK(sync_wait(e, sums) == 200'000);
+  CHECK(e.run([&] { return blocking([&] { return sync_wait(e, sums); }); }).get() == 200'000);
+  CHECK_THROWS_AS(e.run([&] { sync_wait(e, doubles); }).get(), std::logic_error);
+  const auto fails = [&] { return parallel_for(numbers, [](int) { throw std::runtime_error("no"); }); };
+  CHECK_THROWS_WITH_AS(sync_wait(e, fails), "no", std::runtime_error);
+  const auto told = [&] {
+    std::stop_source stop;
+    stop.request_stop();
+    return parallel_for(numbers, [](int) {}, stop.get_token());
+  };
+  CHECK_FALSE(sync_wait(e, told));
+}

@@ -1,7 +1,17 @@
+#include "outside.hpp"
 #include "small_engine.hpp"
 
+#include <corewise/engine/barrier.hpp>
 #include <corewise/engine/blocking_scope.hpp>
+#include <corewise/engine/channel.hpp>
 #include <corewise/engine/engine.hpp>
+#include <corewise/engine/event.hpp>
+#include <corewise/engine/latch.hpp>
+#include <corewise/engine/mutex.hpp>
+#include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/scope.hpp>
+#include <corewise/engine/semaphore.hpp>
+#include <corewise/engine/sync_wait.hpp>
 #include <corewise/engine/when_all.hpp>
 
 #include <doctest/doctest.h>
@@ -11,6 +21,8 @@
 
 #include <array>
 #include <csignal>
+#include <optional>
+#include <thread>
 
 // What builds with assertions say about misuse. A child process each, since it does not survive.
 
@@ -51,6 +63,18 @@ bool says(const std::string& words, const char* what) { return words.find(what) 
 
 task<int> one() { co_return 1; }
 task<> nothing() { co_return; }
+
+/// Awaits what `f` answers.
+template <class F> task<> awaits_once(F f) { static_cast<void>(co_await f()); }
+
+/// What is said when a `T` goes for which somebody waits: what `wait` answers for it.
+template <class T, class F, class... Args> std::string dies_awaited(const F& wait, const Args&... args) {
+  return last_words([&] {
+    std::optional<T> dies(std::in_place, args...);
+    const outside waits(awaits_once([&] { return wait(*dies); }));
+    dies.reset();
+  });
+}
 
 } // namespace
 
@@ -97,4 +121,114 @@ TEST_CASE("misuse: builds with assertions notice an exception in a blocking scop
      }).get();
   };
   CHECK(says(last_words(leaves), "left without wait()"));
+}
+
+TEST_CASE("misuse: builds with assertions notice a fork into a scope that has been left" *
+          doctest::skip(!asserts)) {
+  static_assert(!std::is_default_constructible_v<scope>);
+  const auto forks_late = []() -> task<> {
+    scope* left = nullptr;
+    task<> scoped = in_scope([&](scope& s) -> task<> {
+      left = &s;
+      co_return;
+    });
+    co_await std::move(scoped);
+    left->fork(nothing()); // its frame is there as long as `scoped`
+  };
+  CHECK(says(last_words([&] {
+               engine e(small_profile(1));
+               sync_wait(e, forks_late());
+             }),
+             "forked into a scope that has been left"));
+}
+
+TEST_CASE("misuse: builds with assertions notice a future that is used again, or awaited by two" *
+          doctest::skip(!asserts)) {
+  const char* const again = "a future is used that was moved away, or whose value was taken";
+  const char* const by_two = "a future is awaited while another waits for it";
+  CHECK(says(last_words([] {
+               engine e(small_profile(1));
+               future<int> f = e.run(one());
+               static_cast<void>(f.get());
+               static_cast<void>(f.get());
+             }),
+             again));
+  CHECK(says(last_words([] {
+               engine e(small_profile(1));
+               const auto twice = [&]() -> task<> {
+                 future<int> f = e.run(one());
+                 co_await std::move(f);
+                 co_await std::move(f); // NOLINT(bugprone-use-after-move)
+               };
+               sync_wait(e, twice());
+             }),
+             again));
+  CHECK(says(last_words([] {
+               engine e(small_profile(1));
+               event never;
+               const future<void> f = e.run([&]() -> task<> { co_await never.wait(); });
+               std::thread waits([&] { f.wait(); });
+               for (;;) static_cast<void>(f.wait_for(std::chrono::milliseconds{1}));
+             }),
+             by_two));
+}
+
+TEST_CASE("misuse: builds with assertions notice a second receiver and a second sender of a oneshot" *
+          doctest::skip(!asserts)) {
+  CHECK(says(last_words([] {
+               oneshot<int> shot;
+               const outside first(awaits_once([&] { return shot.receive(); }));
+               const outside second(awaits_once([&] { return shot.receive(); }));
+             }),
+             "a oneshot is received twice"));
+  CHECK(says(last_words([] {
+               oneshot<int> shot;
+               shot.send(1);
+               static_cast<void>(sync_wait(shot.receive()));
+               static_cast<void>(sync_wait(shot.receive()));
+             }),
+             "a oneshot is received twice"));
+  CHECK(says(last_words([] {
+               oneshot<int> shot;
+               shot.send(1);
+               shot.send(2);
+             }),
+             "a oneshot is sent twice"));
+}
+
+TEST_CASE("misuse: builds with assertions notice what is destroyed while somebody waits for it" *
+          doctest::skip(!asserts)) {
+  const auto waits = [](auto& w) { return w.wait(); };
+  const char* const awaited = "destroyed while somebody waits for it";
+  CHECK(says(dies_awaited<event>(waits), awaited));
+  CHECK(says(dies_awaited<auto_reset_event>(waits), awaited));
+  CHECK(says(dies_awaited<latch>(waits, 1U), awaited));
+  CHECK(says(dies_awaited<semaphore>([](semaphore& s) { return s.acquire(); }, 0U), awaited));
+  CHECK(says(dies_awaited<barrier>([](barrier& b) { return b.arrive_and_wait(); }, 2U), awaited));
+  CHECK(
+      says(dies_awaited<channel<int>>([](channel<int>& c) { return c.receive(); }, std::size_t{1}), awaited));
+  CHECK(says(dies_awaited<channel<int>>([](channel<int>& c) { return c.send(1); }, std::size_t{0}), awaited));
+  CHECK(says(dies_awaited<mutex>([](mutex& m) {
+               static_cast<void>(m.try_lock());
+               return m.lock();
+             }),
+             awaited));
+}
+
+TEST_CASE("misuse: builds with assertions notice what is given back or counted too often" *
+          doctest::skip(!asserts)) {
+  CHECK(says(last_words([] { mutex().unlock(); }), "unlocked, and was not locked"));
+  CHECK(says(last_words([] {
+               barrier b(1);
+               b.arrive_and_drop();
+               b.arrive_and_drop();
+             }),
+             "dropped out more often than there are members"));
+  CHECK(says(last_words([] {
+               barrier b(1);
+               b.arrive_and_drop();
+               sync_wait(b.arrive_and_wait());
+             }),
+             "all members have dropped out"));
+  CHECK(says(last_words([] { const latch too_many(latch::largest + 1); }), "can count"));
 }

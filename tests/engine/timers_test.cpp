@@ -589,6 +589,54 @@ TEST_CASE("deadlines: what is in time answers, what is not is told to stop, and 
   CHECK(e.metrics().timers_pending == 0); // the first deadline was cancelled
 }
 
+TEST_CASE("deadlines: a stop from outside comes before they do") {
+  engine e(small_profile(2));
+  std::atomic<bool> begun{false};
+  const auto body = [&](std::stop_token outer) -> task<bool> {
+    const auto sleeps = [&](std::stop_token token) -> task<bool> {
+      begun = true;
+      begun.notify_all();
+      co_return co_await sleep_for(24h, std::move(token));
+    };
+    co_return co_await with_deadline(std::move(outer), 12h, sleeps);
+  };
+  std::stop_source outside;
+  future<bool> came = e.run(body(outside.get_token()));
+  begun.wait(false);
+  outside.request_stop();
+  CHECK_FALSE(came.get());
+  e.drain();
+  CHECK(e.metrics().timers_pending == 0);
+  CHECK_FALSE(sync_wait(e, body(outside.get_token()))); // stopped before it began
+}
+
+TEST_CASE("deadlines: a task that has not ended in time is an error, and its stop source is told") {
+  engine e(small_profile(2));
+  const auto sleeps = [](std::chrono::nanoseconds d, std::stop_token token) -> task<std::unique_ptr<bool>> {
+    const bool came = co_await sleep_for(d, std::move(token));
+    co_return std::make_unique<bool>(came);
+  };
+  const auto fails = []() -> task<> {
+    co_await sleep_for(2ms);
+    throw std::runtime_error("its own");
+  };
+  const auto in_time = [&]() -> task<bool> {
+    const std::unique_ptr<bool> came = co_await with_deadline(sleeps(100us, {}), 24h);
+    co_return *came;
+  };
+  const auto late = [&]() -> task<> { co_await with_deadline(sleeps(2ms, {}), 1ms); };
+  const auto told = [&]() -> task<> {
+    std::stop_source stop;
+    co_await with_deadline(sleeps(24h, stop.get_token()), 1ms, stop);
+  };
+  const auto late_and_fails = [&]() -> task<> { co_await with_deadline(fails(), 1ms); };
+  CHECK(sync_wait(e, in_time()));
+  CHECK_THROWS_WITH_AS(sync_wait(e, late()), "the task had not ended at its deadline", deadline_expired);
+  CHECK_THROWS_AS(sync_wait(e, told()), deadline_expired);
+  CHECK_THROWS_WITH_AS(sync_wait(e, late_and_fails()), "its own", std::runtime_error);
+  CHECK(e.metrics().timers_pending == 0);
+}
+
 TEST_CASE("deadlines: they end what a shutdown waits for, and what fills the engine") {
   profile p = small_profile(1);
   p.limits.in_flight = 1;

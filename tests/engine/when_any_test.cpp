@@ -1,12 +1,16 @@
 #include "small_engine.hpp"
 
 #include <corewise/engine/engine.hpp>
+#include <corewise/engine/sleep.hpp>
 #include <corewise/engine/when_any.hpp>
 #include <corewise/engine/yield.hpp>
 
 #include <doctest/doctest.h>
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 using namespace corewise;
 
@@ -18,6 +22,17 @@ task<std::string> until_stopped(std::stop_token stop, std::atomic<int>& stopped)
   throw std::runtime_error("stopped"); // nobody hears of it
   co_return "never";
 }
+
+/// Its move throws that brings what is left to 0.
+struct moves_so_often {
+  explicit moves_so_often(int& moves) noexcept : left(&moves) {}
+  moves_so_often(moves_so_often&& other) noexcept(false) : left(other.left) {
+    if (--*left == 0) throw std::runtime_error("moved");
+  }
+  moves_so_often& operator=(moves_so_often&&) = delete;
+  ~moves_so_often() = default;
+  int* left;
+};
 
 } // namespace
 
@@ -56,4 +71,132 @@ TEST_CASE("when_any: if the first that ends throws, that is thrown, when all hav
   const auto both = [&]() -> task<> { co_await when_any(slow, fails); };
   CHECK_THROWS_AS(sync_wait(e, both()), std::logic_error);
   CHECK(stopped == 1);
+}
+
+TEST_CASE("when_any: whichever move of the first one's value throws, that is thrown, when all have ended") {
+  engine e(small_profile(2));
+  std::atomic<int> stopped{0};
+  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
+  int throwing = 1;
+  for (bool thrown = true; thrown; ++throwing) {
+    int moves = throwing;
+    const auto winner = [&](std::stop_token) -> task<moves_so_often> { co_return moves_so_often(moves); };
+    const auto both = [&]() -> task<std::size_t> { co_return (co_await when_any(winner, slow)).index(); };
+    stopped = 0;
+    try {
+      const std::size_t first = sync_wait(e, both());
+      CHECK(first == 0);
+      thrown = false;
+    } catch (const std::runtime_error& error) {
+      CHECK(error.what() == std::string("moved"));
+    }
+    CHECK(stopped == 1);
+    CHECK((moves > 0) != thrown);
+  }
+  CHECK(throwing > 4); // into the promise and out of it, into the race, out of it
+}
+
+TEST_CASE("when_any: memory that one of them does not get is the answer, if it is the first to end") {
+  engine e(small_profile(1));
+  std::atomic<int> stopped{0};
+  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
+  const auto no_frame = [](std::stop_token) -> task<int> { throw std::bad_alloc(); };
+  const auto both = [&]() -> task<> { co_await when_any(slow, no_frame); };
+  CHECK_THROWS_AS(sync_wait(e, both()), std::bad_alloc);
+  CHECK(stopped == 1);
+}
+
+TEST_CASE("when_any: tasks and callables race together; a task hears of no stop, and is waited for") {
+  engine e(small_profile(2));
+  std::atomic<int> ended{0};
+  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), ended); };
+  const auto late = [&]() -> task<std::string> {
+    while (ended == 0) co_await yield(); // until the other loser has ended
+    ended.fetch_add(1);
+    co_return "late";
+  };
+  const auto quick = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(7); };
+  const auto first_of_three = [&]() -> task<int> {
+    auto first = co_await when_any(late(), slow, quick());
+    static_assert(
+        std::is_same_v<decltype(first), std::variant<std::string, std::string, std::unique_ptr<int>>>);
+    co_return first.index() == 2 ? *std::get<2>(first) : 0;
+  };
+  CHECK(sync_wait(e, first_of_three()) == 7);
+  CHECK(ended == 2);
+}
+
+TEST_CASE("when_any: of a range it answers the place of the first, and its value") {
+  engine e(small_profile(2));
+  std::atomic<int> stopped{0};
+  const auto of_callables = [&](std::size_t winner) -> task<std::pair<std::size_t, std::size_t>> {
+    std::vector<std::function<task<std::size_t>(std::stop_token)>> bodies;
+    for (std::size_t i = 0; i < 10; ++i)
+      bodies.emplace_back([&stopped, i, winner](std::stop_token stop) -> task<std::size_t> {
+        while (i != winner && !stop.stop_requested()) co_await yield();
+        stopped.fetch_add(i == winner ? 0 : 1);
+        co_return i * 10;
+      });
+    co_return co_await when_any(bodies);
+  };
+  CHECK(sync_wait(e, of_callables(0)) == std::pair<std::size_t, std::size_t>(0, 0));
+  CHECK(sync_wait(e, of_callables(7)) == std::pair<std::size_t, std::size_t>(7, 70));
+  CHECK(stopped == 18);
+  const auto of_tasks = [&]() -> task<std::size_t> {
+    std::vector<task<>> tasks;
+    for (int i = 0; i < 3; ++i)
+      tasks.push_back([](int n) -> task<> {
+        for (int k = n; k < 2; ++k) co_await yield();
+      }(i));
+    const std::pair<std::size_t, std::monostate> first = co_await when_any(std::move(tasks));
+    co_return first.first;
+  };
+  CHECK(sync_wait(e, of_tasks()) < 3);
+  const auto of_none = []() -> task<> { co_await when_any(std::vector<task<int>>()); };
+  CHECK_THROWS_AS(sync_wait(e, of_none()), std::invalid_argument);
+}
+
+TEST_CASE("when_any: a stop from outside reaches all of them") {
+  engine e(small_profile(2));
+  std::atomic<int> begun{0};
+  const auto waits = [&](std::stop_token stop) -> task<bool> {
+    begun.fetch_add(1);
+    begun.notify_all();
+    co_return co_await sleep_for(std::chrono::hours{24}, std::move(stop));
+  };
+  const auto two = [&](std::stop_token outer) -> task<bool> {
+    const auto first = co_await when_any(std::move(outer), waits, waits);
+    co_return first.index() == 0 ? std::get<0>(first) : std::get<1>(first);
+  };
+  const auto range = [&](std::stop_token outer) -> task<bool> {
+    std::vector bodies(2, waits);
+    const auto first = co_await when_any(std::move(outer), bodies);
+    co_return first.second;
+  };
+  for (const bool of_range : {false, true}) {
+    std::stop_source outside;
+    begun = 0;
+    future<bool> came = e.run(of_range ? range(outside.get_token()) : two(outside.get_token()));
+    for (int now = begun; now < 2; now = begun) begun.wait(now);
+    outside.request_stop();
+    CHECK_FALSE(came.get());
+  }
+}
+
+TEST_CASE("when_any: when the engine ends it is dropped whole") {
+  engine e(small_profile(2));
+  std::atomic<int> begun{0};
+  const auto owned = std::make_shared<int>(1);
+  const auto waits = [&, owned](std::stop_token) -> task<> {
+    const std::shared_ptr<int> held = owned;
+    begun.fetch_add(1);
+    begun.notify_all();
+    co_await sleep_for(std::chrono::hours{24});
+  };
+  const auto both = [&]() -> task<> { co_await when_any(waits, waits); };
+  future<void> dropped = e.run(both());
+  for (int now = begun; now < 2; now = begun) begun.wait(now);
+  static_cast<void>(e.shutdown(std::chrono::nanoseconds{0}));
+  CHECK_THROWS_AS(dropped.get(), not_run);
+  CHECK(owned.use_count() == 2); // here and in `waits`
 }

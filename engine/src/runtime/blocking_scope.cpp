@@ -4,6 +4,7 @@
 #include <corewise/engine/blocking_scope.hpp>
 
 #include <cassert>
+#include <optional>
 #include <stdexcept>
 
 namespace corewise {
@@ -56,21 +57,44 @@ blocking_scope::blocking_scope(engine& on, std::stop_token token) : blocking_sco
   stop_with(std::move(token));
 }
 
-struct blocking_scope::outer_stop {
+struct blocking_scope::stops {
   struct stopper {
     blocking_scope* scope;
     void operator()() const noexcept { scope->request_stop(); }
   };
-  std::stop_callback<stopper> callback;
 
-  outer_stop(std::stop_token token, blocking_scope* scope) : callback(std::move(token), stopper{scope}) {}
+  std::stop_source given{std::nostopstate};         // once somebody asks for its token
+  std::optional<std::stop_callback<stopper>> outer; // goes first
 };
 
 void blocking_scope::stop_with(std::stop_token token) {
-  if (token.stop_possible()) outer_stop_.reset(detail::recycled<outer_stop>::make(std::move(token), this));
+  if (!token.stop_possible()) return;
+  stops_.reset(detail::recycled<stops>::make());
+  stops_->outer.emplace(std::move(token),
+                        stops::stopper{this}); // it may be called here, and any time from now on
 }
-void blocking_scope::end_outer_stop::operator()(outer_stop* s) const noexcept {
-  detail::recycled<outer_stop>::destroy(s);
+void blocking_scope::end_stops::operator()(stops* s) const noexcept { detail::recycled<stops>::destroy(s); }
+
+std::stop_token blocking_scope::stop_token() {
+  const std::scoped_lock lock(away_mutex_);
+  if (!stops_) stops_.reset(detail::recycled<stops>::make());
+  std::stop_source& given = stops_->given;
+  if (!given.stop_possible()) {
+    given = std::stop_source();
+    if (stop_requested()) given.request_stop(); // nobody has a callback yet that it might call
+  }
+  return given.get_token();
+}
+
+/// Either this sees the source, or who makes it sees the word.
+void blocking_scope::request_stop() noexcept {
+  stopped_.store(true, std::memory_order_relaxed);
+  std::stop_source given(std::nostopstate);
+  {
+    const std::scoped_lock lock(away_mutex_);
+    if (stops_) given = stops_->given;
+  }
+  given.request_stop();
 }
 
 void blocking_scope::refuse() {

@@ -2,6 +2,8 @@
 
 #include <corewise/engine/future.hpp>
 
+#include <cassert>
+
 namespace corewise::detail {
 
 void check_may_wait() {
@@ -10,14 +12,20 @@ void check_may_wait() {
         "a worker that waits cannot run what it waits for: co_await it, or wait in blocking()");
 }
 
+/// False: it is settled.
+bool future_state::begin_waiting(resumption* who) noexcept {
+  resumption* before = nullptr;
+  const bool waits = waiter_.compare_exchange_strong(before, who, std::memory_order_acq_rel, // pairs: waits
+                                                     std::memory_order_acquire);             // pairs: settled
+  assert((waits || before == settled()) && "a future is awaited while another waits for it");
+  return waits;
+}
+
 bool future_state::wait(std::optional<std::chrono::nanoseconds> limit) {
   if (ready()) return true;
   check_may_wait();
   const auto began = std::chrono::steady_clock::now();
-  resumption* nobody = nullptr;
-  if (!waiter_.compare_exchange_strong(nobody, sleeper(), std::memory_order_acq_rel, // pairs: waits
-                                       std::memory_order_acquire))                   // pairs: settled
-    return true;
+  if (!begin_waiting(sleeper())) return true;
   while (done_.load(std::memory_order_acquire) == 0) { // pairs: settled
     std::optional<std::chrono::nanoseconds> left;
     if (limit) {
@@ -38,9 +46,7 @@ bool future_state::suspend(future_waiter& waits, std::coroutine_handle<> suspend
                                    }};
   waits.suspend(suspended, how);
   waits.enter_slot();
-  resumption* nobody = nullptr;
-  return waiter_.compare_exchange_strong(nobody, &waits, std::memory_order_acq_rel, // pairs: waits
-                                         std::memory_order_acquire);                // pairs: settled
+  return begin_waiting(&waits);
 }
 
 bool future_state::withdraw(resumption& waits) noexcept {

@@ -182,15 +182,18 @@ class blocking_scope {
   /// Whether it was stopped: by an exception, by `request_stop` or by its token. Calls that have not begun then are not begun,
   /// those that run may look here. Scopes within are not told. Any thread.
   bool stop_requested() const noexcept { return stopped_.load(std::memory_order_relaxed); }
-  /// Stops it. Any thread.
-  void request_stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
+  /// The same as a token, for what its calls wait for, and for scopes within. Any thread, until the scope is left. Cost: the first
+  /// time a recycled block and a stop state. Throws `std::bad_alloc`.
+  std::stop_token stop_token();
+  /// Stops it. Any thread. Cost: a lock.
+  void request_stop() noexcept;
 
  private:
   friend detail::child_run;
 
-  struct outer_stop; // a stop_callback, out of sight of those who have none
-  struct end_outer_stop {
-    void operator()(outer_stop* s) const noexcept;
+  struct stops; // the tokens, out of sight of those who have none
+  struct end_stops {
+    void operator()(stops* s) const noexcept;
   };
 
   explicit blocking_scope(runtime& on) noexcept
@@ -231,8 +234,8 @@ class blocking_scope {
   std::atomic<bool> failed_{false}; // relaxed: who sets it writes the error, which the arrival publishes
   std::exception_ptr error_;
   std::mutex away_mutex_;
-  detail::child_run* away_ = nullptr;                      // those that run elsewhere; guarded by away_mutex_
-  std::unique_ptr<outer_stop, end_outer_stop> outer_stop_; // the last: it uses the others
+  detail::child_run* away_ = nullptr;       // those that run elsewhere; guarded by away_mutex_
+  std::unique_ptr<stops, end_stops> stops_; // guarded by it as well. The last: its end may use the others
 };
 
 inline bool detail::child_run::wanted() const noexcept { return !scope_.stop_requested(); }

@@ -1,12 +1,16 @@
 #pragma once
 
+#include <corewise/engine/deadline_expired.hpp>
+#include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>
 #include <corewise/engine/timer.hpp>
 
 #include <chrono>
 #include <concepts>
+#include <optional>
 #include <stop_token>
 #include <type_traits>
+#include <utility>
 
 namespace corewise {
 
@@ -27,16 +31,50 @@ class stop_timer {
 
 } // namespace detail
 
-/// `co_await with_deadline(d, f)`: awaits the coroutine `f(token)`, whose token is told to stop `d` after that began. It is
-/// told, not ended: what it awaits with the token wakes up, and what it answers or throws then is the answer. Within an
-/// engine's coroutines; elsewhere awaiting it throws `std::logic_error`. Cost: a frame, a stop state and a timer.
+/// `co_await with_deadline(d, f)`: awaits the coroutine `f(token)`, whose token is told to stop `d` after that began, or when
+/// `outer` is. It is told, not ended: what it awaits with the token wakes up, and what it answers or throws then is the answer.
+/// Within an engine's coroutines; elsewhere awaiting it throws `std::logic_error`. Cost: a frame, a stop state and a timer.
 ///
 ///     const bool in_time = co_await with_deadline(50ms, [](std::stop_token token) -> task<bool> { ... });
 template <std::invocable<std::stop_token> F>
-std::invoke_result_t<F, std::stop_token> with_deadline(std::chrono::nanoseconds d, F f) {
+std::invoke_result_t<F, std::stop_token> with_deadline(std::stop_token outer, std::chrono::nanoseconds d,
+                                                       F f) {
   std::stop_source source;
+  const std::stop_callback stopped_from_outside(std::move(outer), [&source] { source.request_stop(); });
   const detail::stop_timer limit(d, source);
   co_return co_await f(source.get_token());
+}
+template <std::invocable<std::stop_token> F>
+std::invoke_result_t<F, std::stop_token> with_deadline(std::chrono::nanoseconds d, F f) {
+  return with_deadline(std::stop_token{}, d, std::move(f));
+}
+
+/// `co_await with_deadline(work, d)`, for a task that is there already: awaits it, and answers what it answers, or throws
+/// `deadline_expired` if it had not ended `d` after it was begun. It is not ended before its time (ADR 0027): that takes `stop`,
+/// the source of the token that it was made with, which is told when the time has come. What it throws comes out, late or not.
+/// Cost: a frame and two looks at the clock; with `stop` a timer, and then within an engine's coroutines only, else
+/// `std::logic_error`.
+///
+///     std::stop_source stop;
+///     const answer a = co_await with_deadline(ask(stop.get_token()), 50ms, stop);
+template <class T>
+task<T> with_deadline(task<T> work, std::chrono::nanoseconds d,
+                      std::stop_source stop = std::stop_source(std::nostopstate)) {
+  const auto until = detail::later(std::chrono::steady_clock::now(), d);
+  std::optional<detail::stop_timer> limit;
+  if (stop.stop_possible()) limit.emplace(d, std::move(stop));
+  const auto check = [until] {
+    if (std::chrono::steady_clock::now() >= until)
+      throw deadline_expired("the task had not ended at its deadline");
+  };
+  if constexpr (std::is_void_v<T>) {
+    co_await std::move(work);
+    check();
+  } else {
+    T value = co_await std::move(work);
+    check();
+    co_return value;
+  }
 }
 
 } // namespace corewise

@@ -8,10 +8,11 @@
 
 namespace corewise {
 
-/// What a future throws whose work had not begun at the deadline of its hint.
+/// What a future throws whose work had not begun at the deadline of its hint, and `with_deadline` for a task that had not ended.
 class deadline_expired : public std::runtime_error {
  public:
-  deadline_expired() : std::runtime_error("the task had not begun at its deadline") {}
+  deadline_expired() : deadline_expired("the task had not begun at its deadline") {}
+  explicit deadline_expired(const char* what) : std::runtime_error(what) {}
 };
 
 namespace detail {

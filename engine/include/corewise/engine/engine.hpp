@@ -221,6 +221,14 @@ template <class T> T sync_wait(engine& on, task<T> work) {
   return on.run(std::move(work)).get();
 }
 
+/// Awaits there what `f()` answers, a loop for instance, and answers the same. As above; a plain task does it within `blocking`.
+///
+///     sync_wait(engine, [&] { return parallel_for(numbers, work); });
+template <std::invocable F> auto sync_wait(engine& on, F f) -> decltype(f().await_resume()) {
+  using result = decltype(f().await_resume());
+  return sync_wait(on, [](F& awaited) -> task<result> { co_return co_await awaited(); }(f));
+}
+
 namespace detail {
 
 class worker;

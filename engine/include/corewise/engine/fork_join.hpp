@@ -185,6 +185,7 @@ class scope_join : public join_point {
   }
   /// A child of it, from a strand of it.
   void fork(strand& child) noexcept {
+    assert(open_.load(std::memory_order_relaxed) != 0 && "forked into a scope that has been left");
     open_.fetch_add(1, std::memory_order_relaxed); // the caller counts, so it does not end meanwhile
     adopt(child, strand_role::in_scope);
     fork_task(child);

@@ -5,6 +5,7 @@
 #include <corewise/engine/task.hpp>
 
 #include <atomic>
+#include <cassert>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -34,8 +35,8 @@ struct future_waiter;
 //
 // | tag     | release site                           | acquire site                      | publishes                | weakened                |
 // |---------|----------------------------------------|-----------------------------------|--------------------------|-------------------------|
-// | settled | settle: exchange, store of `done_`     | ready, wait: loads; suspend: CAS  | the value or the error   | a half-made value       |
-// | waits   | suspend, wait: CAS                     | settle: exchange                  | the waiter's frame       | resumed too early       |
+// | settled | settle: exchange, store of `done_`     | ready, wait: loads; begin_waiting: CAS | the value or the error   | a half-made value       |
+// | waits   | begin_waiting, wait: CAS               | settle: exchange                  | the waiter's frame       | resumed too early       |
 // | dropped | release: fetch_sub                     | release: fetch_sub                | the other side's last use | freed while it is used |
 class future_state {
  public:
@@ -69,6 +70,8 @@ class future_state {
     auto* const bytes = reinterpret_cast<std::byte*>(const_cast<future_state*>(this));
     return reinterpret_cast<resumption*>(bytes + n);
   }
+
+  bool begin_waiting(resumption* who) noexcept;
 
   std::atomic<resumption*> waiter_{nullptr};
   std::atomic<std::uint32_t> done_{0}; // what a thread sleeps on
@@ -166,19 +169,22 @@ template <class T> class settlement {
 
 } // namespace detail
 
-/// The result of work that runs on an engine (`engine::run`). Move-only; one value, once: from a thread by `get`, in a
-/// coroutine by `co_await std::move(f)`. Destroying it lets the work go on.
+/// The result of work that runs on an engine (`engine::run`). Move-only; one value, once, for one who waits: from a thread by
+/// `get`, in a coroutine by `co_await std::move(f)`, after which it is empty; builds with assertions notice who uses it then, or
+/// waits while another does. Destroying it lets the work go on.
 template <class T> class [[nodiscard]] future {
+  using owner = std::unique_ptr<detail::future_state_of<T>, detail::let_go_of_state>;
+
  public:
   explicit future(detail::future_state_of<T>* state) noexcept : state_(state) {}
 
   /// Any thread.
-  bool ready() const noexcept { return state_->ready(); }
+  bool ready() const noexcept { return state().ready(); }
   /// A thread waits. Throws `std::logic_error` on a worker, where it might wait for itself; `co_await` it there, or wait
   /// within `corewise::blocking`.
-  void wait() const { state_->wait({}); }
+  void wait() const { state().wait({}); }
   /// As `wait`, for so long; answers whether it is ready.
-  bool wait_for(std::chrono::nanoseconds limit) const { return state_->wait(limit); }
+  bool wait_for(std::chrono::nanoseconds limit) const { return state().wait(limit); }
   /// Waits, and answers the value or throws the work's exception; `not_run` if it did not run to its end,
   /// `deadline_expired` if its hint had a deadline and it did not begin in time.
   T get() {
@@ -188,8 +194,8 @@ template <class T> class [[nodiscard]] future {
 
   /// Suspends the coroutine, not its worker; any coroutine.
   auto operator co_await() && noexcept {
-    struct awaiter : detail::future_waiter {
-      using future_waiter::future_waiter;
+    struct awaiter : private owner, private detail::future_waiter { // which goes first
+      explicit awaiter(owner&& from) noexcept : owner(std::move(from)), future_waiter(**this) {}
 
       bool await_ready() const noexcept { return state.ready(); }
       bool await_suspend(std::coroutine_handle<> suspended) noexcept {
@@ -197,14 +203,20 @@ template <class T> class [[nodiscard]] future {
       }
       T await_resume() {
         resumed();
-        return static_cast<detail::future_state_of<T>&>(state).take();
+        return (*this)->take();
       }
     };
-    return awaiter(*state_);
+    static_cast<void>(state());
+    return awaiter(std::move(state_));
   }
 
  private:
-  std::unique_ptr<detail::future_state_of<T>, detail::let_go_of_state> state_;
+  detail::future_state_of<T>& state() const noexcept {
+    assert(state_ && "a future is used that was moved away, or whose value was taken");
+    return *state_;
+  }
+
+  owner state_;
 };
 
 } // namespace corewise

@@ -21,7 +21,9 @@ class lock_word {
   using bits = std::uint32_t;
   static constexpr bits largest = (bits{1} << 29) - 1;
 
-  explicit lock_word(bits number) noexcept : word_(of(number, false)) { assert(number <= largest); }
+  explicit lock_word(bits number) noexcept : word_(of(number, false)) {
+    assert(number <= largest && "more than a semaphore, latch or barrier can count");
+  }
   lock_word(const lock_word&) = delete;
   lock_word& operator=(const lock_word&) = delete;
 

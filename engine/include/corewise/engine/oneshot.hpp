@@ -13,6 +13,7 @@ namespace corewise {
 
 /// Hands one value from any thread to one coroutine, or by `sync_wait` to a thread. Sent once, received once, in either order;
 /// whoever owns it keeps it until the value has been received, and may then destroy it at once, even before `send` has returned.
+/// Builds with assertions notice a second sender or receiver.
 ///
 ///     empty ──send──► sent ──(receive)──► done
 ///       └──receive──► waiting ──send──► sent
@@ -34,7 +35,7 @@ template <class T> class oneshot {
     value_.emplace(std::forward<Args>(args)...);
     detail::resumption* const before =
         state_.exchange(sent(), std::memory_order_acq_rel); // pairs: sent, wait
-    assert(before != sent());
+    assert(before != sent() && before != received() && "a oneshot is sent twice");
     // From here on this object may be gone.
     if (before != nullptr && before != stopped()) before->wake();
   }
@@ -47,10 +48,11 @@ template <class T> class oneshot {
       bool await_ready() const noexcept { return this->shot.is_sent(); }
       bool await_suspend(std::coroutine_handle<> suspended) noexcept {
         this->suspend(suspended);
-        return this->shot.replace(nullptr, this);
+        return this->shot.begin_waiting(*this);
       }
       T await_resume() noexcept(std::is_nothrow_move_constructible_v<T>) {
         this->resumed();
+        this->shot.note_received();
         return *std::move(this->shot.value_);
       }
     };
@@ -74,13 +76,15 @@ template <class T> class oneshot {
       bool await_suspend(std::coroutine_handle<> suspended) noexcept {
         this->suspend(suspended);
         on_stop.emplace(token, stopper{*this}); // it may be called here, and any time from now on
-        return this->shot.replace(nullptr, this);
+        return this->shot.begin_waiting(*this);
       }
       std::optional<T> await_resume() noexcept(std::is_nothrow_move_constructible_v<T>) {
         on_stop.reset(); // waits for it, unless this thread is in it
         this->resumed();
         if (!this->shot.is_sent()) this->shot.replace(this->shot.stopped(), nullptr);
-        return this->shot.is_sent() ? std::move(this->shot.value_) : std::nullopt;
+        if (!this->shot.is_sent()) return std::nullopt;
+        this->shot.note_received();
+        return std::move(this->shot.value_);
       }
     };
     return awaiter(*this, std::move(token));
@@ -112,9 +116,11 @@ template <class T> class oneshot {
     oneshot& shot;
   };
 
-  // Two values that stand for no waiter and are never followed: the value is there; who is about to wait is to go on.
+  // Values that stand for no waiter and are never followed: the value is there; who is about to wait is to go on; in builds
+  // with assertions, the value was there.
   detail::resumption* sent() noexcept { return mark(0); }
   detail::resumption* stopped() noexcept { return mark(1); }
+  detail::resumption* received() noexcept { return mark(2); }
   detail::resumption* mark(std::size_t n) noexcept {
     return reinterpret_cast<detail::resumption*>(reinterpret_cast<std::byte*>(this) + n);
   }
@@ -124,6 +130,16 @@ template <class T> class oneshot {
     return state_.compare_exchange_strong(from, to, std::memory_order_acq_rel, // pairs: wait
                                           std::memory_order_acquire);          // pairs: sent
   }
+  /// False: go on.
+  bool begin_waiting(detail::resumption& waits) noexcept {
+    detail::resumption* before = nullptr;
+    const bool begun =
+        state_.compare_exchange_strong(before, &waits, std::memory_order_acq_rel, // pairs: wait
+                                       std::memory_order_acquire);                // pairs: sent
+    assert((begun || before == sent() || before == stopped()) && "a oneshot is received twice");
+    return begun;
+  }
+  void note_received() noexcept { assert(replace(sent(), received())); }
   /// Who waits goes on, who has not begun to will not, unless the value is there.
   void stop(detail::resumption& waits) noexcept {
     if (replace(nullptr, stopped())) return;

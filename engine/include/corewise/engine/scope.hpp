@@ -6,12 +6,12 @@
 
 namespace corewise {
 
-/// What runs within `in_scope`: tasks that may be forked at any time and have all ended when the scope is left.
+/// What runs within `in_scope`, which makes it: tasks that may be forked at any time and have all ended when the scope is left.
 class scope final : private detail::scope_join {
  public:
   /// Runs `child` at the same time, where a worker is free; on the calling worker, the newest first. What leaves it as an
-  /// exception stops the scope. The scope's body and its children, at any depth. Cost: a locked instruction and a fence;
-  /// allocates nothing.
+  /// exception stops the scope. The scope's body and its children, at any depth, which builds with assertions check. Cost: a
+  /// locked instruction and a fence; allocates nothing.
   void fork(task<> child) noexcept { scope_join::fork(detail::fork_access::release(std::move(child))); }
 
   /// Whether the scope's tasks should come to an end: one has thrown, or somebody asked for it. For `co_await`ed work
@@ -23,6 +23,8 @@ class scope final : private detail::scope_join {
 
  private:
   template <class F> friend auto in_scope(std::stop_token outer, F body) -> std::invoke_result_t<F&, scope&>;
+
+  scope() = default;
 
   /// Runs `body` and waits for all; throws what was thrown first.
   auto run(task<> body) noexcept {

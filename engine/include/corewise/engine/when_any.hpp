@@ -4,61 +4,120 @@
 #include <corewise/engine/when_all.hpp>
 
 #include <atomic>
+#include <stdexcept>
 #include <variant>
 
 namespace corewise {
 
 namespace detail {
 
+/// A task that is there already, and hears of no stop.
+template <class T> struct given_task {
+  task<T> work;
+  task<T> operator()(const std::stop_token& /*stop*/) noexcept { return std::move(work); }
+};
+
+/// What a token is given to, and answers a task.
+template <class F> struct body_of : std::type_identity<F> {};
+template <class T> struct body_of<task<T>> : std::type_identity<given_task<T>> {};
+template <class F> using raced_body = typename body_of<F>::type;
+
 template <class F>
-using raced_value =
-    value_or_monostate<decltype(fork_access::take(std::declval<F&>()(std::declval<std::stop_token>())))>;
+concept raced = std::invocable<raced_body<F>&, std::stop_token>;
+template <class Range>
+concept raced_range = std::ranges::input_range<Range> && raced<std::ranges::range_value_t<Range>>;
+
+template <class F>
+using raced_value = value_or_monostate<decltype(fork_access::take(
+    std::declval<raced_body<F>&>()(std::declval<std::stop_token>())))>;
 
 /// Who ended first, and with what. `ended` is relaxed: who sets it writes the rest, which the scope publishes.
-template <class... Values> struct race {
+template <class Value> struct race {
   std::atomic<bool> ended{false};
-  std::optional<std::variant<Values...>> value;
+  std::optional<Value> value;
   std::exception_ptr error;
 
   bool first() noexcept { return !ended.exchange(true, std::memory_order_relaxed); }
+  Value take() {
+    if (error) std::rethrow_exception(error);
+    return *std::move(value);
+  }
 };
 
-template <std::size_t I, class Race, class F> task<> run_in(scope& s, Race& results, F& body) {
+template <class Value, class Place, class F>
+task<> run_in(scope& s, race<Value>& results, Place place, F& body) {
+  bool won = false;
   try {
     if constexpr (std::is_same_v<raced_value<F>, std::monostate>) {
       co_await body(s.stop_token());
-      if (results.first()) results.value.emplace(std::in_place_index<I>);
+      won = results.first();
+      if (won) results.value.emplace(place, std::monostate());
     } else {
       auto value = co_await body(s.stop_token());
-      if (results.first()) results.value.emplace(std::in_place_index<I>, std::move(value));
+      won = results.first();
+      if (won) results.value.emplace(place, std::move(value));
     }
   } catch (...) {
-    if (results.first()) results.error = std::current_exception();
+    if (won || results.first()) results.error = std::current_exception();
   }
   s.request_stop();
 }
 
-template <class Race, class... F, std::size_t... I>
-void fork_all(scope& s, Race& results, std::index_sequence<I...>, F&... bodies) noexcept {
-  (s.fork(run_in<I>(s, results, bodies)), ...);
+/// Throws `std::bad_alloc`: then those that were forked are stopped.
+template <class Value, class... F, std::size_t... I>
+void fork_all(scope& s, race<Value>& results, std::index_sequence<I...>, F&... bodies) {
+  (s.fork(run_in(s, results, std::in_place_index<I>, bodies)), ...);
+}
+
+template <class... F> task<std::variant<raced_value<F>...>> first_of(std::stop_token outer, F... bodies) {
+  race<std::variant<raced_value<F>...>> results;
+  co_await in_scope(std::move(outer), [&](scope& s) -> task<> {
+    fork_all(s, results, std::index_sequence_for<F...>{}, bodies...);
+    co_return;
+  });
+  co_return results.take();
+}
+
+template <class F>
+task<std::pair<std::size_t, raced_value<F>>> first_of_range(std::stop_token outer, std::vector<F> bodies) {
+  race<std::pair<std::size_t, raced_value<F>>> results;
+  co_await in_scope(std::move(outer), [&](scope& s) -> task<> {
+    for (std::size_t i = 0; i < bodies.size(); ++i) s.fork(run_in(s, results, i, bodies[i]));
+    co_return;
+  });
+  co_return results.take();
 }
 
 } // namespace detail
 
 /// `co_await when_any(f, g)` begins `f(stop)` and `g(stop)`, which answer tasks, and answers a `std::variant` of what the first
 /// of them answers that ends, its index saying which (`std::monostate` for `void`); or throws what that one throws. The others
-/// are asked to stop through `stop`, and it waits for them; what becomes of them is not told. Within an engine's tasks only, else
-/// `std::logic_error`. Cost: three frames, one for each besides its own, and an allocation for the stop state.
-template <class... F>
+/// are asked to stop through `stop`, and it waits for them; what becomes of them is not told. A `task<T>` may stand for a
+/// callable: it hears of no stop, and runs to its end (ADR 0027). `outer` asks all of them to stop. Within an engine's tasks
+/// only, else `std::logic_error`. Cost: three frames, one for each besides its own, and an allocation for the stop state.
+template <detail::raced... F>
   requires(sizeof...(F) != 0)
-task<std::variant<detail::raced_value<F>...>> when_any(F... bodies) {
-  detail::race<detail::raced_value<F>...> results;
-  co_await in_scope([&](scope& s) -> task<> {
-    detail::fork_all(s, results, std::index_sequence_for<F...>{}, bodies...);
-    co_return;
-  });
-  if (results.error) std::rethrow_exception(results.error);
-  co_return *std::move(results.value);
+task<std::variant<detail::raced_value<F>...>> when_any(std::stop_token outer, F... those) {
+  return detail::first_of(std::move(outer), detail::raced_body<F>{std::move(those)}...);
+}
+template <detail::raced... F>
+  requires(sizeof...(F) != 0)
+task<std::variant<detail::raced_value<F>...>> when_any(F... those) {
+  return when_any(std::stop_token{}, std::move(those)...);
+}
+
+/// The same for a range of callables, or of tasks, which is moved from: answers a `std::pair` of the first one's place in the range
+/// and what it answers. Throws `std::invalid_argument` if the range is empty, `std::bad_alloc`.
+template <detail::raced_range Range> auto when_any(std::stop_token outer, Range&& those) {
+  using body = detail::raced_body<std::ranges::range_value_t<Range>>;
+  std::vector<body> bodies;
+  if constexpr (std::ranges::sized_range<Range>) bodies.reserve(std::ranges::size(those));
+  for (auto&& one : those) bodies.push_back(body{std::move(one)});
+  if (bodies.empty()) throw std::invalid_argument("when_any of nothing");
+  return detail::first_of_range(std::move(outer), std::move(bodies));
+}
+template <detail::raced_range Range> auto when_any(Range&& those) {
+  return when_any(std::stop_token{}, std::forward<Range>(those));
 }
 
 } // namespace corewise
