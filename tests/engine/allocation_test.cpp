@@ -320,3 +320,9 @@ TEST_CASE("a spawned coroutine takes one recycled block, and nothing from operat
           "forked") {
   check_spawns<16>();
 }
+
+TEST_CASE("so does one with a large frame, up to 4 KiB") {
+  check_spawns<600>();
+  check_spawns<1500>();
+  check_spawns<3500>();
+}
