@@ -10,22 +10,34 @@
 #include <corewise/engine/mutex.hpp>
 #include <corewise/engine/parallel_for.hpp>
 #include <corewise/engine/parallel_reduce.hpp>
+#include <corewise/engine/scope.hpp>
 #include <corewise/engine/semaphore.hpp>
 #include <corewise/engine/sync_wait.hpp>
 #include <corewise/engine/when_all.hpp>
+#include <corewise/engine/yield.hpp>
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <new>
 #include <thread>
 #include <vector>
 
-// Counts what the whole program takes from operator new.
+// Counts what the whole program takes from operator new, and the recycled blocks that it takes: the linker puts `count_block`
+// before `acquire_block` (--wrap).
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};
+std::atomic<std::uint64_t> blocks{0};
+} // namespace
+
+void* acquire_counted_block(std::size_t size_class) asm("__real__ZN8corewise6detail13acquire_blockEm");
+void* count_block(std::size_t size_class) asm("__wrap__ZN8corewise6detail13acquire_blockEm");
+void* count_block(std::size_t size_class) {
+  blocks.fetch_add(1, std::memory_order_relaxed);
+  return acquire_counted_block(size_class);
 }
 
 // Neither is inlined: GCC 12 takes a pair of which it has inlined one for a mistake.
@@ -36,6 +48,16 @@ std::atomic<std::uint64_t> allocations{0};
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const auto a = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 using namespace corewise;
 
@@ -216,4 +238,91 @@ TEST_CASE("a thread that waits for a coroutine takes nothing from operator new")
   }
   CHECK(allocations.load() - before == 0);
   e.drain();
+}
+
+namespace {
+
+/// What was taken in the last half of some rounds.
+struct taken {
+  std::uint64_t allocations = 0;
+  std::uint64_t blocks = 0;
+  int spawned = 0;
+
+  void begin() { allocations = ::allocations.load(), blocks = ::blocks.load(); }
+  void end(int coroutines) {
+    allocations = ::allocations.load() - allocations;
+    blocks = ::blocks.load() - blocks;
+    spawned = coroutines;
+  }
+};
+
+/// A frame of `bytes` and something.
+template <std::size_t bytes> task<> spawned_coroutine(std::atomic<int>& ended) {
+  std::array<unsigned char, bytes> kept;
+  kept.fill(static_cast<unsigned char>(ended.load()));
+  const unsigned char first = kept.front();
+  co_await yield();
+  if (kept.back() == first) ended.fetch_add(1);
+}
+
+constexpr int spawned_at_once = 20;
+
+/// Submits coroutines, some at a time, and waits for them.
+template <std::size_t bytes> task<taken> submits(engine& e, int rounds) {
+  taken t;
+  std::atomic<int> ended{0};
+  for (int i = 0; i < rounds; ++i) {
+    if (i == rounds / 2) t.begin();
+    for (int n = 0; n < spawned_at_once; ++n)
+      if (e.submit(spawned_coroutine<bytes>(ended)) != submit_result::accepted)
+        throw std::runtime_error("it is refused");
+    while (ended.load() != (i + 1) * spawned_at_once) co_await yield();
+  }
+  t.end((rounds - rounds / 2) * spawned_at_once);
+  co_return t;
+}
+
+/// The same with forks into one scope.
+template <std::size_t bytes> task<taken> forks(int rounds) {
+  co_return co_await in_scope([rounds](scope& s) -> task<taken> {
+    taken t;
+    std::atomic<int> ended{0};
+    for (int i = 0; i < rounds; ++i) {
+      if (i == rounds / 2) t.begin();
+      for (int n = 0; n < spawned_at_once; ++n) s.fork(spawned_coroutine<bytes>(ended));
+      while (ended.load() != (i + 1) * spawned_at_once) co_await yield();
+    }
+    t.end((rounds - rounds / 2) * spawned_at_once);
+    co_return t;
+  });
+}
+
+template <std::size_t bytes> void check_spawns() {
+  CAPTURE(bytes);
+  for (const std::uint32_t workers : {1U, 2U}) {
+    CAPTURE(workers);
+    engine e(small_profile(workers));
+    let_all_workers_fork(e);
+    const int rounds = 1000;
+    for (const bool forked : {false, true}) {
+      CAPTURE(forked);
+      const taken t = sync_wait(e, forked ? forks<bytes>(rounds) : submits<bytes>(e, rounds));
+      CHECK(t.spawned == rounds / 2 * spawned_at_once);
+      CHECK(t.allocations == 0);
+      CHECK(t.blocks == static_cast<std::uint64_t>(t.spawned));
+    }
+  }
+}
+
+} // namespace
+
+TEST_CASE("a spawned coroutine takes one recycled block, and nothing from operator new, whether submitted or "
+          "forked") {
+  check_spawns<16>();
+}
+
+TEST_CASE("so does one with a large frame, up to 4 KiB") {
+  check_spawns<600>();
+  check_spawns<1500>();
+  check_spawns<3500>();
 }

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory_resource>
 #include <numeric>
@@ -192,6 +193,40 @@ TEST_CASE("first_touch: parts are dealt as they were when they were written") {
     CHECK(places.shares == &bytes.loop_shares());
   };
   sync_wait(e, all());
+}
+
+TEST_CASE("first_touch: loops over it are dealt as it was written, also when a reload has changed the shares "
+          "since") {
+  profile p = two_package_profile(2);
+  p.workers.per_group.reset();
+  p.workers.total = 4;
+  p.steal.policy = "none"; // each group does what it was dealt
+  profile fewer = p;
+  fewer.workers.total = 3;
+  engine e(p);
+  constexpr std::size_t size = 12'000;
+  const auto group_here = [&] { // after a while, so that loops are dealt out soon
+    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds{300};
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    return e.workers()[e.this_worker().value()].group.value;
+  };
+  const auto all = [&]() -> task<> {
+    first_touch_array<std::uint32_t> done_by =
+        co_await make_first_touch<std::uint32_t>(size, [&](std::size_t) { return group_here(); });
+    // What comes before a loop's first look is the caller's, wherever that is; but not as much as half of all.
+    CHECK(done_by[size / 2 - 1] == 0);
+    CHECK(done_by[size / 2] == 1);
+    REQUIRE(e.apply(fewer).applied());
+    std::vector<std::uint32_t> plain(size);
+    co_await parallel_for(plain, [&](std::uint32_t& group) { group = group_here(); });
+    CHECK(plain[size * 2 / 3 - 1] == 0); // two workers there, one here
+    CHECK(plain[size * 2 / 3] == 1);
+    co_await parallel_for(done_by, [&](std::uint32_t& group) { group = group_here(); });
+    CHECK(done_by[size / 2 - 1] == 0);
+    CHECK(std::count(done_by.begin() + size / 2, done_by.end(), 1U) == size / 2);
+  };
+  e.run(all()).get();
 }
 
 TEST_CASE("first_touch: what making an element throws is thrown, and no number of elements overflows") {

@@ -1,22 +1,31 @@
 // Cancellation against completion: a coroutine waits for something, one thread completes it and another stops the wait, at
-// about the same time and at random. One of the two ends it, once, and what it says of itself is so.
+// about the same time and at random; of a sleep and a deadline, the clock is one of the two. One of them ends it, once, and
+// what it says of itself is so.
 //
 //     cancellations [--seed N] [--races N] [--park-timeout adaptive|never]
 //
-// N races in all, over all that can be waited for. What failed is printed with the seed.
+// N races, over all that can be waited for; fewer against the clock, which take longer. In every eighth heat they begin when
+// all coroutines are suspended, in the others at once. What failed is printed with the seed; so it is when a kind of wait was
+// never completed, never stopped, or never seen suspended, for then nothing was raced.
 
 #include <corewise/engine/barrier.hpp>
 #include <corewise/engine/channel.hpp>
+#include <corewise/engine/deadline.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/event.hpp>
 #include <corewise/engine/latch.hpp>
 #include <corewise/engine/mutex.hpp>
 #include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/scope.hpp>
 #include <corewise/engine/semaphore.hpp>
+#include <corewise/engine/sleep.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <chrono>
+#include <concepts>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,8 +34,11 @@
 #include <thread>
 
 using namespace corewise;
+using namespace std::chrono_literals;
 
 namespace {
+
+using clock_type = std::chrono::steady_clock;
 
 // --- what is waited for: `wait` says whether it was completed, and `right` whether that agrees with what is left
 
@@ -108,6 +120,66 @@ struct oneshot_race {
   bool right(bool /*completed*/) { return true; }
 };
 
+/// A child of a scope waits, and the scope is stopped from outside.
+struct scope_race {
+  event it;
+
+  static task<> child(scope_race& self, std::stop_token stop, bool& came) {
+    came = co_await self.it.wait(std::move(stop));
+  }
+  task<bool> wait(std::stop_token stop) {
+    bool came = false;
+    co_await in_scope(std::move(stop), [this, &came](scope& s) -> task<> {
+      s.fork(child(*this, s.stop_token(), came));
+      co_return;
+    });
+    co_return came;
+  }
+  void complete() { it.set(); }
+  bool right(bool /*completed*/) { return it.is_set(); }
+};
+
+// Against the clock: `moment` is when it strikes, within `window` of the time when the two threads begin.
+
+constexpr auto window = 300us;
+
+struct sleep_race {
+  clock_type::time_point moment;
+  clock_type::time_point went_on;
+
+  task<bool> wait(std::stop_token stop) {
+    const bool came = co_await sleep_until(moment, std::move(stop));
+    went_on = clock_type::now();
+    co_return came;
+  }
+  void complete() {}
+  bool right(bool completed) { return !completed || went_on >= moment; }
+};
+
+struct deadline_race {
+  clock_type::time_point moment;
+  event it;
+
+  task<bool> wait(std::stop_token /*the deadline stops it*/) {
+    co_return co_await with_deadline(moment - clock_type::now(), [this](std::stop_token stop) -> task<bool> {
+      co_return co_await it.wait(std::move(stop));
+    });
+  }
+  void complete() { it.set(); }
+  bool right(bool /*completed*/) { return it.is_set(); }
+};
+
+template <class Race>
+concept timed = requires(Race r) { r.moment; };
+
+/// How many of the engine's coroutines are suspended in races.
+template <class Race> std::uint64_t suspended(const engine& e) {
+  if constexpr (std::same_as<Race, sleep_race>) return e.metrics().timers_pending;
+  std::uint64_t sum = 0;
+  for (const corewise::suspended_in& s : e.dump().suspended) sum += s.coroutines;
+  return sum;
+}
+
 // --- the race
 
 enum class outcome : std::uint8_t { none, completed, stopped, twice };
@@ -142,30 +214,61 @@ class pace {
 struct tally {
   std::uint64_t completed = 0;
   std::uint64_t stopped = 0;
+  std::uint64_t suspended = 0; ///< of them, before they were raced for
+
+  bool raced() const { return completed != 0 && stopped != 0 && suspended != 0; }
 };
+
+void wait_until(clock_type::time_point t) {
+  while (clock_type::now() < t) std::this_thread::yield();
+}
 
 template <class Race> tally race(engine& e, std::uint64_t races, std::uint64_t seed) {
   using heat = std::array<lane<Race>, lanes>;
   std::unique_ptr<heat> now;
+  clock_type::time_point begin;
   bool over = false;
   std::barrier together(2);
+  // One of the two threads goes through the lanes; against the clock, from some moment of the window on.
+  const auto go = [&](pace& walk, std::minstd_rand& random, const auto& act) {
+    together.arrive_and_wait();
+    if (over) return false;
+    if constexpr (timed<Race>) wait_until(begin + std::chrono::nanoseconds(random() % window.count() * 1000));
+    for (lane<Race>& l : *now) walk.step(), act(l);
+    together.arrive_and_wait();
+    return true;
+  };
   std::thread stopper([&] {
     pace walk(seed + 1);
-    for (;;) {
-      together.arrive_and_wait();
-      if (over) return;
-      for (lane<Race>& l : *now) walk.step(), l.stop.request_stop();
-      together.arrive_and_wait();
+    std::minstd_rand random(static_cast<std::uint32_t>(seed + 3));
+    while (go(walk, random, [](lane<Race>& l) { l.stop.request_stop(); })) {
     }
   });
   pace walk(seed + 2);
+  std::minstd_rand random(static_cast<std::uint32_t>(seed + 4));
   tally sum;
+  std::chrono::nanoseconds lead = 1ms; // until the clock strikes: long enough that all are suspended
   for (std::uint64_t done = 0; done < races; done += lanes) {
+    const bool all_suspended = done / lanes % 8 == 0;
     now = std::make_unique<heat>();
-    for (lane<Race>& l : *now) static_cast<void>(e.submit(l.run()));
-    together.arrive_and_wait();
-    for (lane<Race>& l : *now) walk.step(), l.race.complete();
-    together.arrive_and_wait();
+    begin = clock_type::now() + (all_suspended ? lead : 0ns);
+    for (lane<Race>& l : *now) {
+      if constexpr (timed<Race>)
+        l.race.moment = begin + std::chrono::nanoseconds(random() % window.count() * 1000);
+      static_cast<void>(e.submit(l.run()));
+    }
+    if (all_suspended) {
+      std::uint64_t seen = 0;
+      for (;;) {
+        seen = std::max(seen, suspended<Race>(e));
+        if (seen == lanes || (timed<Race> && clock_type::now() >= begin)) break;
+        std::this_thread::yield();
+      }
+      sum.suspended += seen;
+      lead = seen == lanes ? std::max<std::chrono::nanoseconds>(lead * 3 / 4, 500us)
+                           : std::min<std::chrono::nanoseconds>(lead * 2, 200ms);
+    }
+    go(walk, random, [](lane<Race>& l) { l.race.complete(); });
     e.drain();
     for (lane<Race>& l : *now) {
       const outcome how = l.ended;
@@ -190,15 +293,18 @@ struct amounts {
   bool never_times_out = false;
 };
 
-template <class Race> void run(const char* name, const amounts& each) {
+/// Answers whether there were races.
+template <class Race> bool run(const char* name, const amounts& each, std::uint64_t part = 1) {
   profile p;
   p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = 3;
   if (each.never_times_out) p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   engine e(p);
-  const tally sum = race<Race>(e, each.races, each.seed);
-  std::printf("ok     %-20s %10llu completed %10llu stopped\n", name,
-              static_cast<unsigned long long>(sum.completed), static_cast<unsigned long long>(sum.stopped));
+  const tally sum = race<Race>(e, each.races / part, each.seed);
+  std::printf("%s %-20s %10llu completed %10llu stopped %10llu suspended before\n",
+              sum.raced() ? "ok    " : "FAILED", name, static_cast<unsigned long long>(sum.completed),
+              static_cast<unsigned long long>(sum.stopped), static_cast<unsigned long long>(sum.suspended));
+  return sum.raced();
 }
 
 std::uint64_t number(const char* text) { return std::strtoull(text, nullptr, 10); }
@@ -221,14 +327,20 @@ int main(int count, char** words) {
              2;
   }
   std::printf("seed %llu\n", static_cast<unsigned long long>(each.seed));
-  each.races /= 9;
-  run<event_race>("event", each);
-  run<auto_reset_race>("auto_reset_event", each);
-  run<semaphore_race>("semaphore", each);
-  run<mutex_race>("mutex", each);
-  run<latch_race>("latch", each);
-  run<barrier_race>("barrier", each);
-  run<receive_race>("channel, receive", each);
-  run<send_race>("channel, send", each);
-  run<oneshot_race>("oneshot", each);
+  each.races /= 12;
+  bool raced = run<event_race>("event", each);
+  raced &= run<auto_reset_race>("auto_reset_event", each);
+  raced &= run<semaphore_race>("semaphore", each);
+  raced &= run<mutex_race>("mutex", each);
+  raced &= run<latch_race>("latch", each);
+  raced &= run<barrier_race>("barrier", each);
+  raced &= run<receive_race>("channel, receive", each);
+  raced &= run<send_race>("channel, send", each);
+  raced &= run<oneshot_race>("oneshot", each);
+  raced &= run<scope_race>("scope", each);
+  raced &= run<sleep_race>("sleep", each, 4);
+  raced &= run<deadline_race>("deadline", each, 4);
+  if (!raced)
+    std::printf("FAILED with seed %llu: nothing was raced\n", static_cast<unsigned long long>(each.seed));
+  return raced ? 0 : 1;
 }

@@ -20,6 +20,10 @@
 // that is says the head of the slab that a block was cut from; slabs are aligned to their size. Pages are never
 // given back: the depots hold as many blocks as were in flight at the peak.
 //
+// A batch is 32 blocks of whatever size: another number for the large ones would have to be looked up whenever a small one is
+// given back. So a thread keeps up to 64 blocks of 4096 bytes, and a slab of those has room for one batch; its other half is
+// never touched, and costs addresses only.
+//
 // A forked child begins with depots of its own: those of its parent may be locked by threads that the child does not have.
 //
 // Under AddressSanitizer every block is allocated plainly, so that a use after the end of a task is seen.
@@ -122,6 +126,7 @@ class depot {
     ::new (at) slab{node};
     // Each at a multiple of its size, so that none lies across two pages: a store across costs more than all else here.
     static_assert(sizeof(slab) <= block_sizes[0]);
+    static_assert((batch + 1) * block_sizes[block_classes - 1] <= slab_bytes);
     for (at += bytes; at + batch * bytes <= end;) {
       free_list list;
       for (std::size_t i = 0; i < batch; ++i, at += bytes) list.push(at);

@@ -147,8 +147,9 @@ class engine {
 
   /// Calls `f()` once, as a task that comes from outside, `d` from now or later, never before. Until then `drain` does not
   /// wait for it; a shutdown drops it. While `limits.in_flight` are in flight it waits. The handle, if kept, cancels it;
-  /// empty when the engine shuts down. Cost: a lock. Allocates from recycled blocks. Throws what copying or moving `f`
-  /// throws, `std::bad_alloc`.
+  /// empty when the engine shuts down. Cost: a lock, and a recycled block for as long as the call is pending or the handle is
+  /// kept: the timer, 40 bytes, and who calls, 64, beside `f`; so 128 bytes where `f` has no more than 24. A coroutine that sleeps
+  /// has the 40 in its frame. Throws what copying or moving `f` throws, `std::bad_alloc`.
   template <std::invocable F> timer after(std::chrono::nanoseconds d, F&& f) {
     return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), d, {});
   }

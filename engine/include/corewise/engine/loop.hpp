@@ -48,7 +48,7 @@ struct loop_share {
   std::uint64_t end;
   group_id group;
 };
-/// All shares, in order. Those of up to 32 groups lie in a recycled block.
+/// All shares, in order. Those of up to 256 groups lie in a recycled block.
 using loop_share_list = std::vector<loop_share, recycling_allocator<loop_share>>;
 
 /// How many elements to do until the next look, so that looks cost next to nothing, and nobody waits long for one.

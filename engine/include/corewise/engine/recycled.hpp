@@ -41,7 +41,7 @@ template <class T> struct recycled {
   }
 };
 
-/// For containers: what has up to 512 bytes lies in a recycled block.
+/// For containers: what a block has room for lies in one.
 template <class T> struct recycling_allocator {
   using value_type = T;
 

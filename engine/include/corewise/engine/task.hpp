@@ -91,7 +91,7 @@ template <> struct task_promise<void> : task_promise_base {
 
 /// A lazy coroutine: it begins when it is awaited, on the thread that awaits it, or when it is submitted to an
 /// engine. Awaiting it answers its value or throws its exception. Move-only; its frame lives in a recycled block
-/// (up to 512 bytes) and ends with the object. One awaiter, once: builds with assertions notice when it is awaited, forked
+/// (up to 4096 bytes) and ends with the object. One awaiter, once: builds with assertions notice when it is awaited, forked
 /// or submitted again.
 template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
  public:

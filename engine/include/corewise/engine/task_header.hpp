@@ -59,8 +59,8 @@ template <class F> struct closure : task_header {
 
 } // namespace detail
 
-/// A task that calls a copy of `f` once; move-only callables of any size will do. Small ones (up to 488
-/// bytes) live in a recycled block. Throws what copying or moving `f` throws, `std::bad_alloc`.
+/// A task that calls a copy of `f` once; move-only callables of any size will do. Those of up to 4072
+/// bytes live in a recycled block. Throws what copying or moving `f` throws, `std::bad_alloc`.
 template <class F> [[nodiscard]] task_header* make_closure(F&& f) {
   return detail::recycled<detail::closure<std::decay_t<F>>>::make(std::forward<F>(f));
 }

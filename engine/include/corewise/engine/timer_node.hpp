@@ -28,5 +28,6 @@ struct timer_node : timer_link {
   std::atomic<timer_state> state{timer_state::idle};
   bool submits = false; ///< `task` is new to the engine: `after`, `every`; else it is a coroutine's place
 };
+static_assert(sizeof(timer_node) <= 64, "a million pending timers are to be cheap");
 
 } // namespace corewise::detail

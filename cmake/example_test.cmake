@@ -1,0 +1,10 @@
+# Runs an example, PROGRAM (behind EMULATOR, where it cannot run by itself): it must end with status 0, and print what
+# OUTPUT matches. (With PASS_REGULAR_EXPRESSION ctest does not look at the status.)
+execute_process(COMMAND ${EMULATOR} ${PROGRAM} OUTPUT_VARIABLE printed ERROR_VARIABLE printed RESULT_VARIABLE status)
+message("${printed}")
+if(NOT status STREQUAL "0")
+  message(FATAL_ERROR "it ended with status ${status}")
+endif()
+if(NOT printed MATCHES "${OUTPUT}")
+  message(FATAL_ERROR "it did not print what matches\n${OUTPUT}")
+endif()
