@@ -43,6 +43,7 @@ void measuring::begin(std::int64_t now_ns) noexcept {
   for (auto& s : spent_) s = {};
   for (auto& k : result_.kinds) k.tasks = 0;
   result_.tasks = result_.placed = result_.wake_ups = result_.parks = 0;
+  result_.idle_beside_work_ns = 0;
   result_.ran_at = result_.stolen_at = {};
   result_.response = result_.first_half = result_.second_half = result_.slowdown = histogram();
 }

@@ -29,6 +29,10 @@ class measuring {
   void parked() noexcept { ++result_.parks; }
   /// A worker of that kind was busy, or asleep, or neither, for that time until now.
   void spent(std::uint32_t kind, std::int64_t from_ns, std::int64_t to_ns, bool busy, bool asleep) noexcept;
+  /// Somebody had no task meanwhile although one waited.
+  void idled_beside_work(std::int64_t from_ns, std::int64_t to_ns) noexcept {
+    result_.idle_beside_work_ns += to_ns - from_ns;
+  }
   void sample(std::int64_t now_ns, std::vector<float> load) {
     result_.samples.push_back({now_ns, std::move(load)});
   }

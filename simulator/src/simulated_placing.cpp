@@ -21,17 +21,25 @@ load_view simulation::view_for(std::uint64_t task_time_ns) const noexcept {
 }
 
 void simulation::submit_outside(task_index t, std::uint32_t cpu) {
+  using maker = placing_decision::maker;
   outside_thread& from = outside_[place_of_cpu_[cpu]];
   const placement_hint hint = hint_of(tasks_[t]);
+  const task_origin origin{tasks_[t].from, std::nullopt};
+  const load_view view = view_for(groups_books_[origin.group.value].task_time_ns);
+  const auto tell = [&](const placement& to, const placement_rng& rng, const placement_cursor& cursor,
+                        maker by) {
+    if (options_.on_placing) options_.on_placing({view, origin, hint, rng, cursor, cpu, to, by});
+  };
   measured_.placed();
   if (hint.plain() && hint.empty() && from.last.repeat != 0) {
+    tell(from.last, from.rng, from.cursor, maker::repeat);
     --from.last.repeat;
     return put(t, from.last);
   }
-  const task_origin origin{tasks_[t].from, std::nullopt};
-  const load_view view = view_for(groups_books_[origin.group.value].task_time_ns);
-  const placement to = placing_->place(view, origin, hint, from.rng, from.cursor);
-  if (options_.on_placing) options_.on_placing(view, origin, hint, to);
+  const placement_rng rng = from.rng;
+  const placement_cursor cursor = from.cursor;
+  const placement to = placing_.place(view, origin, hint, from.rng, from.cursor);
+  tell(to, rng, cursor, maker::place);
   if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
   from.last = to;
   send(t, to);
@@ -42,14 +50,22 @@ void simulation::submit_on_worker(task_index t, worker_id w) {
   const placement_hint hint = hint_of(tasks_[t]);
   const task_origin origin{group_of(w), w};
   const load_view view = view_for(s.task_time_ns);
+  const placement_rng rng = s.rng;
+  const placement_cursor cursor = s.cursor;
+  const auto tell = [&](const placement& to, placing_decision::maker by) {
+    if (options_.on_placing) options_.on_placing({view, origin, hint, rng, cursor, 0, to, by});
+  };
   measured_.placed();
   s.debt_ns += costs_.submit;
   if (hint.plain() && hint.empty()) {
-    const auto most = placing_->keeps_up_to(view, origin);
-    if (most && view.load(boards_.slot(w)).total() <= *most) return push_next(w, t);
+    const auto most = placing_.keeps_up_to(view, origin);
+    if (most && view.load(boards_.slot(w)).total() <= *most) {
+      tell({.worker = w, .group = origin.group}, placing_decision::maker::keeps_up_to);
+      return push_next(w, t);
+    }
   }
-  const placement to = placing_->place(view, origin, hint, s.rng, s.cursor);
-  if (options_.on_placing) options_.on_placing(view, origin, hint, to);
+  const placement to = placing_.place(view, origin, hint, s.rng, s.cursor);
+  tell(to, placing_decision::maker::place);
   if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
   if (!to.injected && to.worker == w) return push_next(w, t);
   send(t, to);

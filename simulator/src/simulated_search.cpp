@@ -77,6 +77,7 @@ void simulation::park(worker_id w) {
     ++domains_[domain_of(w)].searching;
     s.searching = true;
     set_state(w, state::waking);
+    show(w);
     const auto a_round = static_cast<std::int64_t>(costs_.steal[0]) + 1;
     return events_.push(now_ns_ + a_round, {event::kind::woken, w.value, s.generation});
   }

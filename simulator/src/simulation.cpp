@@ -42,11 +42,12 @@ simulation::simulation(const profile& p, const simulated_machine& machine, const
       workload_(w),
       options_(options),
       costs_(machine.costs),
-      placing_(make_policy(p.dispatch.policy, machine.groups, machine.workers, weights_of(p))),
+      made_(make_policy(p.dispatch.policy, machine.groups, machine.workers, weights_of(p))),
+      placing_(options.rule != nullptr ? *options.rule : *made_),
       steal_policy_(make_steal_policy(p.steal.policy, machine.groups, machine.workers, p.steal.start)),
       stealing_(p.steal.policy != "none"),
       injects_(p.injection.scope != injection_scope::none),
-      resumptions_return_(placing_->returns()),
+      resumptions_return_(placing_.returns()),
       ring_capacity_(std::bit_ceil(p.queues.local)),
       inbox_capacity_(p.queues.inbox ? std::bit_ceil(*p.queues.inbox)
                                      : std::numeric_limits<std::int32_t>::max()),
@@ -116,8 +117,11 @@ simulation_result simulation::run() {
   std::uint64_t next_sample = options_.samples == 0 ? ~std::uint64_t{0} : 0;
   while (!events_.empty() && measured_.ended_tasks() < options_.tasks) {
     const auto e = events_.pop();
+    if (running_ != seats_.size() && waiting_ + injected_ + in_classes_ != 0)
+      measured_.idled_beside_work(now_ns_, e.time_ns);
     now_ns_ = e.time_ns;
     handle(e.event);
+    if (options_.look_through != 0 && events % options_.look_through == 0) look_through_books();
     if (measured_.ended_tasks() >= next_sample) {
       sample_loads();
       next_sample += std::max<std::uint64_t>(1, options_.tasks / options_.samples);
@@ -184,6 +188,8 @@ void simulation::set_state(worker_id w, state s) noexcept {
                   now.now == state::asleep);
   now.since_ns = now_ns_;
   if (now.now == s) return;
+  if (s == state::running) ++running_;
+  if (now.now == state::running) --running_;
   now.now = s;
   ++now.generation;
 }

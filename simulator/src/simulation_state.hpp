@@ -208,12 +208,19 @@ class simulation : private idle_rules<simulation> {
   /// For how long those have been in the system who are there still, added up.
   wide still_in_system();
 
+  // --- whether the books are right (simulated_books.cpp)
+  void look_through_books();
+  std::uint32_t look_through_group(const locality_group& g);
+  std::uint32_t look_through_seat(worker_id w);
+  std::uint32_t counted(const task_row& row);
+
   const profile& profile_;
   const simulated_machine& machine_;
   const workload& workload_;
   const simulation_options& options_;
   const machine_costs& costs_;
-  std::unique_ptr<policy> placing_;
+  std::unique_ptr<policy> made_; // of the profile
+  const policy& placing_;
   std::unique_ptr<steal_policy> steal_policy_;
   bool stealing_;
   bool injects_;
@@ -235,6 +242,7 @@ class simulation : private idle_rules<simulation> {
   std::vector<std::uint32_t> homes_of_data_; // nodes
   std::vector<std::uint32_t> place_of_cpu_;
   std::uint32_t asleep_ = 0;
+  std::uint32_t running_ = 0; // workers with a task
   std::uint32_t waiting_ = 0; // in rings, inboxes and deques of forks
   std::uint32_t injected_ = 0;
   std::uint32_t in_slots_ = 0;

@@ -52,7 +52,7 @@ class classic_choices final : public policy {
 using limit = std::function<double(double load)>;
 
 limit classic(std::uint32_t d) {
-  return [d](double load) { return response_of_choices(load, d); };
+  return [d](double load) { return d == 1 ? 1 / (1 - load) : response_of_choices(load, d); };
 }
 double of_waiting(double load) { return mean_field_response(load, 2, counted::waiting); }
 double of_one_worker(double load) { return 1 / (1 - load); }
@@ -68,14 +68,28 @@ void check_by_arithmetic(const char* name, const policy* rule, double load, cons
   check_contains(repeat_by_what_came(load, many, length, response, theory), theory(load), of_finite, .01);
 }
 
-void check_simulated(std::uint32_t workers, const char* name, double load, const path_length& length,
-                     const limit& theory, double tolerance, double sharp) {
+/// By `rule`, or by the policy of that name where there is none.
+interval simulated(std::uint32_t workers, const char* name, const policy* rule, double load,
+                   const path_length& length, const limit& theory) {
   const profile p = no_stealing("numa:1 core:" + std::to_string(workers) + " pu:1", name);
   const simulated_machine m = free_of_cost(p);
-  const auto response = [&](std::uint64_t seed) { return simulated_response(p, m, load, length, seed); };
-  check_contains(repeat_by_what_came(load, workers, length, response, theory), theory(load), tolerance,
-                 sharp);
+  const auto response = [&](std::uint64_t seed) {
+    return simulated_response(p, m, load, length, seed, rule);
+  };
+  return repeat_by_what_came(load, workers, length, response, theory);
 }
+
+void check_simulated(std::uint32_t workers, const char* name, double load, const path_length& length,
+                     const limit& theory, double tolerance, double sharp) {
+  check_contains(simulated(workers, name, nullptr, load, length, theory), theory(load), tolerance, sharp);
+}
+
+/// What is published of infinitely many workers.
+struct published {
+  std::uint32_t d;
+  double load;
+  double response;
+};
 
 } // namespace
 
@@ -94,6 +108,19 @@ TEST_CASE("theory: two_choices comes to the mean field where running tasks do no
     CAPTURE(load);
     check_by_arithmetic("two_choices", nullptr, load, of_waiting);
     CHECK(of_waiting(load) > 1.02 * response_of_choices(load, 2)); // the two rules can be told apart
+  }
+}
+
+TEST_CASE(
+    "theory: 500 simulated workers, the lightest of d of which gets the task, come to the published limits") {
+  for (const published& known : {published{1, .7, 1 / .3}, published{2, .7, 1.6145}, published{3, .7, 1.3568},
+                                 published{2, .9, 2.6141}, published{3, .9, 2.0279}}) {
+    CAPTURE(known.d);
+    CAPTURE(known.load);
+    const classic_choices rule(known.d);
+    const path_length length{400'000 * times_as_many, .2};
+    check_contains(simulated(many, "random", &rule, known.load, length, classic(known.d)), known.response,
+                   of_finite, .01);
   }
 }
 

@@ -10,14 +10,20 @@ using namespace corewise::tests;
 
 namespace {
 
-/// Thieves that take any task that waits, from anywhere, at once.
-profile eager_thieves(const std::string& machine, std::string_view policy) {
+/// Thieves that take any task that waits, from anywhere. Who searches, and for how long, is as in the defaults.
+profile free_thieves(const std::string& machine, std::string_view policy) {
   profile p;
   use_machine(p.topology.machine, machine);
   p.dispatch.policy = policy;
   p.dispatch.weights.spill = {0, 0, 0, 0};
   p.steal.minimum_at = {1, 1, 1};
   p.queues.inbox = {};
+  return p;
+}
+
+/// They also search all at once, and sleep as soon as they have found nothing.
+profile eager_thieves(const std::string& machine, std::string_view policy) {
+  profile p = free_thieves(machine, policy);
   p.idle.searchers_per_mille = 1000;
   p.idle.spin = std::chrono::nanoseconds{0};
   return p;
@@ -52,6 +58,52 @@ TEST_CASE("theory: so they do across sockets and caches") {
     const profile p = eager_thieves("pack:2 numa:1 l3:2 core:4 pu:1", policy);
     check_contains(response_of(p, 16, .8, {60'000 * times_as_many}), response_of_many(16, .8), 0, .01);
   }
+}
+
+TEST_CASE("theory: so they do when searchers are as few as in the defaults") {
+  for (const std::string_view policy : policy_names()) {
+    CAPTURE(policy);
+    check_contains(response_of(free_thieves("core:8 pu:1", policy), 8, .9, {60'000 * times_as_many}),
+                   response_of_many(8, .9), 0, .01);
+  }
+  const profile apart = free_thieves("pack:2 numa:1 l3:2 core:4 pu:1", "nearest_lightest");
+  check_contains(response_of(apart, 16, .8, {60'000 * times_as_many}), response_of_many(16, .8), 0, .01);
+}
+
+TEST_CASE("theory: with thieves and at no cost nobody idles while a task waits") {
+  for (const std::string_view policy : policy_names())
+    for (const std::string machine : {"core:8 pu:1", "pack:2 numa:1 l3:2 core:4 pu:1"})
+      for (const profile& p : {eager_thieves(machine, policy), free_thieves(machine, policy)})
+        for (const std::string w :
+             {"poisson,load=.9,service=exp:1ms", "mmpp,load=.6,burst=20,service=pareto:100us:2.2",
+              "closed,clients=20,think=exp:10us,service=lognormal:1ms:2",
+              "fork-join,load=.8,depth=3,fanout=4,service=exp:100us"}) {
+          // Who comes from another domain wakes nobody there for what he leaves, which is so only of tasks that come at once.
+          const bool at_once = w.starts_with("fork-join") && machine.starts_with("pack");
+          CAPTURE(policy);
+          CAPTURE(machine);
+          CAPTURE(p.idle.searchers_per_mille);
+          CAPTURE(w);
+          const simulation_result found = simulate(p, free_of_cost(p), parse_workload(w),
+                                                   options_of({20'000 * times_as_many, 0}, first_seed));
+          if (at_once)
+            CHECK(static_cast<double>(found.idle_beside_work_ns) <
+                  .05 * static_cast<double>(found.measured_ns));
+          else
+            CHECK(found.idle_beside_work_ns == 0);
+        }
+}
+
+TEST_CASE("theory: where somebody may not take what waits, he is seen to idle") {
+  const auto idled = [](const profile& p) {
+    return simulate(p, free_of_cost(p), poisson(.8), options_of({20'000, 0}, first_seed)).idle_beside_work_ns;
+  };
+  profile never = free_thieves("core:8 pu:1", "random");
+  never.steal.policy = "none";
+  CHECK(idled(never) > 0);
+  profile seldom = free_thieves("pack:2 numa:1 l3:2 core:4 pu:1", "random");
+  seldom.steal.minimum_at = {2, 4, 8};
+  CHECK(idled(seldom) > 0);
 }
 
 TEST_CASE("theory: Little's law holds whatever the costs") {

@@ -58,10 +58,13 @@ inline simulation_options options_of(const path_length& length, std::uint64_t se
   return options;
 }
 
-/// In service times.
+/// In service times. `rule` in the place of the profile's policy, unless it is null.
 inline double simulated_response(const profile& p, const simulated_machine& m, double load,
-                                 const path_length& length, std::uint64_t seed) {
-  return simulate(p, m, poisson(load), options_of(length, seed)).response.mean() / service_ns;
+                                 const path_length& length, std::uint64_t seed,
+                                 const policy* rule = nullptr) {
+  simulation_options options = options_of(length, seed);
+  options.rule = rule;
+  return simulate(p, m, poisson(load), options).response.mean() / service_ns;
 }
 
 /// The arrivals that a simulation with that seed meets, somewhere else.

@@ -28,6 +28,25 @@ struct simulated_machine {
   double capacity() const noexcept;
 };
 
+/// A decision where a task goes, as `simulate` tells it.
+struct placing_decision {
+  /// Who made it: a policy's answer may hold for several tasks.
+  enum class maker : std::uint8_t {
+    place,       ///< `policy::place`
+    keeps_up_to, ///< the submitting worker kept it, as `policy::keeps_up_to` allows
+    repeat,      ///< it followed the last task of the same thread, as `placement::repeat` allows
+  };
+
+  const load_view& loads; ///< what the policy was shown, or would have been
+  const task_origin& origin;
+  const placement_hint& hint;
+  placement_rng rng; ///< as it was before
+  placement_cursor cursor;
+  std::uint32_t cpu = 0; ///< of the thread outside
+  const placement& to;   ///< of `keeps_up_to` only the worker and its group
+  maker by = maker::place;
+};
+
 struct simulation_options {
   std::uint64_t seed = 1;
   std::uint64_t tasks =
@@ -36,9 +55,13 @@ struct simulation_options {
   std::uint32_t samples = 0; ///< of the load of each group over time; 0: none
   /// Tasks that have ended so far, for a progress line; may be null.
   std::atomic<std::uint64_t>* progress = nullptr;
-  /// Called at each decision of the policy, with what it was shown and what it answered; may be empty.
-  std::function<void(const load_view&, const task_origin&, const placement_hint&, const placement&)>
-      on_placing = {};
+  /// Called at each decision, before anything is put anywhere; may be empty.
+  std::function<void(const placing_decision&)> on_placing = {};
+  /// Decides in the place of the profile's policy; may be null. Must outlive the run.
+  const policy* rule = nullptr;
+  /// So many events lie between two looks whether boards and counters show what the queues hold, or std::logic_error;
+  /// 0: none. Each takes as long as hundreds of events.
+  std::uint32_t look_through = 0;
   /// Set from elsewhere: the run ends at once with `simulation_stopped`; may be null.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -50,7 +73,7 @@ struct simulation_result {
   std::int64_t ended_ns = 0;    ///< when the run ended
   histogram
       response; ///< from submission to the end (fork_join: of whole trees; yield_ring: between two turns)
-  histogram first_half; ///< of `response`, the first half of the tasks that ended
+  histogram first_half; ///< of `response`, the first half of the tasks that were measured
   histogram second_half;
   histogram slowdown; ///< response / service on the fastest kind near the data, times 1000
   std::array<std::uint64_t, level_count>
@@ -62,6 +85,8 @@ struct simulation_result {
   std::uint64_t events = 0;
   double mean_in_system = 0; ///< tasks that were submitted and had not ended, on average over time
   double busy = 0;           ///< of the workers' time, 0..1
+  /// So long somebody had no task while one waited elsewhere than in a LIFO slot.
+  std::int64_t idle_beside_work_ns = 0;
   struct kind_result {
     std::string name;
     std::uint32_t workers = 0;
