@@ -136,8 +136,8 @@ TEST_CASE("a task in the LIFO slot ages by its own time there, not by that of on
                          "10000,1000\n"    // waits in the slot, and would have aged at 60 us
                          "49500,1000000\n" // is put there while that one runs, and holds the worker up
                          "55000,1000\n";   // waits in the slot until 105 us
-  const simulation_result r = simulate(
-      p, simulated_machine(p), parse_workload("trace,from=worker,file=" + file), {.warm_up = 0});
+  const simulation_result r =
+      simulate(p, simulated_machine(p), parse_workload("trace,from=worker,file=" + file), {.warm_up = 0});
   REQUIRE(r.tasks == 4);
   CHECK(r.response.quantile(0.01) > 30'000);
 }
