@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <barrier>
 #include <thread>
 #include <vector>
 
@@ -83,4 +84,30 @@ TEST_CASE(
   for (std::thread& t : threads) t.join();
   for (const auto& times : taken) REQUIRE(times.load() == 1);
   CHECK(q.queue.depth() == 0);
+}
+
+TEST_CASE("class_queue: when a push and a pop that found nothing have met, the word is true") {
+  constexpr std::size_t rounds = 5000;
+  queue_of_tasks q(rounds);
+  std::barrier<> both(2);
+  std::thread producer([&] {
+    for (std::size_t i = 0; i < rounds; ++i) {
+      both.arrive_and_wait();
+      q.queue.push(q.at(i));
+      both.arrive_and_wait();
+    }
+  });
+  std::size_t wrong = 0;
+  std::size_t lost = 0;
+  for (std::size_t i = 0; i < rounds; ++i) {
+    both.arrive_and_wait();
+    const task_header* t = q.queue.pop();
+    both.arrive_and_wait();
+    if (t != nullptr) continue;
+    if (!q.queue.waiting()) ++wrong;
+    if (q.queue.pop() != q.at(i)) ++lost;
+  }
+  producer.join();
+  CHECK(wrong == 0);
+  CHECK(lost == 0);
 }
