@@ -2,25 +2,31 @@
 
 #include <map>
 #include <mutex>
+#include <tuple>
 
 namespace corewise {
 
 namespace {
 
-/// One machine, divided as each size of group asks for.
+/// What of a profile `simulated_machine` goes by, beside the machine itself.
+auto division_of(const profile& p) {
+  const grouping_options& groups = p.topology.groups;
+  return std::tuple(groups.group_by, groups.group_max, p.topology.smt, p.workers.per_group, p.workers.total);
+}
+
+/// One machine, divided and given workers as each profile asks for.
 class divided_machines {
  public:
-  explicit divided_machines(const profile& p) { machines_.try_emplace(p.topology.groups.group_max, p); }
+  explicit divided_machines(const profile& p) { machines_.try_emplace(division_of(p), p); }
 
   const simulated_machine& as_in(const profile& p) {
     const std::lock_guard lock(mutex_);
-    return machines_.try_emplace(p.topology.groups.group_max, p, machines_.begin()->second.machine)
-        .first->second;
+    return machines_.try_emplace(division_of(p), p, machines_.begin()->second.machine).first->second;
   }
 
  private:
   std::mutex mutex_;
-  std::map<std::uint32_t, simulated_machine> machines_;
+  std::map<decltype(division_of(profile())), simulated_machine> machines_;
 };
 
 tuning_figures figures_of(const simulation_result& r) {
