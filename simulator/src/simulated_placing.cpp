@@ -1,5 +1,6 @@
 #include "simulation_state.hpp"
 
+#include <corewise/policies/lifo_rules.hpp>
 #include <corewise/policies/origin.hpp>
 
 // The way of a task to a queue, as in the engine's runtime.cpp and worker.cpp.
@@ -108,8 +109,7 @@ void simulation::send_back(task_index t, worker_id from) {
 void simulation::push_next(worker_id w, task_index t) {
   const auto& queues = profile_.queues;
   seat& s = at(w);
-  if (queues.lifo_cap == 0 || (s.next_left == 0 && queues.lifo_counts != lifo_count::overtaking))
-    return push(w, t);
+  if (!slot_takes(queues.lifo_cap, queues.lifo_counts, s.next_left)) return push(w, t);
   const task_index evicted = std::exchange(s.lifo, t);
   s.lifo_put = s.started;
   if (queues.lifo_age && stealing_)
@@ -151,13 +151,13 @@ void simulation::store(worker_id w, task_index t) {
     s.ring.push_back(tasks_, t);
     return count_waiting(w, 1);
   }
-  for (std::uint32_t half = ring_capacity_ / 2; half != 0; --half) {
-    const task_index older = s.ring.pop_front(tasks_);
+  for (std::uint32_t older = shed_of(ring_capacity_); older != 0; --older) {
+    const task_index oldest = s.ring.pop_front(tasks_);
     if (injects_) {
       count_waiting(w, -1);
-      inject(group_of(w), older);
+      inject(group_of(w), oldest);
     } else {
-      s.inbox.push_back(tasks_, older);
+      s.inbox.push_back(tasks_, oldest);
     }
   }
   if (injects_) return inject(group_of(w), t);

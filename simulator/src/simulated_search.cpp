@@ -1,7 +1,5 @@
 #include "simulation_state.hpp"
 
-#include <corewise/policies/shared_work.hpp>
-
 // How a worker without work looks for some, sleeps and is woken, as in the engine's worker_search.cpp and idle.cpp.
 
 namespace corewise::detail {
@@ -50,8 +48,7 @@ void simulation::plan_look(worker_id w) {
 void simulation::found(worker_id w) {
   seat& s = at(w);
   if (s.now != state::running) {
-    s.tick_began_ns = now_ns_;
-    s.polls = 0;
+    begin_tick(w);
     note_task_time(w);
     s.next_left = profile_.queues.lifo_cap;
     s.until_shared = s.interval;
@@ -195,8 +192,7 @@ task_index simulation::take_far_class(worker_id w) {
 /// Half of the victim's ring, or else half of its inbox, or else its oldest fork.
 task_index simulation::steal_from(worker_id thief, worker_id victim, level distance) {
   seat& v = at(victim);
-  const std::uint32_t most =
-      std::min(profile_.steal.batch_max, room_of(ring_capacity_, at(thief).ring.size()) + 1);
+  const std::uint32_t most = with_room(profile_.steal.batch_max, room(thief));
   task_row stolen;
   const auto take = [&](task_row& from, std::uint32_t count) {
     while (stolen.size() < count) stolen.push_back(tasks_, from.pop_front(tasks_));

@@ -1,16 +1,10 @@
 #include "simulation_state.hpp"
 
-#include <corewise/policies/shared_work.hpp>
+#include <corewise/policies/lifo_rules.hpp>
 
 // What a worker does next: the order of its queues, as in the engine's worker.cpp.
 
 namespace corewise::detail {
-
-namespace {
-
-constexpr std::uint32_t latency_row = 9; // of ten tasks
-
-} // namespace
 
 void simulation::turn(worker_id w) {
   acting_ = w.value;
@@ -62,31 +56,42 @@ void simulation::task_ends(worker_id w) {
   measured_.ran(level_of(tasks_[t], group_of(w)), groups_[group_of(w)].kind);
   after(w, t);
   s.running = no_task;
-  if (s.polls >= profile_.queues.budget ||
-      now_ns_ - s.tick_began_ns >= std::chrono::nanoseconds(tick_time).count())
-    end_tick(w);
+  if (s.polls >= s.next_look) look_at_clock(w);
   turn(w);
+}
+
+void simulation::look_at_clock(worker_id w) {
+  seat& s = at(w);
+  const std::uint32_t budget = profile_.queues.budget;
+  s.next_look = look_after(s.polls, budget);
+  if (ends_tick(s.polls, budget, std::chrono::nanoseconds{now_ns_ - s.tick_began_ns})) end_tick(w);
+}
+
+void simulation::begin_tick(worker_id w) {
+  seat& s = at(w);
+  s.tick_began_ns = now_ns_;
+  s.polls = 0;
+  s.next_look = first_look_of(s.average_ns, profile_.queues.budget);
 }
 
 void simulation::end_tick(worker_id w) {
   seat& s = at(w);
   if (s.polls != 0)
-    s.average_ns = next_average(s.average_ns, static_cast<double>(now_ns_ - s.tick_began_ns) / s.polls);
-  s.interval = interval_of(profile_.injection.target_latency, static_cast<std::uint64_t>(s.average_ns),
-                           profile_.injection.interval);
+    s.average_ns =
+        next_average(s.average_ns, std::chrono::nanoseconds{now_ns_ - s.tick_began_ns}, s.polls);
+  const auto& injection = profile_.injection;
+  s.interval = interval_of(injection.target_latency, s.average_ns, injection.interval);
   s.until_shared = std::min(s.until_shared, s.interval);
   note_task_time(w);
-  s.tick_began_ns = now_ns_;
-  s.polls = 0;
-  if (profile_.queues.lifo_counts == lifo_count::all) s.next_left = profile_.queues.lifo_cap;
+  begin_tick(w);
+  if (slot_counts_ticks(profile_.queues.lifo_counts)) s.next_left = profile_.queues.lifo_cap;
 }
 
 void simulation::note_task_time(worker_id w) {
   seat& s = at(w);
   std::uint64_t& group = groups_books_[group_of(w).value].task_time_ns;
-  const auto own = static_cast<std::uint64_t>(s.average_ns);
-  s.task_time_ns = std::min(own, group);
-  if (worth_telling(group, own)) group = own;
+  s.task_time_ns = std::min(s.average_ns, group);
+  if (worth_telling(group, s.average_ns)) group = s.average_ns;
 }
 
 // --- the queues in their order
@@ -111,8 +116,8 @@ task_index simulation::poll(worker_id w) {
   if (t == no_task) t = poll_shared(w, false);
   if (t == no_task) from_slot = (t = take_next(w)) != no_task;
   if (t == no_task) return latency.empty() ? no_task : poll_latency(w);
-  if (!from_slot && profile_.queues.lifo_counts != lifo_count::all)
-    s.next_left = std::max(s.next_left, profile_.queues.lifo_cap);
+  const auto& queues = profile_.queues;
+  if (!from_slot) s.next_left = std::max(s.next_left, slot_row(queues.lifo_cap, queues.lifo_counts));
   return t;
 }
 
@@ -159,10 +164,10 @@ task_index simulation::poll_due(worker_id w) {
 task_index simulation::take_next(worker_id w) {
   seat& s = at(w);
   if (s.lifo == no_task || s.front != 0) return no_task;
-  const bool waits_its_turn = profile_.queues.lifo_counts == lifo_count::overtaking;
-  const bool counted = !waits_its_turn || !s.ring.empty() || !s.forks.empty();
+  const lifo_count counts = profile_.queues.lifo_counts;
+  const bool counted = counts_in_slot(counts, [&] { return !s.ring.empty() || !s.forks.empty(); });
   if (s.next_left == 0 && counted) {
-    if (waits_its_turn) return no_task;
+    if (waits_in_slot(counts)) return no_task;
     count_slot(w, false);
     store(w, std::exchange(s.lifo, no_task));
     return no_task;
@@ -184,8 +189,7 @@ task_index simulation::poll_shared(worker_id w, bool due) {
 task_index simulation::take_inbox(worker_id w, bool batch) {
   seat& s = at(w);
   if (s.inbox.empty()) return no_task;
-  const std::uint32_t most =
-      batch ? std::min(share_of(w, s.inbox.size()), room_of(ring_capacity_, s.ring.size())) + 1 : 1;
+  const std::uint32_t most = batch ? with_room(share_of(w, s.inbox.size()) + 1, room(w)) : 1;
   task_row taken;
   while (taken.size() < most && !s.inbox.empty()) taken.push_back(tasks_, s.inbox.pop_front(tasks_));
   count_waiting(w, -static_cast<std::int32_t>(taken.size()));
@@ -195,8 +199,7 @@ task_index simulation::take_inbox(worker_id w, bool batch) {
 task_index simulation::take_injected(worker_id w, group_id from) {
   task_row& queue = groups_books_[injection_of_[from.value].value].injection;
   if (queue.empty()) return no_task;
-  const std::uint32_t most =
-      std::min(share_of(w, queue.size()), room_of(ring_capacity_, at(w).ring.size()) + 1);
+  const std::uint32_t most = with_room(share_of(w, queue.size()), room(w));
   task_row taken;
   while (taken.size() < most && !queue.empty()) taken.push_back(tasks_, queue.pop_front(tasks_));
   injected_ -= taken.size();
@@ -207,6 +210,10 @@ std::uint32_t simulation::share_of(worker_id w, std::uint32_t waiting) const noe
   const bool of_all = profile_.injection.scope == injection_scope::engine;
   const auto workers = of_all ? static_cast<std::uint32_t>(layout_.size()) : active_in(group_of(w));
   return batch_of(waiting, workers, profile_.injection.batch);
+}
+
+std::uint32_t simulation::room(worker_id w) const noexcept {
+  return room_of(ring_capacity_, seats_[w.value].ring.size());
 }
 
 /// The first to run now, the rest into the ring, `in_front` of them before what is there.

@@ -1,22 +1,9 @@
 #include "simulation_state.hpp"
 
-#include <corewise/policies/shared_work.hpp>
-
 #include <limits>
 #include <set>
 
 namespace corewise {
-
-namespace {
-
-worker_options options_of(const profile& p) {
-  return {.smt = p.topology.smt,
-          .per_group = p.workers.per_group,
-          .total = p.workers.total,
-          .start_cpu = std::nullopt};
-}
-
-} // namespace
 
 simulated_machine::simulated_machine(const profile& p)
     : simulated_machine(p, std::make_shared<const topology>(discover(p.topology.machine))) {}
@@ -24,7 +11,7 @@ simulated_machine::simulated_machine(const profile& p)
 simulated_machine::simulated_machine(const profile& p, std::shared_ptr<const topology> m)
     : machine(std::move(m)),
       groups(*machine, p.topology.groups),
-      workers(*machine, groups, options_of(p)),
+      workers(*machine, groups, worker_options_of(p)),
       costs(p.topology.machine.costs) {}
 
 double simulated_machine::capacity() const noexcept {
@@ -63,8 +50,7 @@ simulation::simulation(const profile& p, const simulated_machine& machine, const
       ring_capacity_(std::bit_ceil(p.queues.local)),
       inbox_capacity_(p.queues.inbox ? std::bit_ceil(*p.queues.inbox)
                                      : std::numeric_limits<std::int32_t>::max()),
-      minimum_at_{1, 1, p.steal.minimum_at.same_node, p.steal.minimum_at.same_package,
-                  p.steal.minimum_at.cross_package},
+      minimum_at_(minimum_at_of(p)),
       boards_(machine.groups, machine.workers, ring_capacity_, inbox_capacity_),
       seats_(machine.workers.size()),
       groups_books_(machine.groups.size()),
@@ -84,7 +70,6 @@ simulation::simulation(const profile& p, const simulated_machine& machine, const
   for (const worker_place& place : layout_.workers()) {
     seat& s = at(place.id);
     s.rng = placement_rng(options.seed * 0x9E3779B97F4A7C15ULL + place.id.value + 1);
-    s.average_ns = static_cast<double>(first_task_time_ns);
     s.interval = p.injection.interval.min;
     boards_.of(place.group).parked.set(boards_.place(place.id));
     ++asleep_;

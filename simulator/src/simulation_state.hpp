@@ -6,6 +6,7 @@
 #include "tasks.hpp"
 
 #include <corewise/policies/idle_rules.hpp>
+#include <corewise/policies/shared_work.hpp>
 #include <corewise/policies/steal_policy.hpp>
 #include <corewise/simulator/simulation.hpp>
 
@@ -66,11 +67,12 @@ class simulation : private idle_rules<simulation> {
     std::uint32_t until_shared = 1;
     std::uint32_t interval = 8;
     std::uint32_t next_left = 0;
-    std::uint32_t latency_left = 9;
+    std::uint32_t latency_left = latency_row;
     std::uint32_t polls = 0;
+    std::uint32_t next_look = 1;
     std::uint32_t started = 0;
     std::int64_t tick_began_ns = 0;
-    double average_ns = 0;
+    std::uint64_t average_ns = first_task_time_ns;
     std::uint64_t task_time_ns = 0;
     std::int64_t since_ns = 0; ///< when it came into its state
     placement_rng rng{0};
@@ -169,6 +171,9 @@ class simulation : private idle_rules<simulation> {
   task_index take_class(std::uint32_t domain, task_class c);
   task_index keep(worker_id w, task_row& taken, std::uint32_t in_front);
   std::uint32_t share_of(worker_id w, std::uint32_t waiting) const noexcept;
+  std::uint32_t room(worker_id w) const noexcept;
+  void look_at_clock(worker_id w);
+  void begin_tick(worker_id w);
   void end_tick(worker_id w);
   void note_task_time(worker_id w);
 

@@ -43,14 +43,8 @@ void idle_workers::set(const profile& p) noexcept {
     domains_[d].active.store(workers, relaxed);
     domains_[d].searchers_max.store(searchers_of(workers, p.idle.searchers_per_mille), relaxed);
   }
-  const auto set_minimum = [&](level l, std::uint32_t n) {
-    minimum_at_[static_cast<std::size_t>(l)].store(n, relaxed);
-  };
-  set_minimum(level::same_group, 1);
-  set_minimum(level::same_domain, 1);
-  set_minimum(level::same_node, p.steal.minimum_at.same_node);
-  set_minimum(level::same_package, p.steal.minimum_at.same_package);
-  set_minimum(level::cross_package, p.steal.minimum_at.cross_package);
+  const auto minimum_at = minimum_at_of(p);
+  for (std::size_t l = 0; l < level_count; ++l) minimum_at_[l].store(minimum_at[l], relaxed);
   lowest_first_.store(p.idle.wake == wake_order::lowest, relaxed);
   if (p.queues.lifo_cap != 0) slots_used_.store(true, relaxed);
   lifo_age_ns_.store(p.queues.lifo_age ? p.queues.lifo_age->count() : never, relaxed);

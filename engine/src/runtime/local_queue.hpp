@@ -4,6 +4,7 @@
 
 #include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
+#include <corewise/policies/shared_work.hpp>
 
 #include <span>
 
@@ -120,7 +121,7 @@ class local_queue {
     std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
     const std::uint32_t real = real_of(head);
     if (steal_of(head) != real) return {};
-    const std::uint32_t count = (slot_.owner.ring_tail.load(std::memory_order_relaxed) - real) / 2; // own
+    const std::uint32_t count = shed_of(slot_.owner.ring_tail.load(std::memory_order_relaxed) - real); // own
     interleave();
     if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(real + count, real + count),
                                                         std::memory_order_acq_rel, // pairs: taken
@@ -183,7 +184,7 @@ inline task_chain local_queue::steal(std::uint32_t most) noexcept {
     const std::uint32_t waiting =
         slot_.owner.ring_tail.load(std::memory_order_acquire) - first; // pairs: filled
     // A tail read long after the head may seem further ahead than the ring is long; the CAS then fails.
-    count = std::min({(waiting + 1) / 2, most, capacity()});
+    count = half_of(waiting, std::min(most, capacity()));
     if (count == 0) return {};
     interleave();
   } while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(first, first + count),

@@ -15,13 +15,6 @@ const char* workers_key(const profile& p) { return p.workers.total ? "workers.to
 
 } // namespace
 
-worker_options runtime::worker_options_of(const profile& p, std::optional<std::uint32_t> start_cpu) noexcept {
-  return {.smt = p.topology.smt,
-          .per_group = p.workers.per_group,
-          .total = p.workers.total,
-          .start_cpu = start_cpu};
-}
-
 template <class F> void runtime::for_each_holder(const F& f) const {
   for (const detail::worker* seat : seats_) f(seat->held_rules());
   submitters_.for_each([&](const detail::submitter& s) { f(s.by); });

@@ -203,7 +203,6 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void set_again(detail::scheduled& call, std::int64_t now) noexcept;
   template <class F> void for_each_holder(const F& f) const;
   worker_id active_near(group_id g) noexcept;
-  static worker_options worker_options_of(const profile& p, std::optional<std::uint32_t> start_cpu) noexcept;
   std::vector<apply_result::reason> what_it_cannot(const profile& next,
                                                    std::vector<std::uint32_t>& workers) const;
   void even_out(std::vector<std::uint32_t>& workers) const noexcept;

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 
 namespace corewise::detail {
@@ -17,9 +16,7 @@ class task_clock {
  public:
   void sample(std::chrono::nanoseconds time, std::uint32_t tasks) noexcept {
     if (tasks == 0) return;
-    const double mean = static_cast<double>(average_ns_.load(std::memory_order_relaxed));
-    const double now = static_cast<double>(time.count()) / tasks;
-    average_ns_.store(static_cast<std::uint64_t>(std::llround(next_average(mean, now))),
+    average_ns_.store(next_average(average_ns_.load(std::memory_order_relaxed), time, tasks),
                       std::memory_order_relaxed);
   }
   std::uint64_t average_ns() const noexcept { return average_ns_.load(std::memory_order_relaxed); }

@@ -3,7 +3,7 @@
 #include "runtime.hpp"
 
 #include <corewise/policies/activity.hpp>
-#include <corewise/policies/shared_work.hpp>
+#include <corewise/policies/lifo_rules.hpp>
 
 namespace corewise::detail {
 
@@ -13,8 +13,6 @@ namespace {
 /// clock and at each sixteenth push.
 constexpr std::uint64_t long_enough_ns = 1000;
 constexpr std::uint64_t pushes_between_publishings = 16;
-/// Short tasks may become long ones from one to the next.
-constexpr std::uint32_t most_between_looks = 128;
 
 } // namespace
 
@@ -149,10 +147,11 @@ task_header* worker::poll_due() noexcept {
 /// says.
 task_header* worker::take_next() noexcept {
   if (queues_.next.empty() || in_front()) return nullptr;
-  const bool waits_its_turn = by().settings.queues.lifo_counts == lifo_count::overtaking;
-  const bool counted = !waits_its_turn || !queues_.ring.nothing_waits() || !queues_.forks.empty();
+  const lifo_count counts = by().settings.queues.lifo_counts;
+  const bool counted =
+      counts_in_slot(counts, [this] { return !queues_.ring.nothing_waits() || !queues_.forks.empty(); });
   if (next_left_ == 0 && counted) {
-    if (waits_its_turn) return nullptr;
+    if (waits_in_slot(counts)) return nullptr;
     if (task_header* t = queues_.next.take()) store(t);
     return nullptr;
   }
@@ -175,7 +174,7 @@ task_header* worker::poll_shared(bool due) noexcept {
 
 /// One task from the inbox; when a batch is due, more of them move to the ring.
 task_header* worker::take_inbox(bool batch) noexcept {
-  const std::uint32_t most = batch ? std::min(share_of(queues_.in.size()), room()) + 1 : 1;
+  const std::uint32_t most = batch ? with_room(share_of(queues_.in.size()) + 1, room()) : 1;
   task_chain taken;
   while (taken.size < most) {
     task_header* t = queues_.in.pop();
@@ -188,7 +187,7 @@ task_header* worker::take_inbox(bool batch) noexcept {
 task_header* worker::take_injected(group_id from) noexcept {
   injection_queue& queue = engine_.injection(from);
   if (queue.size() == 0) return nullptr;
-  const task_chain batch = queue.pop(std::min(share_of(queue.size()), room() + 1));
+  const task_chain batch = queue.pop(with_room(share_of(queue.size()), room()));
   counts_.injected.add(batch.size);
   return keep(batch, by().settings.injection.buffer);
 }
@@ -284,8 +283,7 @@ bool worker::keeps_one_more() const noexcept { return engine_.view().load(slot_)
 
 void worker::push_next(task_header* t) noexcept {
   const profile::queues_section& queues = by().settings.queues;
-  if (queues.lifo_cap == 0) return push(t);
-  if (next_left_ == 0 && queues.lifo_counts != lifo_count::overtaking) return push(t);
+  if (!slot_takes(queues.lifo_cap, queues.lifo_counts, next_left_)) return push(t);
   // Into an empty slot nobody is woken: this worker takes it next.
   task_header* evicted = queues_.next.put(t);
   note_pushed();
@@ -364,7 +362,7 @@ void worker::begin_tick(monotonic::time_point now) noexcept {
   tick_began_ = now;
   stamp_ = static_cast<std::uint64_t>(now.time_since_epoch().count());
   polls_ = 0;
-  next_look_ = first_look();
+  next_look_ = first_look_of(clock_.average_ns(), by().settings.queues.budget);
   publishes_next_ = true;
 }
 
@@ -382,11 +380,11 @@ void worker::end_work() noexcept {
 /// so that short tasks do not pay for it and long ones end a tick in time.
 void worker::look_at_clock() noexcept {
   const std::uint32_t budget = by().settings.queues.budget;
-  next_look_ = std::min(polls_ + std::min(polls_, most_between_looks), budget);
+  next_look_ = look_after(polls_, budget);
   engine_.publish_load(place());
   const auto now = read_clock();
   engine_.look_at_timers(*this, now);
-  if (polls_ >= budget || now - tick_began_ >= tick_time) end_tick(now);
+  if (ends_tick(polls_, budget, now - tick_began_)) end_tick(now);
 }
 
 void worker::end_tick(monotonic::time_point now) noexcept {
@@ -400,7 +398,8 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   note_task_time();
   engine_.publish_least_of(place().group);
   begin_tick(now);
-  if (by().settings.queues.lifo_counts == lifo_count::all) next_left_ = by().settings.queues.lifo_cap;
+  const profile::queues_section& queues = by().settings.queues;
+  if (slot_counts_ticks(queues.lifo_counts)) next_left_ = queues.lifo_cap;
   engine_.drains().progress();
 }
 
@@ -408,13 +407,6 @@ monotonic::time_point worker::read_clock() noexcept {
   const auto now = monotonic::now();
   clock_ns_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   return now;
-}
-
-std::uint32_t worker::first_look() const noexcept {
-  constexpr std::uint64_t tenth_ns = std::chrono::nanoseconds(tick_time).count() / 10;
-  const std::uint64_t most = std::min(16U, by().settings.queues.budget); // the tasks may have become long
-  return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(tenth_ns / std::max<std::uint64_t>(1, clock_.average_ns()), 1, most));
 }
 
 /// Who runs little but one that submits many short tasks to others takes them for as long as that one; the group knows

@@ -10,6 +10,7 @@
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/resumption.hpp>
 #include <corewise/policies/activity.hpp>
+#include <corewise/policies/shared_work.hpp>
 
 #include <limits>
 
@@ -182,13 +183,11 @@ class alignas(128) worker {
   void note_task_time() noexcept;
   void note_pushed() noexcept;
   monotonic::time_point read_clock() noexcept;
-  std::uint32_t first_look() const noexcept;
   void go_by_rules() noexcept;
   void keep_up() noexcept;
   void leave_next() noexcept;
   void hand_over() noexcept;
 
-  static constexpr std::uint32_t latency_row = 9; // of ten tasks
   /// The policy's answer where tasks are short: no load is more, so none is added up.
   static constexpr std::uint32_t whatever_waits = std::numeric_limits<std::uint32_t>::max();
 

@@ -3,7 +3,6 @@
 #include "worker.hpp"
 
 #include <corewise/policies/activity.hpp>
-#include <corewise/policies/shared_work.hpp>
 
 #include <sched.h>
 
@@ -120,7 +119,7 @@ task_header* worker::steal(steal_effort effort) noexcept {
 
 /// Half of the victim's ring, or else half of its inbox, or else its oldest fork: what it would come to last comes first.
 task_header* worker::steal_from(worker& victim, level distance) noexcept {
-  const std::uint32_t most = std::min(by().settings.steal.batch_max, room() + 1);
+  const std::uint32_t most = with_room(by().settings.steal.batch_max, room());
   task_chain stolen = victim.queues_.ring.steal(most);
   if (stolen.size == 0) {
     const std::uint32_t half = half_of(victim.queues_.in.size(), most);

@@ -1,6 +1,8 @@
 #include "runtime.hpp"
 #include "worker.hpp"
 
+#include <corewise/policies/lifo_rules.hpp>
+
 #include <pthread.h>
 
 // Who sits on the seat, and whether anybody should: lending it, and retiring.
@@ -88,7 +90,7 @@ void worker::show_availability() noexcept {
 void worker::go_by_rules() noexcept {
   const profile::queues_section& queues = by().settings.queues;
   next_left_ = queues.lifo_cap;
-  next_row_ = queues.lifo_counts == lifo_count::all ? 0 : queues.lifo_cap;
+  next_row_ = slot_row(queues.lifo_cap, queues.lifo_counts);
   resumptions_return_ = by().placing->returns();
 }
 

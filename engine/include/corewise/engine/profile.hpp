@@ -1,12 +1,14 @@
 #pragma once
 
 #include <corewise/policies/integer_range.hpp>
+#include <corewise/policies/lifo_rules.hpp>
 #include <corewise/policies/policy.hpp>
 #include <corewise/policies/steal_policy.hpp>
 #include <corewise/topology/discovery.hpp>
 #include <corewise/topology/groups.hpp>
 #include <corewise/topology/workers.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -30,12 +32,6 @@ enum class pin_to : std::uint8_t {
 enum class memory_on : std::uint8_t { node, anywhere };
 enum class injection_scope : std::uint8_t { group, engine, none };
 enum class wake_order : std::uint8_t { nearest, lowest };
-/// Which tasks that run from the LIFO slot `lifo_cap` counts.
-enum class lifo_count : std::uint8_t {
-  overtaking, ///< since the last one that came from elsewhere, while others wait in the ring
-  all,        ///< in a tick, whoever waits
-  in_a_row,   ///< since the last one that came from elsewhere
-};
 enum class full_action : std::uint8_t { reject, wait };
 enum class exception_action : std::uint8_t { terminate, report };
 
@@ -165,6 +161,19 @@ inline dispatch_weights weights_of(const profile& p) {
   dispatch_weights w = p.dispatch.weights;
   if (p.steal.policy == "none") w.keep_below_ns = 0;
   return w;
+}
+/// How many tasks must wait in a domain for somebody at a level to take them.
+inline std::array<std::uint32_t, level_count> minimum_at_of(const profile& p) noexcept {
+  const auto& at = p.steal.minimum_at;
+  return {1, 1, at.same_node, at.same_package, at.cross_package};
+}
+/// What it says of which workers there are.
+inline worker_options worker_options_of(const profile& p,
+                                        std::optional<std::uint32_t> start_cpu = std::nullopt) noexcept {
+  return {.smt = p.topology.smt,
+          .per_group = p.workers.per_group,
+          .total = p.workers.total,
+          .start_cpu = start_cpu};
 }
 
 /// Reads what `--machine` takes, live | FILE.xml | FILE.yaml | SYNTHETIC, into `into`: the source, and for a

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 
 // How much a worker takes, from where, and how often: the engine's workers and those of the simulator go by this.
@@ -35,13 +36,46 @@ constexpr std::uint32_t room_of(std::uint32_t capacity, std::uint32_t waiting) n
   return capacity / 2 - std::min(waiting, capacity / 2);
 }
 
-/// A tick ends after the profile's budget of tasks or this time, whichever is first.
+/// At most so many tasks come at once, of which the first runs and the others go into a ring that has this room.
+constexpr std::uint32_t with_room(std::uint32_t most, std::uint32_t room) noexcept {
+  return std::min(most, room + 1);
+}
+
+/// So many of the oldest leave a full ring for another task.
+constexpr std::uint32_t shed_of(std::uint32_t waiting) noexcept { return waiting / 2; }
+
+/// So many latency tasks run before another has its turn, if there is any: of ten tasks nine.
+inline constexpr std::uint32_t latency_row = 9;
+
+/// A tick ends after the profile's budget of tasks or this time, whichever is first, at a look at the clock.
 inline constexpr std::chrono::microseconds tick_time{500};
+constexpr bool ends_tick(std::uint32_t tasks, std::uint32_t budget, std::chrono::nanoseconds time) noexcept {
+  return tasks >= budget || time >= tick_time;
+}
+
+/// A tick's first look at the clock is after as many tasks as should take a tenth of it, 16 at most.
+constexpr std::uint32_t first_look_of(std::uint64_t average_task_ns, std::uint32_t budget) noexcept {
+  constexpr std::uint64_t tenth_ns = std::chrono::nanoseconds(tick_time).count() / 10;
+  const std::uint64_t most = std::min(16U, budget); // the tasks may have become long
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(tenth_ns / std::max<std::uint64_t>(1, average_task_ns), 1, most));
+}
+
+/// Short tasks may become long ones from one to the next.
+inline constexpr std::uint32_t most_between_looks = 128;
+/// The look after the one that comes after so many tasks.
+constexpr std::uint32_t look_after(std::uint32_t tasks, std::uint32_t budget) noexcept {
+  return std::min(tasks + std::min(tasks, most_between_looks), budget);
+}
+
 /// The average task time of a worker that has run nothing yet.
 inline constexpr std::uint64_t first_task_time_ns = 50'000;
-/// The average after a tick whose tasks took so long.
-constexpr double next_average(double average_ns, double of_this_tick_ns) noexcept {
-  return average_ns + (of_this_tick_ns - average_ns) / 10;
+/// The average after a tick in which so many tasks, not none, took that time.
+inline std::uint64_t next_average(std::uint64_t average_ns, std::chrono::nanoseconds time,
+                                  std::uint32_t tasks) noexcept {
+  const auto average = static_cast<double>(average_ns);
+  const double of_this_tick = static_cast<double>(time.count()) / tasks;
+  return static_cast<std::uint64_t>(std::llround(average + (of_this_tick - average) / 10));
 }
 
 /// Whether a group whose workers' tasks were said to take `told` says so anew: by more than an eighth is worth a line that
