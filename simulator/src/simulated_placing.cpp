@@ -112,8 +112,9 @@ void simulation::push_next(worker_id w, task_index t) {
   if (!slot_takes(queues.lifo_cap, queues.lifo_counts, s.next_left)) return push(w, t);
   const task_index evicted = std::exchange(s.lifo, t);
   s.lifo_put = s.started;
+  ++s.lifo_puts;
   if (queues.lifo_age && stealing_)
-    events_.push(now_ns_ + queues.lifo_age->count(), {event::kind::slot_aged, w.value, t});
+    events_.push(now_ns_ + queues.lifo_age->count(), {event::kind::slot_aged, w.value, s.lifo_puts});
   if (evicted == no_task) {
     count_slot(w, true);
     return show(w);
@@ -206,14 +207,15 @@ bool simulation::offer_in_domain(std::uint32_t domain, group_id first) {
   return true;
 }
 
-/// Nobody has taken what was put into the slot for so long: it goes to the inbox, as the engine's sentinel does it.
-void simulation::slot_aged(worker_id w, std::uint32_t generation) {
+/// Nobody has taken what was put into the slot for so long: it goes to the inbox, as the engine's sentinel does it. `puts`:
+/// how many had been put there when it was.
+void simulation::slot_aged(worker_id w, std::uint32_t puts) {
   seat& s = at(w);
-  if (s.lifo != generation) return;
+  if (s.lifo == no_task || s.lifo_puts != puts) return;
   if (s.started != s.lifo_put) { // the worker gets on: once more
     s.lifo_put = s.started;
     return events_.push(now_ns_ + profile_.queues.lifo_age->count(),
-                        {event::kind::slot_aged, w.value, s.lifo});
+                        {event::kind::slot_aged, w.value, puts});
   }
   const task_index t = std::exchange(s.lifo, no_task);
   count_slot(w, false);

@@ -59,7 +59,8 @@ class simulation : private idle_rules<simulation> {
     std::uint32_t generation = 0; ///< grows with each change of state: what was planned before is void
     task_row ring, inbox, forks;
     task_index lifo = no_task;
-    std::uint32_t lifo_put = 0; ///< how many tasks had been begun when the task was put there
+    std::uint32_t lifo_puts = 0; ///< how many tasks were ever put there
+    std::uint32_t lifo_put = 0;  ///< how many tasks had been begun when the task was put there
     task_index running = no_task;
     std::uint32_t front = 0; ///< so many of the ring come before the LIFO slot
     double debt_ns = 0;      ///< what it has done for others, to be paid before its next task
@@ -154,7 +155,7 @@ class simulation : private idle_rules<simulation> {
   void offer_to_searchers(worker_id w);
   bool offer_in_domain(std::uint32_t domain, group_id first);
   placement_hint hint_of(const simulated_task& t) const noexcept;
-  void slot_aged(worker_id w, std::uint32_t generation);
+  void slot_aged(worker_id w, std::uint32_t puts);
 
   // --- a worker's turn (simulated_turns.cpp)
   void turn(worker_id w);

@@ -127,6 +127,21 @@ TEST_CASE("a task in the LIFO slot of a worker that is held up is taken from the
   CHECK(r.response.quantile(0.999) < 4e6);
 }
 
+TEST_CASE("a task in the LIFO slot ages by its own time there, not by that of one which was there before") {
+  profile p = on("core:2 pu:1");
+  p.dispatch.policy = "local_first"; // what a worker submits stays with it
+  p.queues.lifo_age = std::chrono::microseconds{50};
+  const std::string file = "/tmp/corewise-slot-trace-test.csv";
+  std::ofstream(file) << "0,45000\n"       // makes the worker busy
+                         "10000,1000\n"    // waits in the slot, and would have aged at 60 us
+                         "49500,1000000\n" // is put there while that one runs, and holds the worker up
+                         "55000,1000\n";   // waits in the slot until 105 us
+  const simulation_result r =
+      simulate(p, simulated_machine(p), parse_workload("trace,from=worker,file=" + file), {.warm_up = 0});
+  REQUIRE(r.tasks == 4);
+  CHECK(r.response.quantile(0.01) > 30'000);
+}
+
 TEST_CASE("a trace is replayed, and ends the run") {
   const std::string file = doctest::String("/tmp/").c_str() + std::string("corewise-trace-test.csv");
   std::ofstream(file) << "time_ns,service_ns,node,class\n0,1000,0,normal\n5000,2000,0,latency\n90000,3000\n";
