@@ -102,18 +102,46 @@ void simulation::inject(group_id g, task_index t) {
 void simulation::put_in_class(task_index t, group_id g) {
   const task_class c = tasks_[t].run_as;
   const std::uint32_t domain = groups_[g].domain;
-  domains_[domain].classes[static_cast<std::size_t>(c) - 1].push_back(tasks_, t);
+  const std::size_t of = static_cast<std::size_t>(c) - 1;
+  domains_[domain].classes[of].push_back(tasks_, t);
+  domains_[domain].waiting_words[of] = true;
   ++in_classes_;
-  if (asleep_ != 0 && (!stealing_ || domains_[domain].searching == 0)) {
-    // The one who suits it best is woken; then the nearest.
-    const auto& of_domain = groups_.domains()[domain]; // fastest kind first
-    const auto wake_one = [&](group_id other) { return wake_any(other); };
-    const bool woke = c == task_class::background
-                          ? std::any_of(of_domain.rbegin(), of_domain.rend(), wake_one)
-                          : std::any_of(of_domain.begin(), of_domain.end(), wake_one);
-    if (!woke && stealing_) wake_farther(of_domain.front());
+  if (asleep_ != 0) announce(domain, c);
+  offer_class(domain, c, g);
+}
+
+/// One of those who spin will come upon it: of the domain who suits it best, or of the nearest that may take it.
+void simulation::offer_class(std::uint32_t domain, task_class c, group_id first) {
+  const domain_kinds& kinds = kinds_[domain];
+  if (kinds.unequal) {
+    const auto spins = [&](group_id g) { return spins_in(g); };
+    const auto& by_speed = kinds.fastest_first;
+    if (c == task_class::background) {
+      const auto slowest = std::find_if(by_speed.rbegin(), by_speed.rend(), spins);
+      if (slowest != by_speed.rend()) first = *slowest;
+    } else {
+      const auto fastest = std::ranges::find_if(by_speed, spins);
+      if (fastest != by_speed.end()) first = *fastest;
+    }
   }
-  offer_in_domain(domain, g);
+  if (offer_in_domain(domain, first) || !stealing_) return;
+  std::uint32_t asked = domain;
+  for (const group_id g : groups_[first].steal_order) {
+    if (groups_[g].domain == asked) continue;
+    asked = groups_[g].domain;
+    if (domains_[asked].spinners.empty() || !may_steal_class(g, domain)) continue;
+    if (offer_in_domain(asked, g)) return;
+  }
+}
+
+void simulation::wake_task(worker_id w, task_index t) {
+  if (tasks_[t].run_as != task_class::normal) return put_in_class(t, group_of(w));
+  return resumptions_return_ ? push_next(w, t) : send_back(t, w);
+}
+
+void simulation::yield(worker_id w, task_index t) {
+  if (tasks_[t].run_as != task_class::normal) return put_in_class(t, group_of(w));
+  return resumptions_return_ ? give_way(w, t) : send_back(t, w);
 }
 
 /// A task that goes on, where its policy does not bring it back to who woke it.
@@ -170,6 +198,7 @@ void simulation::store(worker_id w, task_index t) {
   }
   for (std::uint32_t older = shed_of(ring_capacity_); older != 0; --older) {
     const task_index oldest = s.ring.pop_front(tasks_);
+    s.front -= std::min(s.front, 1U);
     if (injects_) {
       count_waiting(w, -1);
       inject(group_of(w), oldest);
@@ -230,8 +259,7 @@ void simulation::slot_aged(worker_id w, std::uint32_t puts) {
   if (s.lifo == no_task || s.lifo_puts != puts) return;
   if (s.started != s.lifo_put) { // the worker gets on: once more
     s.lifo_put = s.started;
-    return events_.push(now_ns_ + profile_.queues.lifo_age->count(),
-                        {event::kind::slot_aged, w.value, puts});
+    return events_.push(now_ns_ + profile_.queues.lifo_age->count(), {event::kind::slot_aged, w.value, puts});
   }
   const task_index t = std::exchange(s.lifo, no_task);
   count_slot(w, false);

@@ -15,6 +15,7 @@ void simulation::rest(worker_id w) {
     s.searching = true;
   }
   set_state(w, state::spinning);
+  s.handed = {};
   show(w);
   boards_.of_worker(w).spinning.set(boards_.place(w));
   look(w, steal_effort::usual, false);
@@ -51,19 +52,12 @@ void simulation::found(worker_id w) {
     begin_tick(w);
     note_task_time(w);
     s.next_left = profile_.queues.lifo_cap;
-    s.until_shared = s.interval;
+    // A background task goes on waiting for its turn.
+    if (!class_waits(domain_of(w), task_class::background)) s.until_shared = s.interval;
   }
   if (!std::exchange(s.searching, false)) return;
   const bool last = --domains_[domain_of(w)].searching == 0;
-  if (!stealing_) {
-    if (asleep_ != 0 && injected(group_of(w)) != 0) wake_for_injection(group_of(w));
-    return;
-  }
-  if (!last || asleep_ == 0) return;
-  const std::uint32_t domain = domain_of(w);
-  for (const task_row& row : domains_[domain].classes)
-    if (!row.empty() && wake_in_domain(w)) return;
-  pass_search_on(w);
+  if ((last || !stealing_) && asleep_ != 0) pass_on_rest(w);
 }
 
 void simulation::park(worker_id w) {
@@ -129,9 +123,13 @@ bool simulation::work_for(worker_id w) const noexcept {
   if (!s.ring.empty() || !s.inbox.empty() || !s.forks.empty() || injected(own) != 0) return true;
   if (std::ranges::any_of(domains_[domain_of(w)].classes, [](const task_row& row) { return !row.empty(); }))
     return true;
-  if (!stealing_ || waiting_ + injected_ == 0) return false;
-  return std::ranges::any_of(groups_[own].steal_order,
-                             [&](group_id g) { return work_in(g) && may_steal(own, g); });
+  if (!stealing_ || waiting_ + injected_ + in_classes_ == 0) return false;
+  return std::ranges::any_of(groups_[own].steal_order, [&](group_id g) {
+    if (work_in(g) && may_steal(own, g)) return true;
+    const std::uint32_t domain = groups_[g].domain;
+    const auto& classes = domains_[domain].classes;
+    return !(classes[0].empty() && classes[1].empty()) && may_steal_class(own, domain);
+  });
 }
 
 /// Whether a visit of the steal policy could find anything: most find out at once that it could not.
@@ -151,14 +149,36 @@ bool simulation::anything_to_steal(worker_id w) const noexcept {
 
 task_index simulation::look_around(worker_id w, steal_effort effort, double& cost_ns) {
   if (in_classes_ != 0)
-    if (const task_index t = take_class(domain_of(w), task_class::latency); t != no_task) return t;
+    if (const task_index t = take_suited(w, task_class::latency, effort); t != no_task) return t;
   if (const task_index t = poll_shared(w, false); t != no_task) return t;
   if (!at(w).ring.empty()) return pop_ring(w);
   if (stealing_ && anything_to_steal(w))
     if (const task_index t = steal(w, effort, cost_ns); t != no_task) return t;
   if (in_classes_ == 0) return no_task;
-  if (const task_index t = take_class(domain_of(w), task_class::background); t != no_task) return t;
+  if (const task_index t = take_suited(w, task_class::background, effort); t != no_task) return t;
   return stealing_ ? take_far_class(w) : no_task;
+}
+
+/// A task of the domain's queue, unless it is left to an idle worker that suits it better: if that one spins, it looks.
+task_index simulation::take_suited(worker_id w, task_class c, steal_effort effort) {
+  const std::uint32_t domain = domain_of(w);
+  if (!class_waits(domain, c)) return no_task;
+  bool& handed = at(w).handed[static_cast<std::size_t>(c) - 1];
+  if (!stealing_ || !leave(w, c, effort == steal_effort::thorough, handed)) return take_class(domain, c);
+  (void)any_better_suited(w, c, [&](group_id g) {
+    const auto members = layout_.of_group(g);
+    const auto spinner =
+        std::ranges::find_if(members, [&](const worker_place& p) { return at(p.id).now == state::spinning; });
+    if (spinner == members.end()) return false;
+    plan_look(spinner->id);
+    return true;
+  });
+  return no_task;
+}
+
+bool simulation::on_its_way(group_id g) const noexcept {
+  return std::ranges::any_of(layout_.of_group(g),
+                             [&](const worker_place& p) { return seats_[p.id.value].now == state::waking; });
 }
 
 /// Where to look, and in which order, is the steal policy's affair.
@@ -180,10 +200,9 @@ task_index simulation::take_far_class(worker_id w) {
   for (const group_id g : groups_[group_of(w)].steal_order) {
     if (groups_[g].domain == asked) continue;
     asked = groups_[g].domain;
-    const auto& there = groups_.domains()[asked];
-    const bool idle = std::ranges::any_of(
-        there, [&](group_id of) { return can_wake(of) || boards_.of(of).spinning.any(); });
-    if (idle || !may_steal(group_of(w), g)) continue;
+    const auto& classes = domains_[asked].classes;
+    if (classes[0].empty() && classes[1].empty()) continue;
+    if (!may_steal_class(group_of(w), asked)) continue;
     for (const task_class c : {task_class::latency, task_class::background})
       if (const task_index t = take_class(asked, c); t != no_task) return t;
   }

@@ -77,8 +77,7 @@ void simulation::begin_tick(worker_id w) {
 void simulation::end_tick(worker_id w) {
   seat& s = at(w);
   if (s.polls != 0)
-    s.average_ns =
-        next_average(s.average_ns, std::chrono::nanoseconds{now_ns_ - s.tick_began_ns}, s.polls);
+    s.average_ns = next_average(s.average_ns, std::chrono::nanoseconds{now_ns_ - s.tick_began_ns}, s.polls);
   const auto& injection = profile_.injection;
   s.interval = interval_of(injection.target_latency, s.average_ns, injection.interval);
   s.until_shared = std::min(s.until_shared, s.interval);
@@ -98,8 +97,9 @@ void simulation::note_task_time(worker_id w) {
 
 task_index simulation::poll(worker_id w) {
   seat& s = at(w);
-  const auto& latency = domains_[domain_of(w)].classes[static_cast<std::size_t>(task_class::latency) - 1];
-  if (!latency.empty())
+  const bool& latency_waits =
+      domains_[domain_of(w)].waiting_words[static_cast<std::size_t>(task_class::latency) - 1];
+  if (latency_waits)
     if (const task_index t = poll_latency(w); t != no_task) return t;
   task_index t = no_task;
   if (--s.until_shared == 0) {
@@ -114,8 +114,8 @@ task_index simulation::poll(worker_id w) {
   }
   if (t == no_task && !s.ring.empty()) t = pop_ring(w);
   if (t == no_task) t = poll_shared(w, false);
-  if (t == no_task) from_slot = (t = take_next(w)) != no_task;
-  if (t == no_task) return latency.empty() ? no_task : poll_latency(w);
+  if (t == no_task) t = take_next(w);
+  if (t == no_task) return latency_waits ? poll_latency(w) : no_task;
   const auto& queues = profile_.queues;
   if (!from_slot) s.next_left = std::max(s.next_left, slot_row(queues.lifo_cap, queues.lifo_counts));
   return t;
@@ -136,14 +136,20 @@ task_index simulation::poll_latency(worker_id w) {
     s.latency_left = latency_row;
     return no_task;
   }
+  const task_index t = take_class(domain_of(w), task_class::latency);
+  if (t == no_task) return t;
   --s.latency_left;
   if (s.until_shared > 1) --s.until_shared;
-  return take_class(domain_of(w), task_class::latency);
+  return t;
 }
 
 task_index simulation::take_class(std::uint32_t domain, task_class c) {
-  const task_index t = domains_[domain].classes[static_cast<std::size_t>(c) - 1].pop_front(tasks_);
-  if (t != no_task) --in_classes_;
+  const std::size_t of = static_cast<std::size_t>(c) - 1;
+  const task_index t = domains_[domain].classes[of].pop_front(tasks_);
+  if (t == no_task)
+    domains_[domain].waiting_words[of] = false;
+  else
+    --in_classes_;
   return t;
 }
 
@@ -223,9 +229,9 @@ task_index simulation::keep(worker_id w, task_row& taken, std::uint32_t in_front
   if (taken.empty()) return first;
   task_row front;
   while (!taken.empty() && front.size() < in_front) front.push_back(tasks_, taken.pop_front(tasks_));
+  if (!front.empty()) s.front = front.size();
   while (!front.empty()) {
     s.ring.push_front(tasks_, front.pop_back(tasks_));
-    ++s.front;
     count_waiting(w, 1);
   }
   while (!taken.empty()) store(w, taken.pop_front(tasks_));

@@ -171,9 +171,9 @@ void simulation::after(worker_id w, task_index t) {
   case kind::ping_pong: {
     const task_index partner = task.owner;
     once_more(partner);
-    return resumptions_return_ ? push_next(w, partner) : send_back(partner, w);
+    return wake_task(w, partner);
   }
-  case kind::yield_ring: once_more(t); return resumptions_return_ ? give_way(w, t) : send_back(t, w);
+  case kind::yield_ring: once_more(t); return yield(w, t);
   }
 }
 

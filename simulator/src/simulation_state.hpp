@@ -38,6 +38,7 @@ enum stream_name : std::uint64_t {
 
 class simulation : private idle_rules<simulation> {
   friend idle_rules<simulation>;
+  friend class scripted_simulation; // tests/simulator/order_test.cpp
 
  public:
   /// All must outlive it.
@@ -56,6 +57,7 @@ class simulation : private idle_rules<simulation> {
     bool injection_first = true;
     bool ring_turn = true;
     bool background_turn = true;
+    std::array<bool, queued_classes> handed{}; ///< as in the engine's worker
     std::uint32_t generation = 0; ///< grows with each change of state: what was planned before is void
     task_row ring, inbox, forks;
     task_index lifo = no_task;
@@ -86,6 +88,8 @@ class simulation : private idle_rules<simulation> {
   };
   struct domain_books {
     std::array<task_row, queued_classes> classes;
+    /// By class: the engine's word, which stays true until somebody finds nothing there.
+    std::array<bool, queued_classes> waiting_words{};
     std::uint32_t searching = 0;
     std::uint32_t searchers_max = 1;
     std::uint32_t waiting = 0;           ///< as of groups
@@ -121,6 +125,12 @@ class simulation : private idle_rules<simulation> {
   }
   void wake_for_injection(group_id g) noexcept;
   std::uint32_t least_at(level l) const noexcept { return minimum_at_[static_cast<std::size_t>(l)]; }
+  bool class_waits(std::uint32_t domain, task_class c) const noexcept {
+    return !domains_[domain].classes[static_cast<std::size_t>(c) - 1].empty();
+  }
+  bool spins_in(group_id g) const noexcept { return boards_.view().board(g).spinning.any(); }
+  bool on_its_way(group_id g) const noexcept;
+  static bool wake_to_hand_over(std::uint32_t) noexcept { return false; } // nobody retires
   static void between_steps() noexcept {}
 
   // --- arrivals (simulated_workload.cpp)
@@ -143,6 +153,9 @@ class simulation : private idle_rules<simulation> {
   void send(task_index t, const placement& to);
   void put(task_index t, const placement& to);
   void put_in_class(task_index t, group_id g);
+  /// What goes on, woken by what runs on worker w, or after it has given way.
+  void wake_task(worker_id w, task_index t);
+  void yield(worker_id w, task_index t);
   void send_back(task_index t, worker_id from);
   void push_next(worker_id w, task_index t);
   void push(worker_id w, task_index t);
@@ -151,7 +164,7 @@ class simulation : private idle_rules<simulation> {
   void store(worker_id w, task_index t);
   void inject(group_id g, task_index t);
   void pushed(worker_id w);
-  void pushed_class(std::uint32_t domain, task_class c);
+  void offer_class(std::uint32_t domain, task_class c, group_id first);
   void offer_to_searchers(worker_id w);
   bool offer_in_domain(std::uint32_t domain, group_id first);
   placement_hint hint_of(const simulated_task& t) const noexcept;
@@ -187,6 +200,7 @@ class simulation : private idle_rules<simulation> {
   task_index look_around(worker_id w, steal_effort effort, double& cost_ns);
   bool anything_to_steal(worker_id w) const noexcept;
   task_index steal(worker_id w, steal_effort effort, double& cost_ns);
+  task_index take_suited(worker_id w, task_class c, steal_effort effort);
   task_index take_far_class(worker_id w);
   task_index steal_from(worker_id thief, worker_id victim, level distance);
   bool work_for(worker_id w) const noexcept;

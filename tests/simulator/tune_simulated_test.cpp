@@ -18,7 +18,7 @@ double p99_of(const profile& p, const workload& w, std::uint64_t seed) {
 
 profile learned(const std::string& name) {
   profile p = load_profile(COREWISE_SOURCE_DIR "/configs/" + name + ".yaml");
-  p.topology.machine.source = synthetic_source{"pack:2 l3:2 core:8 pu:1"};
+  p.topology.machine.source = synthetic_source{"pack:1 l3:4 core:8 pu:1"};
   return p;
 }
 

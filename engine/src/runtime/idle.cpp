@@ -4,7 +4,6 @@
 #include "fence.hpp"
 
 #include <algorithm>
-#include <functional>
 
 namespace corewise::detail {
 
@@ -24,14 +23,6 @@ idle_workers::idle_workers(const locality_groups& groups, const worker_layout& l
       slots_(queues),
       domains_(std::make_unique<domain_state[]>(groups.domains().size())),
       seats_(std::make_unique<seat_state[]>(layout_.size())) {
-  for (std::size_t d = 0; d < groups.domains().size(); ++d) {
-    std::vector<group_id>& by_speed = domains_[d].fastest_first;
-    for (const group_id g : groups.domains()[d])
-      if (!layout_.of_group(g).empty()) by_speed.push_back(g);
-    const auto capacity = [&](group_id g) { return groups[g].capacity; };
-    std::ranges::stable_sort(by_speed, std::ranges::greater{}, capacity);
-    domains_[d].unequal = !by_speed.empty() && capacity(by_speed.front()) != capacity(by_speed.back());
-  }
   set(newest.newest()->settings);
 }
 
@@ -119,22 +110,13 @@ void idle_workers::wake_for_injection(group_id g) noexcept {
 void idle_workers::pushed(std::uint32_t domain, task_class c) noexcept {
   full_fence(); // P2
   if (asleep_.load(std::memory_order_relaxed) == 0) return;
-  if (stealing() && domains_[domain].searching.load(std::memory_order_relaxed) != 0) { // P3
-    if (c == task_class::latency && domains_[domain].unequal) wake_fastest(domain);
-    return;
-  }
-  wake_for_class(domain, c);
-}
-
-void idle_workers::wake_for_class(std::uint32_t domain, task_class c) noexcept {
-  if (wake_suited(domain, c)) return;
-  if (classes_are_left(domain) && wake_to_hand_over(domain)) return;
-  if (stealing()) wake_farther(groups_.domains()[domain].front());
+  announce(domain, c); // P3
 }
 
 /// A retired worker of the domain, where nobody else need ever look at what waits there.
 bool idle_workers::wake_to_hand_over(std::uint32_t domain) noexcept {
-  for (const group_id g : domains_[domain].fastest_first) {
+  if (!classes_are_left(domain)) return false;
+  for (const group_id g : kinds_[domain].fastest_first) {
     const worker_bits& parked = boards_[g.value]->parked;
     for (std::size_t i = parked.lowest(); i < parked.size(); i = parked.lowest())
       if (wake(g, i)) return true;
@@ -142,51 +124,11 @@ bool idle_workers::wake_to_hand_over(std::uint32_t domain) noexcept {
   return false;
 }
 
-bool idle_workers::wake_suited(std::uint32_t domain, task_class c) noexcept {
-  const std::vector<group_id>& by_speed = domains_[domain].fastest_first;
-  if (c == task_class::background)
-    return std::any_of(by_speed.rbegin(), by_speed.rend(), [&](group_id g) { return wake_any(g); });
-  return std::any_of(by_speed.begin(), by_speed.end(), [&](group_id g) { return wake_any(g); });
-}
-
-/// Somebody of the domain's fastest kind that has workers left, unless one of them is looking for work.
-void idle_workers::wake_fastest(std::uint32_t domain) noexcept {
-  const std::vector<group_id>& by_speed = domains_[domain].fastest_first;
-  const auto fastest = std::ranges::find_if(by_speed, [&](group_id g) { return active_in(g) != 0; });
-  if (fastest == by_speed.end()) return;
-  const auto as_fast = [&](group_id g) { return groups_[g].capacity == groups_[*fastest].capacity; };
-  for (const group_id g : by_speed)
-    if (as_fast(g) && boards_[g.value]->spinning.any()) return;
-  for (const group_id g : by_speed)
-    if (as_fast(g) && wake_any(g)) return;
-}
-
-/// Visits the groups of w's domain that suit class c better than w's own, until one answers true; answers whether one
-/// did.
-template <class Visit>
-bool idle_workers::any_better_suited(worker_id w, task_class c, const Visit& visit) const noexcept {
-  const locality_group& own = groups_[layout_[w].group];
-  const domain_state& domain = domains_[own.domain];
-  if (!domain.unequal) return false;
-  return std::ranges::any_of(domain.fastest_first, [&](group_id g) {
-    const bool better =
-        c == task_class::latency ? groups_[g].capacity > own.capacity : groups_[g].capacity < own.capacity;
-    return better && visit(g);
-  });
-}
-
 /// Whether somebody of g who has not retired was woken and has not come yet.
 bool idle_workers::on_its_way(group_id g) const noexcept {
   return std::ranges::any_of(layout_.of_group(g).first(active_in(g)), [&](const worker_place& p) {
     return seats_[p.id.value].counted.load(std::memory_order_relaxed);
   });
-}
-
-bool idle_workers::leave(worker_id w, task_class c, bool last_round, bool& handed) noexcept {
-  if (handed) return true;
-  handed = any_better_suited(w, c, [&](group_id g) { return wake_any(g) || on_its_way(g); });
-  if (handed || last_round) return handed;
-  return any_better_suited(w, c, [&](group_id g) { return boards_[g.value]->spinning.any(); });
 }
 
 std::uint32_t idle_workers::waiting_in(std::uint32_t domain) const noexcept {
@@ -231,18 +173,7 @@ void idle_workers::found_work(worker_id w) noexcept {
   if (stealing() && !last) return;
   interleave();
   full_fence();
-  if (!anybody_parked()) return;
-  const group_id own = layout_[w].group;
-  const std::uint32_t domain = groups_[own].domain;
-  const domain_classes& classes = *classes_[domain];
-  if (!stealing()) {
-    // It may have been woken for the injection queue, or for a task with a class, and have found work of its own.
-    if (injection_[own.value]->size() != 0) wake_for_injection(own);
-    return pass_classes_on(domain);
-  }
-  if (classes.of(task_class::latency).ready()) return wake_for_class(domain, task_class::latency);
-  if (pass_search_on(w)) return;
-  if (classes.of(task_class::background).ready()) wake_for_class(domain, task_class::background);
+  if (anybody_parked()) pass_on_rest(w);
 }
 
 bool idle_workers::work_for(worker_id w) const noexcept {
@@ -256,12 +187,6 @@ bool idle_workers::work_for(worker_id w) const noexcept {
     if (classes_[domain]->ready() && may_take_class(own, domain)) return true;
   }
   return false;
-}
-
-bool idle_workers::may_take_class(group_id thief, std::uint32_t domain) const noexcept {
-  for (const group_id g : domains_[domain].fastest_first)
-    if (can_wake(g) || boards_[g.value]->spinning.lowest() < active_in(g)) return false;
-  return may_take(thief, groups_.domains()[domain].front());
 }
 
 bool idle_workers::injection_is_left(group_id g) const noexcept {
@@ -294,12 +219,6 @@ void idle_workers::pass_on(group_id from) noexcept {
     else if (!wake_in_domain(layout_.of_group(g).front().id))
       wake_farther(g);
   }
-}
-
-void idle_workers::pass_classes_on(std::uint32_t domain) noexcept {
-  const domain_classes& classes = *classes_[domain];
-  for (const task_class c : {task_class::latency, task_class::background})
-    if (classes.of(c).ready()) wake_for_class(domain, c);
 }
 
 void idle_workers::park(worker_id w, const parking& as) noexcept {

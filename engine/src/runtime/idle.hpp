@@ -146,10 +146,7 @@ class idle_workers : idle_rules<idle_workers> {
 
   /// As above: a task of class c was pushed to a domain's queue. Any thread.
   void pushed(std::uint32_t domain, task_class c) noexcept;
-  /// Whether worker w, which searches, leaves what waits of class c in its domain to another that is idle there and suits
-  /// it better; wakes that one if it sleeps. `handed`: it has left it to one that was woken, since it began to search; set
-  /// here. `last_round`: it will park if it leaves it, so it leaves it only to such a one.
-  bool leave(worker_id w, task_class c, bool last_round, bool& handed) noexcept;
+  using idle_rules::leave;
 
   /// A task was put into the LIFO slot of a worker that is at work, which makes nobody look for it; from now on the
   /// sentinel sees whether it ages there. Once between two sleeps of the worker. Cost: a fence.
@@ -165,7 +162,9 @@ class idle_workers : idle_rules<idle_workers> {
   /// outside the own domain: a look at each worker of the victim's domain.
   bool may_take(group_id thief, group_id victim) const noexcept { return may_steal(thief, victim); }
   /// As above, for tasks with a class: the domain has nobody idle, besides.
-  bool may_take_class(group_id thief, std::uint32_t domain) const noexcept;
+  bool may_take_class(group_id thief, std::uint32_t domain) const noexcept {
+    return may_steal_class(thief, domain);
+  }
   /// Rule 2. The worker has found work. If it is the sentinel no longer, another becomes it.
   void found_work(worker_id w) noexcept;
 
@@ -198,8 +197,6 @@ class idle_workers : idle_rules<idle_workers> {
     std::atomic<std::uint32_t> searching{0};
     std::atomic<std::uint32_t> searchers_max{1};
     std::atomic<std::uint32_t> active{0}; // workers that are not retired
-    std::vector<group_id> fastest_first;  // those with seats
-    bool unequal = false;                 // they differ in capacity
   };
   struct alignas(128) seat_state {
     parker bed;
@@ -234,14 +231,8 @@ class idle_workers : idle_rules<idle_workers> {
   bool can_wake(group_id g) const noexcept;
   bool wake_any(group_id g) noexcept;
   void wake_for_injection(group_id g) noexcept;
-  bool wake_suited(std::uint32_t domain, task_class c) noexcept;
-  void wake_fastest(std::uint32_t domain) noexcept;
-  bool on_its_way(group_id g) const noexcept;
-  void wake_for_class(std::uint32_t domain, task_class c) noexcept;
-  template <class Visit> bool any_better_suited(worker_id w, task_class c, const Visit& visit) const noexcept;
   bool wake_to_hand_over(std::uint32_t domain) noexcept;
   void pass_on(group_id from) noexcept;
-  void pass_classes_on(std::uint32_t domain) noexcept;
   std::uint32_t waiting_in(std::uint32_t domain) const noexcept;
   bool work_in(group_id g) const noexcept;
   bool work_for(worker_id w) const noexcept;
@@ -255,6 +246,11 @@ class idle_workers : idle_rules<idle_workers> {
   std::uint32_t least_at(level l) const noexcept {
     return minimum_at_[static_cast<std::size_t>(l)].load(std::memory_order_relaxed);
   }
+  bool class_waits(std::uint32_t domain, task_class c) const noexcept {
+    return classes_[domain]->of(c).ready();
+  }
+  bool spins_in(group_id g) const noexcept { return boards_[g.value]->spinning.lowest() < active_in(g); }
+  bool on_its_way(group_id g) const noexcept;
   static void between_steps() noexcept;
   void wake_up_oneself(worker_id w) noexcept;
   void sleep(worker_id w) noexcept;

@@ -273,12 +273,13 @@ inline bool worker::rotates() const noexcept {
 inline void worker::rotate() noexcept {
   task_header* t = queues_.ring.pop();
   if (t == nullptr) return; // stolen
+  next_left_ = std::max(next_left_, next_row_);
   if (!resumption::is(t) || t->phase != this_execution.phase) {
+    --until_shared_; // the loop counts the rest
     came_round_ = t;
     return;
   }
   count_turn();
-  next_left_ = std::max(next_left_, next_row_);
   counts_.executed.add();
   this_execution.next = static_cast<resumption*>(t);
 }
