@@ -93,6 +93,24 @@ TEST_CASE("where nothing is gained the profile is the one to begin with, and say
   CHECK(findings(r, options).front().starts_with("No gain beyond luck"));
 }
 
+TEST_CASE("a gain that is certain but tiny is told as that, not as luck") {
+  const profile start = on_machine("core:8 pu:1");
+  const auto almost_flat = [](const profile& p, std::size_t, std::uint64_t seed) {
+    return all_figures(.3 * noise_of(seed, 0) + (p.idle.searchers_per_mille == 1000 ? 0 : .003));
+  };
+  const tuning_result r = tune(bench_engine(), start, fields_of(start), almost_flat, options);
+  CHECK_FALSE(r.gained);
+  REQUIRE(r.over_start.certain());
+  tuning_options assuming = options;
+  assuming.assumed = {"Assumed: much."};
+  const std::vector<std::string> lines = findings(r, assuming);
+  CHECK(lines.front().starts_with("No gain that is worth a change."));
+  CHECK(contains(lines.front(), "0.3% less than with the start"));
+  CHECK(contains(lines.front(), "That is not luck, but less than 1%."));
+  CHECK(lines.back() == "Assumed: much.");
+  CHECK(contains(tuned_profile_text(r, profile{}, assuming, story()), "# Assumed: much."));
+}
+
 TEST_CASE("what a profile gained over the defaults is told beside what it gained over its start") {
   profile start = on_two_packages();
   start.dispatch.weights.score = score_kind::count;

@@ -69,10 +69,30 @@ TEST_CASE("on one CPU nothing is said about two") {
   CHECK(contains(measured.out, "\n  submit: "));
 }
 
-TEST_CASE("calibrating ends when its time is over") {
-  const auto begin = std::chrono::steady_clock::now();
-  CHECK(run("corewise calibrate --budget 0.5s").status == 0);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+TEST_CASE("calibrating takes the time that it is given, and little more") {
+  using namespace std::chrono_literals;
+  const auto took = [](const std::string& budget) {
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(run("corewise calibrate --budget " + budget).status == 0);
+    return std::chrono::steady_clock::now() - begin;
+  };
+  // Of three, as others may have the machine for a while.
+  const auto least = [&](const std::string& budget) {
+    return std::min({took(budget), took(budget), took(budget)});
+  };
+  CHECK(least("0.5s") < 0.5s + 5s);
+  CHECK(took("2s") > 1.5s);
+}
+
+TEST_CASE("what is being measured is shown on a terminal only") {
+  if (run("script -qec true /dev/null").status != 0) {
+    MESSAGE("skipped: there is no script(1) to make a terminal");
+    return;
+  }
+  const outcome shown = run("script -qec 'corewise calibrate --budget 300ms > /dev/null' /dev/null");
+  CHECK(shown.status == 0);
+  CHECK(contains(shown.out, "% of 300ms: "));
+  CHECK(shown.out.ends_with("\r\033[K"));
 }
 
 TEST_CASE("a file is overwritten only when that is asked for") {

@@ -42,6 +42,23 @@ TEST_CASE("corewise simulate: without a profile the defaults are simulated, with
   CHECK(contains(o.out, "\ndefault "));
 }
 
+TEST_CASE("corewise simulate: a machine that hwloc's XML describes, with its kinds of core and its nodes") {
+  const std::string simulate =
+      "corewise simulate --tasks 5000 --format json --machine '" COREWISE_RECORDED_MACHINES "/";
+  const outcome kinds = run(simulate + "three_arm_kinds.xml' --workload poisson,load=.6");
+  REQUIRE_MESSAGE(kinds.status == 0, kinds.err);
+  const auto three = nlohmann::json::parse(kinds.out)[0];
+  CHECK(three["machine"].get<std::string>().starts_with("xml:"));
+  CHECK(three["profiles"][0]["kinds"].size() == 3);
+  for (const auto& kind : three["profiles"][0]["kinds"]) CHECK(kind["workers"] > 0);
+
+  const outcome nodes = run(simulate + "two_sockets.xml' --workload poisson,load=.6,data=random");
+  REQUIRE_MESSAGE(nodes.status == 0, nodes.err);
+  const auto two = nlohmann::json::parse(nodes.out)[0]["profiles"][0];
+  CHECK(two["crossed_share"] > .3); // tasks come from anywhere, so half of their data is over there
+  CHECK(two["crossed_share"] < .7);
+}
+
 TEST_CASE("corewise simulate: the JSON has an object for each workload, and in it one for each profile") {
   const simulate_shell shell;
   const outcome o =
@@ -172,6 +189,19 @@ TEST_CASE("corewise simulate: charts are SVG files, or it says what is missing b
   CHECK(without.status == 1);
   CHECK(without.out.empty());
   CHECK(contains(without.err, "gnuplot-nox"));
+}
+
+TEST_CASE("corewise simulate: how far it is is shown on a terminal only") {
+  if (run("script -qec true /dev/null").status != 0) {
+    MESSAGE("skipped: there is no script(1) to make a terminal");
+    return;
+  }
+  const outcome shown =
+      run("script -qec \"corewise simulate --machine 'core:8 pu:1' --workload poisson,load=.7 "
+          "--tasks 1000000 > /dev/null\" /dev/null");
+  CHECK(shown.status == 0);
+  CHECK(contains(shown.out, "\r0 of 1 runs, "));
+  CHECK(shown.out.ends_with("\r\033[K"));
 }
 
 TEST_CASE("corewise simulate: the help has examples") {

@@ -29,11 +29,40 @@ TEST_CASE("corewise tune: with equal cores in one domain nothing is gained beyon
     CAPTURE(tuned.out);
     CHECK(tuned.status == 0);
     CHECK(tuned.err.empty());
-    CHECK(contains(tuned.out, "No gain beyond luck"));
+    CHECK(contains(tuned.out, "No gain ")); // beyond luck, or that is worth a change
     CHECK(contains(tuned.out, "Written to " + file));
     CHECK(shell.run("grep -v '^#' " + file).out == "\nversion: 1\n");
-    CHECK(contains(shell.run("cat " + file).out, "# No gain beyond luck"));
+    CHECK(contains(shell.run("cat " + file).out, "# No gain "));
     CHECK(shell.run("corewise check " + file).status == 0);
+  }
+}
+
+TEST_CASE("corewise tune: what the energy rests on is said where the machine does not say it") {
+  const scratch_shell shell;
+  const std::string line = "corewise tune --workload poisson,load=.7 --goal energy --machine ";
+  const outcome assumed = shell.run(line + "'core:8 pu:1'" + small);
+  CHECK(assumed.status == 0);
+  CHECK(contains(assumed.err,
+                 "\nAssumed: a core draws 4 W while it works or searches and 0.2 W while it sleeps"));
+  CHECK(contains(assumed.out, "# Assumed: a core draws 4 W"));
+  shell.write("weighed.yaml",
+              two_sockets + "energy:\n  P: {active: 5, idle: 0.3}\n  E: {active: 2, idle: 0.1}\n");
+  const outcome known = shell.run(line + "weighed.yaml" + small);
+  CHECK_MESSAGE(known.status == 0, known.err);
+  CHECK_FALSE(contains(known.err, "Assumed"));
+}
+
+TEST_CASE("corewise tune: that throughput says nothing where tasks come by themselves is said") {
+  const std::string line = "corewise tune --machine 'core:8 pu:1' --goal throughput" + small + " --workload ";
+  for (const std::string w : {"poisson,load=.7", "mmpp,rate=1000", "fork-join,load=.5"}) {
+    const outcome constant = run(line + w);
+    CHECK(constant.status == 0);
+    CHECK(contains(constant.err, "The tasks of " + w + " come at a rate of their own"));
+  }
+  for (const std::string w : {"poisson,load=2", "closed", "yield-ring"}) {
+    const outcome varies = run(line + w);
+    CHECK(varies.status == 0);
+    CHECK_FALSE(contains(varies.err, "rate of their own"));
   }
 }
 
@@ -69,6 +98,19 @@ TEST_CASE("corewise tune --format json answers one object with a fixed set of ke
         std::set<std::string>{"ratio", "low", "high", "median", "beyond_luck"});
   CHECK(keys_of(answer["changes"][0]) == std::set<std::string>{"key", "before", "after", "searched"});
   CHECK(answer["output"].is_null());
+}
+
+TEST_CASE("corewise tune: how far it is is shown on a terminal only") {
+  if (run("script -qec true /dev/null").status != 0) {
+    MESSAGE("skipped: there is no script(1) to make a terminal");
+    return;
+  }
+  const outcome shown = run("script -qec \"corewise tune --machine 'core:8 pu:1' --workload poisson,load=.7 "
+                            "--tasks 20000 --seeds 2 "
+                            "--held-out 2 --evaluations 30 > /dev/null\" /dev/null");
+  CHECK(shown.status == 0);
+  CHECK(contains(shown.out, " profiles in "));
+  CHECK(contains(shown.out, "\r\033[K")); // and gone before the report
 }
 
 TEST_CASE("corewise tune keeps what the profile that it began with says") {

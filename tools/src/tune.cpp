@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace corewise::command {
@@ -52,6 +53,38 @@ profile suited(const tune_options& options) {
   p.workers.total = options.jobs;
   p.blocking.stuck_after.reset();
   return p;
+}
+
+/// Whether its tasks come at a rate that is, as far as that is known, less than the machine can do.
+bool comes_by_itself(const workload& w) {
+  using kind = workload::kind;
+  if (w.shape == kind::trace) return true;
+  const bool open = w.shape == kind::poisson || w.shape == kind::mmpp || w.shape == kind::fork_join;
+  return open && (w.rate || w.load <= 1);
+}
+
+/// What the goal's figures rest on, and what they cannot show.
+std::vector<std::string> assumptions(const tune_options& o, const std::vector<workload>& workloads,
+                                     const profile& start, const topology& machine) {
+  std::vector<std::string> lines;
+  std::string unweighed;
+  const machine_costs& costs = start.topology.machine.costs;
+  for (const core_kind& kind : machine.kinds())
+    if (!costs.energy.contains(kind.name)) unweighed += (unweighed.empty() ? "" : ", ") + kind.name;
+  if (o.goal == tuning_goal::energy && !unweighed.empty())
+    lines.push_back(
+        fmt::format("Assumed: a core draws {} W while it works or searches and {} W while it sleeps; the "
+                    "machine says nothing of the energy of cores of the kind {}.",
+                    machine_costs::power{}.active, machine_costs::power{}.idle, unweighed));
+  if (o.goal == tuning_goal::throughput)
+    for (const workload& w : workloads)
+      if (comes_by_itself(w))
+        lines.push_back(
+            fmt::format("The tasks of {} come at a rate of their own, and so many are done a second under "
+                        "every profile that keeps up: there --goal p99 tells profiles apart; for tasks "
+                        "a second take closed, ping-pong or yield-ring, or a load above 1.",
+                        w.text));
+  return lines;
 }
 
 tuning_options asked(const tune_options& o, std::size_t workloads) {
@@ -96,6 +129,7 @@ int tune_profile(const tune_options& o) {
   const topology machine = discover(start.topology.machine);
   const tuning_objective objective = simulated_objective(start, *workloads, o.tasks);
   tuning_options options = asked(o, workloads->size());
+  options.assumed = assumptions(o, *workloads, start, machine);
   engine e(suited(o));
   std::optional<search_progress> line(std::in_place);
   options.progress = [&line](std::uint32_t evaluations, double best) { line->show(evaluations, best); };

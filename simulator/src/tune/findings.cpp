@@ -69,27 +69,37 @@ std::string verdict(const tuning_result& r, const tuning_options& options) {
         "No gain: what saves energy makes the p99 of the response time more than a tenth worse, or may. {} "
         "The start is kept.",
         found);
+  if (r.over_start.certain())
+    return fmt::format(
+        "No gain that is worth a change. What the search liked best has {} That is not luck, but "
+        "less than 1%. The start is kept.",
+        found);
   return fmt::format("No gain beyond luck. What the search liked best has {} The start is kept.", found);
+}
+
+/// More about what was changed.
+void add_figures(std::vector<std::string>& to, const tuning_result& r, const tuning_options& options) {
+  if (r.gained && !began_with_defaults(r))
+    to.push_back(fmt::format("{}{}",
+                             r.over_default.beyond_luck ? "" : "No gain beyond luck over the defaults: ",
+                             sentence(r.over_default, options.goal, "the defaults")));
+  if (options.goal != tuning_goal::p99)
+    to.push_back(sentence(r.p99_over_start, tuning_goal::p99, "the start"));
+  if (options.workloads > 1)
+    for (std::size_t w = 0; w < r.by_workload.size(); ++w)
+      to.push_back(fmt::format("Workload {} alone: {}; {}.", w + 1,
+                               change_of(r.by_workload[w].ratio, options.goal),
+                               range_of(r.by_workload[w], options.goal)));
+  to.push_back(fmt::format("On the seeds that the search saw: {}, which flatters.",
+                           change_of(r.searched_ratio, options.goal)));
 }
 
 } // namespace
 
 std::vector<std::string> findings(const tuning_result& r, const tuning_options& options) {
   std::vector<std::string> lines{verdict(r, options)};
-  if (!is_changed(r)) return lines;
-  if (r.gained && !began_with_defaults(r))
-    lines.push_back(fmt::format("{}{}",
-                                r.over_default.beyond_luck ? "" : "No gain beyond luck over the defaults: ",
-                                sentence(r.over_default, options.goal, "the defaults")));
-  if (options.goal != tuning_goal::p99)
-    lines.push_back(sentence(r.p99_over_start, tuning_goal::p99, "the start"));
-  if (options.workloads > 1)
-    for (std::size_t w = 0; w < r.by_workload.size(); ++w)
-      lines.push_back(fmt::format("Workload {} alone: {}; {}.", w + 1,
-                                  change_of(r.by_workload[w].ratio, options.goal),
-                                  range_of(r.by_workload[w], options.goal)));
-  lines.push_back(fmt::format("On the seeds that the search saw: {}, which flatters.",
-                              change_of(r.searched_ratio, options.goal)));
+  if (is_changed(r)) add_figures(lines, r, options);
+  lines.insert(lines.end(), options.assumed.begin(), options.assumed.end());
   return lines;
 }
 

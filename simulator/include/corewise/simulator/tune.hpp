@@ -73,6 +73,9 @@ struct tuning_comparison {
   double median = 1;
   bool beyond_luck = false; ///< a gain of more than 1% that luck does not explain
 
+  /// A gain that luck does not explain, however small.
+  bool certain() const noexcept { return high < 1; }
+
   double gain_percent() const noexcept { return 100 * (1 - ratio); }
 };
 
@@ -91,6 +94,8 @@ struct tuning_options {
   std::uint32_t evaluations = 1000; ///< profiles to try at most
   std::chrono::nanoseconds budget = std::chrono::hours{24 * 365}; ///< about so long, with the judgement
 
+  /// What the figures rest on besides; sentences that are told with the findings.
+  std::vector<std::string> assumed = {};
   /// Called now and then: profiles tried, and the best mean ratio so far. May be empty.
   std::function<void(std::uint32_t evaluations, double best)> progress = {};
 };
@@ -134,7 +139,8 @@ struct tuning_story {
   std::uint64_t tasks = 0;
 };
 
-/// What was found, in lines for people: what is gained and how much of that may be luck, or that nothing is.
+/// What was found, in lines for people: what is gained and how much of that may be luck, or that nothing is, or too little
+/// for a change; then what was assumed.
 std::vector<std::string> findings(const tuning_result& r, const tuning_options& options);
 /// The profile to use, as YAML with all that in comments. `file` is the start as its author wrote it, without the machine
 /// that was put in.

@@ -1,0 +1,76 @@
+#include "tuning_bench.hpp"
+
+#include <doctest/doctest.h>
+
+// What the search finds on equal cores in one domain, with the simulator itself and so many runs that a gain of 1% would be
+// seen: nothing for tasks from outside with exponential service, and what there is to find elsewhere.
+
+using namespace corewise;
+using namespace corewise::tests;
+
+namespace {
+
+#ifdef COREWISE_LONG
+constexpr std::uint64_t tasks = 200'000;
+constexpr std::uint32_t evaluations = 80;
+#else
+constexpr std::uint64_t tasks = 20'000;
+constexpr std::uint32_t evaluations = 20;
+#endif
+
+struct tuned {
+  tuning_result result;
+  std::string said;
+};
+
+tuned tune_equal_cores(const std::string& machine, const std::string& work) {
+  const profile start = on_machine(machine);
+  const tuning_options options{.seeds = 3, .held_out = 20, .evaluations = evaluations};
+  tuned t{tune(bench_engine(), start, fields_of(start),
+               simulated_objective(start, {parse_workload(work)}, tasks), options),
+          ""};
+  t.said = findings(t.result, options).front();
+  return t;
+}
+
+} // namespace
+
+TEST_CASE(
+    "on equal cores in one domain tasks from outside go the same way whatever is the weight of a neighbour") {
+  const profile start = on_machine("core:8 pu:1");
+  for (const char* work : {"poisson,load=.7,service=exp:10us", "poisson,load=.7,service=fixed:10us",
+                           "poisson,load=.7,service=bimodal:10us:1ms:.005"}) {
+    const tuning_objective run = simulated_objective(start, {parse_workload(work)}, tasks);
+    const double usual = run(start, 0, 1).p99_ns;
+    for (const double spill : {.25, 1., 8., 32.}) {
+      profile p = start;
+      p.dispatch.weights.spill.same_domain = spill;
+      CHECK(run(p, 0, 1).p99_ns == usual);
+    }
+  }
+}
+
+TEST_CASE("on equal cores with exponential service nothing that is searched is worth a change") {
+  const tuned t = tune_equal_cores("core:16 pu:1", "poisson,load=.7,service=exp:10us");
+  CAPTURE(t.said);
+  CHECK_FALSE(t.result.gained);
+  CHECK(t.said.starts_with("No gain "));
+  CHECK(t.result.over_start.low > .98); // else it says nothing
+}
+
+TEST_CASE("on equal cores with fixed service more searchers are worth some per cent, and that is found") {
+  const tuned t = tune_equal_cores("core:16 pu:1", "poisson,load=.7,service=fixed:10us");
+  CAPTURE(t.said);
+  CHECK(t.result.gained);
+  CHECK(t.result.tuned.idle.searchers_per_mille > profile{}.idle.searchers_per_mille);
+  CHECK(t.result.over_start.ratio > .85);
+  CHECK(t.said.starts_with("Gain: "));
+}
+
+TEST_CASE("on equal cores whose workers submit, sending tasks to neighbours sooner is worth much, and that "
+          "is found") {
+  const tuned t = tune_equal_cores("core:8 pu:1", "poisson,load=.7,from=worker,service=fixed:10us");
+  CAPTURE(t.said);
+  CHECK(t.result.gained);
+  CHECK(t.result.over_start.ratio < .9);
+}
