@@ -20,6 +20,7 @@
 // deadlock of Cats Effect 3, whose overflow went to a queue that a worker read only when its own was empty.
 
 using namespace corewise;
+using namespace corewise::tests;
 
 namespace {
 
