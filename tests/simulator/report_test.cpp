@@ -153,7 +153,7 @@ TEST_CASE("report: the CSV has a line of names and one for each profile, as many
   CHECK(contains(line(csv, 0), ",kinds.P.busy_share,"));
   CHECK(line(csv, 1).starts_with("machine:two.yaml,\"poisson,load=0.7\",1000,1,default,0,"));
   CHECK(contains(line(csv, 2), ",\"a, \"\"b\"\"\",1,"));
-  CHECK(line(csv, 3).starts_with("live,closed,1000,1 2 3,x,0,"));
+  CHECK(line(csv, 3).starts_with("live,closed,1000,1 2 3,x,1,"));
   const auto commas = [&](std::size_t n) { return std::ranges::count(line(csv, n), ','); };
   CHECK(commas(1) == commas(0) + 1); // one is quoted
   CHECK(commas(3) == commas(0));
