@@ -124,6 +124,14 @@ bool idle_workers::wake_to_hand_over(std::uint32_t domain) noexcept {
   return false;
 }
 
+// Out of line: whoever looks for work mostly finds no task with a class, and asks neither.
+bool idle_workers::leave(worker_id w, task_class c, bool last_round, bool& handed) noexcept {
+  return idle_rules::leave(w, c, last_round, handed);
+}
+bool idle_workers::may_take_class(group_id thief, std::uint32_t domain) const noexcept {
+  return may_steal_class(thief, domain);
+}
+
 /// Whether somebody of g who has not retired was woken and has not come yet.
 bool idle_workers::on_its_way(group_id g) const noexcept {
   return std::ranges::any_of(layout_.of_group(g).first(active_in(g)), [&](const worker_place& p) {

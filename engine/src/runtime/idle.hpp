@@ -146,7 +146,8 @@ class idle_workers : idle_rules<idle_workers> {
 
   /// As above: a task of class c was pushed to a domain's queue. Any thread.
   void pushed(std::uint32_t domain, task_class c) noexcept;
-  using idle_rules::leave;
+  /// Whether worker w, which searches, leaves a task of class c to another; see `idle_rules`.
+  bool leave(worker_id w, task_class c, bool last_round, bool& handed) noexcept;
 
   /// A task was put into the LIFO slot of a worker that is at work, which makes nobody look for it; from now on the
   /// sentinel sees whether it ages there. Once between two sleeps of the worker. Cost: a fence.
@@ -162,9 +163,7 @@ class idle_workers : idle_rules<idle_workers> {
   /// outside the own domain: a look at each worker of the victim's domain.
   bool may_take(group_id thief, group_id victim) const noexcept { return may_steal(thief, victim); }
   /// As above, for tasks with a class: the domain has nobody idle, besides.
-  bool may_take_class(group_id thief, std::uint32_t domain) const noexcept {
-    return may_steal_class(thief, domain);
-  }
+  bool may_take_class(group_id thief, std::uint32_t domain) const noexcept;
   /// Rule 2. The worker has found work. If it is the sentinel no longer, another becomes it.
   void found_work(worker_id w) noexcept;
 
