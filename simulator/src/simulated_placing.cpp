@@ -95,8 +95,20 @@ void simulation::put(task_index t, const placement& to) {
 }
 
 void simulation::inject(group_id g, task_index t) {
-  groups_books_[injection_of_[g.value].value].injection.push_back(tasks_, t);
+  group_books& queue = groups_books_[injection_of_[g.value].value];
+  fetch_injection(queue, acting_);
+  queue.injection.push_back(tasks_, t);
   ++injected_;
+}
+
+/// The lines of its lock and of the end that is used come from who used them last.
+void simulation::fetch_injection(group_books& queue, std::uint32_t user) noexcept {
+  const std::uint32_t last = std::exchange(queue.injection_user, user);
+  if (user == nowhere || last == user) return;
+  const level from = last == nowhere
+                         ? level::same_domain
+                         : groups_.level_between(group_of(worker_id{last}), group_of(worker_id{user}));
+  seats_[user].debt_ns += 2 * costs_.transfer[static_cast<std::size_t>(from)];
 }
 
 void simulation::put_in_class(task_index t, group_id g) {

@@ -203,8 +203,10 @@ task_index simulation::take_inbox(worker_id w, bool batch) {
 }
 
 task_index simulation::take_injected(worker_id w, group_id from) {
-  task_row& queue = groups_books_[injection_of_[from.value].value].injection;
+  group_books& books = groups_books_[injection_of_[from.value].value];
+  task_row& queue = books.injection;
   if (queue.empty()) return no_task;
+  fetch_injection(books, w.value);
   const std::uint32_t most = with_room(share_of(w, queue.size()), room(w));
   task_row taken;
   while (taken.size() < most && !queue.empty()) taken.push_back(tasks_, queue.pop_front(tasks_));

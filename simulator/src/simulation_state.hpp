@@ -82,8 +82,9 @@ class simulation : private idle_rules<simulation> {
     placement_cursor cursor;
   };
   struct group_books {
-    task_row injection;        ///< empty where another group's is used
-    std::uint32_t waiting = 0; ///< in rings, inboxes and deques of forks
+    task_row injection;                     ///< empty where another group's is used
+    std::uint32_t injection_user = nowhere; ///< the worker that put into it, or took from it, last
+    std::uint32_t waiting = 0;              ///< in rings, inboxes and deques of forks
     std::uint64_t task_time_ns = spill_task_time_ns;
   };
   struct domain_books {
@@ -163,6 +164,7 @@ class simulation : private idle_rules<simulation> {
   void fork(worker_id w, task_index t);
   void store(worker_id w, task_index t);
   void inject(group_id g, task_index t);
+  void fetch_injection(group_books& queue, std::uint32_t user) noexcept;
   void pushed(worker_id w);
   void offer_class(std::uint32_t domain, task_class c, group_id first);
   void offer_to_searchers(worker_id w);
