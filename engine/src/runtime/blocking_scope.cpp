@@ -89,11 +89,10 @@ std::stop_token blocking_scope::stop_token() {
 /// Either this sees the source, or who makes it sees the word.
 void blocking_scope::request_stop() noexcept {
   stopped_.store(true, std::memory_order_relaxed);
-  std::stop_source given(std::nostopstate);
-  {
+  std::stop_source given = [this] {
     const std::scoped_lock lock(away_mutex_);
-    if (stops_) given = stops_->given;
-  }
+    return stops_ ? stops_->given : std::stop_source(std::nostopstate);
+  }();
   given.request_stop();
 }
 
