@@ -146,7 +146,7 @@ TEST_CASE("timers: while every worker runs tasks without end, those are fired th
 
 TEST_CASE("timers: a worker in a long task does not keep its neighbour's timers") {
   engine e(two_package_profile(1));
-  tests::gate held;
+  gate held;
   // All of one group are busy, and its timer fires all the same.
   std::atomic<int> done{0};
   std::atomic<int> early{0};
@@ -495,7 +495,7 @@ TEST_CASE("timers: a call that finds the engine full waits for room, a beat is l
   profile p = small_profile(2);
   p.limits.in_flight = 1;
   engine e(p);
-  tests::gate held;
+  gate held;
   REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
   held.wait_for(1);
   std::atomic<int> called{0};
