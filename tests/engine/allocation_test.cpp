@@ -256,9 +256,9 @@ struct taken {
   }
 };
 
-/// A frame of `bytes` and something.
-template <std::size_t bytes> task<> spawned_coroutine(std::atomic<int>& ended) {
-  std::array<unsigned char, bytes> kept;
+/// A frame of `Bytes` and something.
+template <std::size_t Bytes> task<> spawned_coroutine(std::atomic<int>& ended) {
+  std::array<unsigned char, Bytes> kept;
   kept.fill(static_cast<unsigned char>(ended.load()));
   const unsigned char first = kept.front();
   co_await yield();
@@ -268,13 +268,13 @@ template <std::size_t bytes> task<> spawned_coroutine(std::atomic<int>& ended) {
 constexpr int spawned_at_once = 20;
 
 /// Submits coroutines, some at a time, and waits for them.
-template <std::size_t bytes> task<taken> submits(engine& e, int rounds) {
+template <std::size_t Bytes> task<taken> submits(engine& e, int rounds) {
   taken t;
   std::atomic<int> ended{0};
   for (int i = 0; i < rounds; ++i) {
     if (i == rounds / 2) t.begin();
     for (int n = 0; n < spawned_at_once; ++n)
-      if (e.submit(spawned_coroutine<bytes>(ended)) != submit_result::accepted)
+      if (e.submit(spawned_coroutine<Bytes>(ended)) != submit_result::accepted)
         throw std::runtime_error("it is refused");
     while (ended.load() != (i + 1) * spawned_at_once) co_await yield();
   }
@@ -283,13 +283,13 @@ template <std::size_t bytes> task<taken> submits(engine& e, int rounds) {
 }
 
 /// The same with forks into one scope.
-template <std::size_t bytes> task<taken> forks(int rounds) {
+template <std::size_t Bytes> task<taken> forks(int rounds) {
   co_return co_await in_scope([rounds](scope& s) -> task<taken> {
     taken t;
     std::atomic<int> ended{0};
     for (int i = 0; i < rounds; ++i) {
       if (i == rounds / 2) t.begin();
-      for (int n = 0; n < spawned_at_once; ++n) s.fork(spawned_coroutine<bytes>(ended));
+      for (int n = 0; n < spawned_at_once; ++n) s.fork(spawned_coroutine<Bytes>(ended));
       while (ended.load() != (i + 1) * spawned_at_once) co_await yield();
     }
     t.end((rounds - rounds / 2) * spawned_at_once);
@@ -297,8 +297,8 @@ template <std::size_t bytes> task<taken> forks(int rounds) {
   });
 }
 
-template <std::size_t bytes> void check_spawns() {
-  CAPTURE(bytes);
+template <std::size_t Bytes> void check_spawns() {
+  CAPTURE(Bytes);
   for (const std::uint32_t workers : {1U, 2U}) {
     CAPTURE(workers);
     engine e(small_profile(workers));
@@ -306,7 +306,7 @@ template <std::size_t bytes> void check_spawns() {
     const int rounds = 1000;
     for (const bool forked : {false, true}) {
       CAPTURE(forked);
-      const taken t = sync_wait(e, forked ? forks<bytes>(rounds) : submits<bytes>(e, rounds));
+      const taken t = sync_wait(e, forked ? forks<Bytes>(rounds) : submits<Bytes>(e, rounds));
       CHECK(t.spawned == rounds / 2 * spawned_at_once);
       CHECK(t.allocations == 0);
       CHECK(t.blocks == static_cast<std::uint64_t>(t.spawned));

@@ -189,7 +189,7 @@ TEST_CASE("when_any: when the engine ends it is dropped whole") {
   const auto owned = std::make_shared<int>(1);
   const auto waits = [&, owned](std::stop_token) -> task<> {
     const std::shared_ptr<int> held = owned;
-    begun.fetch_add(1);
+    begun.fetch_add(*held);
     begun.notify_all();
     co_await sleep_for(std::chrono::hours{24});
   };
