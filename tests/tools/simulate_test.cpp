@@ -54,9 +54,9 @@ TEST_CASE("corewise simulate: a machine that hwloc's XML describes, with its kin
 
   const outcome nodes = run(simulate + "two_sockets.xml' --workload poisson,load=.6,data=random");
   REQUIRE_MESSAGE(nodes.status == 0, nodes.err);
-  const auto two = nlohmann::json::parse(nodes.out)[0]["profiles"][0];
-  CHECK(two["crossed_share"] > .3); // tasks come from anywhere, so half of their data is over there
-  CHECK(two["crossed_share"] < .7);
+  const auto row = nlohmann::json::parse(nodes.out)[0]["profiles"][0];
+  CHECK(row["crossed_share"] > .3); // tasks come from anywhere, so half of their data is over there
+  CHECK(row["crossed_share"] < .7);
 }
 
 TEST_CASE("corewise simulate: the JSON has an object for each workload, and in it one for each profile") {
