@@ -185,8 +185,8 @@ TEST_CASE("idle: for what waits in a busy domain the nearest sleeper of the othe
     auto& distances = p.topology.machine.distances;
     distances = {{10, 30, 30}, {30, 10, 30}, {30, 30, 10}};
     distances[0][near] = distances[near][0] = 20;
-    held_engine e(p);
     std::atomic<int> ran{0};
+    held_engine e(p);
     e.hold(0);
     const std::uint64_t wakes_near = e.counts(near).wakes;
     const std::uint64_t wakes_far = e.counts(far).wakes;
@@ -203,8 +203,8 @@ TEST_CASE("idle: while the nearest is busy the next one is woken") {
   profile p = packages(3, 1);
   p.steal.minimum_at.cross_package = 4;
   p.topology.machine.distances = {{10, 20, 30}, {20, 10, 30}, {30, 30, 10}};
-  held_engine e(p);
   std::atomic<int> ran{0};
+  held_engine e(p);
   e.hold(0);
   e.hold(1);
   for (int i = 0; i < 4; ++i) e.submit_to(0, [&] { ++ran; });
@@ -343,9 +343,9 @@ TEST_CASE("idle: a task in the slot of a held worker is taken by another when it
     p.dispatch.policy = "local_first"; // what a worker submits stays there
     p.queues.lifo_cap = 3;
     p.queues.lifo_age = ages ? optional_duration{50us} : std::nullopt;
-    held_engine e(p);
     std::atomic<bool> begun{false};
     std::atomic<std::uint32_t> ran_on{99};
+    held_engine e(p);
     e.submit_to(0, [&] {
       const auto child = [&] { ran_on = e.get().this_worker()->value; };
       if (e.get().submit(child) != submit_result::accepted) std::abort();
