@@ -85,6 +85,7 @@ void simulation::send(task_index t, const placement& to) {
 void simulation::put(task_index t, const placement& to) {
   seat& s = at(to.worker);
   if (s.inbox.size() < inbox_capacity_) {
+    fetch(s.inbox_user, acting_, 1);
     s.inbox.push_back(tasks_, t);
     count_waiting(to.worker, 1);
     show(to.worker);
@@ -96,19 +97,20 @@ void simulation::put(task_index t, const placement& to) {
 
 void simulation::inject(group_id g, task_index t) {
   group_books& queue = groups_books_[injection_of_[g.value].value];
-  fetch_injection(queue, acting_);
+  fetch(queue.injection_user, acting_, 2);
   queue.injection.push_back(tasks_, t);
   ++injected_;
 }
 
-/// The lines of its lock and of the end that is used come from who used them last.
-void simulation::fetch_injection(group_books& queue, std::uint32_t user) noexcept {
-  const std::uint32_t last = std::exchange(queue.injection_user, user);
+/// So many lines of a queue come from who used them last: of an inbox the end where tasks are put, of an injection queue its
+/// lock's as well.
+void simulation::fetch(std::uint32_t& last_user, std::uint32_t user, double lines) noexcept {
+  const std::uint32_t last = std::exchange(last_user, user);
   if (user == nowhere || last == user) return;
   const level from = last == nowhere
                          ? level::same_domain
                          : groups_.level_between(group_of(worker_id{last}), group_of(worker_id{user}));
-  seats_[user].debt_ns += 2 * costs_.transfer[static_cast<std::size_t>(from)];
+  seats_[user].debt_ns += lines * costs_.transfer[static_cast<std::size_t>(from)];
 }
 
 void simulation::put_in_class(task_index t, group_id g) {

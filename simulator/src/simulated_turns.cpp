@@ -23,10 +23,10 @@ void simulation::begin_task(worker_id w, task_index t, double extra_ns) {
   const auto stamp = static_cast<std::uint64_t>(s.tick_began_ns);
   touch(boards_.slot(w), stamp);
   const simulated_task& task = tasks_[t];
-  const double lines =
+  const double line =
       costs_.transfer[static_cast<std::size_t>(groups_.level_between(task.lines_at, group_of(w)))];
-  const bool at_home = task.last == w.value; // it has just been here
-  const double before = costs_.run + (at_home ? 0 : lines) + extra_ns + std::exchange(s.debt_ns, 0);
+  const double coming = task.last == w.value ? 0 : line * workload_.lines; // or it has just been here
+  const double before = costs_.run + coming + extra_ns + std::exchange(s.debt_ns, 0);
   show(w);
   events_.push(now_ns_ + static_cast<std::int64_t>(std::llround(before + run_time(w, task))),
                {event::kind::task_ends, w.value, s.generation});
@@ -195,6 +195,7 @@ task_index simulation::poll_shared(worker_id w, bool due) {
 task_index simulation::take_inbox(worker_id w, bool batch) {
   seat& s = at(w);
   if (s.inbox.empty()) return no_task;
+  fetch(s.inbox_user, w.value, 1);
   const std::uint32_t most = batch ? with_room(share_of(w, s.inbox.size()) + 1, room(w)) : 1;
   task_row taken;
   while (taken.size() < most && !s.inbox.empty()) taken.push_back(tasks_, s.inbox.pop_front(tasks_));
@@ -206,7 +207,7 @@ task_index simulation::take_injected(worker_id w, group_id from) {
   group_books& books = groups_books_[injection_of_[from.value].value];
   task_row& queue = books.injection;
   if (queue.empty()) return no_task;
-  fetch_injection(books, w.value);
+  fetch(books.injection_user, w.value, 2);
   const std::uint32_t most = with_room(share_of(w, queue.size()), room(w));
   task_row taken;
   while (taken.size() < most && !queue.empty()) taken.push_back(tasks_, queue.pop_front(tasks_));

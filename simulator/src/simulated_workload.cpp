@@ -20,7 +20,7 @@ void simulation::begin() {
       events_.push(static_cast<std::int64_t>(thinks), {event::kind::client_submits, c, 0});
     }
     return;
-  case kind::ping_pong:
+  case kind::ping_pong: return workload_.spawned ? submit_root() : first_tasks();
   case kind::yield_ring: return first_tasks();
   }
 }
@@ -72,6 +72,14 @@ void simulation::client_submits(std::uint32_t client) {
   submit_from(t, cpu);
 }
 
+/// From a thread outside that waits for the end of what it begins.
+void simulation::submit_root() {
+  const std::uint32_t cpu = draw_cpu();
+  const task_index root = make_task(workload_.service.draw(services_), cpu);
+  tasks_[root].depth = spawns;
+  submit_from(root, cpu);
+}
+
 std::uint32_t simulation::draw_cpu() {
   if (workload_.submitted == workload::from::cpu) return workload_.from_cpu;
   return cpus_[origins_.below(static_cast<std::uint32_t>(cpus_.size()))];
@@ -104,28 +112,60 @@ void simulation::submit_from(task_index t, std::uint32_t cpu) {
     const worker_id w{origins_.below(static_cast<std::uint32_t>(layout_.size()))};
     if (at(w).now != state::running) continue;
     tasks_[t].from = tasks_[t].lines_at = group_of(w);
+    tasks_[t].last = w.value;
     return submit_on_worker(t, w);
   }
   submit_outside(t, cpu);
 }
 
+/// A task that one which runs on worker w begins.
+task_index simulation::make_child(worker_id w, task_index parent) {
+  const task_index child = tasks_.make();
+  simulated_task& c = tasks_[child];
+  const simulated_task& p = tasks_[parent];
+  c.service_ns = workload_.service.draw(services_);
+  c.submitted_ns = now_ns_;
+  c.node = p.node;
+  c.from = p.from;
+  c.lines_at = group_of(w);
+  c.run_as = p.run_as;
+  c.last = w.value;
+  c.depth = static_cast<std::uint16_t>(p.depth - 1);
+  c.owner = parent;
+  measured_.enters(now_ns_);
+  return child;
+}
+
 void simulation::fork_children(worker_id w, task_index parent) {
   tasks_[parent].waits_for = workload_.fanout;
   for (std::uint32_t i = 0; i < workload_.fanout; ++i) {
-    const task_index child = tasks_.make();
-    simulated_task& c = tasks_[child];
-    const simulated_task& p = tasks_[parent];
-    c.service_ns = workload_.service.draw(services_);
-    c.submitted_ns = now_ns_;
-    c.node = p.node;
-    c.from = p.from;
-    c.lines_at = group_of(w);
-    c.run_as = p.run_as;
-    c.measured = false;
-    c.depth = static_cast<std::uint16_t>(p.depth - 1);
-    c.owner = parent;
-    measured_.enters(now_ns_);
+    const task_index child = make_child(w, parent);
+    tasks_[child].measured = false;
     fork(w, child);
+  }
+}
+
+/// Of pairs that are spawned: the root begins those who ask, each of whom begins one who answers, waits, and ends.
+void simulation::ask(worker_id w, task_index t) {
+  switch (tasks_[t].depth) {
+  case spawns:
+    pairs_left_ = workload_.pairs;
+    for (std::uint32_t i = 0; i < workload_.pairs; ++i) submit_on_worker(make_child(w, t), w);
+    return end_task(t);
+  case asks:
+    submit_on_worker(make_child(w, t), w);
+    end_turn(t);
+    tasks_[t].depth = has_asked;
+    return;
+  case answers: {
+    const task_index asker = tasks_[t].owner;
+    end_task(t);
+    begin_turn(w, asker);
+    return wake_task(w, asker);
+  }
+  default:
+    end_task(t);
+    if (--pairs_left_ == 0) events_.push(now_ns_, {event::kind::root_comes, 0, 0});
   }
 }
 
@@ -143,17 +183,25 @@ void simulation::end_task(task_index t) {
   }
 }
 
+/// A task that goes on later has had its turn.
+void simulation::end_turn(task_index t) {
+  const simulated_task& task = tasks_[t];
+  measured_.leaves(now_ns_, task.submitted_ns);
+  measured_.ended(now_ns_, static_cast<double>(now_ns_ - task.submitted_ns), task.service_ns, true);
+}
+
+/// It goes on, for which who runs on worker w sees.
+void simulation::begin_turn(worker_id w, task_index t) {
+  simulated_task& task = tasks_[t];
+  task.submitted_ns = now_ns_;
+  task.service_ns = workload_.service.draw(services_);
+  task.lines_at = group_of(w);
+  measured_.enters(now_ns_);
+}
+
 void simulation::after(worker_id w, task_index t) {
   using kind = workload::kind;
   simulated_task& task = tasks_[t];
-  const auto once_more = [&](task_index next) {
-    measured_.leaves(now_ns_, task.submitted_ns);
-    measured_.ended(now_ns_, static_cast<double>(now_ns_ - task.submitted_ns), task.service_ns, true);
-    tasks_[next].submitted_ns = now_ns_;
-    tasks_[next].service_ns = workload_.service.draw(services_);
-    tasks_[next].lines_at = group_of(w);
-    measured_.enters(now_ns_);
-  };
   switch (workload_.shape) {
   case kind::poisson:
   case kind::mmpp:
@@ -169,11 +217,16 @@ void simulation::after(worker_id w, task_index t) {
     if (task.depth == 0 || workload_.fanout == 0) return end_task(t);
     return fork_children(w, t);
   case kind::ping_pong: {
+    if (workload_.spawned) return ask(w, t);
     const task_index partner = task.owner;
-    once_more(partner);
+    end_turn(t);
+    begin_turn(w, partner);
     return wake_task(w, partner);
   }
-  case kind::yield_ring: once_more(t); return yield(w, t);
+  case kind::yield_ring:
+    end_turn(t);
+    begin_turn(w, t);
+    return yield(w, t);
   }
 }
 

@@ -146,6 +146,7 @@ void simulation::handle(const event& e) {
   switch (e.what) {
   case kind::arrival: return arrive();
   case kind::client_submits: return client_submits(e.who);
+  case kind::root_comes: return submit_root();
   case kind::task_ends: return task_ends(w);
   case kind::woken: return turn(w);
   case kind::look:

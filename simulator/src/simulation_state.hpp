@@ -60,6 +60,7 @@ class simulation : private idle_rules<simulation> {
     std::array<bool, queued_classes> handed{}; ///< as in the engine's worker
     std::uint32_t generation = 0; ///< grows with each change of state: what was planned before is void
     task_row ring, inbox, forks;
+    std::uint32_t inbox_user = nowhere; ///< the worker that put into the inbox, or took from it, last
     task_index lifo = no_task;
     std::uint32_t lifo_puts = 0; ///< how many tasks were ever put there
     std::uint32_t lifo_put = 0;  ///< how many tasks had been begun when the task was put there
@@ -103,7 +104,16 @@ class simulation : private idle_rules<simulation> {
     placement last;
   };
   struct event {
-    enum class kind : std::uint8_t { arrival, task_ends, woken, look, spun, slot_aged, client_submits } what;
+    enum class kind : std::uint8_t {
+      arrival,
+      task_ends,
+      woken,
+      look,
+      spun,
+      slot_aged,
+      client_submits,
+      root_comes
+    } what;
     std::uint32_t who = 0;
     std::uint32_t generation = 0;
   };
@@ -143,7 +153,12 @@ class simulation : private idle_rules<simulation> {
   task_index make_task(double service_ns, std::uint32_t cpu);
   void submit_from(task_index t, std::uint32_t cpu);
   std::uint32_t draw_cpu();
+  void submit_root();
+  task_index make_child(worker_id w, task_index parent);
   void fork_children(worker_id w, task_index parent);
+  void ask(worker_id w, task_index t);
+  void end_turn(task_index t);
+  void begin_turn(worker_id w, task_index t);
   /// What follows from the task's end.
   void after(worker_id w, task_index t);
   void end_task(task_index t);
@@ -164,7 +179,7 @@ class simulation : private idle_rules<simulation> {
   void fork(worker_id w, task_index t);
   void store(worker_id w, task_index t);
   void inject(group_id g, task_index t);
-  void fetch_injection(group_books& queue, std::uint32_t user) noexcept;
+  void fetch(std::uint32_t& last_user, std::uint32_t user, double lines) noexcept;
   void pushed(worker_id w);
   void offer_class(std::uint32_t domain, task_class c, group_id first);
   void offer_to_searchers(worker_id w);
@@ -276,6 +291,7 @@ class simulation : private idle_rules<simulation> {
   random_stream origins_;
   random_stream homes_;
   std::vector<random_stream> clients_;
+  std::uint32_t pairs_left_ = 0; // of those that the last root has spawned
   measuring measured_;
 };
 

@@ -13,6 +13,9 @@ using task_index = std::uint32_t;
 inline constexpr task_index no_task = ~std::uint32_t{0};
 inline constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
+/// What a task does whose pair is spawned: each is spawned by the one before it.
+enum pair_part : std::uint16_t { has_asked = 0, answers, asks, spawns };
+
 struct simulated_task {
   double service_ns = 0; ///< on the fastest kind, near its data
   std::int64_t submitted_ns = 0;
@@ -20,11 +23,11 @@ struct simulated_task {
   group_id from;                ///< where it was submitted
   group_id lines_at;            ///< where it was put last: its lines come from there
   task_class run_as = task_class::normal;
-  bool measured = true;          ///< its response time is one of those that are asked for
-  std::uint16_t depth = 0;       ///< fork_join: levels below it
+  bool measured = true;    ///< its response time is one of those that are asked for
+  std::uint16_t depth = 0; ///< fork_join: levels below it; ping_pong: its part in a pair that is spawned
   std::uint32_t owner = nowhere; ///< fork_join: the parent; closed: the client; ping_pong: the partner
   std::uint32_t waits_for = 0;   ///< fork_join: children that have not ended
-  std::uint32_t last = nowhere;  ///< the worker that it ran on last
+  std::uint32_t last = nowhere;  ///< the worker that it ran on last, or that began it
   task_index next = no_task;
   task_index previous = no_task;
 };

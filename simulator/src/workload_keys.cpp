@@ -168,7 +168,7 @@ answer write_class(const workload& w) { return std::string(to_string(w.run_as));
 constexpr std::uint32_t every = (std::uint32_t{1} << kinds.size()) - 1;
 constexpr std::uint32_t open = bit_of(kind::poisson) | bit_of(kind::mmpp) | bit_of(kind::fork_join);
 
-constexpr std::array<workload_key, 18> keys{{
+constexpr std::array<workload_key, 20> keys{{
     {"load", open, false, read_load, write_load},
     {"rate", open, false, read_rate, write_rate},
     {"burst", bit_of(kind::mmpp), false, read_burst, write_burst},
@@ -182,6 +182,7 @@ constexpr std::array<workload_key, 18> keys{{
     {"fanout", bit_of(kind::fork_join), false, read_things<&workload::fanout>,
      write_things<&workload::fanout>},
     {"pairs", bit_of(kind::ping_pong), false, read_things<&workload::pairs>, write_things<&workload::pairs>},
+    {"spawned", bit_of(kind::ping_pong), true, read_flag<&workload::spawned>, write_flag<&workload::spawned>},
     {"tasks", bit_of(kind::yield_ring), false, read_things<&workload::tasks>, write_things<&workload::tasks>},
     {"service", every & ~bit_of(kind::trace), false, read_service_key, write_service_key},
     {"from", every, false, read_from, write_from},
@@ -189,6 +190,7 @@ constexpr std::array<workload_key, 18> keys{{
     {"hinted", every, true, read_flag<&workload::hinted>, write_flag<&workload::hinted>},
     {"near-data", every, true, read_flag<&workload::near_data>, write_flag<&workload::near_data>},
     {"class", every, false, read_class, write_class},
+    {"lines", every, false, read_things<&workload::lines>, write_things<&workload::lines>},
 }};
 
 } // namespace

@@ -203,7 +203,7 @@ TEST_CASE("boards and counters show what the queues hold, under every profile") 
          {"poisson,load=.9,service=exp:10us", "poisson,load=.8,service=exp:1us,from=worker",
           "poisson,load=.8,service=exp:10us,from=cpu:0,class=background",
           "mmpp,load=.6,burst=50,service=exp:2us", "fork-join,load=.6,depth=4,fanout=4,service=exp:2us",
-          "ping-pong,pairs=50", "yield-ring,tasks=60"}) {
+          "ping-pong,pairs=50", "ping-pong,pairs=50,spawned", "yield-ring,tasks=60"}) {
       CAPTURE(name);
       CAPTURE(w);
       profile p = load_profile(COREWISE_SOURCE_DIR "/configs/" + name + ".yaml");

@@ -33,6 +33,7 @@ const std::vector<std::string> workloads{
     "closed,clients=40,think=exp:20us,service=exp:10us",
     "fork-join,load=.6,depth=4,fanout=3,service=exp:5us",
     "ping-pong,pairs=3,service=fixed:1us",
+    "ping-pong,pairs=30,spawned,service=fixed:1us",
     "yield-ring,tasks=50,service=fixed:500ns",
 };
 
@@ -119,6 +120,43 @@ TEST_CASE("a sleeper is late by what waking takes, a task of another package by 
   c.transfer = {30, 0, 0, 0, 0};
   CHECK(run(p, "poisson,rate=10,service=fixed:10us", 1000).response.mean() ==
         doctest::Approx(17'130).epsilon(0.001));
+}
+
+TEST_CASE("a task that runs elsewhere brings as many lines as its workload says, and one of the inbox") {
+  profile p = on("pack:2 numa:1 core:1 pu:1");
+  p.dispatch.policy = "round_robin";
+  p.steal.policy = "none";
+  machine_costs& c = p.topology.machine.costs;
+  c.run = c.submit = c.wake_up = c.waking = 0;
+  c.transfer = {10, 7, 0, 0,
+                80}; // half of the tasks come from the other package; a thread outside is near everybody
+  for (const std::uint32_t lines : {1U, 11U}) {
+    const simulation_result r =
+        run(p, "poisson,rate=10,service=fixed:10us,from=cpu:0,lines=" + std::to_string(lines), 1000);
+    CHECK(r.response.mean() == doctest::Approx(10'007 + lines * (10 + 80) / 2.0).epsilon(.0005));
+  }
+}
+
+TEST_CASE("pairs that are spawned have three turns, and come again after the last has ended") {
+  profile p = on("core:1 pu:1");
+  machine_costs& c = p.topology.machine.costs;
+  c.run = c.wake_up = c.waking = 0;
+  c.transfer = {};
+  c.submit = 90;
+  for (const std::uint32_t pairs : {1U, 3U, 40U}) {
+    CAPTURE(pairs);
+    const std::uint64_t turns = 1 + 3 * pairs;   // of a root and its pairs
+    const std::uint64_t submissions = 2 * pairs; // and the root's own, which costs the worker nothing
+    constexpr std::uint64_t rounds = 100;
+    const simulation_result r =
+        simulate(p, simulated_machine(p),
+                 parse_workload("ping-pong,spawned,service=fixed:1us,pairs=" + std::to_string(pairs)),
+                 {.tasks = rounds * turns, .warm_up = 0});
+    // What is counted begins with the end of the first root.
+    CHECK(r.placed == rounds * (1 + submissions) - (1 + pairs));
+    CHECK(r.ended_ns == static_cast<std::int64_t>(rounds * (turns * 1000 + submissions * 90)));
+    CHECK(r.wake_ups == 0); // there is always a next root
+  }
 }
 
 TEST_CASE("a task in the LIFO slot of a worker that is held up is taken from there by age") {

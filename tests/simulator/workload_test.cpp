@@ -35,7 +35,8 @@ bool same(const workload& a, const workload& b) {
          a.file == b.file && a.clients == b.clients && same(a.think, b.think) && a.depth == b.depth &&
          a.fanout == b.fanout && a.pairs == b.pairs && a.tasks == b.tasks && a.submitted == b.submitted &&
          a.from_cpu == b.from_cpu && a.homes == b.homes && a.data_node == b.data_node &&
-         a.hinted == b.hinted && a.near_data == b.near_data && a.run_as == b.run_as;
+         a.hinted == b.hinted && a.near_data == b.near_data && a.run_as == b.run_as &&
+         a.spawned == b.spawned && a.lines == b.lines;
 }
 
 } // namespace
@@ -44,7 +45,7 @@ TEST_CASE("workload: a kind alone has the defaults") {
   const workload w = parse_workload("poisson");
   CHECK(same(w, workload{}));
   CHECK(w.text == "poisson");
-  CHECK(describe(w) == "poisson,load=0.7,service=exp:10us,from=outside,data=none,class=normal");
+  CHECK(describe(w) == "poisson,load=0.7,service=exp:10us,from=outside,data=none,class=normal,lines=1");
   CHECK(describe(workload{}) == describe(w));
 }
 
@@ -93,6 +94,8 @@ TEST_CASE("workload: every key says what it says") {
   CHECK(trees.fanout == 5);
   CHECK(trees.service.mean() == 2e9);
   CHECK(parse_workload("ping-pong,pairs=7").pairs == 7);
+  CHECK(parse_workload("ping-pong,spawned,lines=4").spawned);
+  CHECK(parse_workload("ping-pong,spawned,lines=4").lines == 4);
   CHECK(parse_workload("yield-ring,tasks=9").tasks == 9);
 }
 
@@ -106,7 +109,7 @@ TEST_CASE("workload: what is described is read as the same, whatever the numbers
         "closed,clients=1000000,think=lognormal:7.7ms:0.1",
         "closed,clients=1,think=fixed:0us,service=pareto:3ms:1.0000001", "fork-join,depth=1,fanout=999999",
         "fork-join,depth=1000,fanout=1,from=worker", "ping-pong,pairs=12,from=cpu:65535",
-        "yield-ring,tasks=77,data=node:65535,hinted,near-data"}) {
+        "yield-ring,tasks=77,data=node:65535,hinted,near-data", "ping-pong,spawned,pairs=3,lines=4"}) {
     CAPTURE(text);
     const workload w = parse_workload(text);
     CAPTURE(describe(w));

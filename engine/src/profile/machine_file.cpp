@@ -25,8 +25,7 @@ std::string describe_cost(std::string_view name) {
   if (group == "run") return "Between two tasks of one queue";
   if (group == "wake_up") return "From the call that wakes a sleeper until it looks for work";
   if (group == "waking") return "What that call takes of the one who calls";
-  if (group == "transfer")
-    return "What a task's lines take from where it was put to where it runs, by the level between";
+  if (group == "transfer") return "What a cache line takes from one core to another, by the level between";
   if (group == "steal")
     return "What a thief takes to find and move tasks, by the level between it and the victim";
   return "How long a task takes on a worker of another memory node than its data's, for each of its own";

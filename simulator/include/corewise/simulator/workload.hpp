@@ -51,9 +51,12 @@ struct workload {
   std::filesystem::path file;  ///< trace
   std::uint32_t clients = 64;  ///< closed
   service_time think{.shape = service_time::kind::exponential, .mean_ns = 100'000}; ///< closed
-  std::uint32_t depth = 4;   ///< fork_join: levels below the root
-  std::uint32_t fanout = 4;  ///< fork_join
-  std::uint32_t pairs = 1;   ///< ping_pong
+  std::uint32_t depth = 4;  ///< fork_join: levels below the root
+  std::uint32_t fanout = 4; ///< fork_join
+  std::uint32_t pairs = 1;  ///< ping_pong
+  /// ping_pong: a task from outside spawns the pairs, each asks once and ends, and after the last one the next task comes; else
+  /// they are there from the beginning and never end.
+  bool spawned = false;
   std::uint32_t tasks = 200; ///< yield_ring: tasks in it
 
   /// Who submits.
@@ -74,6 +77,8 @@ struct workload {
   bool hinted = false;         ///< tasks say where their data is
   bool near_data = false;      ///< tasks come from a CPU of their data's node
   task_class run_as = task_class::normal;
+  /// Cache lines of each task that come along to another worker: 1 of a closure, 2 to 4 of a coroutine's frame.
+  std::uint32_t lines = 1;
 };
 
 /// A workload or a trace that cannot be used. `what()` has a line for each thing that is wrong.

@@ -22,7 +22,8 @@ struct machine_costs {
   double run = 20;       ///< between two tasks of one queue
   double wake_up = 4000; ///< from the call that wakes a sleeper until it looks for work
   double waking = 1500;  ///< what that call takes of the one who calls
-  /// What a task's lines take from where it was put to where it runs, by the level between the two.
+  /// What a cache line takes from one core to another, such as a task's from where it was put to where it runs, by the level
+  /// between the two.
   std::array<double, level_count> transfer{10, 10, 20, 30, 80};
   /// What a thief takes to find and move tasks, by the level between it and the victim.
   std::array<double, level_count> steal{60, 60, 80, 120, 300};
