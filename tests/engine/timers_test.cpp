@@ -387,6 +387,84 @@ TEST_CASE("timers: of a cancellation and an expiry that meet, one happens") {
   CHECK(alive == 0);
 }
 
+TEST_CASE("timers: a stop cancels a call, whoever keeps its handle, and what it holds is destroyed") {
+  const auto held = std::make_shared<int>(0);
+  std::atomic<int> calls{0};
+  std::stop_source source;
+  engine e(small_profile(2));
+  {
+    const timer kept = e.after(24h, [held, &calls] { ++calls; }, source.get_token());
+    static_cast<void>(e.after(24h, [held, &calls] { ++calls; }, source.get_token()));
+    static_cast<void>(e.every(24h, [held, &calls] { ++calls; }, source.get_token()));
+    static_cast<void>(e.after(1us, [held, &calls] { ++calls; }, std::stop_token{})); // which never stops
+    CHECK(kept);
+    wait_for(calls, 1);
+    wait_for_pending(e, 3);
+    source.request_stop();
+    CHECK(e.metrics().timers_pending == 0);
+    timer late = e.after(1us, [held, &calls] { ++calls; }, source.get_token());
+    CHECK(late);
+    CHECK(!late.cancel()); // it is
+  }
+  e.drain();
+  while (held.use_count() != 1) std::this_thread::yield(); // the worker lets go of the one that it called
+  CHECK(e.shutdown(60s).clean());
+  CHECK(calls == 1);
+}
+
+TEST_CASE("timers: a call of every stops itself, and a stop comes too late for an engine that has ended") {
+  std::stop_source source;
+  std::atomic<int> calls{0};
+  engine e(small_profile(1));
+  const timer beats = e.every(
+      1ms,
+      [&] {
+        if (calls.fetch_add(1) == 2) source.request_stop();
+      },
+      source.get_token());
+  while (e.metrics().timers_pending != 0 || calls != 3) std::this_thread::yield();
+  CHECK(e.shutdown(60s).clean());
+  CHECK(calls == 3);
+  CHECK_THROWS_AS(static_cast<void>(e.every(0ns, [] {}, source.get_token())), std::invalid_argument);
+
+  std::stop_source later;
+  timer outlives;
+  {
+    engine short_lived(small_profile(1));
+    outlives = short_lived.after(24h, [&] { ++calls; }, later.get_token());
+  }
+  later.request_stop();
+  CHECK(!outlives.cancel());
+  CHECK(calls == 3);
+}
+
+TEST_CASE("timers: of a stop and an expiry that meet, one happens, and nothing is left") {
+  constexpr int rounds = 2000;
+  const auto held = std::make_shared<int>(0);
+  std::atomic<int> calls{0};
+  int stopped_first = 0;
+  engine e(small_profile(2));
+  for (int i = 0; i < rounds; ++i) {
+    std::stop_source source;
+    std::atomic<int> here{0};
+    timer t = e.after(
+        std::chrono::microseconds(i % 50),
+        [&calls, &here, held] {
+          ++here;
+          ++calls;
+        },
+        source.get_token());
+    if (i % 2 == 0) t = {};
+    if (i % 3 == 0) std::this_thread::yield();
+    source.request_stop();
+    e.drain(); // one that was begun has ended
+    stopped_first += here == 0 ? 1 : 0;
+  }
+  CHECK(e.shutdown(60s).clean());
+  CHECK(calls + stopped_first == rounds);
+  CHECK(held.use_count() == 1);
+}
+
 TEST_CASE("timers: every keeps to its beats, and leaves out those that it cannot keep") {
   engine e(small_profile(2));
   std::atomic<int> beats{0};

@@ -97,7 +97,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   bool cancel_timer(detail::timer_node& t) noexcept;
   /// A call in `first` from now, and then every `period`, if that is not 0. Any thread; one that is `inside` the task that
   /// runs.
-  timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period);
+  timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period,
+                   detail::scheduled::on_set before = nullptr);
   /// A call of `every` has ended: sets it for the next time.
   void beat_again(detail::scheduled& call) noexcept;
   /// Fires what is due in the worker's group. Who sits on the seat. Cost while nothing is: a load.

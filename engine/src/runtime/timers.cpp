@@ -61,7 +61,8 @@ bool runtime::cancel_timer(detail::timer_node& t) noexcept {
 }
 
 timer runtime::call_later(detail::scheduled* call, std::chrono::nanoseconds first,
-                          std::chrono::nanoseconds period) {
+                          std::chrono::nanoseconds period, detail::scheduled::on_set before) {
+  using outcome = detail::timer_group::outcome;
   timer handle(call, weak_from_this());
   const std::int64_t now = to_ns(detail::monotonic::now());
   call->engine = this;
@@ -71,7 +72,10 @@ timer runtime::call_later(detail::scheduled* call, std::chrono::nanoseconds firs
   // pairs: stage
   if (!forked() && (call->inside ? !ended() : stage_.load(std::memory_order_acquire) == stage::open)) {
     call->node.group = timer_home().value;
-    if (set_timer(call->node, now) != detail::timer_group::outcome::closed) return handle;
+    if (before != nullptr) before(*call, weak_from_this());
+    const outcome it_is = set_timer(call->node, now);
+    if (it_is == outcome::stopped) call->release();
+    if (it_is != outcome::closed) return handle;
   }
   call->abandon();
   return {};
@@ -174,18 +178,20 @@ void detail::scheduled::end() noexcept {
 
 // --- handles
 
-bool timer::cancel() noexcept {
-  using progress = detail::scheduled::progress;
-  const std::shared_ptr<runtime> engine = engine_.lock();
-  if (call_ == nullptr || engine == nullptr || engine->forked()) return false;
-  progress seen = call_->state.load(std::memory_order_relaxed);
+bool timer::cancel() noexcept { return call_ != nullptr && detail::cancel(*call_, engine_); }
+
+bool detail::cancel(scheduled& call, const std::weak_ptr<runtime>& of) noexcept {
+  using progress = scheduled::progress;
+  const std::shared_ptr<runtime> engine = of.lock();
+  if (engine == nullptr || engine->forked()) return false;
+  progress seen = call.state.load(std::memory_order_relaxed);
   do {
     if (seen == progress::cancelled || seen == progress::ended) return false;
-    if (seen == progress::running && call_->period_ns == 0) return false;
-  } while (!call_->state.compare_exchange_weak(seen, progress::cancelled,
-                                               std::memory_order_acq_rel, // pairs: again
-                                               std::memory_order_relaxed));
-  if (seen == progress::waiting && engine->cancel_timer(call_->node)) call_->release();
+    if (seen == progress::running && call.period_ns == 0) return false;
+  } while (!call.state.compare_exchange_weak(seen, progress::cancelled,
+                                             std::memory_order_acq_rel, // pairs: again
+                                             std::memory_order_relaxed));
+  if (seen == progress::waiting && engine->cancel_timer(call.node)) call.release();
   return true;
 }
 
@@ -200,8 +206,8 @@ detail::stop_timer::stop_timer(std::chrono::nanoseconds d, std::stop_source sour
 }
 
 timer engine::call_later(detail::scheduled* call, std::chrono::nanoseconds first,
-                         std::chrono::nanoseconds period) {
-  return runtime_->call_later(call, first, period);
+                         std::chrono::nanoseconds period, detail::scheduled::on_set before) {
+  return runtime_->call_later(call, first, period, before);
 }
 
 } // namespace corewise

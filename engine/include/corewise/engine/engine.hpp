@@ -19,6 +19,7 @@
 #include <memory>
 #include <memory_resource>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -153,13 +154,22 @@ class engine {
   template <std::invocable F> timer after(std::chrono::nanoseconds d, F&& f) {
     return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), d, {});
   }
+  /// The same, until a stop is requested: that cancels it as the handle does, whoever keeps that.
+  template <std::invocable F> timer after(std::chrono::nanoseconds d, F&& f, std::stop_token token) {
+    return call_until_stop(std::forward<F>(f), std::move(token), d, {});
+  }
   /// Calls `f()` as above at every multiple of `period` from now, until the handle cancels it or the engine shuts down.
   /// Times do not drift: each is reckoned from the first. A beat whose time passes while the call before still runs, or for
   /// which the engine has no room, is left out and counted (`timer::skipped`). An exception ends a call, not the beats.
   /// Throws `std::invalid_argument` when the period is not above 0.
   template <std::invocable F> timer every(std::chrono::nanoseconds period, F&& f) {
-    if (period.count() <= 0) throw std::invalid_argument("engine::every: the period is not above 0");
+    check_period(period);
     return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), period, period);
+  }
+  /// The same, until a stop is requested; a call that runs goes on to its end.
+  template <std::invocable F> timer every(std::chrono::nanoseconds period, F&& f, std::stop_token token) {
+    check_period(period);
+    return call_until_stop(std::forward<F>(f), std::move(token), period, period);
   }
 
   /// Waits until all that was submitted before the call has ended, and all that those tasks submitted in
@@ -210,7 +220,20 @@ class engine {
   submit_result accept(task_header* t, const hint& wish, bool may_wait);
   submit_result accept(task_header* t, const hint& wish, task_header* otherwise);
   void accept_work(task_header* t, const hint& wish, detail::future_state& settled_by_it);
-  timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period);
+  timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period,
+                   detail::scheduled::on_set before = nullptr);
+  template <class F>
+  timer call_until_stop(F&& f, std::stop_token token, std::chrono::nanoseconds first,
+                        std::chrono::nanoseconds period) {
+    using call = detail::scheduled_call<detail::until_stop<std::decay_t<F>>>;
+    return call_later(call::make(std::forward<F>(f), std::move(token)), first, period,
+                      [](detail::scheduled& made, const std::weak_ptr<class runtime>& e) {
+                        static_cast<call&>(made).function.listen(made, e);
+                      });
+  }
+  static void check_period(std::chrono::nanoseconds period) {
+    if (period.count() <= 0) throw std::invalid_argument("engine::every: the period is not above 0");
+  }
 
   std::shared_ptr<class runtime> runtime_;
 };

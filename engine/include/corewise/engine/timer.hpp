@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <utility>
 
 namespace corewise {
@@ -24,6 +26,8 @@ namespace detail {
 /// | again | set_again: CAS        | cancel: CAS          | that it may be stopped | cancelled, and set all the same |
 struct scheduled : task_header {
   enum class progress : std::uint8_t { waiting, running, cancelled, ended };
+  /// Told once, before the timer is set, from when on others may cancel it.
+  using on_set = void (*)(scheduled&, const std::weak_ptr<runtime>&);
 
   timer_node node;
   runtime* engine = nullptr;
@@ -55,7 +59,8 @@ struct scheduled : task_header {
 };
 
 template <class F> struct scheduled_call final : scheduled {
-  template <class G> explicit scheduled_call(std::in_place_t, G&& g) : function(std::forward<G>(g)) {
+  template <class... Args>
+  explicit scheduled_call(std::in_place_t, Args&&... args) : function(std::forward<Args>(args)...) {
     act = &perform;
     destroy = [](scheduled* s) noexcept {
       recycled<scheduled_call>::destroy(static_cast<scheduled_call*>(s));
@@ -76,11 +81,41 @@ template <class F> struct scheduled_call final : scheduled {
     return true;
   }
 
-  template <class G> static scheduled* make(G&& g) {
-    return recycled<scheduled_call>::make(std::in_place, std::forward<G>(g));
+  template <class... Args> static scheduled* make(Args&&... args) {
+    return recycled<scheduled_call>::make(std::in_place, std::forward<Args>(args)...);
   }
 
   F function;
+};
+
+/// As `timer::cancel`. Any thread, while somebody owns the call.
+bool cancel(scheduled& call, const std::weak_ptr<runtime>& engine) noexcept;
+
+/// A function that is not called any more once a stop was requested. The request may come while another thread destroys it,
+/// which waits for it: what it cancels is there until then.
+template <class F> class until_stop {
+ public:
+  template <class G>
+  until_stop(G&& g, std::stop_token token) : function_(std::forward<G>(g)),
+                                             token_(std::move(token)) {}
+
+  void operator()() { static_cast<void>(function_()); }
+
+  /// From here on the request cancels `call`, whose function this is.
+  void listen(scheduled& call, const std::weak_ptr<runtime>& engine) noexcept {
+    on_stop_.emplace(std::move(token_), canceller{&call, engine});
+  }
+
+ private:
+  struct canceller {
+    scheduled* call;
+    std::weak_ptr<runtime> engine;
+    void operator()() const noexcept { static_cast<void>(cancel(*call, engine)); }
+  };
+
+  F function_;
+  std::stop_token token_;
+  std::optional<std::stop_callback<canceller>> on_stop_; // last: the first to be destroyed
 };
 
 } // namespace detail
