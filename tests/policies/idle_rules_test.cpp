@@ -36,11 +36,14 @@ class sleepers : public idle_rules<sleepers> {
         active(groups.size(), 2),
         injected_in(groups.size(), 0),
         searchers(groups.domains().size(), 0),
+        asked(groups.domains().size(), false),
         waiting(groups.domains().size(), 0) {}
 
   using idle_rules::announce;
   using idle_rules::may_steal;
+  using idle_rules::pass_on_rest;
   using idle_rules::pass_search_on;
+  using idle_rules::stays;
 
   void sleep(std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t w = first; w <= last; ++w) asleep.insert(w);
@@ -60,11 +63,15 @@ class sleepers : public idle_rules<sleepers> {
 
   bool steals = true;
   bool lowest = false;
+  bool counts = false; // who was woken searches from then on
   std::set<std::uint32_t> asleep;
   std::vector<std::uint32_t> active;      // by group
   std::vector<std::uint32_t> injected_in; // by group
   std::vector<std::uint32_t> searchers;   // by domain
+  std::vector<bool> asked;                // by domain
   std::vector<std::uint32_t> waiting;     // by domain
+  bool own = false;                       // something waits that only the worker takes which is asked about
+  std::optional<std::uint32_t> leaves;    // of this domain the last searcher leaves while it is asked
   std::optional<std::uint32_t> woken;
   std::optional<std::uint32_t> woken_for_injection; // a group
 
@@ -72,6 +79,25 @@ class sleepers : public idle_rules<sleepers> {
   bool stealing() const noexcept { return steals; }
   bool anybody_parked() const noexcept { return !asleep.empty(); }
   std::uint32_t searching(std::uint32_t domain) const noexcept { return searchers[domain]; }
+  bool ask(std::uint32_t domain) noexcept {
+    asked[domain] = true;
+    if (leaves == domain) searchers[domain] = 0;
+    return searchers[domain] != 0;
+  }
+  bool was_asked(std::uint32_t domain) noexcept {
+    if (searchers[domain] != 0 || !asked[domain]) return false;
+    asked[domain] = false;
+    return true;
+  }
+  bool own_work(worker_id) const noexcept { return own; }
+  bool work_for(worker_id w) const noexcept {
+    const group_id g = layout_[w].group;
+    return own || work_in(g) ||
+           std::ranges::any_of(groups_[g].steal_order, [&](group_id other) { return may_find(g, other); });
+  }
+  static bool class_waits(std::uint32_t, task_class) noexcept { return false; }
+  static bool wake_to_hand_over(std::uint32_t) noexcept { return false; }
+  static bool spins_in(group_id) noexcept { return false; }
   std::uint32_t active_in(group_id g) const noexcept { return active[g.value]; }
   bool can_wake(group_id g) const noexcept {
     return asleep.contains(2 * g.value) && active[g.value] > 0
@@ -83,6 +109,7 @@ class sleepers : public idle_rules<sleepers> {
     if (asleep.erase(w) == 0) return false;
     CHECK(!woken); // one at a time
     woken = w;
+    if (counts) ++searchers[groups_[g].domain];
     return true;
   }
   bool wake_any(group_id g) noexcept {
@@ -241,6 +268,96 @@ TEST_CASE("idle rules: the last searcher that finds work wakes another if more w
   s.rules.waiting[0] = on_node;
   CHECK(s.rules.pass_search_on(worker_id{3}));
   CHECK(s.rules.woken == 4U);
+}
+
+TEST_CASE("idle rules: who searches where sleepers are is asked to look at the other domains, and nobody is "
+          "woken") {
+  rules_situation s;
+  s.rules.sleep(4, last_worker);
+  s.rules.waiting[0] = elsewhere;
+  s.rules.searchers[1] = 1;
+  CHECK(!s.rules.woken_by(0));
+  CHECK(s.rules.asked[1]);
+  CHECK_FALSE(s.rules.asked[0]);
+  s.rules.waiting[0] = on_node - 1; // too little for them
+  s.rules.asked[1] = false;
+  CHECK(!s.rules.woken_by(0));
+  CHECK_FALSE(s.rules.asked[1]);
+}
+
+TEST_CASE("idle rules: when the last of those who are asked has left, somebody is woken all the same") {
+  rules_situation s;
+  s.rules.sleep(4, last_worker);
+  s.rules.waiting[0] = elsewhere;
+  s.rules.searchers[1] = 1;
+  s.rules.leaves = 1;
+  CHECK(s.rules.woken_by(0) == 4U);
+  CHECK(s.rules.asked[1]); // who was woken may find something else
+}
+
+TEST_CASE(
+    "idle rules: the last searcher that was asked wakes another of its domain for what waits elsewhere") {
+  rules_situation s;
+  s.rules.counts = true;
+  s.rules.sleep(4, last_worker);
+  s.rules.waiting[0] = on_node;
+  s.rules.pass_on_rest(worker_id{7}); // it was not asked
+  CHECK(!s.rules.woken);
+  s.rules.asked[1] = true;
+  s.rules.pass_on_rest(worker_id{7});
+  CHECK(s.rules.woken == 7U);
+  CHECK(s.rules.asked[1]); // and is asked in its turn
+  s.rules.woken.reset();
+  s.rules.searchers[1] = 1;
+  s.rules.pass_on_rest(worker_id{7}); // another one will be the last
+  CHECK(!s.rules.woken);
+  CHECK(s.rules.asked[1]);
+  s.rules.searchers[1] = 0;
+  s.rules.waiting[0] = on_node - 1;
+  s.rules.pass_on_rest(worker_id{7}); // nothing that they may take
+  CHECK(!s.rules.woken);
+  CHECK_FALSE(s.rules.asked[1]);
+}
+
+TEST_CASE("idle rules: what waits in the own domain comes first, and who is woken for it is asked the rest") {
+  rules_situation s;
+  s.rules.counts = true;
+  s.rules.sleep(4, 7);
+  s.rules.waiting[0] = elsewhere;
+  s.rules.waiting[1] = 1;
+  s.rules.asked[1] = true;
+  s.rules.pass_on_rest(worker_id{5});
+  CHECK(s.rules.woken == 5U);
+  CHECK(s.rules.asked[1]);
+}
+
+TEST_CASE("idle rules: where nobody of the domain sleeps that was asked, somebody farther out is woken") {
+  rules_situation s;
+  s.rules.counts = true;
+  s.rules.sleep(16, last_worker);
+  s.rules.waiting[0] = elsewhere;
+  s.rules.asked[1] = true;
+  s.rules.pass_on_rest(worker_id{5});
+  CHECK(s.rules.woken == 16U);
+}
+
+TEST_CASE("idle rules: who lies down sees what it may take, or asks those who search on to see to it") {
+  rules_situation s;
+  s.rules.waiting[0] = on_node;
+  CHECK(s.rules.stays(worker_id{4}, true));
+  CHECK_FALSE(s.rules.asked[1]);
+  s.rules.searchers[1] = 1;
+  CHECK_FALSE(s.rules.stays(worker_id{4}, false));
+  CHECK(s.rules.asked[1]);
+  s.rules.own = true; // which nobody else takes
+  CHECK(s.rules.stays(worker_id{4}, false));
+  s.rules.own = false;
+  s.rules.leaves = 1; // nobody is left whom it could ask
+  CHECK(s.rules.stays(worker_id{4}, false));
+  CHECK(s.rules.asked[1]); // it may find something else first
+  s.rules.waiting[0] = 0;
+  CHECK_FALSE(s.rules.stays(worker_id{4}, true));
+  CHECK_FALSE(s.rules.asked[1]);
 }
 
 TEST_CASE("idle rules: where nobody steals the target is woken, or whoever takes from its injection queue") {

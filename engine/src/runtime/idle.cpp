@@ -168,15 +168,40 @@ bool idle_workers::try_search(worker_id w) noexcept {
   domain_state& d = domain_of(w);
   // Two may pass at once and overshoot by one for a moment; the bound is a matter of cost, not of
   // correctness.
-  if (d.searching.load(std::memory_order_relaxed) >= d.searchers_max.load(std::memory_order_relaxed))
+  if (searchers_in(d.searching.load(std::memory_order_relaxed)) >=
+      d.searchers_max.load(std::memory_order_relaxed))
     return false;
   d.searching.fetch_add(1, std::memory_order_seq_cst); // pairs: P2, W2
   return true;
 }
 
+/// Takes w from its domain's searchers; whether it was the last.
+bool idle_workers::leave_searchers(worker_id w) noexcept {
+  return searchers_in(domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst)) == 1; // pairs: P2, W2
+}
+
+bool idle_workers::ask(std::uint32_t domain) noexcept {
+  std::atomic<std::uint32_t>& searching = domains_[domain].searching;
+  interleave();
+  std::uint32_t word = searching.load(std::memory_order_relaxed);
+  if ((word & asked) == 0) word = searching.fetch_or(asked, std::memory_order_seq_cst); // pairs: P2, W2
+  interleave();
+  return searchers_in(word) != 0;
+}
+
+bool idle_workers::take_back(std::uint32_t domain) noexcept {
+  std::uint32_t expected = asked;
+  interleave();
+  if (!domains_[domain].searching.compare_exchange_strong(expected, 0,
+                                                          std::memory_order_seq_cst)) // pairs: P2, W2
+    return false;
+  full_fence();
+  interleave();
+  return true;
+}
+
 void idle_workers::found_work(worker_id w) noexcept {
-  domain_state& d = domain_of(w);
-  const bool last = d.searching.fetch_sub(1, std::memory_order_seq_cst) == 1; // pairs: P2, W2
+  const bool last = leave_searchers(w);
   if (sentinel_.load(std::memory_order_relaxed) == nobody) hand_watch_over(w);
   if (stealing() && !last) return;
   interleave();
@@ -189,12 +214,7 @@ bool idle_workers::work_for(worker_id w) const noexcept {
   if (queues_[w.value]->ready() || injection_[own.value]->size() != 0) return true;
   if (classes_[groups_[own].domain]->ready()) return true;
   if (!stealing()) return false;
-  for (const group_id g : groups_[own].steal_order) {
-    if (work_in(g) && may_take(own, g)) return true;
-    const std::uint32_t domain = groups_[g].domain;
-    if (classes_[domain]->ready() && may_take_class(own, domain)) return true;
-  }
-  return false;
+  return std::ranges::any_of(groups_[own].steal_order, [&](group_id g) { return may_find(own, g); });
 }
 
 bool idle_workers::injection_is_left(group_id g) const noexcept {
@@ -221,7 +241,7 @@ void idle_workers::pass_on(group_id from) noexcept {
   }
   for (const group_id g : groups_[from].steal_order) {
     const std::uint32_t domain = groups_[g].domain;
-    if (domains_[domain].searching.load(std::memory_order_relaxed) != 0) continue;
+    if (searching(domain) != 0) continue;
     if (!work_in(g) || layout_.of_group(g).empty())
       pass_classes_on(domain);
     else if (!wake_in_domain(layout_.of_group(g).front().id))
@@ -239,19 +259,11 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
   interleave();
   bits.set(place_in_group(w)); // W1, pairs: claim
   interleave();
-  if (as.searching)
-    last = domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst) == 1; // pairs: P2, W2
-  full_fence();                                                                 // W2
+  if (as.searching) last = leave_searchers(w);
+  full_fence(); // W2
   interleave();
-  // Not the last: another searcher looks after the rest, if there are such. Own queues are cheap to look at, so that
-  // is always done.
   bool stay = stopping_.load(std::memory_order_relaxed) || newest_.newest() != as.by;
-  if (!stay) {
-    if (as.retired)
-      stay = to_hand_over(w); // R3
-    else
-      stay = last || !stealing() ? work_for(w) : queues_[w.value]->ready(); // W3
-  }
+  if (!stay) stay = as.retired ? to_hand_over(w) : stays(w, last); // R3, W3
   interleave();
   if (stay && bits.claim(place_in_group(w))) return wake_up_oneself(w); // pairs: claim
   if (as.retired) {

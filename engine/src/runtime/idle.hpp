@@ -42,6 +42,23 @@
 // looks at its group's injection queue as well. tests/model/park.pml proves it, and that it
 // fails without a fence, without the last look, and without rule 2.
 //
+// What waits in a domain where nobody is left to wake is for others: a push wakes one of them, or relies on those who search
+// there already. These may find something else first, and rule 2 is about their own domain. So they are asked, by a mark in the
+// word that counts them, and the last one that finds work looks at the other domains as well if there is one. Who is woken for
+// another domain is asked too, and so are those who go on searching when another lies down, for whom they are to see to the rest.
+//
+//     producer                                    last searcher of the other domain
+//     A1  put the task into a queue               B1  leave the searchers, full fence
+//     A2  full fence                              B2  marked: take the mark back, full fence
+//     A3  mark the word, unless it is marked;     B3  look at the other domains; work: mark the word again, wake
+//         somebody searches there: done               another of my domain, or one farther out
+//     A4  else wake a sleeper there
+//
+// The mark and B1 change one word, so one comes first: B2 sees the mark, or A3 sees nobody. Who finds the mark made has put its
+// task before B2 took it back, and B3 sees it. On a machine with one domain nobody asks, and rule 2 looks at the word once.
+// tests/model/farther.pml proves it, and that it fails when nobody asks, when the mark is no part of the word, when it is taken
+// back after the look, when it is not made again, and without the fence.
+//
 // Tasks that a worker moves from a shared queue to its ring are in no queue for a moment, in which a last look misses
 // them: so that worker counts as having pushed them.
 //
@@ -103,6 +120,7 @@
 // | P2, W2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only:   | a wake-up is lost          |
 // |        |                      |                       | bits, `searching`,     |                            |
 // |        |                      |                       | `asleep_`, `stopping_` |                            |
+// |        |                      |                       | and the mark           |                            |
 // | S3, T2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | nobody watches a slot      |
 // | duty   | sentinel_: store     | sentinel_: CAS        | slot_watch's memory    | a task's age is wrong      |
 
@@ -193,7 +211,7 @@ class idle_workers : idle_rules<idle_workers> {
 
  private:
   struct alignas(128) domain_state {
-    std::atomic<std::uint32_t> searching{0};
+    std::atomic<std::uint32_t> searching{0}; // so many do; above them, whether they were asked
     std::atomic<std::uint32_t> searchers_max{1};
     std::atomic<std::uint32_t> active{0}; // workers that are not retired
   };
@@ -203,6 +221,10 @@ class idle_workers : idle_rules<idle_workers> {
     std::atomic<std::uint64_t> weight{one_parked}; // what it is in `asleep_`; published by its parked bit
     counters counts;
   };
+
+  // The two parts of `searching`.
+  static constexpr std::uint32_t asked = std::uint32_t{1} << 31;
+  static std::uint32_t searchers_in(std::uint32_t word) noexcept { return word & ~asked; }
 
   // The two halves of `asleep_`.
   static constexpr std::uint64_t one_parked = 1;
@@ -237,9 +259,16 @@ class idle_workers : idle_rules<idle_workers> {
   bool work_for(worker_id w) const noexcept;
   bool to_hand_over(worker_id w) const noexcept;
   // For idle_rules.
+  bool own_work(worker_id w) const noexcept { return queues_[w.value]->ready(); }
   std::uint32_t searching(std::uint32_t domain) const noexcept {
-    return domains_[domain].searching.load(std::memory_order_relaxed);
+    return searchers_in(domains_[domain].searching.load(std::memory_order_relaxed));
   }
+  bool ask(std::uint32_t domain) noexcept;
+  bool was_asked(std::uint32_t domain) noexcept {
+    return domains_[domain].searching.load(std::memory_order_relaxed) == asked && take_back(domain);
+  }
+  bool take_back(std::uint32_t domain) noexcept;
+  bool leave_searchers(worker_id w) noexcept;
   bool lowest_first() const noexcept { return lowest_first_.load(std::memory_order_relaxed); }
   std::uint32_t injected(group_id g) const noexcept { return injection_[g.value]->size(); }
   std::uint32_t least_at(level l) const noexcept {
