@@ -28,7 +28,7 @@ TEST_CASE("corewise simulate: a table with a row for each profile") {
   CHECK(o.status == 0);
   CHECK(o.err.empty());
   CHECK(o.out.starts_with("machine:two-sockets.yaml\n"
-                          "poisson,load=0.5,service=exp:10us,from=outside,data=none,class=normal\n"
+                          "poisson,load=0.5,service=exp:10us,from=outside,data=none,class=normal,lines=1\n"
                           "20000 tasks, seed 1\n"));
   for (const std::string what : {"\ntwo ", "\nplain ", "slowdown p99", "busy P", "busy E", "ran: group"})
     CHECK(contains(o.out, what));
