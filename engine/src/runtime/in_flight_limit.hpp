@@ -39,8 +39,8 @@ class in_flight_limit {
     std::uint64_t now = in_flight_.load(std::memory_order_seq_cst);   // pairs: limit
     while (most == 0 || now < most) {
       interleave();
-      if (in_flight_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst))
-        return true; // pairs: limit
+      if (in_flight_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) // pairs: limit
+        return true;
     }
     return false;
   }

@@ -29,16 +29,16 @@
 // Only its own thread lends a seat. Taking one from a thread that has said nothing would need that thread to announce
 // each access (docs/adr/0011).
 //
-// | tag   | release site     | acquire site | publishes                   | weakened                               |
-// |-------|------------------|--------------|-----------------------------|----------------------------------------|
-// | seat  | lend: exchange   | take: CAS    | all that the seat's thread  | the spare goes on with queues and      |
-// |       |                  |              | wrote into the seat         | counters as they were long before      |
-// | B2    | lend: exchange   | supervisor:  | nothing; order only         | the supervisor sleeps while a task     |
-// |       | (seq_cst)        | V2           | (supervisor.hpp)            | blocks and others wait for its seat    |
-// | shown | lend, regain,    | held;        | nothing; order only: who    | the bit `unavailable` stays as it was  |
-// |       | take; `active`;  | active_in;   | writes the bit last has     | before the last change (worker::       |
-// |       | the bit's writes | the bit's    | seen the last change of     | show_availability): a worker is passed |
-// |       | (all seq_cst)    | test         | both words                  | by for good, or sent to while it is out |
+// | tag   | release site     | acquire site | publishes                  | weakened                                |
+// |-------|------------------|--------------|----------------------------|-----------------------------------------|
+// | seat  | lend: exchange   | take: CAS    | all that the seat's thread | the spare goes on with queues and       |
+// |       |                  |              | wrote into the seat        | counters as they were long before       |
+// | B2    | lend: exchange   | supervisor:  | nothing; order only        | the supervisor sleeps while a task      |
+// |       | (seq_cst)        | V2           | (supervisor.hpp)           | blocks and others wait for its seat     |
+// | shown | lend, regain,    | held;        | nothing; order only: who   | the bit `unavailable` stays as it was   |
+// |       | take; `active`;  | active_in;   | writes the bit last has    | before the last change (worker::        |
+// |       | the bit's writes | the bit's    | seen the last change of    | show_availability): a worker is passed  |
+// |       | (all seq_cst)    | test         | both words                 | by for good, or sent to while it is out |
 
 namespace corewise::detail {
 

@@ -36,12 +36,12 @@
 //     A2  full fence                              Z2  full fence
 //     A3  asleep: wake it                         Z3  somebody is not parked: awake again
 //
-// | tag    | release site         | acquire site         | publishes           | weakened                          |
-// |--------|----------------------|----------------------|---------------------|-----------------------------------|
-// | B2, V2 | exchange; full_fence | full_fence; exchange | nothing; order only | a lent seat that nobody looks at  |
-// | A2, Z2 | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only | a stuck worker that nobody sees   |
-// | started | start: store        | wake: load           | that a thread sits  | the lock of `start` is taken      |
-// |        |                      |                      | on the bed          | once more, for nothing            |
+// | tag     | release site         | acquire site         | publishes           | weakened                         |
+// |---------|----------------------|----------------------|---------------------|----------------------------------|
+// | B2, V2  | exchange; full_fence | full_fence; exchange | nothing; order only | a lent seat that nobody looks at |
+// | A2, Z2  | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only | a stuck worker that nobody sees  |
+// | started | start: store         | wake: load           | that a thread sits  | the lock of `start` is taken     |
+// |         |                      |                      | on the bed          | once more, for nothing           |
 
 namespace corewise {
 class runtime;

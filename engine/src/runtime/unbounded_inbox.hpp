@@ -21,11 +21,11 @@
 // The positions that the load board shows need a count, and an exchange counts nothing. So a producer pays one more
 // locked instruction, on the line that its exchange takes as well.
 //
-// | tag    | release site          | acquire site          | publishes                   | weakened                        |
-// |--------|-----------------------|-----------------------|-----------------------------|---------------------------------|
-// | end    | push: exchange        | push: exchange        | that the last one's next is | a producer's link is overwritten |
-// |        |                       |                       | null                        | with null, and tasks are lost   |
-// | linked | push: store of `next` | pop, ready: its load  | the task that is linked     | the owner runs a half-made task |
+// | tag    | release site          | acquire site         | publishes                   | weakened                         |
+// |--------|-----------------------|----------------------|-----------------------------|----------------------------------|
+// | end    | push: exchange        | push: exchange       | that the last one's next is | a producer's link is overwritten |
+// |        |                       |                      | null                        | with null, and tasks are lost    |
+// | linked | push: store of `next` | pop, ready: its load | the task that is linked     | the owner runs a half-made task  |
 //
 // The counts (relaxed) are for the load board only; a task is counted before it is linked, so that the difference
 // never is negative.

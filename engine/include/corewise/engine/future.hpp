@@ -33,11 +33,11 @@ struct future_waiter;
 //     pending ──settle──► settled
 //        └──who waits──► waiting ──settle──► settled
 //
-// | tag     | release site                           | acquire site                      | publishes                | weakened                |
-// |---------|----------------------------------------|-----------------------------------|--------------------------|-------------------------|
-// | settled | settle: exchange, store of `done_`     | ready, wait: loads; begin_waiting: CAS | the value or the error   | a half-made value       |
-// | waits   | begin_waiting, wait: CAS               | settle: exchange                  | the waiter's frame       | resumed too early       |
-// | dropped | release: fetch_sub                     | release: fetch_sub                | the other side's last use | freed while it is used |
+// | tag     | release site                       | acquire site                           | publishes                 | weakened               |
+// |---------|------------------------------------|----------------------------------------|---------------------------|------------------------|
+// | settled | settle: exchange, store of `done_` | ready, wait: loads; begin_waiting: CAS | the value or the error    | a half-made value      |
+// | waits   | begin_waiting, wait: CAS           | settle: exchange                       | the waiter's frame        | resumed too early      |
+// | dropped | release: fetch_sub                 | release: fetch_sub                     | the other side's last use | freed while it is used |
 class future_state {
  public:
   future_state() noexcept = default;

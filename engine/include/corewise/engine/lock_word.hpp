@@ -11,9 +11,9 @@ namespace corewise::detail {
 /// exchange publishes the new number and unlocks. After that exchange the word is not touched any more, so whoever sees the
 /// new number may destroy what it belongs to. Its holder moves links and numbers, at most one value, and wakes nobody.
 ///
-/// | tag  | release site                   | acquire site                          | publishes                           | weakened               |
-/// |------|--------------------------------|---------------------------------------|-------------------------------------|------------------------|
-/// | word | replace: CAS; unlock: exchange | look: load; replace: CAS; lock: CASes | what was done before; the waiters   | a list that is half linked, and what a mutex is for |
+/// | tag  | release site                   | acquire site                          | publishes                         | weakened                                            |
+/// |------|--------------------------------|---------------------------------------|-----------------------------------|-----------------------------------------------------|
+/// | word | replace: CAS; unlock: exchange | look: load; replace: CAS; lock: CASes | what was done before; the waiters | a list that is half linked, and what a mutex is for |
 ///
 /// Source of the sleeping: U. Drepper, Futexes Are Tricky, 2011.
 class lock_word {

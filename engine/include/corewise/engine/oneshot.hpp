@@ -19,9 +19,9 @@ namespace corewise {
 ///       └──receive──► waiting ──send──► sent
 ///                       └──stop──► empty
 ///
-/// | tag  | release site   | acquire site         | publishes                  | weakened                       |
-/// |------|----------------|----------------------|----------------------------|--------------------------------|
-/// | sent | send: exchange | receive: loads, CASes | the value                 | a value that is half there     |
+/// | tag  | release site   | acquire site              | publishes                  | weakened                         |
+/// |------|----------------|---------------------------|----------------------------|----------------------------------|
+/// | sent | send: exchange | receive: loads, CASes     | the value                  | a value that is half there       |
 /// | wait | receive: CAS   | send: exchange; stop: CAS | the waiter's frame, asleep | a coroutine is resumed too early |
 template <class T> class oneshot {
  public:

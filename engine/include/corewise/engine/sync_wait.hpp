@@ -13,9 +13,9 @@
 //
 //     thread's stack   [ awaiter ─► frame of the waking step │ woken ]
 //
-// | tag   | release site                | acquire site                 | publishes                                  | weakened                      |
-// |-------|-----------------------------|------------------------------|--------------------------------------------|-------------------------------|
-// | awake | the waking step: woken_     | sleep: woken_                | what it waited for, and that the step is suspended for good | a frame goes while it runs |
+// | tag   | release site            | acquire site  | publishes                                                   | weakened                   |
+// |-------|-------------------------|---------------|-------------------------------------------------------------|----------------------------|
+// | awake | the waking step: woken_ | sleep: woken_ | what it waited for, and that the step is suspended for good | a frame goes while it runs |
 
 namespace corewise {
 

@@ -18,10 +18,10 @@ namespace detail {
 ///     waiting ──(its time)──► running ──► ended, or waiting for its next time
 ///        └───────cancel───────────┴─────► cancelled
 ///
-/// | tag   | release site          | acquire site         | publishes             | weakened                       |
-/// |-------|-----------------------|----------------------|-----------------------|--------------------------------|
-/// | owner | release: fetch_sub    | release: fetch_sub   | that it is done with  | destroyed while it is in use   |
-/// | again | set_again: CAS        | cancel: CAS          | that it may be stopped | cancelled, and set all the same |
+/// | tag   | release site       | acquire site       | publishes              | weakened                        |
+/// |-------|--------------------|--------------------|------------------------|---------------------------------|
+/// | owner | release: fetch_sub | release: fetch_sub | that it is done with   | destroyed while it is in use    |
+/// | again | set_again: CAS     | cancel: CAS        | that it may be stopped | cancelled, and set all the same |
 struct scheduled : task_header {
   enum class progress : std::uint8_t { waiting, running, cancelled, ended };
 
