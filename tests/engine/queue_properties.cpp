@@ -258,6 +258,7 @@ struct injection_push : command {
     else
       real.injection.push(chain);
     RC_ASSERT(real.injection.size() == nextState(q).size());
+    RC_ASSERT(real.injection.put() == nextState(q).put);
   }
   void show(std::ostream& out) const override { out << "push " << count; }
 };

@@ -20,6 +20,7 @@ class alignas(128) injection_queue {
     waiting_.last = chain.last;
     waiting_.size += chain.size;
     size_.store(waiting_.size, std::memory_order_relaxed);
+    put_.store(put() + chain.size, std::memory_order_relaxed);
   }
 
   /// Any thread.
@@ -42,11 +43,14 @@ class alignas(128) injection_queue {
 
   /// How many tasks wait. One load.
   std::uint32_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+  /// Tasks that were ever put in.
+  std::uint64_t put() const noexcept { return put_.load(std::memory_order_relaxed); }
 
  private:
   std::mutex mutex_;
   task_chain waiting_;
   std::atomic<std::uint32_t> size_{0}; // relaxed: a number; the tasks are published by the mutex
+  std::atomic<std::uint64_t> put_{0};  // relaxed: a number, written under the mutex
 };
 
 } // namespace corewise::detail
