@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
 #include <thread>
 
 using namespace corewise;
@@ -181,22 +182,17 @@ TEST_CASE("blocking: a coroutine goes on after calls that cost it its seat, and 
 }
 
 TEST_CASE("blocking: a shutdown that meets its deadline answers the task that blocks, which ends later") {
-  std::atomic<bool> ended{false};
-  gate held;
+  const auto held = std::make_shared<gate>(); // its task outlives the engine
   {
     engine e(small_profile(1));
-    CHECK(e.submit([&] {
-      blocking([&] { held.pass(); });
-      ended = true;
-      ended.notify_all();
-    }) == submit_result::accepted);
-    held.wait_for(1);
+    CHECK(e.submit([held] { blocking([&] { held->pass(); }); }) == submit_result::accepted);
+    held->wait_for(1);
     const shutdown_report report = e.shutdown(std::chrono::milliseconds{1});
     REQUIRE(report.running.size() == 1);
     CHECK(report.running[0].worker == worker_id{0});
   }
-  held.open();
-  ended.wait(false);
+  held->open();
+  while (held.use_count() > 1) std::this_thread::yield();
 }
 
 TEST_CASE("blocking: a destructor amid blocking calls loses nothing") {

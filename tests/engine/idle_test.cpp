@@ -54,8 +54,8 @@ bool in_the_end(const std::function<bool()>& holds) {
 /// An engine whose workers can each be held by a task.
 class held_engine {
  public:
-  explicit held_engine(const profile& p) : e_(p), gates_(e_.workers().size()) {
-    for (auto& g : gates_) g = std::make_unique<gate>();
+  explicit held_engine(const profile& p) : e_(p) {
+    for (std::size_t w = 0; w < e_.workers().size(); ++w) gates_.push_back(std::make_unique<gate>());
     inside_ = &inside_of(e_);
     REQUIRE(settled());
     at_first_ = e_.metrics();
@@ -116,8 +116,8 @@ class held_engine {
   }
 
  private:
-  engine e_;
   std::vector<std::unique_ptr<gate>> gates_;
+  engine e_;
   runtime* inside_ = nullptr;
   metrics_snapshot at_first_;
 };
@@ -168,9 +168,9 @@ TEST_CASE(
 }
 
 TEST_CASE("idle: a single task is taken from a busy worker of the own domain") {
+  std::atomic<bool> ran{false};
   held_engine e(packages(1, 2));
   e.hold(0);
-  std::atomic<bool> ran{false};
   e.submit_to(0, [&] { ran = true; });
   REQUIRE(in_the_end([&] { return ran.load(); }));
   CHECK(e.stolen(1, level::same_group) == 1);
@@ -301,19 +301,19 @@ TEST_CASE("idle: while a worker is held others are shown what thieves have left 
     CAPTURE(from_within);
     profile p = packages(2, 1); // so there are levels of groups as well
     p.steal.minimum_at.cross_package = 1;
+    std::atomic<std::uint32_t> wrong{0};
+    std::atomic<std::uint32_t> ran{0};
+    std::atomic<bool> begun{false};
     held_engine e(p);
     const load_view view = e.inside().view();
     const load_levels& shown = e.inside().board({0}).levels;
     const auto right = [&] { return load_level(view.load({0}, 0).total()); };
-    std::atomic<std::uint32_t> wrong{0};
-    std::atomic<std::uint32_t> ran{0};
     const auto look = [&] { // the thief's, between two of its thefts
       if (shown.at(0) != right() || view.group_levels->at(0) != right()) ++wrong;
       ++ran;
     };
     e.hold(1);
     if (from_within) { // into its ring
-      std::atomic<bool> begun{false};
       e.submit_to(0, [&] {
         for (std::uint32_t i = 0; i < waiting; ++i) e.submit_to(0, look);
         begun = true;

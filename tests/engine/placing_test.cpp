@@ -87,8 +87,8 @@ class held_engine {
     answer.notify_all();
   }
 
-  engine e_;
   gate gate_;
+  engine e_;
   int running_ = 0;
 };
 

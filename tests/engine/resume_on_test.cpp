@@ -145,11 +145,11 @@ TEST_CASE("resume_on: children of when_all and of a scope cannot leave, and stay
 }
 
 TEST_CASE("resume_on: an engine that takes no more tasks is an error, and the coroutine stays") {
+  gate held;
   engine a(small_profile(1));
   profile p = small_profile(1);
   p.limits.in_flight = 1;
   engine full(p);
-  gate held;
   CHECK(full.submit([&] { held.pass(); }) == submit_result::accepted);
   engine stopped(small_profile(1));
   CHECK(stopped.shutdown(std::chrono::seconds{60}).clean());
@@ -197,8 +197,8 @@ TEST_CASE("resume_on: exceptions and the end of a coroutine are those of the eng
 TEST_CASE("resume_on: an engine may end when all that moved to it has") {
   engine a(small_profile(2));
   for (int round = 0; round < 200; ++round) {
-    auto b = std::make_unique<engine>(small_profile(1));
     std::atomic<int> arrived{0};
+    auto b = std::make_unique<engine>(small_profile(1));
     for (int i = 0; i < 4; ++i)
       CHECK(a.submit([](engine& to, std::atomic<int>& there) -> task<> {
         co_await resume_on(to);
@@ -212,11 +212,11 @@ TEST_CASE("resume_on: an engine may end when all that moved to it has") {
 }
 
 TEST_CASE("resume_on: a shutdown drops what has moved there") {
+  std::atomic<bool> there{false};
   engine a(small_profile(1));
   auto held = std::make_shared<int>();
   {
     engine b(small_profile(1));
-    std::atomic<bool> there{false};
     CHECK(a.submit([](engine& to, std::atomic<bool>& arrived, std::shared_ptr<int>) -> task<> {
       co_await resume_on(to);
       arrived = true;
@@ -231,15 +231,15 @@ TEST_CASE("resume_on: a shutdown drops what has moved there") {
 }
 
 TEST_CASE("resume_on: after a blocking call that has lost the seat a coroutine moves all the same") {
+  gate other;
+  gate second;
   engine a(small_profile(1));
   engine b(small_profile(1));
   const auto travel = [&]() -> task<> {
-    gate other;
     CHECK(a.submit([&] { other.open(); }) == submit_result::accepted);
     blocking([&] { other.pass(); }); // until another thread sits on the only seat
     co_await resume_on(b);
     CHECK(on(b));
-    gate second;
     CHECK(b.submit([&] { second.open(); }) == submit_result::accepted);
     blocking([&] { second.pass(); });
     co_await yield();
@@ -251,9 +251,9 @@ TEST_CASE("resume_on: after a blocking call that has lost the seat a coroutine m
 }
 
 TEST_CASE("when_all: a parent goes on, and may suspend, after its children have lost the seat") {
+  gate other;
   engine e(small_profile(1));
   const auto child = [&]() -> task<> {
-    gate other;
     CHECK(e.submit([&] { other.open(); }) == submit_result::accepted);
     blocking([&] { other.pass(); });
     co_return;

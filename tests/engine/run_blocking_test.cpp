@@ -8,9 +8,9 @@
 using namespace corewise;
 
 TEST_CASE("run_blocking: a coroutine is on a worker again after a call for which it lost it") {
+  std::atomic<bool> taken{false};
   engine e(small_profile(1));
   const auto work = [&]() -> task<bool> {
-    std::atomic<bool> taken{false};
     const int answer = co_await run_blocking([&] {
       if (e.submit([&] {
             taken = true;
@@ -43,9 +43,9 @@ TEST_CASE("run_blocking: a short call suspends nothing") {
 }
 
 TEST_CASE("run_blocking: what the call throws comes out of the await, on a worker") {
+  std::atomic<bool> taken{false};
   engine e(small_profile(1));
   const auto work = [&](bool lose) -> task<std::string> {
-    std::atomic<bool> taken{false};
     std::string what;
     try {
       co_await run_blocking([&] {

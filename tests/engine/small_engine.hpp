@@ -36,7 +36,8 @@ inline corewise::runtime& inside_of(corewise::engine& e) {
   return *inside;
 }
 
-/// Holds tasks until it is opened; counts those that have arrived.
+/// Holds tasks until it is opened; counts those that have arrived. Who was let through may look at it once more: it is declared
+/// before the engine, or the engine is drained before it goes. So is whatever tasks wait for or notify.
 class gate {
  public:
   void pass() {

@@ -79,9 +79,9 @@ TEST_CASE(
     p.workers.pin = pin_to::none;
     for (const bool never : {false, true}) {
       if (never) p.idle.park_timeout = {park_timeout_setting::mode::never, {}};
-      engine e(p);
       std::atomic<int> done{0};
       std::atomic<int> early{0};
+      engine e(p);
       for (int round = 0; round < 3; ++round) {
         for (int i = 0; i < 20; ++i)
           REQUIRE(e.submit(sleep_and_count(std::chrono::microseconds(i * 400), done, early)) ==
@@ -111,8 +111,8 @@ TEST_CASE("timers: an idle engine with several groups fires what was set in any 
 }
 
 TEST_CASE("timers: an earlier one wakes whoever sleeps for a later one") {
-  engine e(small_profile(2));
   std::atomic<int> called{0};
+  engine e(small_profile(2));
   timer late = e.after(24h, [&] { called.store(1000); });
   wait_for_pending(e, 1);
   for (int i = 1; i <= 50; ++i) {
@@ -145,11 +145,11 @@ TEST_CASE("timers: while every worker runs tasks without end, those are fired th
 }
 
 TEST_CASE("timers: a worker in a long task does not keep its neighbour's timers") {
-  engine e(two_package_profile(1));
   gate held;
-  // All of one group are busy, and its timer fires all the same.
   std::atomic<int> done{0};
   std::atomic<int> early{0};
+  engine e(two_package_profile(1));
+  // All of one group are busy, and its timer fires all the same.
   REQUIRE(e.submit([&] { held.pass(); }, {.worker = worker_id{0}}) == submit_result::accepted);
   held.wait_for(1);
   const timer call = e.after(1ms, [&] { done.fetch_add(1), done.notify_all(); });
@@ -323,8 +323,8 @@ TEST_CASE("timers: who goes to sleep while the engine ends is destroyed") {
 }
 
 TEST_CASE("timers: after calls once, cancel prevents it, and drain waits for neither") {
-  engine e(small_profile(2));
   std::atomic<int> called{0};
+  engine e(small_profile(2));
   timer never = e.after(24h, [&] { called.store(1000); });
   REQUIRE(never);
   e.drain();
@@ -543,8 +543,8 @@ TEST_CASE("timers: they fire while workers retire and come back") {
 }
 
 TEST_CASE("timers: a call within a blocking region sets its timer as one from outside") {
-  engine e(small_profile(1));
   std::atomic<int> called{0};
+  engine e(small_profile(1));
   REQUIRE(e.submit([&] {
     blocking([&] { static_cast<void>(e.after(100us, [&] { called.fetch_add(1), called.notify_all(); })); });
   }) == submit_result::accepted);

@@ -157,8 +157,8 @@ TEST_CASE("when_any: of a range it answers the place of the first, and its value
 }
 
 TEST_CASE("when_any: a stop from outside reaches all of them") {
-  engine e(small_profile(2));
   std::atomic<int> begun{0};
+  engine e(small_profile(2));
   const auto waits = [&](std::stop_token stop) -> task<bool> {
     begun.fetch_add(1);
     begun.notify_all();
@@ -184,8 +184,8 @@ TEST_CASE("when_any: a stop from outside reaches all of them") {
 }
 
 TEST_CASE("when_any: when the engine ends it is dropped whole") {
-  engine e(small_profile(2));
   std::atomic<int> begun{0};
+  engine e(small_profile(2));
   const auto owned = std::make_shared<int>(1);
   const auto waits = [&, owned](std::stop_token) -> task<> {
     const std::shared_ptr<int> held = owned;

@@ -70,17 +70,17 @@ TEST_CASE("nio: a task may be sent to a worker by its index, and stays there") {
 TEST_CASE("nio: what waits in the inboxes when the engine ends is destroyed") {
   const auto alive = std::make_shared<int>(0);
   std::atomic<int> ran{0};
-  gate held;
+  const auto held = std::make_shared<gate>(); // its tasks and the worker that opens it may outlive the engine
   {
     // The third worker is in no task. When it leaves, the engine has ended, and the others run nothing more.
     engine_hooks hooks;
-    hooks.on_worker_stop = [&](worker_id w) {
-      if (w.value == 2) held.open();
+    hooks.on_worker_stop = [held](worker_id w) {
+      if (w.value == 2) held->open();
     };
     engine e(system_profile("nio", 3), hooks);
     for (std::uint32_t w = 0; w < 2; ++w)
-      REQUIRE(e.submit([&] { held.pass(); }, {.worker = worker_id{w}}) == submit_result::accepted);
-    held.wait_for(2);
+      REQUIRE(e.submit([held] { held->pass(); }, {.worker = worker_id{w}}) == submit_result::accepted);
+    held->wait_for(2);
     for (std::uint32_t i = 0; i < 1000; ++i)
       REQUIRE(e.submit([alive, &ran] { ++ran; }, {.worker = worker_id{i % 2}}) == submit_result::accepted);
     const shutdown_report report = e.shutdown(std::chrono::milliseconds{1});
