@@ -58,6 +58,7 @@ int main() {
   // The end: nothing new is accepted, what is there may run until the deadline, and what was left is told.
   const corewise::shutdown_report late = engine.shutdown(0s);
   open.release();
+  engine.drain(); // until that one, too, has ended: it uses what is declared above
   std::printf("%zu task still ran, %llu dropped\n", late.running.size(),
               static_cast<unsigned long long>(late.dropped));
   if (engine.submit([] {}) == corewise::submit_result::stopping) std::printf("stopped\n");

@@ -21,9 +21,9 @@ corewise::task<> handle(int request, corewise::channel<std::string>& log, corewi
 
 int main() {
   constexpr int number = 1000;
-  corewise::engine engine;
   corewise::channel<std::string> log(8);
   corewise::latch requests(number);
+  corewise::engine engine; // behind what its tasks use, for it waits for their end
   int lines = 0;
   std::thread writer([&] {
     // This thread sleeps until there is a line, and ends when the channel is closed and empty.

@@ -26,10 +26,11 @@ corewise::task<> patient(std::stop_token stop, std::atomic<int>& gave_up) {
 } // namespace
 
 int main() {
-  corewise::engine engine;
   std::atomic<int> answers{0};
   std::atomic<int> gave_up{0};
   std::atomic<int> beats{0};
+  std::stop_source deadline;
+  corewise::engine engine; // behind what its tasks use, for it waits for their end
 
   // A thousand sessions sleep at the same time.
   for (int i = 0; i < 1000; ++i)
@@ -41,8 +42,7 @@ int main() {
     beats.notify_all();
   });
 
-  // A deadline: what asks this token gives up after 20 ms.
-  std::stop_source deadline;
+  // A deadline: what asks its token gives up after 20 ms.
   const corewise::timer limit = engine.after(20ms, [&] { deadline.request_stop(); });
   for (int i = 0; i < 10; ++i)
     if (engine.submit(patient(deadline.get_token(), gave_up)) != corewise::submit_result::accepted) return 1;
