@@ -22,6 +22,7 @@ template <class F> void counted_in_task(engine& e, const F& f) {
     over.release();
   });
   over.acquire();
+  e.drain(); // it may still be in `release`
 }
 
 struct chain {
@@ -44,6 +45,7 @@ void run_chain(engine& e, std::uint64_t operations) {
     c.next();
   });
   c.over.acquire();
+  e.drain();
 }
 
 /// Each batch is spawned by the last task of the one before.
@@ -75,6 +77,7 @@ void run_batches(engine& e, std::uint64_t operations, const hint& wish) {
     b.spawn();
   });
   b.over.acquire();
+  e.drain();
 }
 
 void run_many(engine& e, std::uint64_t operations) { run_batches(e, operations, no_hint); }

@@ -2,8 +2,9 @@
 
 #include "workload.hpp"
 
+#include <axes/finish_signal.hpp>
+
 #include <atomic>
-#include <semaphore>
 
 namespace corewise::bench::matmul {
 
@@ -14,7 +15,7 @@ struct phases {
   const product of;
   std::uint64_t phase = 0;
   std::atomic<std::uint32_t> left{4};
-  std::binary_semaphore* const end = nullptr;
+  command::finish_signal* const end = nullptr;
 };
 
 template <class Pool> void begin(Pool& pool, const product& p, phases* outer);
@@ -33,7 +34,7 @@ template <class Pool> void arrive(Pool& pool, phases* at) {
                      std::memory_order_relaxed); // the others come to know it by the tasks that are spawned
       return begin_phase(pool, at);
     }
-    if (at->end != nullptr) return at->end->release();
+    if (at->end != nullptr) return at->end->give();
     phases* const outer = at->outer;
     delete at;
     at = outer;
@@ -47,10 +48,10 @@ template <class Pool> void begin(Pool& pool, const product& p, phases* outer) {
 }
 
 template <class Pool> std::uint64_t pass(Pool& pool, matrices& m) {
-  std::binary_semaphore end(0);
+  command::finish_signal end;
   phases whole{nullptr, m.whole(), 0, {4}, &end};
   pool.post([&] { begin_phase(pool, &whole); });
-  end.acquire();
+  end.wait();
   return 0;
 }
 

@@ -6,7 +6,6 @@
 #include <barrier>
 #include <chrono>
 #include <cstdint>
-#include <semaphore>
 #include <thread>
 #include <vector>
 
@@ -72,17 +71,17 @@ template <class Pool> latency post_one(Pool& pool) {
   using clock = std::chrono::steady_clock;
   using us = std::chrono::duration<double, std::micro>;
   std::this_thread::sleep_for(rest);
-  std::binary_semaphore begun(0);
+  command::finish_signal begun;
   clock::time_point began;
   std::uint64_t times = 0;
   const auto posted = clock::now();
   pool.post([&] {
     began = clock::now();
     ++times;
-    begun.release();
+    begun.give();
   });
   const auto returned = clock::now();
-  begun.acquire();
+  begun.wait();
   return {us(began - posted).count(), us(returned - posted).count(), times};
 }
 

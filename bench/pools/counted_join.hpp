@@ -1,8 +1,9 @@
 #pragma once
 
+#include <axes/finish_signal.hpp>
+
 #include <atomic>
 #include <cstdint>
-#include <semaphore>
 
 namespace corewise::bench {
 
@@ -19,11 +20,11 @@ struct whole_sum : counted_join {
   whole_sum() : counted_join{nullptr, 1} {}
 
   std::uint64_t wait() {
-    signal.acquire();
+    signal.wait();
     return sum.load(std::memory_order_relaxed);
   }
 
-  std::binary_semaphore signal{0};
+  command::finish_signal signal;
 };
 
 /// A call ends with `value`.
@@ -32,7 +33,7 @@ inline void arrive(counted_join* at, std::uint64_t value) {
     at->sum.fetch_add(value, std::memory_order_relaxed);
     if (at->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     counted_join* const outer = at->outer;
-    if (outer == nullptr) return static_cast<whole_sum*>(at)->signal.release();
+    if (outer == nullptr) return static_cast<whole_sum*>(at)->signal.give();
     value = at->sum.load(std::memory_order_relaxed);
     delete at;
     at = outer;

@@ -118,22 +118,23 @@ void at_rest(std::size_t count, std::uint32_t n, std::chrono::seconds rest) {
   static_cast<void>(e.shutdown(0s));
 }
 
-task<> note_lateness(nanoseconds d, std::int64_t& late) {
+task<> note_lateness(nanoseconds d, std::int64_t& late, std::atomic<std::size_t>& noted) {
   const auto due = monotonic::now() + d;
   co_await sleep_until(due);
   late = (monotonic::now() - due).count();
+  noted.fetch_add(1, std::memory_order_release);
 }
 
 /// The lateness of single timers, set one after the other at random intervals.
 std::vector<std::int64_t> lateness(engine& e, std::size_t samples) {
   std::mt19937_64 random(2);
   std::vector<std::int64_t> late(samples, -1);
+  std::atomic<std::size_t> noted{0};
   for (std::int64_t& sample : late) {
-    static_cast<void>(e.submit(note_lateness(nanoseconds(1'000'000 + random() % 4'000'000), sample)));
+    static_cast<void>(e.submit(note_lateness(nanoseconds(1'000'000 + random() % 4'000'000), sample, noted)));
     std::this_thread::sleep_for(nanoseconds(random() % 3'000'000));
   }
-  while (e.metrics().timers_pending != 0) std::this_thread::sleep_for(1ms);
-  std::this_thread::sleep_for(20ms);
+  while (noted.load(std::memory_order_acquire) != samples) std::this_thread::sleep_for(1ms);
   std::ranges::sort(late);
   return late;
 }

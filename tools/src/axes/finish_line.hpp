@@ -1,31 +1,32 @@
 #pragma once
 
+#include "finish_signal.hpp"
+
 #include <atomic>
 #include <cstdint>
-#include <semaphore>
 
 namespace corewise::command {
 
 /// What all tasks of a pass count down; the last one signals.
 class finish_line {
  public:
-  explicit finish_line(std::uint64_t tasks) noexcept : left_(tasks) {}
+  explicit finish_line(std::uint64_t tasks) : left_(tasks) {}
 
   /// A task's last step. `seen`: operations that it has seen done.
   void cross(std::uint64_t seen) noexcept {
     if (seen != 0) seen_.fetch_add(seen, std::memory_order_relaxed);
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) signal_.release();
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) signal_.give();
   }
   /// Answers the sum of all `seen`.
   std::uint64_t wait() noexcept {
-    signal_.acquire();
+    signal_.wait();
     return seen_.load(std::memory_order_relaxed);
   }
 
  private:
   std::atomic<std::uint64_t> left_;
   std::atomic<std::uint64_t> seen_{0};
-  std::binary_semaphore signal_{0};
+  finish_signal signal_;
 };
 
 } // namespace corewise::command
