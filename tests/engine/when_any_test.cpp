@@ -34,6 +34,16 @@ struct moves_so_often {
   int* left;
 };
 
+/// Of one that runs until it is stopped and another that throws an `Error`, this is the first to end.
+template <class Error, class Throws> void check_thrown(std::uint32_t workers, const Throws& throws) {
+  engine e(small_profile(workers));
+  std::atomic<int> stopped{0};
+  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
+  const auto both = [&]() -> task<> { co_await when_any(slow, throws); };
+  CHECK_THROWS_AS(sync_wait(e, both()), Error);
+  CHECK(stopped == 1);
+}
+
 } // namespace
 
 TEST_CASE("when_any: the first that ends is answered, the others are asked to stop and waited for") {
@@ -60,17 +70,11 @@ TEST_CASE("when_any: the first that ends is answered, the others are asked to st
 }
 
 TEST_CASE("when_any: if the first that ends throws, that is thrown, when all have ended") {
-  engine e(small_profile(2));
-  std::atomic<int> stopped{0};
-  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
-  const auto fails = [](std::stop_token) -> task<int> {
+  check_thrown<std::logic_error>(2, [](std::stop_token) -> task<int> {
     co_await yield();
     throw std::logic_error("first");
     co_return 0;
-  };
-  const auto both = [&]() -> task<> { co_await when_any(slow, fails); };
-  CHECK_THROWS_AS(sync_wait(e, both()), std::logic_error);
-  CHECK(stopped == 1);
+  });
 }
 
 TEST_CASE("when_any: whichever move of the first one's value throws, that is thrown, when all have ended") {
@@ -97,13 +101,8 @@ TEST_CASE("when_any: whichever move of the first one's value throws, that is thr
 }
 
 TEST_CASE("when_any: memory that one of them does not get is the answer, if it is the first to end") {
-  engine e(small_profile(1));
-  std::atomic<int> stopped{0};
-  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
   const auto no_frame = [](std::stop_token) -> task<int> { throw std::bad_alloc(); };
-  const auto both = [&]() -> task<> { co_await when_any(slow, no_frame); };
-  CHECK_THROWS_AS(sync_wait(e, both()), std::bad_alloc);
-  CHECK(stopped == 1);
+  check_thrown<std::bad_alloc>(1, no_frame);
 }
 
 TEST_CASE("when_any: tasks and callables race together; a task hears of no stop, and is waited for") {
