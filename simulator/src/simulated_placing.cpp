@@ -226,17 +226,16 @@ void simulation::store(worker_id w, task_index t) {
 /// Whom the rules wake, and who of those that are awake will see it.
 void simulation::pushed(worker_id w) {
   if (asleep_ != 0) announce(w);
-  if (at(w).now == state::spinning) return plan_look(w);
+  if (at(w).now == state::spinning && !at(w).look_planned) return plan_look(w);
   if (!stealing_) {
     if (injected(group_of(w)) != 0) offer_in_domain(domain_of(w), group_of(w));
     return;
   }
-  offer_to_searchers(w);
+  offer_to_searchers(group_of(w));
 }
 
 /// One of those who spin will come upon it: of its domain, or of the nearest that may take so much.
-void simulation::offer_to_searchers(worker_id w) {
-  const group_id own = group_of(w);
+void simulation::offer_to_searchers(group_id own) {
   if (offer_in_domain(groups_[own].domain, own)) return;
   std::uint32_t asked = groups_[own].domain;
   for (const group_id g : groups_[own].steal_order) {
@@ -245,6 +244,19 @@ void simulation::offer_to_searchers(worker_id w) {
     asked = domain;
     if (domains_[domain].spinners.empty() || !may_steal(g, own)) continue;
     if (offer_in_domain(domain, g)) return;
+  }
+}
+
+/// Somebody has found work; those who go on spinning will come upon what is left, whoever it was offered to.
+void simulation::offer_rest() {
+  if (!stealing_ || waiting_ + injected_ + in_classes_ == 0) return;
+  if (std::ranges::all_of(domains_, [](const domain_books& d) { return d.spinners.empty(); })) return;
+  for (std::uint32_t domain = 0; domain < domains_.size(); ++domain) {
+    const auto& groups = groups_.domains()[domain];
+    for (const task_class c : {task_class::latency, task_class::background})
+      if (class_waits(domain, c)) offer_class(domain, c, groups.front());
+    const auto waits = std::ranges::find_if(groups, [&](group_id g) { return work_in(g); });
+    if (waits != groups.end()) offer_to_searchers(*waits);
   }
 }
 

@@ -54,10 +54,12 @@ void simulation::found(worker_id w) {
     s.next_left = profile_.queues.lifo_cap;
     // A background task goes on waiting for its turn.
     if (!class_waits(domain_of(w), task_class::background)) s.until_shared = s.interval;
+    set_state(w, state::running);
   }
   if (!std::exchange(s.searching, false)) return;
   const bool last = --domains_[domain_of(w)].searching == 0;
   if ((last || !stealing_) && asleep_ != 0) pass_on_rest(w);
+  offer_rest();
 }
 
 void simulation::park(worker_id w) {
@@ -65,8 +67,7 @@ void simulation::park(worker_id w) {
   const group_id g = group_of(w);
   bool last = true;
   if (std::exchange(s.searching, false)) last = --domains_[domain_of(w)].searching == 0;
-  const bool own = !s.ring.empty() || !s.inbox.empty() || !s.forks.empty();
-  if (last || !stealing_ ? work_for(w) : own) {
+  if (stays(w, last)) {
     // As one that was woken, after another round.
     ++domains_[domain_of(w)].searching;
     s.searching = true;
@@ -116,20 +117,19 @@ std::uint32_t simulation::waiting_in(std::uint32_t domain) const noexcept {
   return waiting;
 }
 
+bool simulation::own_work(worker_id w) const noexcept {
+  const seat& s = seats_[w.value];
+  return !s.ring.empty() || !s.inbox.empty() || !s.forks.empty();
+}
+
 bool simulation::work_for(worker_id w) const noexcept {
   const group_id own = group_of(w);
   if (groups_books_[own.value].waiting != 0 && stealing_) return true;
-  const seat& s = seats_[w.value];
-  if (!s.ring.empty() || !s.inbox.empty() || !s.forks.empty() || injected(own) != 0) return true;
+  if (own_work(w) || injected(own) != 0) return true;
   if (std::ranges::any_of(domains_[domain_of(w)].classes, [](const task_row& row) { return !row.empty(); }))
     return true;
   if (!stealing_ || waiting_ + injected_ + in_classes_ == 0) return false;
-  return std::ranges::any_of(groups_[own].steal_order, [&](group_id g) {
-    if (work_in(g) && may_steal(own, g)) return true;
-    const std::uint32_t domain = groups_[g].domain;
-    const auto& classes = domains_[domain].classes;
-    return !(classes[0].empty() && classes[1].empty()) && may_steal_class(own, domain);
-  });
+  return std::ranges::any_of(groups_[own].steal_order, [&](group_id g) { return may_find(own, g); });
 }
 
 /// Whether a visit of the steal policy could find anything: most find out at once that it could not.

@@ -92,6 +92,7 @@ class simulation : private idle_rules<simulation> {
     /// By class: the engine's word, which stays true until somebody finds nothing there.
     std::array<bool, queued_classes> waiting_words{};
     std::uint32_t searching = 0;
+    bool asked = false;
     std::uint32_t searchers_max = 1;
     std::uint32_t waiting = 0;           ///< as of groups
     std::uint32_t slots = 0;             ///< LIFO slots that are taken
@@ -111,7 +112,14 @@ class simulation : private idle_rules<simulation> {
   // --- what idle_rules asks
   bool stealing() const noexcept { return stealing_; }
   bool anybody_parked() const noexcept { return asleep_ != 0; }
-  std::uint32_t searching(std::uint32_t domain) const noexcept { return domains_[domain].searching; }
+  bool searching(std::uint32_t domain) const noexcept { return domains_[domain].searching != 0; }
+  bool ask(std::uint32_t domain) noexcept {
+    domains_[domain].asked = true;
+    return searching(domain);
+  }
+  bool was_asked(std::uint32_t domain) noexcept {
+    return !searching(domain) && std::exchange(domains_[domain].asked, false);
+  }
   std::uint32_t active_in(group_id g) const noexcept {
     return static_cast<std::uint32_t>(layout_.of_group(g).size());
   }
@@ -167,7 +175,8 @@ class simulation : private idle_rules<simulation> {
   void fetch_injection(group_books& queue, std::uint32_t user) noexcept;
   void pushed(worker_id w);
   void offer_class(std::uint32_t domain, task_class c, group_id first);
-  void offer_to_searchers(worker_id w);
+  void offer_to_searchers(group_id own);
+  void offer_rest();
   bool offer_in_domain(std::uint32_t domain, group_id first);
   placement_hint hint_of(const simulated_task& t) const noexcept;
   void slot_aged(worker_id w, std::uint32_t puts);
@@ -205,6 +214,7 @@ class simulation : private idle_rules<simulation> {
   task_index take_suited(worker_id w, task_class c, steal_effort effort);
   task_index take_far_class(worker_id w);
   task_index steal_from(worker_id thief, worker_id victim, level distance);
+  bool own_work(worker_id w) const noexcept;
   bool work_for(worker_id w) const noexcept;
 
   // --- books

@@ -21,7 +21,9 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///
 ///     stealing()            whether workers take from each other
 ///     anybody_parked()      whether somebody sleeps who may be woken for work
-///     searching(domain)     how many of the domain's workers search
+///     searching(domain)     whether any of the domain's workers search
+///     ask(domain)           asks them to look after other domains as well; false: nobody searches
+///     was_asked(domain)     whether they were asked and nobody searches any more; then nobody is asked any more
 ///     active_in(group)      how many of its workers take part
 ///     can_wake(group)       whether somebody of it sleeps who takes part
 ///     wake(group, place)    wakes that worker; false: it does not sleep
@@ -33,6 +35,8 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///     wake_for_injection(group)
 ///     least_at(level)       tasks that must wait in a domain for somebody at that level to take them
 ///     class_waits(domain, class)  whether a task of that class waits there
+///     own_work(worker)      whether something waits in its queues
+///     work_for(worker)      whether something waits, anywhere, that it may take
 ///     spins_in(group)       whether somebody of it looks for work, and takes part
 ///     on_its_way(group)     whether somebody of it was woken and has not come yet
 ///     wake_to_hand_over(domain)   where nobody of the domain takes part, wakes somebody who hands over what waits there
@@ -65,22 +69,21 @@ template <class Self> class idle_rules {
     }
     if (!self().anybody_parked()) return;
     self().between_steps();
-    if (self().searching(groups_[g].domain) != 0) return;
+    if (self().searching(groups_[g].domain)) return;
     self().between_steps();
     if (!wake_in_domain(w)) wake_farther(g);
   }
 
   /// A task of class c was pushed to the domain's queue.
   void announce(std::uint32_t domain, task_class c) noexcept {
-    if (self().stealing() && self().searching(domain) != 0) {
+    if (self().stealing() && self().searching(domain)) {
       if (c == task_class::latency && kinds_[domain].unequal) wake_fastest(domain);
       return;
     }
     wake_for_class(domain, c);
   }
 
-  /// Worker w has found work, as the domain's last searcher, or where nobody steals: if more waits, somebody else is woken
-  /// for what is urgent first, and last for what can wait.
+  /// Worker w has found work, as the domain's last searcher, or where nobody steals: if more waits, somebody else is woken.
   void pass_on_rest(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     const std::uint32_t domain = groups_[own].domain;
@@ -89,9 +92,20 @@ template <class Self> class idle_rules {
       if (self().injected(own) != 0) self().wake_for_injection(own);
       return pass_classes_on(domain);
     }
-    if (self().class_waits(domain, task_class::latency)) return wake_for_class(domain, task_class::latency);
-    if (pass_search_on(w)) return;
-    if (self().class_waits(domain, task_class::background)) wake_for_class(domain, task_class::background);
+    pass_domain_on(w);
+    if (self().was_asked(domain)) pass_others_on(w);
+  }
+
+  /// Whether worker w, which lies down, sees something to do. `last`: it was the domain's last searcher, or none; else those
+  /// who are left look after the rest, and have to be asked to where there are other domains.
+  bool stays(worker_id w, bool last) noexcept {
+    const std::uint32_t domain = groups_[layout_[w].group].domain;
+    if (!self().stealing()) return self().work_for(w);
+    if (!last && (groups_.domains().size() == 1 || self().ask(domain))) return self().own_work(w);
+    const bool asked = self().was_asked(domain);
+    const bool seen = self().work_for(w);
+    if (seen && asked) self().ask(domain); // it may find something else first
+    return seen;
   }
 
   void pass_classes_on(std::uint32_t domain) noexcept {
@@ -136,6 +150,38 @@ template <class Self> class idle_rules {
     return may_steal(thief, groups_.domains()[domain].front());
   }
 
+  /// The domain's last searcher, worker w, has found work: if more waits there, somebody else is woken for what is urgent
+  /// first, and last for what can wait.
+  void pass_domain_on(worker_id w) noexcept {
+    const std::uint32_t domain = groups_[layout_[w].group].domain;
+    if (self().class_waits(domain, task_class::latency)) return wake_for_class(domain, task_class::latency);
+    if (pass_search_on(w)) return;
+    if (self().class_waits(domain, task_class::background)) wake_for_class(domain, task_class::background);
+  }
+
+  /// The domain's searchers were asked, and the last one, worker w, has found work: if something waits in a domain where
+  /// nobody searches, somebody else is woken for it.
+  void pass_others_on(worker_id w) noexcept {
+    const group_id own = layout_[w].group;
+    const std::uint32_t domain = groups_[own].domain;
+    for (const group_id g : groups_[own].steal_order) {
+      const std::uint32_t other = groups_[g].domain;
+      if (other == domain || self().searching(other) || !may_find(own, g)) continue;
+      self().ask(domain); // of who is woken now
+      if (wake_in_domain(w)) return;
+      wake_farther(g);
+    }
+  }
+
+  /// Whether something waits in group g, or with a class in its domain, that workers of group `thief` may take.
+  bool may_find(group_id thief, group_id g) const noexcept {
+    if (self().work_in(g) && may_steal(thief, g)) return true;
+    const std::uint32_t domain = groups_[g].domain;
+    const bool waits =
+        self().class_waits(domain, task_class::latency) || self().class_waits(domain, task_class::background);
+    return waits && may_steal_class(thief, domain);
+  }
+
   /// The domain's last searcher, worker w, has found work: if more waits there, somebody else is woken.
   bool pass_search_on(worker_id w) noexcept {
     const group_id own = layout_[w].group;
@@ -157,7 +203,8 @@ template <class Self> class idle_rules {
                                [&](group_id g) { return self().wake_any(g); });
   }
 
-  /// The nearest one in another domain, if enough waits in this one.
+  /// The nearest one in another domain, if enough waits in this one. Who searches there may find something else, and more may
+  /// wait than one takes: so they are asked.
   void wake_farther(group_id from) noexcept {
     std::uint32_t waiting = 0;
     for (const group_id g : groups_[from].steal_order) {
@@ -165,8 +212,7 @@ template <class Self> class idle_rules {
       if (l <= level::same_domain || !self().can_wake(g)) continue;
       if (waiting == 0) waiting = self().waiting_in(groups_[from].domain);
       if (waiting < threshold(l, from)) return; // the thresholds grow with distance
-      if (self().searching(groups_[g].domain) != 0) return;
-      if (self().wake_any(g)) return;
+      if (self().ask(groups_[g].domain) || self().wake_any(g)) return;
     }
   }
 

@@ -1,0 +1,459 @@
+// What waits in one domain beside sleepers of another (engine/src/runtime/idle.hpp, F1 to G3; policies/idle_rules.hpp:
+// wake_farther, pass_on_rest, stays).
+//
+// check: pass -DBUSY -DPUSHES=3
+// check: pass -DBUSY -DPUSHES=3 -DSEARCHERS_MAX=2
+// check: pass -DBUSY -DPUSHES=1 -DBATCHES=1
+// check: pass -DBUSY -DASLEEP -DENDLESS -DPUSHES=2 -DPRODUCERS=2
+// check: pass -DPUSHES=1
+// check: pass -DASLEEP -DPUSHES=2 -DSEARCHERS_MAX=2
+// check: pass -DASLEEP -DENDLESS -DPUSHES=3
+// check: pass -DBUSY -DASLEEP -DENDLESS -DWORKERS=4 -DPUSHES=3
+// check: fail -DBUSY -DPUSHES=3 -DNO_ASK
+// check: fail -DBUSY -DPUSHES=3 -DASK_APART
+// check: fail -DBUSY -DPUSHES=1 -DBATCHES=1 -DQUIET_WAKE
+// check: fail -DBUSY -DPUSHES=3 -DSEARCHERS_MAX=2 -DQUIET_PARK
+// check: fail -DBUSY -DPUSHES=3 -DSEARCHERS_MAX=2 -DASK_ANYBODY
+// check: fail -DBUSY -DPUSHES=3 -DCLEAR_LATE
+// check: fail -DBUSY -DASLEEP -DENDLESS -DWORKERS=4 -DPUSHES=3 -DNOT_AGAIN
+// check: fail -DBUSY -DPUSHES=3 -DFORGET
+// check: fail -DBUSY -DPUSHES=3 -DNO_FENCE
+//
+// Domain 0 has worker 0, domain 1 the others; a single task is enough for those of the other domain to take it.
+// PUSHES tasks come from each producer, to an inbox of either domain; BATCHES times two tasks come to domain 0 and are told
+// once. A task may never end. Of memory, and of sleeping and searching in one domain, park.pml has the details: here a look at
+// a domain's queues or at its parked bits is one step, and what is one in retire.pml.
+//
+// BUSY                worker 0 is in a task that never ends from the beginning
+// ASLEEP              the others sleep at the beginning
+// ENDLESS             no task ends
+// SEARCHERS_MAX       so many of a domain search at once
+// NO_ASK              nobody asks
+// ASK_APART           the mark is no part of the word that counts searchers, and is made when they have been seen
+// QUIET_WAKE          only those who search already are asked, not who is woken
+// QUIET_PARK          a searcher that is not the last lies down without asking the others
+// ASK_ANYBODY         it asks, but does not look for itself when nobody is left who was asked
+// CLEAR_LATE          the mark is cleared when the other domain has been looked at
+// NOT_AGAIN           who finds that something waits there wakes another of its domain, and does not ask it
+// FORGET              the last searcher lies down, clears the mark, sees something and gets up, and does not ask itself
+// NO_FENCE            P2 is missing: the producer looks for searchers before its task can be seen
+
+#ifndef PUSHES
+#define PUSHES 2
+#endif
+#ifndef BATCHES
+#define BATCHES 0
+#endif
+#ifndef PRODUCERS
+#define PRODUCERS 1
+#endif
+#ifndef SEARCHERS_MAX
+#define SEARCHERS_MAX 1
+#endif
+#ifndef WORKERS
+#define WORKERS 3
+#endif
+#define THREADS (WORKERS + PRODUCERS)
+#define NONE WORKERS
+#define domain_of(w) ((w) != 0)
+#define other(d) (1 - (d))
+#if WORKERS == 4
+#define sleeps_in(d) ((d) == 0 -> parked_bit[0] : parked_bit[1] || parked_bit[2] || parked_bit[3])
+#define waits_in(d) ((d) == 0 -> queue[0] > 0 : queue[1] + queue[2] + queue[3] > 0)
+#else
+#define sleeps_in(d) ((d) == 0 -> parked_bit[0] : parked_bit[1] || parked_bit[2])
+#define waits_in(d) ((d) == 0 -> queue[0] > 0 : queue[1] + queue[2] > 0)
+#endif
+
+byte queue[WORKERS];
+bool parked_bit[WORKERS];
+byte parked;
+byte searching[2]; // one word with `asked`
+bool asked[2];
+bool woken[WORKERS]; // counted as a searcher, and the token left
+bool asleep[WORKERS];
+byte to_batch = BATCHES;
+
+// --- memory
+
+#ifdef NO_FENCE
+byte buffered[THREADS] = NONE; // in the thread's store buffer: a task on its way to that queue
+
+inline flush(thread) {
+  if
+  :: buffered[thread] != NONE -> queue[buffered[thread]]++; buffered[thread] = NONE
+  :: else
+  fi
+}
+
+inline put(thread, to) {
+  flush(thread);
+  buffered[thread] = to
+}
+
+proctype memory(byte t) {
+end:
+  do
+  :: d_step { buffered[t] != NONE -> queue[buffered[t]]++; buffered[t] = NONE }
+  od
+}
+#else
+#define flush(thread) skip
+#define put(thread, to) queue[to]++ // F1, P2
+#endif
+
+// --- whom it wakes
+
+// idle_workers::ask: `yes` when somebody searches there
+inline ask(d) {
+#ifdef NO_ASK
+  yes = searching[d] != 0
+#elif defined(ASK_APART)
+  yes = searching[d] != 0;
+  asked[d] = 1
+#else
+  d_step { yes = searching[d] != 0; done = asked[d] }
+  if
+  :: done
+  :: else ->
+    d_step {
+      flush(me);
+      yes = searching[d] != 0;
+#ifdef QUIET_WAKE
+      asked[d] = yes
+#else
+      asked[d] = 1
+#endif
+    }
+  fi;
+  done = 0
+#endif
+}
+
+// idle_workers::was_asked: `yes` when the mark was taken back
+inline was_asked(d) {
+  d_step {
+    yes = asked[d] && searching[d] == 0;
+    if
+    :: yes ->
+      flush(me);
+#ifndef CLEAR_LATE
+      asked[d] = 0
+#endif
+    :: else
+    fi
+  }
+}
+
+// idle_workers::wake_any: the lowest of domain d
+inline wake_in(d) {
+  d_step {
+    won = sleeps_in(d);
+    if
+    :: won ->
+      flush(me);
+      i = d;
+      do
+      :: parked_bit[i] -> break
+      :: else -> i++
+      od;
+      parked_bit[i] = 0
+    :: else
+    fi
+  }
+  if
+  :: won -> d_step { parked--; searching[d]++; woken[i] = 1; i = 0 }
+  :: else
+  fi
+}
+
+// idle_rules::wake_farther: of the other domain, for what waits in d
+inline wake_farther(d) {
+  if
+  :: !sleeps_in(other(d)) // can_wake
+  :: else ->
+    if
+    :: !waits_in(d)
+    :: else ->
+      ask(other(d));
+      if
+      :: yes
+      :: else -> wake_in(other(d))
+      fi;
+      d_step { yes = 0; won = 0 }
+    fi
+  fi
+}
+
+inline wake_in_or_farther(d) {
+  wake_in(d);
+  if
+  :: won
+  :: else -> wake_farther(d)
+  fi;
+  won = 0
+}
+
+// idle_workers::pushed
+inline pushed(d) {
+  if
+  :: parked == 0
+  :: else ->
+    if
+    :: searching[d] != 0
+    :: else -> wake_in_or_farther(d)
+    fi
+  fi
+}
+
+proctype producer(byte me) {
+  byte i, to, pushes;
+  bool won, seen, yes, done;
+  do
+  :: pushes < PUSHES ->
+    atomic {
+      pushes++;
+      if
+      :: to = 0
+      :: to = 1
+      fi;
+      put(me, to)
+    }
+    pushed(domain_of(to));
+    to = 0
+  :: d_step { to_batch > 0 -> to_batch--; flush(me); queue[0] = queue[0] + 2 }
+    pushed(0)
+  :: pushes == PUSHES && to_batch == 0 -> break
+  od
+}
+
+// --- a worker
+
+// Takes half of what waits for somebody in domain d; the rest of it goes to the own queue.
+inline take_from(d) {
+  d_step {
+    found = waits_in(d);
+    if
+    :: found ->
+      i = d;
+      do
+      :: queue[i] > 0 -> break
+      :: else -> i++
+      od;
+      rest = (queue[i] + 1) / 2;
+      queue[i] = queue[i] - rest;
+      rest--;
+      i = 0
+    :: else
+    fi
+  }
+}
+
+// worker::search, as often as it likes
+inline search(d) {
+  if
+  :: !is_searching && searching[d] < SEARCHERS_MAX -> // two may pass at once
+    d_step { flush(me); searching[d]++; is_searching = 1 }
+  :: else
+  fi;
+  if
+  :: !is_searching
+  :: else ->
+    do
+    :: found -> break
+    :: !found -> break
+    :: !found -> take_from(d)
+    :: !found -> take_from(other(d))
+    od;
+    flush(me);
+    d_step { queue[me] = queue[me] + rest; rest = 0 } // worker::keep
+  fi
+}
+
+// idle_rules::pass_others_on
+inline pass_others_on(d) {
+  if
+  :: searching[other(d)] != 0 // who look after it
+  :: else -> seen = waits_in(other(d))
+  fi;
+#ifdef CLEAR_LATE
+  asked[d] = 0;
+#endif
+  if
+  :: !seen
+  :: else ->
+    seen = 0;
+#ifndef NOT_AGAIN
+    ask(d);
+    yes = 0;
+#endif
+    wake_in(d);
+    if
+    :: won -> won = 0
+    :: else -> wake_farther(other(d))
+    fi
+  fi
+}
+
+// idle_workers::found_work and idle_rules::pass_on_rest
+inline found_work(d) {
+  d_step { flush(me); searching[d]--; last = searching[d] == 0; is_searching = 0 } // G1
+  if
+  :: !last || parked == 0
+  :: else ->
+    if
+    :: waits_in(d) -> wake_in_or_farther(d)
+    :: else
+    fi;
+    was_asked(d); // G2
+    if
+    :: yes -> yes = 0; pass_others_on(d) // G3
+    :: else
+    fi
+  fi;
+  d_step { last = 0; seen = 0 }
+}
+
+// idle_rules::stays
+inline stays(d) {
+  if
+  :: last
+  :: else ->
+#ifdef QUIET_PARK
+    yes = 1;
+#else
+    ask(d);
+#endif
+#ifdef ASK_ANYBODY
+    yes = 1;
+#endif
+    last = !yes
+  fi;
+  yes = 0;
+  if
+  :: !last -> seen = queue[me] > 0
+  :: else ->
+    was_asked(d);
+    seen = waits_in(d);
+    if
+    :: seen
+    :: else -> seen = waits_in(other(d))
+    fi;
+#ifdef CLEAR_LATE
+    if
+    :: yes -> asked[d] = 0
+    :: else
+    fi;
+#endif
+#ifndef FORGET
+    if
+    :: seen && yes -> ask(d)
+    :: else
+    fi;
+#endif
+    yes = 0
+  fi
+}
+
+// idle_workers::park and sleep
+inline park(d) {
+  last = 1;
+  d_step { flush(me); parked++ }
+  parked_bit[me] = 1; // W1
+  if
+  :: is_searching -> d_step { searching[d]--; last = searching[d] == 0; is_searching = 0 }
+  :: else
+  fi;
+  // W2
+  stays(d); // W3
+  if
+  :: d_step { seen && parked_bit[me] -> parked_bit[me] = 0 }
+    parked--;
+    searching[d]++ // idle_workers::wake_up_oneself
+  :: !seen || !parked_bit[me] ->
+    d_step { seen = 0; last = 0 }
+sleeps:
+    asleep[me] = 1;
+end_asleep:
+    d_step { woken[me] -> woken[me] = 0; asleep[me] = 0 } // W4
+  fi;
+  d_step { seen = 0; last = 0; is_searching = 1 }
+}
+
+// worker::next and execute
+proctype worker(byte me) {
+  byte i, rest;
+  bool won, found, seen, yes, done, last, is_searching;
+#ifdef ASLEEP
+  goto sleeps;
+#endif
+  do
+  :: d_step { // worker::poll
+      flush(me);
+      found = queue[me] > 0;
+      queue[me] = queue[me] - found
+    }
+    if
+    :: found
+    :: else -> search(domain_of(me))
+    fi;
+    if
+    :: found && is_searching -> found_work(domain_of(me))
+    :: found && !is_searching
+    :: !found -> park(domain_of(me)); goto again
+    fi;
+    found = 0;
+    if
+#ifndef ENDLESS
+    :: true // the task ends
+#endif
+    :: goto busy // it never ends
+    fi;
+again:
+    skip
+  od;
+busy:
+end_busy:
+  false
+}
+
+// When nothing can move any more: does a task wait while somebody sleeps?
+proctype monitor() {
+  byte i;
+  bool waits, sleeps;
+  timeout -> d_step {
+    i = 0;
+    do
+    :: i < WORKERS -> waits = waits || queue[i] > 0; sleeps = sleeps || asleep[i]; i++
+    :: else -> break
+    od
+  }
+  assert(!(waits && sleeps))
+}
+
+init {
+  byte t;
+  atomic {
+#ifdef NO_FENCE
+    do
+    :: t < THREADS -> run memory(t); t++
+    :: else -> t = 0; break
+    od;
+#endif
+#ifdef BUSY
+    t = 1;
+#endif
+    do
+    :: t < WORKERS ->
+#ifdef ASLEEP
+      parked_bit[t] = 1;
+      parked++;
+#endif
+      run worker(t);
+      t++
+    :: t >= WORKERS && t < THREADS -> run producer(t); t++
+    :: else -> t = 0; break
+    od;
+    run monitor()
+  }
+}
