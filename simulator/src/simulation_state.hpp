@@ -122,13 +122,13 @@ class simulation : private idle_rules<simulation> {
   // --- what idle_rules asks
   bool stealing() const noexcept { return stealing_; }
   bool anybody_parked() const noexcept { return asleep_ != 0; }
-  std::uint32_t searching(std::uint32_t domain) const noexcept { return domains_[domain].searching; }
+  bool searching(std::uint32_t domain) const noexcept { return domains_[domain].searching != 0; }
   bool ask(std::uint32_t domain) noexcept {
     domains_[domain].asked = true;
-    return domains_[domain].searching != 0;
+    return searching(domain);
   }
   bool was_asked(std::uint32_t domain) noexcept {
-    return domains_[domain].searching == 0 && std::exchange(domains_[domain].asked, false);
+    return !searching(domain) && std::exchange(domains_[domain].asked, false);
   }
   std::uint32_t active_in(group_id g) const noexcept {
     return static_cast<std::uint32_t>(layout_.of_group(g).size());

@@ -212,6 +212,19 @@ TEST_CASE("idle: while the nearest is busy the next one is woken") {
   CHECK(e.stolen(2, level::cross_package) == 2);
 }
 
+TEST_CASE("idle: who is woken for what waits in another domain wakes the next one while more waits there") {
+  for (int round = 0; round < 5; ++round) {
+    profile p = packages(2, 3);
+    p.steal.minimum_at.cross_package = 1;
+    held_engine e(p);
+    for (std::uint32_t w = 0; w < 3; ++w) e.hold(w);
+    for (int i = 0; i < 3; ++i)
+      e.submit_to(0, [&] { e.hold_here(); }); // the first wakes one, who is on its way then
+    for (std::uint32_t w = 3; w < 6; ++w)
+      REQUIRE(in_the_end([&] { return e.state(w) == seat_state::running; }));
+  }
+}
+
 // --- who searches
 
 namespace {

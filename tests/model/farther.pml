@@ -1,29 +1,32 @@
-// What waits in one domain beside sleepers of another (engine/src/runtime/idle.hpp, A1 to B3; policies/idle_rules.hpp:
+// What waits in one domain beside sleepers of another (engine/src/runtime/idle.hpp, F1 to G3; policies/idle_rules.hpp:
 // wake_farther, pass_on_rest, stays).
 //
 // check: pass -DBUSY -DPUSHES=3
-// check: pass -DBUSY -DWORKERS=4 -DPUSHES=3
-// check: pass -DBUSY -DSEARCHERS_MAX=2 -DPUSHES=3
-// check: pass -DBUSY -DBATCHES=1 -DPUSHES=2
-// check: pass -DBUSY -DPRODUCERS=2 -DPUSHES=1
-// check: pass -DPUSHES=2
-// check: pass -DSEARCHERS_MAX=2 -DPUSHES=2
+// check: pass -DBUSY -DPUSHES=3 -DSEARCHERS_MAX=2
+// check: pass -DBUSY -DPUSHES=1 -DBATCHES=1
+// check: pass -DBUSY -DASLEEP -DENDLESS -DPUSHES=2 -DPRODUCERS=2
+// check: pass -DPUSHES=1
+// check: pass -DASLEEP -DPUSHES=2 -DSEARCHERS_MAX=2
+// check: pass -DASLEEP -DENDLESS -DPUSHES=3
+// check: pass -DBUSY -DASLEEP -DENDLESS -DWORKERS=4 -DPUSHES=3
 // check: fail -DBUSY -DPUSHES=3 -DNO_ASK
 // check: fail -DBUSY -DPUSHES=3 -DASK_APART
-// check: fail -DBUSY -DBATCHES=1 -DPUSHES=1 -DQUIET_WAKE
-// check: fail -DBUSY -DSEARCHERS_MAX=2 -DPUSHES=3 -DQUIET_PARK
-// check: fail -DBUSY -DSEARCHERS_MAX=2 -DPUSHES=3 -DASK_ANYBODY
+// check: fail -DBUSY -DPUSHES=1 -DBATCHES=1 -DQUIET_WAKE
+// check: fail -DBUSY -DPUSHES=3 -DSEARCHERS_MAX=2 -DQUIET_PARK
+// check: fail -DBUSY -DPUSHES=3 -DSEARCHERS_MAX=2 -DASK_ANYBODY
 // check: fail -DBUSY -DPUSHES=3 -DCLEAR_LATE
-// check: fail -DBUSY -DWORKERS=4 -DPUSHES=3 -DNOT_AGAIN
+// check: fail -DBUSY -DASLEEP -DENDLESS -DWORKERS=4 -DPUSHES=3 -DNOT_AGAIN
 // check: fail -DBUSY -DPUSHES=3 -DFORGET
-// check: fail -DBUSY -DPUSHES=2 -DNO_FENCE
+// check: fail -DBUSY -DPUSHES=3 -DNO_FENCE
 //
-// Domain 0 has worker 0, domain 1 the workers 1 and 2; a single task is enough for those of the other domain to take it.
+// Domain 0 has worker 0, domain 1 the others; a single task is enough for those of the other domain to take it.
 // PUSHES tasks come from each producer, to an inbox of either domain; BATCHES times two tasks come to domain 0 and are told
 // once. A task may never end. Of memory, and of sleeping and searching in one domain, park.pml has the details: here a look at
 // a domain's queues or at its parked bits is one step, and what is one in retire.pml.
 //
 // BUSY                worker 0 is in a task that never ends from the beginning
+// ASLEEP              the others sleep at the beginning
+// ENDLESS             no task ends
 // SEARCHERS_MAX       so many of a domain search at once
 // NO_ASK              nobody asks
 // ASK_APART           the mark is no part of the word that counts searchers, and is made when they have been seen
@@ -96,7 +99,7 @@ end:
 }
 #else
 #define flush(thread) skip
-#define put(thread, to) queue[to]++ // A1, P2
+#define put(thread, to) queue[to]++ // F1, P2
 #endif
 
 // --- whom it wakes
@@ -269,7 +272,10 @@ inline search(d) {
 
 // idle_rules::pass_others_on
 inline pass_others_on(d) {
-  seen = waits_in(other(d));
+  if
+  :: searching[other(d)] != 0 // who look after it
+  :: else -> seen = waits_in(other(d))
+  fi;
 #ifdef CLEAR_LATE
   asked[d] = 0;
 #endif
@@ -291,7 +297,7 @@ inline pass_others_on(d) {
 
 // idle_workers::found_work and idle_rules::pass_on_rest
 inline found_work(d) {
-  d_step { flush(me); searching[d]--; last = searching[d] == 0; is_searching = 0 } // B1
+  d_step { flush(me); searching[d]--; last = searching[d] == 0; is_searching = 0 } // G1
   if
   :: !last || parked == 0
   :: else ->
@@ -299,9 +305,9 @@ inline found_work(d) {
     :: waits_in(d) -> wake_in_or_farther(d)
     :: else
     fi;
-    was_asked(d); // B2
+    was_asked(d); // G2
     if
-    :: yes -> yes = 0; pass_others_on(d) // B3
+    :: yes -> yes = 0; pass_others_on(d) // G3
     :: else
     fi
   fi;

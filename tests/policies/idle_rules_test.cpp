@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <vector>
@@ -36,8 +37,8 @@ class sleepers : public idle_rules<sleepers> {
         active(groups.size(), 2),
         injected_in(groups.size(), 0),
         searchers(groups.domains().size(), 0),
-        asked(groups.domains().size(), false),
-        waiting(groups.domains().size(), 0) {}
+        waiting(groups.domains().size(), 0),
+        background(groups.domains().size(), false) {}
 
   using idle_rules::announce;
   using idle_rules::may_steal;
@@ -61,43 +62,43 @@ class sleepers : public idle_rules<sleepers> {
     return order;
   }
 
+  /// All that it wakes that worker w finds work, as its domain's last searcher.
+  std::vector<std::uint32_t> woken_when_found(std::uint32_t w) {
+    std::vector<std::uint32_t> order;
+    looked_at.clear();
+    all_woken = &order;
+    pass_on_rest(worker_id{w});
+    all_woken = nullptr;
+    return order;
+  }
+
   bool steals = true;
   bool lowest = false;
-  bool counts = false; // who was woken searches from then on
+  bool leave_when_asked = false; // those who search
+  bool woken_search = false;     // who is woken counts as a searcher
+  std::vector<std::uint32_t>* all_woken = nullptr;
   std::set<std::uint32_t> asleep;
-  std::vector<std::uint32_t> active;      // by group
-  std::vector<std::uint32_t> injected_in; // by group
-  std::vector<std::uint32_t> searchers;   // by domain
-  std::vector<bool> asked;                // by domain
-  std::vector<std::uint32_t> waiting;     // by domain
-  bool own = false;                       // something waits that only the worker takes which is asked about
-  std::optional<std::uint32_t> leaves;    // of this domain the last searcher leaves while it is asked
+  std::vector<std::uint32_t> active;         // by group
+  std::vector<std::uint32_t> injected_in;    // by group
+  std::vector<std::uint32_t> searchers;      // by domain
+  std::vector<std::uint32_t> waiting;        // by domain
+  std::vector<bool> background;              // by domain: whether such a task waits
+  std::set<std::uint32_t> asked;             // domains
+  std::set<std::uint32_t> spinning;          // groups
+  mutable std::set<std::uint32_t> looked_at; // domains, for work
   std::optional<std::uint32_t> woken;
   std::optional<std::uint32_t> woken_for_injection; // a group
 
  private:
   bool stealing() const noexcept { return steals; }
   bool anybody_parked() const noexcept { return !asleep.empty(); }
-  std::uint32_t searching(std::uint32_t domain) const noexcept { return searchers[domain]; }
-  bool ask(std::uint32_t domain) noexcept {
-    asked[domain] = true;
-    if (leaves == domain) searchers[domain] = 0;
-    return searchers[domain] != 0;
+  bool searching(std::uint32_t domain) const noexcept { return searchers[domain] != 0; }
+  bool ask(std::uint32_t domain) {
+    asked.insert(domain);
+    if (leave_when_asked) searchers[domain] = 0;
+    return searching(domain);
   }
-  bool was_asked(std::uint32_t domain) noexcept {
-    if (searchers[domain] != 0 || !asked[domain]) return false;
-    asked[domain] = false;
-    return true;
-  }
-  bool own_work(worker_id) const noexcept { return own; }
-  bool work_for(worker_id w) const noexcept {
-    const group_id g = layout_[w].group;
-    return own || work_in(g) ||
-           std::ranges::any_of(groups_[g].steal_order, [&](group_id other) { return may_find(g, other); });
-  }
-  static bool class_waits(std::uint32_t, task_class) noexcept { return false; }
-  static bool wake_to_hand_over(std::uint32_t) noexcept { return false; }
-  static bool spins_in(group_id) noexcept { return false; }
+  bool was_asked(std::uint32_t domain) { return !searching(domain) && asked.erase(domain) != 0; }
   std::uint32_t active_in(group_id g) const noexcept { return active[g.value]; }
   bool can_wake(group_id g) const noexcept {
     return asleep.contains(2 * g.value) && active[g.value] > 0
@@ -107,9 +108,13 @@ class sleepers : public idle_rules<sleepers> {
   bool wake(group_id g, std::size_t place) noexcept {
     const std::uint32_t w = 2 * g.value + static_cast<std::uint32_t>(place);
     if (asleep.erase(w) == 0) return false;
+    if (woken_search) ++searchers[groups_[g].domain];
+    if (all_woken != nullptr) {
+      all_woken->push_back(w);
+      return true;
+    }
     CHECK(!woken); // one at a time
     woken = w;
-    if (counts) ++searchers[groups_[g].domain];
     return true;
   }
   bool wake_any(group_id g) noexcept {
@@ -117,14 +122,36 @@ class sleepers : public idle_rules<sleepers> {
     return wake(g, 0) || wake(g, 1);
   }
   bool lowest_first() const noexcept { return lowest; }
-  std::uint32_t waiting_in(std::uint32_t domain) const noexcept { return waiting[domain]; }
-  bool work_in(group_id g) const noexcept { return waiting[groups_[g].domain] != 0; }
+  std::uint32_t waiting_in(std::uint32_t domain) const noexcept {
+    return waiting[domain] + (background[domain] ? 1 : 0);
+  }
+  bool work_in(group_id g) const {
+    looked_at.insert(groups_[g].domain);
+    return waiting[groups_[g].domain] != 0;
+  }
+  bool class_waits(std::uint32_t domain, task_class c) const noexcept {
+    return c == task_class::background && background[domain];
+  }
+  bool spins_in(group_id g) const noexcept { return spinning.contains(g.value); }
+  static bool wake_to_hand_over(std::uint32_t) noexcept { return false; }
+  bool own_work(worker_id) const {
+    looked_at.insert(own_queues);
+    return false;
+  }
+  bool work_for(worker_id) const {
+    looked_at.insert(everywhere);
+    return std::ranges::any_of(waiting, [](std::uint32_t n) { return n != 0; });
+  }
   std::uint32_t injected(group_id g) const noexcept { return injected_in[g.value]; }
   void wake_for_injection(group_id g) noexcept { woken_for_injection = g.value; }
   static std::uint32_t least_at(level l) noexcept { // 3 in the node, 5 in the package, 7 elsewhere
     return 2 * static_cast<std::uint32_t>(l) - 1;
   }
   static void between_steps() noexcept {}
+
+ public:
+  static constexpr std::uint32_t own_queues = 100; // in `looked_at`
+  static constexpr std::uint32_t everywhere = 101;
 };
 
 constexpr std::uint32_t on_node = 3;   // least_at(level::same_node)
@@ -270,94 +297,156 @@ TEST_CASE("idle rules: the last searcher that finds work wakes another if more w
   CHECK(s.rules.woken == 4U);
 }
 
-TEST_CASE("idle rules: who searches where sleepers are is asked to look at the other domains, and nobody is "
-          "woken") {
+TEST_CASE("idle rules: who is relied on for another domain is asked to look after it") {
   rules_situation s;
-  s.rules.sleep(4, last_worker);
+  s.rules.sleep(0, last_worker);
   s.rules.waiting[0] = elsewhere;
+  CHECK(s.rules.woken_by(0) == 0U);
+  CHECK(s.rules.asked.empty()); // its own domain
+  s.rules.asleep.clear();
+  s.rules.sleep(4, 7);
+  s.rules.waiting[0] = on_node - 1;
+  CHECK(!s.rules.woken_by(0));
+  CHECK(s.rules.asked.empty()); // too little
+  s.rules.waiting[0] = on_node;
+  CHECK(s.rules.woken_by(0) == 4U); // more may wait than it takes
+  CHECK(s.rules.asked == std::set<std::uint32_t>{1});
+  s.rules.asked.clear();
   s.rules.searchers[1] = 1;
   CHECK(!s.rules.woken_by(0));
-  CHECK(s.rules.asked[1]);
-  CHECK_FALSE(s.rules.asked[0]);
-  s.rules.waiting[0] = on_node - 1; // too little for them
-  s.rules.asked[1] = false;
-  CHECK(!s.rules.woken_by(0));
-  CHECK_FALSE(s.rules.asked[1]);
+  CHECK(s.rules.asked == std::set<std::uint32_t>{1});
 }
 
-TEST_CASE("idle rules: when the last of those who are asked has left, somebody is woken all the same") {
+TEST_CASE("idle rules: who has left when it is asked is not relied on") {
   rules_situation s;
-  s.rules.sleep(4, last_worker);
-  s.rules.waiting[0] = elsewhere;
+  s.rules.sleep(4, 7);
+  s.rules.waiting[0] = on_node;
   s.rules.searchers[1] = 1;
-  s.rules.leaves = 1;
+  s.rules.leave_when_asked = true;
   CHECK(s.rules.woken_by(0) == 4U);
-  CHECK(s.rules.asked[1]); // who was woken may find something else
 }
 
 TEST_CASE(
-    "idle rules: the last searcher that was asked wakes another of its domain for what waits elsewhere") {
+    "idle rules: the last searcher that was asked wakes another of its domain while work waits elsewhere") {
   rules_situation s;
-  s.rules.counts = true;
-  s.rules.sleep(4, last_worker);
+  s.rules.sleep(5, 7);
   s.rules.waiting[0] = on_node;
-  s.rules.pass_on_rest(worker_id{7}); // it was not asked
-  CHECK(!s.rules.woken);
-  s.rules.asked[1] = true;
-  s.rules.pass_on_rest(worker_id{7});
-  CHECK(s.rules.woken == 7U);
-  CHECK(s.rules.asked[1]); // and is asked in its turn
-  s.rules.woken.reset();
-  s.rules.searchers[1] = 1;
-  s.rules.pass_on_rest(worker_id{7}); // another one will be the last
-  CHECK(!s.rules.woken);
-  CHECK(s.rules.asked[1]);
+  CHECK(s.rules.woken_when_found(4).empty());
+  CHECK(s.rules.looked_at == std::set<std::uint32_t>{1}); // it was not asked
+
+  s.rules.asked = {1};
+  s.rules.woken_search = true;
+  CHECK(s.rules.woken_when_found(4) == order{5});
+  CHECK(s.rules.asked == std::set<std::uint32_t>{1}); // who was woken is asked in its turn
+  CHECK(s.rules.woken_when_found(4).empty());
+  CHECK(s.rules.asked == std::set<std::uint32_t>{1}); // it is left to that one
+  CHECK(s.rules.looked_at == std::set<std::uint32_t>{1});
   s.rules.searchers[1] = 0;
+  CHECK(s.rules.woken_when_found(5) == order{6}); // there is nobody left in its group but itself
+  s.rules.searchers[1] = 0;
+
   s.rules.waiting[0] = on_node - 1;
-  s.rules.pass_on_rest(worker_id{7}); // nothing that they may take
-  CHECK(!s.rules.woken);
-  CHECK_FALSE(s.rules.asked[1]);
+  CHECK(s.rules.woken_when_found(6).empty());
+  CHECK(s.rules.asked.empty());
+  CHECK(s.rules.looked_at == std::set<std::uint32_t>{0, 1, 2, 3, 4, 5});
+  CHECK(s.rules.asleep == std::set<std::uint32_t>{7});
 }
 
-TEST_CASE("idle rules: what waits in the own domain comes first, and who is woken for it is asked the rest") {
+TEST_CASE("idle rules: what waits in its own domain comes first, and who is woken for that is asked") {
   rules_situation s;
-  s.rules.counts = true;
-  s.rules.sleep(4, 7);
-  s.rules.waiting[0] = elsewhere;
-  s.rules.waiting[1] = 1;
-  s.rules.asked[1] = true;
-  s.rules.pass_on_rest(worker_id{5});
-  CHECK(s.rules.woken == 5U);
-  CHECK(s.rules.asked[1]);
-}
-
-TEST_CASE("idle rules: where nobody of the domain sleeps that was asked, somebody farther out is woken") {
-  rules_situation s;
-  s.rules.counts = true;
-  s.rules.sleep(16, last_worker);
-  s.rules.waiting[0] = elsewhere;
-  s.rules.asked[1] = true;
-  s.rules.pass_on_rest(worker_id{5});
-  CHECK(s.rules.woken == 16U);
-}
-
-TEST_CASE("idle rules: who lies down sees what it may take, or asks those who search on to see to it") {
-  rules_situation s;
+  s.rules.sleep(5, 7);
   s.rules.waiting[0] = on_node;
-  CHECK(s.rules.stays(worker_id{4}, true));
-  CHECK_FALSE(s.rules.asked[1]);
+  s.rules.waiting[1] = 1;
+  s.rules.asked = {1};
+  s.rules.woken_search = true;
+  CHECK(s.rules.woken_when_found(4) == order{5});
+  CHECK(s.rules.asked == std::set<std::uint32_t>{1});
+  CHECK_FALSE(s.rules.looked_at.contains(0));
+}
+
+TEST_CASE("idle rules: where its domain sleeps no more, the last searcher that was asked wakes one farther "
+          "out for each domain "
+          "where work waits") {
+  rules_situation s;
+  s.rules.sleep(12, last_worker); // domains 3, 4 and 5
+  s.rules.waiting[0] = elsewhere;
+  s.rules.waiting[2] = elsewhere;
+  s.rules.asked = {1};
+  s.rules.woken_search = true;
+  CHECK(s.rules.woken_when_found(4) == order{16, 12}); // the nearest to domain 0, and to 2
+  CHECK(s.rules.asked == std::set<std::uint32_t>{1, 3, 4});
+}
+
+TEST_CASE("idle rules: who searches a domain looks after what waits there") {
+  rules_situation s;
+  s.rules.sleep(5, 7);
+  s.rules.waiting[0] = on_node;
+  s.rules.searchers[0] = 1;
+  s.rules.asked = {1};
+  CHECK(s.rules.woken_when_found(4).empty());
+  CHECK(s.rules.asked.empty());
+}
+
+TEST_CASE("idle rules: the last searcher that was asked wakes another for a class, unless somebody is idle "
+          "where it waits") {
+  rules_situation s;
+  s.rules.active[0] = s.rules.active[1] = 0; // so that a single one is enough
+  s.rules.sleep(5, 7);
+  s.rules.background[0] = true;
+  s.rules.asked = {1};
+  CHECK(s.rules.woken_when_found(4) == order{5});
+  s.rules.asked = {1};
+  s.rules.spinning = {0};
+  CHECK(s.rules.woken_when_found(4).empty());
+}
+
+TEST_CASE(
+    "idle rules: a searcher that lies down asks those who are left, and the last one looks everywhere") {
+  using set = std::set<std::uint32_t>;
+  rules_situation s;
+  const auto stays = [&](std::uint32_t w, bool last) {
+    s.rules.looked_at.clear();
+    return s.rules.stays(worker_id{w}, last);
+  };
+  s.rules.waiting[0] = on_node;
   s.rules.searchers[1] = 1;
-  CHECK_FALSE(s.rules.stays(worker_id{4}, false));
-  CHECK(s.rules.asked[1]);
-  s.rules.own = true; // which nobody else takes
-  CHECK(s.rules.stays(worker_id{4}, false));
-  s.rules.own = false;
-  s.rules.leaves = 1; // nobody is left whom it could ask
-  CHECK(s.rules.stays(worker_id{4}, false));
-  CHECK(s.rules.asked[1]); // it may find something else first
+  CHECK_FALSE(stays(4, false));
+  CHECK(s.rules.looked_at == set{sleepers::own_queues});
+  CHECK(s.rules.asked == set{1});
+  s.rules.searchers[1] = 0; // the other one has left meanwhile
+  CHECK(stays(4, false));
+  CHECK(s.rules.looked_at == set{sleepers::everywhere});
+
+  CHECK(stays(4, true));
+  CHECK(s.rules.looked_at == set{sleepers::everywhere});
+  CHECK(s.rules.asked == set{1}); // it may find something else first
   s.rules.waiting[0] = 0;
-  CHECK_FALSE(s.rules.stays(worker_id{4}, true));
-  CHECK_FALSE(s.rules.asked[1]);
+  CHECK_FALSE(stays(4, true));
+  CHECK(s.rules.asked.empty());
+  s.rules.waiting[0] = on_node;
+  CHECK(stays(4, true));
+  CHECK(s.rules.asked.empty()); // nobody relies on it
+
+  s.rules.steals = false;
+  s.rules.searchers[1] = 1;
+  CHECK(stays(4, false));
+  CHECK(s.rules.looked_at == set{sleepers::everywhere});
+  CHECK(s.rules.asked.empty());
+}
+
+TEST_CASE("idle rules: in a single domain nobody is asked") {
+  made_machine made;
+  made.capacities = {full_capacity};
+  for (std::uint32_t i = 0; i < 2; ++i) made.cores.push_back({std::to_string(i), 0, 0, 0, 0});
+  const topology machine = build(made);
+  const locality_groups groups(machine, {});
+  const worker_layout layout(machine, groups, {});
+  REQUIRE(groups.domains().size() == 1);
+  sleepers rules(groups, layout);
+  rules.searchers[0] = 1;
+  CHECK_FALSE(rules.stays(worker_id{0}, false));
+  CHECK(rules.looked_at == std::set<std::uint32_t>{sleepers::own_queues});
+  CHECK(rules.asked.empty());
 }
 
 TEST_CASE("idle rules: where nobody steals the target is woken, or whoever takes from its injection queue") {

@@ -32,7 +32,8 @@ void idle_workers::set(const profile& p) noexcept {
     std::uint32_t workers = 0;
     for (const group_id g : groups_.domains()[d]) workers += active_in(g);
     domains_[d].active.store(workers, relaxed);
-    domains_[d].searchers_max.store(searchers_of(workers, p.idle.searchers_per_mille), relaxed);
+    domains_[d].searching_max.store(one_searcher * searchers_of(workers, p.idle.searchers_per_mille),
+                                    relaxed);
   }
   const auto minimum_at = minimum_at_of(p);
   for (std::size_t l = 0; l < level_count; ++l) minimum_at_[l].store(minimum_at[l], relaxed);
@@ -76,7 +77,7 @@ bool idle_workers::wake(group_id g, std::size_t index) noexcept {
   interleave();
   const worker_id w = layout_.of_group(g)[index].id;
   asleep_.fetch_sub(seats_[w.value].weight.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst); // pairs: P2, W2
+  join_searchers(w);
   interleave();
   seats_[w.value].counted.store(true, std::memory_order_release); // pairs: count
   interleave();
@@ -165,36 +166,30 @@ void idle_workers::stop() noexcept {
 
 bool idle_workers::try_search(worker_id w) noexcept {
   if (!stealing()) return false;
-  domain_state& d = domain_of(w);
+  const domain_state& d = domain_of(w);
   // Two may pass at once and overshoot by one for a moment; the bound is a matter of cost, not of
   // correctness.
-  if (searchers_in(d.searching.load(std::memory_order_relaxed)) >=
-      d.searchers_max.load(std::memory_order_relaxed))
+  if (d.searching.load(std::memory_order_relaxed) >= d.searching_max.load(std::memory_order_relaxed))
     return false;
-  d.searching.fetch_add(1, std::memory_order_seq_cst); // pairs: P2, W2
+  join_searchers(w);
   return true;
-}
-
-/// Takes w from its domain's searchers; whether it was the last.
-bool idle_workers::leave_searchers(worker_id w) noexcept {
-  return searchers_in(domain_of(w).searching.fetch_sub(1, std::memory_order_seq_cst)) == 1; // pairs: P2, W2
 }
 
 bool idle_workers::ask(std::uint32_t domain) noexcept {
   std::atomic<std::uint32_t>& searching = domains_[domain].searching;
   interleave();
   std::uint32_t word = searching.load(std::memory_order_relaxed);
-  if ((word & asked) == 0) word = searching.fetch_or(asked, std::memory_order_seq_cst); // pairs: P2, W2
+  if ((word & asked) == 0) word = searching.fetch_or(asked, std::memory_order_seq_cst); // pairs: F2, G2
   interleave();
-  return searchers_in(word) != 0;
+  return anybody_in(word);
 }
 
+/// Unless somebody searches there by now, or has taken it back.
 bool idle_workers::take_back(std::uint32_t domain) noexcept {
-  std::uint32_t expected = asked;
+  std::atomic<std::uint32_t>& searching = domains_[domain].searching;
+  std::uint32_t word = asked;
   interleave();
-  if (!domains_[domain].searching.compare_exchange_strong(expected, 0,
-                                                          std::memory_order_seq_cst)) // pairs: P2, W2
-    return false;
+  if (!searching.compare_exchange_strong(word, 0, std::memory_order_seq_cst)) return false; // pairs: F2, G2
   full_fence();
   interleave();
   return true;
@@ -212,9 +207,12 @@ void idle_workers::found_work(worker_id w) noexcept {
 bool idle_workers::work_for(worker_id w) const noexcept {
   const group_id own = layout_[w].group;
   if (queues_[w.value]->ready() || injection_[own.value]->size() != 0) return true;
-  if (classes_[groups_[own].domain]->ready()) return true;
+  const std::uint32_t domain = groups_[own].domain;
+  if (classes_[domain]->ready()) return true;
   if (!stealing()) return false;
-  return std::ranges::any_of(groups_[own].steal_order, [&](group_id g) { return may_find(own, g); });
+  return std::ranges::any_of(groups_[own].steal_order, [&](group_id g) {
+    return groups_[g].domain == domain ? work_in(g) : may_find(own, g);
+  });
 }
 
 bool idle_workers::injection_is_left(group_id g) const noexcept {
@@ -241,7 +239,7 @@ void idle_workers::pass_on(group_id from) noexcept {
   }
   for (const group_id g : groups_[from].steal_order) {
     const std::uint32_t domain = groups_[g].domain;
-    if (searching(domain) != 0) continue;
+    if (searching(domain)) continue;
     if (!work_in(g) || layout_.of_group(g).empty())
       pass_classes_on(domain);
     else if (!wake_in_domain(layout_.of_group(g).front().id))
@@ -277,7 +275,7 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
 
 void idle_workers::wake_up_oneself(worker_id w) noexcept {
   asleep_.fetch_sub(seats_[w.value].weight.load(std::memory_order_relaxed), std::memory_order_relaxed); // own
-  domain_of(w).searching.fetch_add(1, std::memory_order_seq_cst); // pairs: P2, W2
+  join_searchers(w);
 }
 
 void idle_workers::sleep(worker_id w) noexcept {

@@ -21,7 +21,7 @@
 //   3. The last searcher that finds nothing looks everywhere once more after it has announced that it parks.
 // So at most one wake-up is under way in a domain, and a burst wakes workers one after another, each only
 // while work waits. When a domain has nobody left to wake, a push that leaves `minimum_at` tasks waiting
-// there wakes the nearest parked worker further out.
+// there wakes the nearest parked worker further out, unless somebody searches where that one sleeps.
 //
 // The claim of a parked bit is a fetch_and, so one waker wins; the winner counts the sleeper as a searcher
 // *before* it says `counted` and leaves the token. A parked worker that finds work in its last look claims its own bit;
@@ -42,22 +42,23 @@
 // looks at its group's injection queue as well. tests/model/park.pml proves it, and that it
 // fails without a fence, without the last look, and without rule 2.
 //
-// What waits in a domain where nobody is left to wake is for others: a push wakes one of them, or relies on those who search
-// there already. These may find something else first, and rule 2 is about their own domain. So they are asked, by a mark in the
-// word that counts them, and the last one that finds work looks at the other domains as well if there is one. Who is woken for
-// another domain is asked too, and so are those who go on searching when another lies down, for whom they are to see to the rest.
+// By rule 2 the last searcher looks at its own domain. Who relies on the searchers of a domain for what waits in another
+// one *asks* them, so that the last looks at the others as well: a push that finds them where it would wake somebody; a
+// push that wakes somebody there, since more may wait than one takes; and a searcher that lies down before they do.
 //
-//     producer                                    last searcher of the other domain
-//     A1  put the task into a queue               B1  leave the searchers, full fence
-//     A2  full fence                              B2  marked: take the mark back, full fence
-//     A3  mark the word, unless it is marked;     B3  look at the other domains; work: mark the word again, wake
-//         somebody searches there: done               another of my domain, or one farther out
-//     A4  else wake a sleeper there
+//     who asks                                    the last searcher of domain B, with work
+//     F1  push: task put in domain A, P2; or      G1  leave the searchers of B
+//         lie down in B: parked bit set, W2       G2  nobody searches B, B's mark is there: take it back,
+//     F2  mark B; nobody searches it: wake one            full fence
+//         there; or look everywhere oneself       G3  look at domains that nobody searches; there is work
+//                                                     for B: mark B, wake one there, or one farther out
 //
-// The mark and B1 change one word, so one comes first: B2 sees the mark, or A3 sees nobody. Who finds the mark made has put its
-// task before B2 took it back, and B3 sees it. On a machine with one domain nobody asks, and rule 2 looks at the word once.
-// tests/model/farther.pml proves it, and that it fails when nobody asks, when the mark is no part of the word, when it is taken
-// back after the look, when it is not made again, and without the fence.
+// The mark is a bit of the word that counts searchers. So it comes before the last one has left, who finds it at G2 or
+// leaves it to whoever has begun to search meanwhile; or it comes later, and F2 sees that nobody searches. A mark that is
+// there already serves as well: it is taken back after F2 has seen it, so G3 sees the task, or the push sees the sleeper's
+// bit. The last searcher that finds nothing takes it back too, at W3; if it sees something then, it marks B again, since it
+// may find something else. With one domain nobody asks. tests/model/farther.pml proves it, and that it fails when any of
+// these does not ask, with the mark in another word, and when it is taken back after the look.
 //
 // Tasks that a worker moves from a shared queue to its ring are in no queue for a moment, in which a last look misses
 // them: so that worker counts as having pushed them.
@@ -111,7 +112,8 @@
 //
 // Rejected: one count of searchers for the machine (searchers would drag work across packages); waking on
 // every push (a system call for each task of a burst); a flag "about to park" instead of the fence (the waker
-// may read it too early).
+// may read it too early); the mark of who asks in a word of its own (it takes a fence and another look at the searchers);
+// that each last searcher that finds work looks at all domains (it reads the queues of the whole machine, before its task).
 //
 // | tag    | release site         | acquire site          | publishes              | weakened                   |
 // |--------|----------------------|-----------------------|------------------------|----------------------------|
@@ -120,7 +122,8 @@
 // | P2, W2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only:   | a wake-up is lost          |
 // |        |                      |                       | bits, `searching`,     |                            |
 // |        |                      |                       | `asleep_`, `stopping_` |                            |
-// |        |                      |                       | and the mark           |                            |
+// | F2, G2 | the mark: fetch_or,  | the mark: CAS,        | nothing; order only:   | work waits beside sleepers |
+// |        | or seen behind P2    | full_fence (seq_cst)  | the mark, queues, bits | of another domain          |
 // | S3, T2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | nobody watches a slot      |
 // | duty   | sentinel_: store     | sentinel_: CAS        | slot_watch's memory    | a task's age is wrong      |
 
@@ -210,9 +213,14 @@ class idle_workers : idle_rules<idle_workers> {
   void stop() noexcept;
 
  private:
+  // The two parts of `searching`.
+  static constexpr std::uint32_t asked = 1;
+  static constexpr std::uint32_t one_searcher = 2;
+  static bool anybody_in(std::uint32_t searching) noexcept { return searching >= one_searcher; }
+
   struct alignas(128) domain_state {
-    std::atomic<std::uint32_t> searching{0}; // so many do; above them, whether they were asked
-    std::atomic<std::uint32_t> searchers_max{1};
+    std::atomic<std::uint32_t> searching{0}; // so many searchers, and whether they were asked
+    std::atomic<std::uint32_t> searching_max{one_searcher};
     std::atomic<std::uint32_t> active{0}; // workers that are not retired
   };
   struct alignas(128) seat_state {
@@ -221,10 +229,6 @@ class idle_workers : idle_rules<idle_workers> {
     std::atomic<std::uint64_t> weight{one_parked}; // what it is in `asleep_`; published by its parked bit
     counters counts;
   };
-
-  // The two parts of `searching`.
-  static constexpr std::uint32_t asked = std::uint32_t{1} << 31;
-  static std::uint32_t searchers_in(std::uint32_t word) noexcept { return word & ~asked; }
 
   // The two halves of `asleep_`.
   static constexpr std::uint64_t one_parked = 1;
@@ -247,6 +251,14 @@ class idle_workers : idle_rules<idle_workers> {
   std::uint32_t active_in(group_id g) const noexcept {
     return boards_[g.value]->active.load(std::memory_order_relaxed);
   }
+  void join_searchers(worker_id w) noexcept {
+    domain_of(w).searching.fetch_add(one_searcher, std::memory_order_seq_cst); // pairs: P2, W2
+  }
+  /// Whether w, one of them, was the last.
+  bool leave_searchers(worker_id w) noexcept {
+    return domain_of(w).searching.fetch_sub(one_searcher, std::memory_order_seq_cst) < // pairs: P2, W2
+           2 * one_searcher;
+  }
   void wake_for(worker_id w) noexcept;
   bool wake(group_id g, std::size_t index) noexcept;
   bool can_wake(group_id g) const noexcept;
@@ -260,15 +272,14 @@ class idle_workers : idle_rules<idle_workers> {
   bool to_hand_over(worker_id w) const noexcept;
   // For idle_rules.
   bool own_work(worker_id w) const noexcept { return queues_[w.value]->ready(); }
-  std::uint32_t searching(std::uint32_t domain) const noexcept {
-    return searchers_in(domains_[domain].searching.load(std::memory_order_relaxed));
+  bool searching(std::uint32_t domain) const noexcept {
+    return anybody_in(domains_[domain].searching.load(std::memory_order_relaxed));
   }
   bool ask(std::uint32_t domain) noexcept;
   bool was_asked(std::uint32_t domain) noexcept {
     return domains_[domain].searching.load(std::memory_order_relaxed) == asked && take_back(domain);
   }
   bool take_back(std::uint32_t domain) noexcept;
-  bool leave_searchers(worker_id w) noexcept;
   bool lowest_first() const noexcept { return lowest_first_.load(std::memory_order_relaxed); }
   std::uint32_t injected(group_id g) const noexcept { return injection_[g.value]->size(); }
   std::uint32_t least_at(level l) const noexcept {

@@ -77,6 +77,8 @@ TEST_CASE("theory: with thieves and at no cost nobody idles while a task waits")
         for (const std::string w :
              {"poisson,load=.9,service=exp:1ms", "mmpp,load=.6,burst=20,service=pareto:100us:2.2",
               "closed,clients=20,think=exp:10us,service=lognormal:1ms:2",
+              "poisson,load=.7,service=exp:20us,from=worker",
+              "poisson,load=.8,service=exp:50us,class=background",
               "fork-join,load=.8,depth=3,fanout=4,service=exp:100us"}) {
           CAPTURE(policy);
           CAPTURE(machine);

@@ -21,9 +21,9 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///
 ///     stealing()            whether workers take from each other
 ///     anybody_parked()      whether somebody sleeps who may be woken for work
-///     searching(domain)     how many of the domain's workers search
-///     ask(domain)           they are asked to look at the other domains as well; whether there are any
-///     was_asked(domain)     whether they were, and nobody searches any more: taken back, before anything is looked at
+///     searching(domain)     whether any of the domain's workers search
+///     ask(domain)           asks them to look after other domains as well; false: nobody searches
+///     was_asked(domain)     whether they were asked and nobody searches any more; then nobody is asked any more
 ///     active_in(group)      how many of its workers take part
 ///     can_wake(group)       whether somebody of it sleeps who takes part
 ///     wake(group, place)    wakes that worker; false: it does not sleep
@@ -35,7 +35,7 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///     wake_for_injection(group)
 ///     least_at(level)       tasks that must wait in a domain for somebody at that level to take them
 ///     class_waits(domain, class)  whether a task of that class waits there
-///     own_work(worker)      whether something waits that only this worker takes for sure
+///     own_work(worker)      whether something waits in its queues
 ///     work_for(worker)      whether something waits, anywhere, that it may take
 ///     spins_in(group)       whether somebody of it looks for work, and takes part
 ///     on_its_way(group)     whether somebody of it was woken and has not come yet
@@ -69,14 +69,14 @@ template <class Self> class idle_rules {
     }
     if (!self().anybody_parked()) return;
     self().between_steps();
-    if (self().searching(groups_[g].domain) != 0) return;
+    if (self().searching(groups_[g].domain)) return;
     self().between_steps();
     if (!wake_in_domain(w)) wake_farther(g);
   }
 
   /// A task of class c was pushed to the domain's queue.
   void announce(std::uint32_t domain, task_class c) noexcept {
-    if (self().stealing() && self().searching(domain) != 0) {
+    if (self().stealing() && self().searching(domain)) {
       if (c == task_class::latency && kinds_[domain].unequal) wake_fastest(domain);
       return;
     }
@@ -96,8 +96,8 @@ template <class Self> class idle_rules {
     if (self().was_asked(domain)) pass_others_on(w);
   }
 
-  /// Whether worker w, which lies down, has seen something to do. `last`: it was the domain's last searcher, or none; else
-  /// another one looks after what others may take too, and where there are other domains it has to be told.
+  /// Whether worker w, which lies down, sees something to do. `last`: it was the domain's last searcher, or none; else those
+  /// who are left look after the rest, and have to be asked to where there are other domains.
   bool stays(worker_id w, bool last) noexcept {
     const std::uint32_t domain = groups_[layout_[w].group].domain;
     if (!self().stealing()) return self().work_for(w);
@@ -159,15 +159,16 @@ template <class Self> class idle_rules {
     if (self().class_waits(domain, task_class::background)) wake_for_class(domain, task_class::background);
   }
 
-  /// The domain's searchers were asked, and the last one, worker w, has found work: if something waits in other domains,
-  /// somebody else is woken for it.
+  /// The domain's searchers were asked, and the last one, worker w, has found work: if something waits in a domain where
+  /// nobody searches, somebody else is woken for it.
   void pass_others_on(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     const std::uint32_t domain = groups_[own].domain;
     for (const group_id g : groups_[own].steal_order) {
-      if (groups_[g].domain == domain || !may_find(own, g)) continue;
-      self().ask(domain);
-      if (wake_in_domain(w)) return; // who looks after the others in its turn
+      const std::uint32_t other = groups_[g].domain;
+      if (other == domain || self().searching(other) || !may_find(own, g)) continue;
+      self().ask(domain); // of who is woken now
+      if (wake_in_domain(w)) return;
       wake_farther(g);
     }
   }
@@ -202,8 +203,8 @@ template <class Self> class idle_rules {
                                [&](group_id g) { return self().wake_any(g); });
   }
 
-  /// The nearest one in another domain, if enough waits in this one. More may wait than one takes, and whoever searches there
-  /// may find something else: so they are asked.
+  /// The nearest one in another domain, if enough waits in this one. Who searches there may find something else, and more may
+  /// wait than one takes: so they are asked.
   void wake_farther(group_id from) noexcept {
     std::uint32_t waiting = 0;
     for (const group_id g : groups_[from].steal_order) {
