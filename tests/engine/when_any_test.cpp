@@ -187,7 +187,8 @@ TEST_CASE("when_any: when the engine ends it is dropped whole") {
   engine e(small_profile(2));
   const auto owned = std::make_shared<int>(1);
   const auto waits = [&, owned](std::stop_token) -> task<> {
-    const std::shared_ptr<int> held = owned;
+    std::shared_ptr<int> held; // the frame's own
+    held = owned;
     begun.fetch_add(*held);
     begun.notify_all();
     co_await sleep_for(std::chrono::hours{24});
