@@ -239,6 +239,7 @@ void simulation::pushed(worker_id w) {
 /// One of those who spin will come upon it: of its domain, or of the nearest that may take so much.
 void simulation::offer_to_searchers(group_id own) {
   if (offer_in_domain(groups_[own].domain, own)) return;
+  if (listed_ == 0 || !anything_for_others()) return;
   std::uint32_t asked = groups_[own].domain;
   for (const group_id g : groups_[own].steal_order) {
     const std::uint32_t domain = groups_[g].domain;
@@ -251,9 +252,9 @@ void simulation::offer_to_searchers(group_id own) {
 
 /// Somebody has found work; those who go on spinning will come upon what is left, whoever it was offered to.
 void simulation::offer_rest() {
-  if (!stealing_ || waiting_ + injected_ + in_classes_ == 0) return;
-  if (std::ranges::all_of(domains_, [](const domain_books& d) { return d.spinners.empty(); })) return;
+  if (!stealing_ || listed_ == 0 || waiting_ + injected_ + in_classes_ == 0) return;
   for (std::uint32_t domain = 0; domain < domains_.size(); ++domain) {
+    if (waiting_in(domain) == 0) continue;
     const auto& groups = groups_.domains()[domain];
     for (const task_class c : {task_class::latency, task_class::background})
       if (class_waits(domain, c)) offer_class(domain, c, groups.front());
@@ -268,6 +269,7 @@ bool simulation::offer_in_domain(std::uint32_t domain, group_id first) {
   std::erase_if(spinners, [&](std::uint32_t w) {
     seat& s = seats_[w];
     s.listed = s.now == state::spinning && !s.look_planned;
+    if (!s.listed) --listed_;
     return !s.listed;
   });
   if (spinners.empty()) return false;

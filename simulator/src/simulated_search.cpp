@@ -31,7 +31,9 @@ void simulation::look(worker_id w, steal_effort effort, bool time_is_up) {
   double cost_ns = 0;
   const task_index t = look_around(w, effort, cost_ns);
   if (t == no_task && !time_is_up) {
-    if (!std::exchange(s.listed, true)) domains_[domain_of(w)].spinners.push_back(w.value);
+    if (std::exchange(s.listed, true)) return;
+    domains_[domain_of(w)].spinners.push_back(w.value);
+    ++listed_;
     return;
   }
   (void)boards_.of_worker(w).spinning.claim(boards_.place(w));
@@ -138,7 +140,7 @@ bool simulation::anything_to_steal(worker_id w) const noexcept {
   const group_id own = group_of(w);
   const std::uint32_t domain = groups_[own].domain;
   if (domains_[domain].slots != 0 || waiting_in(domain) != 0) return true;
-  if (injected_ + in_classes_ + loaded_domains_ == 0) return false;
+  if (!anything_for_others()) return false;
   std::uint32_t asked = domain;
   return std::ranges::any_of(groups_[own].steal_order, [&](group_id g) {
     if (groups_[g].domain == asked) return false;

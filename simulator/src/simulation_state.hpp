@@ -225,6 +225,8 @@ class simulation : private idle_rules<simulation> {
   void plan_look(worker_id w);
   task_index look_around(worker_id w, steal_effort effort, double& cost_ns);
   bool anything_to_steal(worker_id w) const noexcept;
+  /// Whether so much waits in any domain that workers of another may take from it.
+  bool anything_for_others() const noexcept { return injected_ + in_classes_ + loaded_domains_ != 0; }
   task_index steal(worker_id w, steal_effort effort, double& cost_ns);
   task_index take_suited(worker_id w, task_class c, steal_effort effort);
   task_index take_far_class(worker_id w);
@@ -290,6 +292,7 @@ class simulation : private idle_rules<simulation> {
   std::uint32_t loaded_domains_ = 0; // of which others may take: so much waits in rings, inboxes and deques
   std::uint32_t least_for_others_ = 1;
   std::uint32_t in_classes_ = 0;
+  std::uint32_t listed_ = 0; // in all domains' `spinners`
 
   event_queue<event> events_;
   std::int64_t now_ns_ = 0;

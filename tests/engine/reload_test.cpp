@@ -428,16 +428,22 @@ TEST_CASE("retire: a worker that is called back while it hands over keeps what i
   p.workers.per_group.reset();
   p.steal.policy = "none";
   engine e(with_workers(p, 2));
-  group_board& board = inside_of(e).board(far);
+  runtime& inside = inside_of(e);
+  group_board& board = inside.board(far);
   waiter w(e, {.worker = worker_id{1}});
   REQUIRE(w.before == 1);
   CHECK(e.apply(with_workers(p, 1)).applied());
   wait_until_retired(e, 1);
 
+  const auto hands_over = [&] {
+    board.levels.publish(0, wrong);
+    inside.idle().wake_all();
+    while (board.levels.at(0) == wrong) std::this_thread::yield(); // it shows its load last
+  };
   board.active = 1;
+  hands_over(); // it may have been at it, and have seen before that it is not active
   w.value.send(1);
-  board.levels.publish(0, wrong);
-  while (board.levels.at(0) == wrong) std::this_thread::yield(); // it shows its load last
+  hands_over();
   CHECK(w.after == 99);
   CHECK(e.apply(with_workers(p, 2)).applied());
   e.drain();

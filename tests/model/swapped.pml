@@ -106,7 +106,7 @@ proctype reader(byte me) {
   fence(me);
 #ifndef KEEP_FOR_EVER
   newest = word[NEWEST];
-  reclaim(me, newest); // as the next reload does: who let go at the same time may have missed it
+  reclaim(me, newest); // as the next reload does, and who counts them: who let go at the same time may have missed it
 #endif
   ended++
 }

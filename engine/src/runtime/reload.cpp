@@ -113,8 +113,14 @@ profile runtime::configuration() const {
   return rules_.read([](const detail::rules& r) { return r.settings; });
 }
 
-void runtime::forget_old_rules() noexcept {
+void runtime::forget_old_rules() const noexcept {
   rules_.reclaim_once([this](const auto& f) { for_each_holder(f); });
+}
+
+/// Who let go of the last one just when it was looked for does not know that it was the last: so this looks once more.
+std::size_t runtime::outdated_rules() const noexcept {
+  if (rules_.old() != 0 && !forked()) forget_old_rules();
+  return rules_.old();
 }
 
 // --- what retired workers leave

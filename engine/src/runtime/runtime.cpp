@@ -216,10 +216,10 @@ submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bo
 }
 
 void runtime::place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept {
-  const detail::rules& by = me.by.confirm(rules_);
-  place_from_outside(me, by, t, wish);
+  const detail::rules* announced = me.by.get(); // whoever has looked meanwhile has left it to this thread
+  place_from_outside(me, me.by.confirm(rules_), t, wish);
   me.by.let_go();
-  if (&by != rules_.newest()) forget_old_rules();
+  if (announced != rules_.newest()) forget_old_rules();
 }
 
 /// It ends as a task of the engine whose thread this is, which books it out when it comes back to `execute`; by then it has
@@ -574,7 +574,7 @@ metrics_snapshot runtime::metrics() const {
     m.timers_cancelled += c.cancelled;
   }
   m.reloads = reloads_.load(std::memory_order_relaxed);
-  m.outdated = rules_.old();
+  m.outdated = outdated_rules();
   m.rejected = rejected_.load(std::memory_order_relaxed);
   m.failed = failed_.load(std::memory_order_relaxed);
   m.spare_threads = forked() ? 0 : threads_.spares();

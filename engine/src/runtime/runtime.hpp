@@ -126,7 +126,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   const profile& settings() const noexcept { return settings_; }
   const detail::swapped<detail::rules>& newest_rules() const noexcept { return rules_; }
   /// Destroys the rules that nobody uses any more. Called by whoever has just let go of older ones.
-  void forget_old_rules() noexcept;
+  void forget_old_rules() const noexcept;
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }
   const worker_layout& layout() const noexcept { return layout_; }
@@ -210,6 +210,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   static void next_beat(detail::scheduled& call, std::int64_t now, std::int64_t left_out) noexcept;
   void set_again(detail::scheduled& call, std::int64_t now) noexcept;
   template <class F> void for_each_holder(const F& f) const;
+  std::size_t outdated_rules() const noexcept;
   worker_id active_near(group_id g) noexcept;
   std::vector<apply_result::reason> what_it_cannot(const profile& next,
                                                    std::vector<std::uint32_t>& workers) const;
@@ -242,7 +243,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   locality_groups groups_;
   const std::optional<std::uint32_t> start_cpu_; // of the constructing thread
   worker_layout layout_;
-  detail::swapped<detail::rules> rules_;
+  mutable detail::swapped<detail::rules> rules_; // who only looks at the engine may forget old ones
   std::atomic<bool> resumptions_return_; // to their worker, says the policy; relaxed: either is found
   std::atomic<bool> waits_when_full_;    // relaxed: a setting by itself
   const detail::near_nodes near_nodes_;

@@ -23,7 +23,8 @@
 //         else from the beginning
 //
 // Of the two fences one comes first. If H2 does, R3 sees the hold; if R2 does, H3 sees the new one, and the old one is
-// not looked into. tests/model/swapped.pml proves it, and that it fails without a fence and without the second look.
+// not looked into. A hold may be gone a moment after R3 has seen it, and who had it need not know by then that there is a
+// newer one: so an old one may be left until somebody reclaims again, as the next replacer and who asks for the number do. tests/model/swapped.pml proves it, and that it fails without a fence and without the second look.
 //
 // | tag    | release site            | acquire site           | publishes                   | weakened                      |
 // |--------|-------------------------|------------------------|-----------------------------|-------------------------------|
