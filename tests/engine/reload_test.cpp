@@ -437,9 +437,9 @@ TEST_CASE("retire: a worker that is called back while it hands over keeps what i
 
   const auto hands_over = [&] {
     board.levels.publish(0, wrong);
-    inside.idle().wake_all();
-    while (board.levels.at(0) == wrong) std::this_thread::yield(); // it shows its load last
+    while (board.levels.at(0) == wrong) inside.idle().wake_all(); // it shows its load last
   };
+  hands_over(); // it knows that it has retired
   board.active = 1;
   hands_over(); // it may have been at it, and have seen before that it is not active
   w.value.send(1);
