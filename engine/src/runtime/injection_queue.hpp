@@ -3,24 +3,30 @@
 #include "local_queue.hpp"
 
 #include <mutex>
+#include <utility>
 
 namespace corewise::detail {
 
-/// What a group's workers have no room for: an unbounded FIFO behind a lock, entered only when a ring
-/// overflows or an inbox is full, and left in batches. The length is read without the lock, so that looking
-/// costs one load.
-class alignas(128) injection_queue {
+/// What a group's workers have no room for: an unbounded FIFO of two lists, each behind a lock, entered only when a ring
+/// overflows or an inbox is full, and left in batches.
+///
+///     taken ◄── [ oldest │ .. │ .. ] ◄── all at once, when that has too few ── [ .. │ .. │ newest ] ◄── put
+///
+/// So nobody who puts a task there waits for who walks along the tasks that it takes, most of which are in another core's
+/// cache. The length is read without a lock, so that looking costs two loads.
+///
+/// | tag   | release site | acquire site | publishes                      | weakened                               |
+/// |-------|--------------|--------------|--------------------------------|----------------------------------------|
+/// | taken | pop: store   | taken: load  | that so many at least were put | a length below 0, read as four billion |
+class injection_queue {
  public:
   /// Any thread.
   void push(const task_chain& chain) noexcept {
     if (chain.size == 0) return;
     interleave();
-    const std::scoped_lock lock(mutex_);
-    (waiting_.last == nullptr ? waiting_.first : waiting_.last->next) = chain.first;
-    waiting_.last = chain.last;
-    waiting_.size += chain.size;
-    size_.store(waiting_.size, std::memory_order_relaxed);
-    put_.store(put() + chain.size, std::memory_order_relaxed);
+    const std::scoped_lock lock(back_.mutex);
+    back_.waiting.append(chain);
+    back_.passed.store(put() + chain.size, std::memory_order_relaxed);
   }
 
   /// Any thread.
@@ -34,23 +40,40 @@ class alignas(128) injection_queue {
   task_chain pop(std::uint32_t most) noexcept {
     if (size() == 0) return {};
     interleave();
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(front_.mutex);
+    if (front_.waiting.size < most) {
+      interleave();
+      const std::scoped_lock both(back_.mutex);
+      front_.waiting.append(std::exchange(back_.waiting, {}));
+    }
     task_chain out;
-    while (out.size < most && waiting_.size > 0) out.push(waiting_.pop());
-    size_.store(waiting_.size, std::memory_order_relaxed);
+    while (out.size < most && front_.waiting.size > 0) out.push(front_.waiting.pop());
+    front_.passed.store(front_.passed.load(std::memory_order_relaxed) + out.size,
+                        std::memory_order_release); // pairs: taken
     return out;
   }
 
-  /// How many tasks wait. One load.
-  std::uint32_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+  /// How many tasks wait.
+  std::uint32_t size() const noexcept {
+    const std::uint64_t taken_by_now = taken(); // first: what is taken was put before
+    return static_cast<std::uint32_t>(put() - taken_by_now);
+  }
   /// Tasks that were ever put in.
-  std::uint64_t put() const noexcept { return put_.load(std::memory_order_relaxed); }
+  std::uint64_t put() const noexcept { return back_.passed.load(std::memory_order_relaxed); }
 
  private:
-  std::mutex mutex_;
-  task_chain waiting_;
-  std::atomic<std::uint32_t> size_{0}; // relaxed: a number; the tasks are published by the mutex
-  std::atomic<std::uint64_t> put_{0};  // relaxed: a number, written under the mutex
+  struct alignas(128) list {
+    std::mutex mutex;
+    task_chain waiting;
+    std::atomic<std::uint64_t> passed{0}; // tasks; written under the mutex
+  };
+
+  std::uint64_t taken() const noexcept {
+    return front_.passed.load(std::memory_order_acquire);
+  } // pairs: taken
+
+  list front_; // its lock before that of the other
+  list back_;
 };
 
 } // namespace corewise::detail

@@ -48,6 +48,12 @@ struct task_chain {
     last = t;
     ++size;
   }
+  void append(const task_chain& chain) noexcept {
+    if (chain.size == 0) return;
+    (last == nullptr ? first : last->next) = chain.first;
+    last = chain.last;
+    size += chain.size;
+  }
   task_header* pop() noexcept {
     task_header* t = first;
     if (t == nullptr) return nullptr;
