@@ -69,8 +69,8 @@ class injection_queue {
   };
 
   std::uint64_t taken() const noexcept {
-    return front_.passed.load(std::memory_order_acquire);
-  } // pairs: taken
+    return front_.passed.load(std::memory_order_acquire); // pairs: taken
+  }
 
   list front_; // its lock before that of the other
   list back_;
