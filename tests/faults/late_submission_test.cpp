@@ -7,7 +7,8 @@
 #include <memory>
 #include <thread>
 
-// A thread is let in, and sleeps before it has put its task down; meanwhile the engine's time to end runs out.
+// A thread is let in, and sleeps before it has put its task down; meanwhile the engine's time to end runs out, or its rules
+// are replaced.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -44,4 +45,21 @@ TEST_CASE("late submission: a shutdown without patience drops and counts what wa
   held.open();
   e.drain(); // nothing is left that it would wait for
   CHECK(e.metrics().in_flight() == 0);
+}
+
+TEST_CASE("late submission: who held rules that were replaced before it went by them leaves none behind") {
+  const profile p = small_profile(1);
+  engine e(p);
+  tests::at_each_step([&, step = 0]() mutable {
+    if (++step != 2) return;
+    const std::uint64_t parks = e.metrics().total().parks;
+    CHECK(e.apply(p).applied());
+    while (e.metrics().total().parks == parks) std::this_thread::yield(); // the worker has taken the new ones
+    CHECK(e.metrics().outdated == 1);
+  });
+  REQUIRE(e.submit([] {}) == submit_result::accepted);
+  tests::at_each_step({});
+  e.drain();
+  for (int i = 0; i < 1000 && e.metrics().outdated != 0; ++i) std::this_thread::sleep_for(1ms);
+  CHECK(e.metrics().outdated == 0);
 }
