@@ -244,8 +244,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   const std::optional<std::uint32_t> start_cpu_; // of the constructing thread
   worker_layout layout_;
   mutable detail::swapped<detail::rules> rules_; // who only looks at the engine may forget old ones
-  std::atomic<bool> resumptions_return_; // to their worker, says the policy; relaxed: either is found
-  std::atomic<bool> waits_when_full_;    // relaxed: a setting by itself
+  std::atomic<bool> resumptions_return_;         // to their worker, says the policy; relaxed: either is found
+  std::atomic<bool> waits_when_full_;            // relaxed: a setting by itself
   const detail::near_nodes near_nodes_;
   const unsigned born_in_; // the fork generation
 
