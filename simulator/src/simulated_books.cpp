@@ -62,6 +62,7 @@ std::uint32_t simulation::look_through_group(const locality_group& g) {
 
 void simulation::look_through_books() {
   std::uint32_t queued = 0, asleep = 0, running = 0, slots = 0, in_rows = 0, in_classes = 0;
+  std::size_t listed = 0, loaded = 0;
   std::vector<std::uint32_t> searching(domains_.size()), waiting(domains_.size());
   for (const locality_group& g : groups_.groups()) {
     const std::uint32_t of_group = look_through_group(g);
@@ -80,11 +81,15 @@ void simulation::look_through_books() {
     require(domains_[d].waiting == waiting[d], "what waits in a domain", d);
     require(domains_[d].searching == searching[d], "how many of a domain search", d);
     for (const task_row& row : domains_[d].classes) in_classes += counted(row);
+    listed += domains_[d].spinners.size();
+    loaded += waiting[d] >= least_for_others_ ? 1 : 0;
   }
   require(waiting_ == queued, "what waits for workers", waiting_);
   require(injected_ == in_rows, "what waits in injection queues", injected_);
   require(in_classes_ == in_classes, "what waits in class queues", in_classes_);
   require(in_slots_ == slots, "what waits in LIFO slots", in_slots_);
+  require(listed_ == listed, "how many spin with no look planned", listed_);
+  require(loaded_domains_ == loaded, "how many domains have enough for others", loaded_domains_);
   require(asleep_ == asleep, "how many sleep", asleep_);
   require(running_ == running, "how many have a task", running_);
 }

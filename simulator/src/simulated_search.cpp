@@ -31,9 +31,10 @@ void simulation::look(worker_id w, steal_effort effort, bool time_is_up) {
   double cost_ns = 0;
   const task_index t = look_around(w, effort, cost_ns);
   if (t == no_task && !time_is_up) {
-    if (std::exchange(s.listed, true)) return;
-    domains_[domain_of(w)].spinners.push_back(w.value);
-    ++listed_;
+    if (!std::exchange(s.listed, true)) {
+      domains_[domain_of(w)].spinners.push_back(w.value);
+      ++listed_;
+    }
     return;
   }
   (void)boards_.of_worker(w).spinning.claim(boards_.place(w));
