@@ -117,7 +117,7 @@ TEST_CASE("drain: of two coroutines that take turns each stays in the phase in w
     const std::uint8_t mine = detail::this_execution.phase;
     all.fetch_add(1);
     while (all != 2) co_await yield();
-    for (int turns = 0; turns < 20'000; ++turns) {
+    for (int turns = 0; turns < 200'000; ++turns) {
       co_await yield();
       if (detail::this_execution.phase != mine) ++strays;
     }

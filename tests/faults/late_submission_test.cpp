@@ -1,4 +1,5 @@
 #include "faults.hpp"
+#include "runtime.hpp"
 #include "small_engine.hpp"
 
 #include <doctest/doctest.h>
@@ -50,16 +51,17 @@ TEST_CASE("late submission: a shutdown without patience drops and counts what wa
 TEST_CASE("late submission: who held rules that were replaced before it went by them leaves none behind") {
   const profile p = small_profile(1);
   engine e(p);
+  const auto& rules = inside_of(e).newest_rules(); // the metric would look for old ones itself
   tests::at_each_step([&, step = 0]() mutable {
     if (++step != 2) return;
     const std::uint64_t parks = e.metrics().total().parks;
     CHECK(e.apply(p).applied());
     while (e.metrics().total().parks == parks) std::this_thread::yield(); // the worker has taken the new ones
-    CHECK(e.metrics().outdated == 1);
+    CHECK(rules.old() == 1);
   });
   REQUIRE(e.submit([] {}) == submit_result::accepted);
   tests::at_each_step({});
   e.drain();
-  for (int i = 0; i < 1000 && e.metrics().outdated != 0; ++i) std::this_thread::sleep_for(1ms);
+  CHECK(rules.old() == 0);
   CHECK(e.metrics().outdated == 0);
 }

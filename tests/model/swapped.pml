@@ -7,6 +7,7 @@
 // check: fail -DNO_REPLACER_FENCE
 // check: fail -DNO_SECOND_LOOK
 // check: fail -DKEEP_FOR_EVER
+// check: fail -DNO_LAST_LOOK
 //
 // Readers take hold of the newest, look into it, and let go, ROUNDS times; whoever lets go of an old one reclaims. Plain
 // stores lie in the thread's store buffer, in order, until a fence or any time that the memory likes.
@@ -15,6 +16,7 @@
 // NO_REPLACER_FENCE  R2 is missing: the replacer looks at the holders before the new one can be seen
 // NO_SECOND_LOOK     H3 is missing: the reader uses what was the newest when it began
 // KEEP_FOR_EVER      who lets go of an old one does not reclaim
+// NO_LAST_LOOK       nobody reclaims once more when all have let go
 
 #ifndef READERS
 #define READERS 2
@@ -73,12 +75,17 @@ inline reclaim(t, newest) {
 }
 
 proctype reader(byte me) {
-  byte mine, newest, o, i, round;
+  byte first, mine, newest, o, i, round;
   do
   :: round == ROUNDS -> break
   :: else ->
+    first = NONE;
     do
     :: mine = word[NEWEST]; // H1
+      if
+      :: first == NONE -> first = mine
+      :: else
+      fi;
       buffer[me]!mine;
 #ifndef NO_READER_FENCE
       fence(me); // H2
@@ -97,14 +104,14 @@ proctype reader(byte me) {
     buffer[me]!NONE;
 #ifndef KEEP_FOR_EVER
     if
-    :: word[NEWEST] != mine -> newest = word[NEWEST]; reclaim(me, newest)
+    :: word[NEWEST] != first -> newest = word[NEWEST]; reclaim(me, newest)
     :: else
     fi;
 #endif
     round++
   od;
   fence(me);
-#ifndef KEEP_FOR_EVER
+#if !defined(KEEP_FOR_EVER) && !defined(NO_LAST_LOOK)
   newest = word[NEWEST];
   reclaim(me, newest); // as the next reload does, and who counts them: who let go at the same time may have missed it
 #endif

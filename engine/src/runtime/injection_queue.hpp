@@ -15,9 +15,9 @@ namespace corewise::detail {
 /// So nobody who puts a task there waits for who walks along the tasks that it takes, most of which are in another core's
 /// cache. The length is read without a lock, so that looking costs two loads.
 ///
-/// | tag   | release site | acquire site | publishes                      | weakened                               |
-/// |-------|--------------|--------------|--------------------------------|----------------------------------------|
-/// | taken | pop: store   | taken: load  | that so many at least were put | a length below 0, read as four billion |
+/// | tag     | release site | acquire site | publishes                      | weakened                               |
+/// |---------|--------------|--------------|--------------------------------|----------------------------------------|
+/// | counted | pop: store   | size: load   | that so many at least were put | a length below 0, read as four billion |
 class injection_queue {
  public:
   /// Any thread.
@@ -46,17 +46,19 @@ class injection_queue {
       const std::scoped_lock both(back_.mutex);
       front_.waiting.append(std::exchange(back_.waiting, {}));
     }
+    interleave();
     task_chain out;
     while (out.size < most && front_.waiting.size > 0) out.push(front_.waiting.pop());
     front_.passed.store(front_.passed.load(std::memory_order_relaxed) + out.size,
-                        std::memory_order_release); // pairs: taken
+                        std::memory_order_release); // pairs: counted
     return out;
   }
 
   /// How many tasks wait.
   std::uint32_t size() const noexcept {
-    const std::uint64_t taken_by_now = taken(); // first: what is taken was put before
-    return static_cast<std::uint32_t>(put() - taken_by_now);
+    const std::uint64_t taken = front_.passed.load(std::memory_order_acquire); // pairs: counted
+    interleave();
+    return static_cast<std::uint32_t>(put() - taken); // read last: what is taken was put before
   }
   /// Tasks that were ever put in.
   std::uint64_t put() const noexcept { return back_.passed.load(std::memory_order_relaxed); }
@@ -67,10 +69,6 @@ class injection_queue {
     task_chain waiting;
     std::atomic<std::uint64_t> passed{0}; // tasks; written under the mutex
   };
-
-  std::uint64_t taken() const noexcept {
-    return front_.passed.load(std::memory_order_acquire); // pairs: taken
-  }
 
   list front_; // its lock before that of the other
   list back_;

@@ -125,7 +125,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// What the engine began with: for what cannot change. What can is in the rules.
   const profile& settings() const noexcept { return settings_; }
   const detail::swapped<detail::rules>& newest_rules() const noexcept { return rules_; }
-  /// Destroys the rules that nobody uses any more. Called by whoever has just let go of older ones.
+  /// Destroys the rules that nobody uses any more. Called by whoever has just let go of older ones, or counts them.
   void forget_old_rules() const noexcept;
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }

@@ -23,8 +23,10 @@
 //         else from the beginning
 //
 // Of the two fences one comes first. If H2 does, R3 sees the hold; if R2 does, H3 sees the new one, and the old one is
-// not looked into. A hold may be gone a moment after R3 has seen it, and who had it need not know by then that there is a
-// newer one: so an old one may be left until somebody reclaims again, as the next replacer and who asks for the number do. tests/model/swapped.pml proves it, and that it fails without a fence and without the second look.
+// not looked into. Who held an old one reclaims when it has let go, even if H3 has led it to a newer one meanwhile; but it may
+// let go a moment after R3 has seen its hold, and not know yet that there is a newer one. So an old one may be left until
+// somebody reclaims once more, as the next replacer and who asks for the number do. tests/model/swapped.pml proves it, and
+// that it fails without a fence, without the second look and without that last one.
 //
 // | tag    | release site            | acquire site           | publishes                   | weakened                      |
 // |--------|-------------------------|------------------------|-----------------------------|-------------------------------|

@@ -1,0 +1,54 @@
+#include "faults.hpp"
+#include "injection_queue.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+// What comes between two steps of who takes from an injection queue, or asks for its length.
+
+using namespace corewise;
+using namespace corewise::detail;
+
+TEST_CASE("injection queue: who puts a task there does not wait for who takes some, and comes behind those "
+          "that are there") {
+  std::array<task_header, 4> tasks;
+  injection_queue queue;
+  queue.push(&tasks[0]);
+  queue.push(&tasks[1]);
+  std::size_t put = 2;
+  bool waits = false;
+  // The last step is between the locks: this thread would wait for itself.
+  tests::at_each_step([&, step = 0]() mutable {
+    if (waits || ++step < 4 || put == 3) return;
+    waits = true; // the push has steps of its own
+    queue.push(&tasks[put++]);
+    waits = false;
+  });
+  task_chain taken = queue.pop(2);
+  tests::at_each_step({});
+  CHECK(put == 3);
+  CHECK(taken.pop() == &tasks[0]);
+  CHECK(taken.pop() == &tasks[1]);
+  CHECK(taken.pop() == nullptr);
+  CHECK(queue.size() == 1);
+  CHECK(queue.pop(2).first == &tasks[2]);
+}
+
+TEST_CASE("injection queue: its length is never below none, whoever takes while it is read") {
+  std::array<task_header, 2> tasks;
+  injection_queue queue;
+  queue.push(&tasks[0]);
+  bool acts = false;
+  tests::at_each_step([&] {
+    if (acts) return;
+    acts = true;
+    queue.push(&tasks[1]);
+    static_cast<void>(queue.pop(2));
+    acts = false;
+  });
+  const std::uint32_t size = queue.size();
+  tests::at_each_step({});
+  CHECK(size <= 2);
+  CHECK(queue.size() == 0);
+}
