@@ -164,7 +164,10 @@ task_index simulation::poll_due(worker_id w) {
   s.background_turn = true;
   if (!s.forks.empty() && std::exchange(s.ring_turn, !s.ring_turn))
     if (const task_index t = pop_ring(w); t != no_task) return t;
-  return poll_shared(w, true);
+  const task_index t = poll_shared(w, true);
+  if (!s.inbox.empty() || !groups_books_[injection_of_[group_of(w).value].value].injection.empty())
+    s.until_shared = look_at_backlog(profile_.injection.backlog, s.until_shared, s.ring.size());
+  return t;
 }
 
 task_index simulation::take_next(worker_id w) {

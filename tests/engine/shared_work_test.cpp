@@ -38,6 +38,13 @@ TEST_CASE("batch: a worker's share of the queue, between 4 and 64") {
   CHECK(batch_of(100'000, 1, {1, 1}) == 1);
 }
 
+TEST_CASE("backlog: the next look is when the ring has gone round, at the latest after the interval") {
+  CHECK(look_at_backlog(backlog_look::turn, 100, 0) == 1);
+  CHECK(look_at_backlog(backlog_look::turn, 100, 64) == 65);
+  CHECK(look_at_backlog(backlog_look::turn, 100, 256) == 100);
+  CHECK(look_at_backlog(backlog_look::interval, 100, 0) == 100);
+}
+
 TEST_CASE("task clock: the first estimate is 50 us, and one tick counts a tenth") {
   task_clock clock;
   CHECK(clock.average_ns() == 50'000);

@@ -319,6 +319,13 @@ rows injection_batch() {
       with(
           integer_field<profile>("injection.batch.max", COREWISE_AT(injection.batch.max), integers(1, 65536)),
           live, {.unit = "tasks", .description = "The most that one look takes"}),
+      with(choice_field<profile, backlog_look>(
+               "injection.backlog", COREWISE_AT(injection.backlog),
+               {{"turn", backlog_look::turn}, {"interval", backlog_look::interval}}),
+           live,
+           {.description =
+                "When a worker looks again at what one look has left there: as soon as as many tasks have "
+                "run as wait in its ring (`turn`), or not before the interval is over"}),
   };
 }
 

@@ -141,7 +141,11 @@ task_header* worker::poll_due() noexcept {
     }
   background_turn_ = true;
   if (task_header* t = poll_ring()) return t;
-  return looks_behind_ring() ? nullptr : poll_shared(true);
+  if (looks_behind_ring()) return nullptr;
+  task_header* t = poll_shared(true);
+  if (queues_.in.size() != 0 || engine_.injection(place().group).size() != 0)
+    until_shared_ = look_at_backlog(by().settings.injection.backlog, until_shared_, queues_.ring.size());
+  return t;
 }
 
 /// From the LIFO slot, while it may overtake; then it waits for its next turn or goes behind the ring, as `lifo_counts`

@@ -38,6 +38,7 @@ TEST_CASE("live changes: what the reference page calls live needs no restart") {
   p.injection.target_latency = 2ms;
   p.injection.interval = {61, 61};
   p.injection.batch = {1, 2};
+  p.injection.backlog = backlog_look::interval;
   p.idle.searchers_per_mille = 1;
   p.idle.spin = 1us;
   p.idle.wake = wake_order::lowest;

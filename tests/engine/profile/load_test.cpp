@@ -42,7 +42,7 @@ dispatch:
   spill: {same_domain: 0.5, same_node: 1, same_package: 2, cross_package: 40}
 steal: {policy: none, start: random, batch_max: 7, minimum_at: {same_node: 5, same_package: 6, cross_package: 7}}
 queues: {local: 64, overflow: half, lifo_cap: 0, lifo_counts: all, lifo_age: never, budget: 9, inbox: unbounded}
-injection: {scope: engine, buffer: 5, target_latency: 2ms, interval: {fixed: 61}, batch: {min: 2, max: 3}}
+injection: {scope: engine, buffer: 5, target_latency: 2ms, interval: {fixed: 61}, batch: {min: 2, max: 3}, backlog: interval}
 idle: {searchers_per_mille: 1, spin: 0us, wake: lowest, park_timeout: 10ms}
 blocking: {spares_max: 0, keep_alive: 1min, stuck_after: never}
 limits: {in_flight: 1000000000000, on_full: wait}
@@ -92,6 +92,7 @@ strict: true
   CHECK(p.injection.scope == injection_scope::engine);
   CHECK(p.injection.buffer == 5);
   CHECK(p.injection.target_latency == 2ms);
+  CHECK(p.injection.backlog == backlog_look::interval);
   CHECK(p.injection.interval.min == 61);
   CHECK(p.injection.interval.max == 61);
   CHECK(p.injection.batch.min == 2);

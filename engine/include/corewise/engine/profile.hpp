@@ -3,6 +3,7 @@
 #include <corewise/policies/integer_range.hpp>
 #include <corewise/policies/lifo_rules.hpp>
 #include <corewise/policies/policy.hpp>
+#include <corewise/policies/shared_work.hpp>
 #include <corewise/policies/steal_policy.hpp>
 #include <corewise/topology/discovery.hpp>
 #include <corewise/topology/groups.hpp>
@@ -96,6 +97,7 @@ struct profile {
     std::chrono::nanoseconds target_latency = std::chrono::milliseconds{1};
     integer_range interval{8, 255};
     integer_range batch{4, 64};
+    backlog_look backlog = backlog_look::turn;
   } injection;
 
   struct idle_section {

@@ -20,6 +20,18 @@ constexpr std::uint32_t interval_of(std::chrono::nanoseconds target, std::uint64
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, bounds.min, bounds.max));
 }
 
+/// When a worker looks again at shared queues in which a look has left tasks behind.
+enum class backlog_look : std::uint8_t {
+  turn,     ///< when as many tasks have run as wait in its ring
+  interval, ///< after the interval, as if nothing were left
+};
+/// After how many own tasks a worker looks again at queues in which a look has left tasks behind, by which it has
+/// `in_ring` in its ring. So no more than one of its batches runs for each turn of those that yield or spawn without end.
+constexpr std::uint32_t look_at_backlog(backlog_look rule, std::uint32_t interval,
+                                        std::uint32_t in_ring) noexcept {
+  return rule == backlog_look::turn ? std::min(interval, in_ring + 1) : interval;
+}
+
 /// How many of `waiting` tasks one of `workers` takes at once: its share, within the bounds. Source: Volt.
 constexpr std::uint32_t batch_of(std::uint32_t waiting, std::uint32_t workers,
                                  const integer_range& bounds) noexcept {

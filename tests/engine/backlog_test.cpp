@@ -1,0 +1,71 @@
+#include "small_engine.hpp"
+
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+using namespace corewise;
+
+namespace {
+
+constexpr int waiting = 300;
+constexpr std::uint32_t batch = 64;
+constexpr std::uint32_t interval = 100;
+
+/// How often two tasks that yield to each other had their turn while so many from outside ran, from the first of these to the last.
+/// One worker.
+int turns_meanwhile(backlog_look rule, injection_scope scope, std::optional<std::uint32_t> inbox) {
+  profile p = small_profile(1);
+  p.queues.inbox = inbox;
+  p.injection = {.scope = scope, .interval = {interval, interval}, .batch = {1, batch}, .backlog = rule};
+  if (!inbox) p.steal.policy = "none";
+  gate held;
+  engine e(p);
+  std::vector<int> turns; // yet, when each of those from outside ran; by tasks only, as the next
+  int turn = 0;
+  const auto yielder = [](std::vector<int>& seen, int& count) -> task<> {
+    while (seen.size() != waiting) {
+      ++count;
+      co_await yield();
+    }
+  };
+  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(1);
+  for (int i = 0; i < 2; ++i) REQUIRE(e.submit(yielder(turns, turn)) == submit_result::accepted);
+  for (int i = 0; i < waiting; ++i)
+    REQUIRE(e.submit([&] { turns.push_back(turn); }) == submit_result::accepted);
+  held.open();
+  e.drain();
+  REQUIRE(turns.size() == waiting);
+  return turns.back() - turns.front();
+}
+
+} // namespace
+
+// Two yielders have two turns to a batch. By the interval they have what it leaves beside the batch as well.
+constexpr int most_by_turns = 2 * (waiting / static_cast<int>(batch) + 2);
+constexpr int least_by_interval =
+    (waiting / static_cast<int>(batch) - 2) * static_cast<int>(interval - batch);
+static_assert(most_by_turns < least_by_interval);
+
+TEST_CASE("backlog: tasks that yield for ever have one turn for each batch of what waits in the inbox") {
+  for (const std::optional<std::uint32_t> inbox : {std::optional<std::uint32_t>{1024}, {}}) {
+    const injection_scope scope = inbox ? injection_scope::group : injection_scope::none;
+    const int by_turns = turns_meanwhile(backlog_look::turn, scope, inbox);
+    CHECK(by_turns <= most_by_turns);
+    CHECK(by_turns >= waiting / static_cast<int>(batch)); // they have not starved
+    CHECK(turns_meanwhile(backlog_look::interval, scope, inbox) >= least_by_interval);
+  }
+}
+
+TEST_CASE("backlog: the same where it waits in the injection queue") {
+  for (const injection_scope scope : {injection_scope::group, injection_scope::engine}) {
+    const int by_turns = turns_meanwhile(backlog_look::turn, scope, 2);
+    CHECK(by_turns <= most_by_turns);
+    CHECK(by_turns >= waiting / static_cast<int>(batch));
+    CHECK(turns_meanwhile(backlog_look::interval, scope, 2) >= least_by_interval);
+  }
+}
