@@ -5,7 +5,11 @@
 #include <doctest/doctest.h>
 #include <pthread.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <string>
+#include <thread>
+#include <vector>
 
 using namespace corewise;
 
@@ -47,6 +51,28 @@ TEST_CASE("pinning: `core` ties a worker to its core, `none` to nothing") {
   }
   engine e(pinned(pin_to::none));
   for (const cpu_set& found : affinities(e)) CHECK(found == this_thread_affinity());
+}
+
+TEST_CASE("pinning: so is a spare thread that takes the seat, wherever it was called from") {
+  for (const pin_to where : {pin_to::automatic, pin_to::group, pin_to::core}) {
+    engine e(pinned(where));
+    for (int round = 0; round < 5; ++round) {
+      std::vector<cpu_set> found(e.workers().size());
+      for (const worker_place& p : e.workers().workers()) {
+        const auto behind = [&found, p] { found[p.id.value] = this_thread_affinity(); };
+        const auto blocks = [&e, behind, p] {
+          if (e.submit(behind, {.worker = p.id}) != submit_result::accepted) std::abort();
+          blocking([] { std::this_thread::sleep_for(std::chrono::milliseconds{5}); });
+        };
+        REQUIRE(e.submit(blocks, {.worker = p.id}) == submit_result::accepted);
+      }
+      e.drain();
+      for (const worker_place& p : e.workers().workers())
+        CHECK(found[p.id.value] ==
+              (where == pin_to::core ? e.machine().cores()[p.core].cpus : e.groups()[p.group].cpus));
+    }
+    CHECK(e.metrics().total().handed_over_seats >= 5);
+  }
 }
 
 TEST_CASE("pinning: threads are named after their group") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <thread>
@@ -25,6 +26,21 @@ TEST_CASE("binding: a pinned thread runs where it was pinned to") {
       CHECK(this_thread_affinity() == wanted);
       CHECK(this_cpu() == cpu);
     });
+}
+
+TEST_CASE("binding: a thread is pinned by another") {
+  std::atomic<bool> pinned{false};
+  cpu_set found;
+  std::thread other([&] {
+    pinned.wait(false);
+    found = this_thread_affinity();
+  });
+  const std::uint32_t cpu = this_thread_affinity().to_vector().back();
+  CHECK(text(pin_thread(other.native_handle(), cpu_set::range(cpu, cpu))) == "done");
+  pinned = true;
+  pinned.notify_all();
+  other.join();
+  CHECK(found == cpu_set::range(cpu, cpu));
 }
 
 TEST_CASE("binding: what is not there beside what is there does no harm") {

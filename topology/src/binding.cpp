@@ -46,12 +46,14 @@ cpu_set from_kernel(const kernel_cpu_set& found) {
 
 } // namespace
 
-refusal pin_this_thread(const cpu_set& cpus) {
+refusal pin_this_thread(const cpu_set& cpus) { return pin_thread(pthread_self(), cpus); }
+
+refusal pin_thread(pthread_t thread, const cpu_set& cpus) {
   if (cpus.empty()) return "a thread cannot be pinned to no CPU at all";
   const std::vector<std::uint32_t> list = cpus.to_vector();
   kernel_cpu_set wanted(list.back() + std::size_t{1});
   for (const std::uint32_t cpu : list) wanted.insert(cpu);
-  const int error = pthread_setaffinity_np(pthread_self(), wanted.bytes(), wanted.data());
+  const int error = pthread_setaffinity_np(thread, wanted.bytes(), wanted.data());
   if (error == 0) return std::nullopt;
   const std::string why =
       error == EINVAL ? "none of them may be used here" : std::generic_category().message(error);

@@ -68,28 +68,50 @@ bool worker_threads::start_thread(seat_offer first, std::size_t alive_max) noexc
 }
 
 bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
+  thread_record* spare = nullptr;
   {
     const std::scoped_lock lock(mutex_);
     if (stopping_) return false;
-    if (offer_to_spare({&seat, lending})) return true;
-    reap();
+    spare = take_spare({&seat, lending});
+    if (spare == nullptr) reap();
+  }
+  if (spare != nullptr) {
+    spare->bed.unpark();                                    // it needs the lock next
+    spare->callers.fetch_sub(1, std::memory_order_release); // pairs: callers
+    return true;
   }
   const auto spares_max = [](const rules& r) { return r.settings.blocking.spares_max; };
   return start_thread({&seat, lending}, seats_ + engine_.newest_rules().read(spares_max));
 }
 
-/// The caller holds the lock, as in the two below.
-bool worker_threads::offer_to_spare(seat_offer offered) noexcept {
-  if (spares_.empty()) return false;
-  // One of the same group is tied to the right CPUs already; else the one that became spare last.
-  auto at = std::find_if(spares_.rbegin(), spares_.rend(),
-                         [&](const thread_record* t) { return t->bound_to == offered.seat->place().group; });
-  if (at == spares_.rend()) at = spares_.rbegin();
+/// The nearest to the seat, and of these the one that became spare last. The caller holds the lock, as in the two below.
+worker_threads::thread_record* worker_threads::take_spare(seat_offer offered) noexcept {
+  if (spares_.empty()) return nullptr;
+  const worker_place& place = offered.seat->place();
+  const auto nearness = [&](const thread_record* t) {
+    if (t->bound_to != place.group) return 0;
+    return t->bound_core == place.core ? 2 : 1;
+  };
+  const auto at = std::ranges::max_element(spares_.rbegin(), spares_.rend(), {}, nearness);
   thread_record& spare = **at;
   spares_.erase(std::next(at).base());
   spare.offered = offered;
-  spare.bed.unpark();
-  return true;
+  spare.callers.fetch_add(1, std::memory_order_relaxed);
+  send_to_core(spare, place);
+  return &spare;
+}
+
+/// A spare thread wakes up on the core of the seat, which the lender is about to leave, and `bind` lets it go wherever it may go.
+/// Left to the kernel it often comes to a CPU where another worker is in a task, and waits there for a time slice.
+void worker_threads::send_to_core(thread_record& spare, const worker_place& place) noexcept {
+  const pin_to pin = engine_.settings().workers.pin;
+  const bool there = pin == pin_to::core && spare.bound_core == place.core;
+  if (there || pin == pin_to::none || !engine_.machine().is_this_system()) return;
+  try {
+    const auto refused = pin_thread(spare.handle.native_handle(), engine_.machine().cores()[place.core].cpus);
+    spare.on_core = !refused;
+  } catch (const std::bad_alloc&) { // then it comes from where it is
+  }
 }
 
 /// Whoever sat there is in its task still, or has just ended it.
@@ -155,14 +177,19 @@ bool worker_threads::sit(thread_record& me, seat_offer offered) {
 
 void worker_threads::bind(thread_record& me, const worker& seat) {
   const worker_place& place = seat.place();
-  if (me.bound_to == place.group && me.bound_core == place.core) return;
+  const bool at_home = me.bound_to == place.group;
+  const bool tied =
+      at_home && (engine_.settings().workers.pin != pin_to::core || me.bound_core == place.core);
+  if (!std::exchange(me.on_core, false) && tied) return;
   const locality_group& g = engine_.groups()[place.group];
-  const std::string name = "corewise-g" + std::to_string(place.group.value);
-  ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+  if (!at_home) {
+    const std::string name = "corewise-g" + std::to_string(place.group.value);
+    ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+  }
   if (engine_.machine().is_this_system()) {
     if (const cpu_set cpus = pin_target(engine_, place); !cpus.empty())
       if (const refusal why = pin_this_thread(cpus)) engine_.warn_once("workers are not pinned: " + *why);
-    if (g.node && engine_.wants_node_memory())
+    if (!at_home && g.node && engine_.wants_node_memory())
       if (const refusal why = prefer_node(engine_.machine().nodes()[*g.node].os_index))
         engine_.warn_once("workers' memory is not bound to their node: " + *why);
   }
@@ -194,8 +221,9 @@ worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
 /// Forgets the threads that are gone.
 void worker_threads::reap() noexcept {
   std::erase_if(threads_, [](const std::unique_ptr<thread_record>& t) {
-    if (t->ended) t->handle.join(); // it is past its last lock
-    return t->ended;
+    if (!t->ended || t->callers.load(std::memory_order_acquire) != 0) return false; // pairs: callers
+    t->handle.join(); // it is past its last lock
+    return true;
   });
 }
 

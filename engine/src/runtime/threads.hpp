@@ -5,6 +5,7 @@
 
 #include <corewise/engine/engine.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,10 @@ namespace corewise::detail {
 ///     new ──► on a seat ──seat taken──► without a seat ──task ended──► spare ──► on a seat again
 ///                │                                                     └──keep_alive──► gone
 ///                └──engine stops──► gone
+///
+/// | tag     | release site     | acquire site | publishes                             | weakened                     |
+/// |---------|------------------|--------------|---------------------------------------|------------------------------|
+/// | callers | offer: fetch_sub | reap: load   | that its caller has let go of its bed | a bed is freed under a waker |
 class worker_threads {
  public:
   worker_threads(runtime& engine, std::size_t seats) noexcept;
@@ -52,18 +57,22 @@ class worker_threads {
   struct thread_record {
     std::thread handle;
     parker bed;
-    seat_offer offered;               // guarded by mutex_
-    bool seatless = false;            // guarded by mutex_: its seat was taken and it is still in the task
-    bool ended = false;               // guarded by mutex_
-    worker* seat = nullptr;           // guarded by mutex_: the seat it sits on, or sat on when its task began
-    monotonic::time_point since;      // guarded by mutex_: seatless: since when it has been busy
-    std::optional<group_id> bound_to; // the thread's own
+    seat_offer offered;          // guarded by mutex_
+    bool seatless = false;       // guarded by mutex_: its seat was taken and it is still in the task
+    bool ended = false;          // guarded by mutex_
+    worker* seat = nullptr;      // guarded by mutex_: the seat it sits on, or sat on when its task began
+    monotonic::time_point since; // guarded by mutex_: seatless: since when it has been busy
+    std::atomic<std::uint32_t> callers{0}; // that are about to wake it
+    std::optional<group_id> bound_to;      // the thread's own; others read it while it is spare, as the next
     std::optional<std::uint32_t> bound_core;
+    bool on_core =
+        false; // tied to the core of the seat for its way there; written under mutex_, then the thread's own
   };
 
   /// False: the engine stops, there are `alive_max` threads already, or the system gives no more.
   bool start_thread(seat_offer first, std::size_t alive_max) noexcept;
-  bool offer_to_spare(seat_offer seat) noexcept;
+  thread_record* take_spare(seat_offer offered) noexcept;
+  void send_to_core(thread_record& spare, const worker_place& place) noexcept;
   void note_seatless(const worker& seat) noexcept;
   void main(thread_record& me);
   bool leave(thread_record& me) noexcept;
