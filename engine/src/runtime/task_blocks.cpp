@@ -57,6 +57,7 @@ namespace {
 
 constexpr std::size_t batch = 32;
 constexpr std::size_t slab_bytes = std::size_t{256} << 10;
+constexpr std::size_t page = 4096;
 constexpr std::size_t nodes_max = 1024;
 
 /// What stands at the head of each slab.
@@ -102,11 +103,7 @@ class depot {
 
   void put_one(void* memory) noexcept {
     const std::scoped_lock lock(mutex_);
-    rest_.push(memory);
-    if (rest_.size < batch) return;
-    rest_.top->next_batch = batches_;
-    batches_ = rest_.top;
-    rest_ = {};
+    add(memory);
   }
 
   /// A batch of blocks, new ones where none are spare. Throws `std::bad_alloc`.
@@ -119,6 +116,14 @@ class depot {
   }
 
  private:
+  void add(void* memory) noexcept {
+    rest_.push(memory);
+    if (rest_.size < batch) return;
+    rest_.top->next_batch = batches_;
+    batches_ = rest_.top;
+    rest_ = {};
+  }
+
   /// New pages lie on the node of the thread that touches them first: the caller's.
   void carve_slab(std::size_t bytes, std::uint16_t node) {
     std::byte* at = map_slab();
@@ -127,12 +132,9 @@ class depot {
     // Each at a multiple of its size, so that none lies across two pages: a store across costs more than all else here.
     static_assert(sizeof(slab) <= block_sizes[0]);
     static_assert((batch + 1) * block_sizes[block_classes - 1] <= slab_bytes);
-    for (at += bytes; at + batch * bytes <= end;) {
-      free_list list;
-      for (std::size_t i = 0; i < batch; ++i, at += bytes) list.push(at);
-      list.top->next_batch = batches_;
-      batches_ = list.top;
-    }
+    // What is less than a batch at the end is left, unless it is on a page that is in use anyway.
+    const std::byte* last = (batch - 1) * bytes < page ? end : end - (slab_bytes / bytes - 1) % batch * bytes;
+    for (at += bytes; at != last; at += bytes) add(at);
   }
 
   /// Twice the room, less what lies outside the aligned half.
