@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+
+// Coroutines on a pool of closures, as one writes them there: a suspended one comes back as a closure that resumes it.
+
+namespace corewise::bench {
+
+/// A coroutine that nobody waits for. It begins when its handle is resumed, and its frame ends with it.
+struct detached {
+  struct promise_type {
+    detached get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+  std::coroutine_handle<> handle;
+};
+
+/// From outside.
+template <class Pool> void post(Pool& pool, detached c) {
+  pool.post([h = c.handle] { h.resume(); });
+}
+/// From a task.
+template <class Pool> void spawn(Pool& pool, std::coroutine_handle<> h) {
+  pool.spawn([h] { h.resume(); });
+}
+
+/// Awaited, lets what waits in the pool go first: it comes back as if from outside, since some pools run what a task spawns next.
+template <class Pool> struct give_way {
+  Pool& pool;
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> h) const {
+    pool.post([h] { h.resume(); });
+  }
+  void await_resume() const noexcept {}
+};
+
+/// A number from one coroutine to another, once.
+template <class Pool> class oneshot {
+ public:
+  explicit oneshot(Pool& pool) : pool_(pool) {}
+
+  void send(std::uint64_t value) {
+    Pool& pool = pool_; // who receives may end this
+    value_ = value;
+    void* const waiter = state_.exchange(this, std::memory_order_acq_rel);
+    if (waiter != nullptr) spawn(pool, std::coroutine_handle<>::from_address(waiter));
+  }
+
+  auto receive() {
+    struct awaiter {
+      oneshot& from;
+      bool await_ready() const noexcept { return from.state_.load(std::memory_order_acquire) == &from; }
+      bool await_suspend(std::coroutine_handle<> h) const noexcept {
+        void* nobody = nullptr;
+        return from.state_.compare_exchange_strong(nobody, h.address(), std::memory_order_acq_rel,
+                                                   std::memory_order_acquire);
+      }
+      std::uint64_t await_resume() const noexcept { return from.value_; }
+    };
+    return awaiter{*this};
+  }
+
+ private:
+  Pool& pool_;
+  std::uint64_t value_ = 0;
+  std::atomic<void*> state_{nullptr}; // who waits; this: the value is there, which it publishes
+};
+
+} // namespace corewise::bench
