@@ -30,6 +30,7 @@ class Workload:
     figure: str = ""
     kinds: list = field(default_factory=lambda: ["closure"])  # of corewise
     peers: list = field(default_factory=lambda: list(PEERS))
+    kind_of_pools: str = "closure"  # of peers in C++
     command: str = ""  # a workload of `corewise run`
     compares: str = "median"  # which figure of the processes
     has_ratio: bool = True  # to the best peer; where that is next to nothing, it says nothing
@@ -62,10 +63,10 @@ WORKLOADS = [
     Workload("skynet", "a leaf", "skynet", 5, 6, 8, kinds=BOTH),
     Workload("nqueens", "a board", "nqueens", 9, 11, 14, kinds=BOTH),
     Workload("matmul", "32 x 32 by 32 x 32", "matmul", 256, 512, 2048, kinds=BOTH),
-    _axis("ping-pong", "a question and its answer", figure="ping-pong", kinds=["coroutine"]),
+    _axis("ping-pong", "a question and its answer", figure="ping-pong", kinds=["coroutine"], kind_of_pools="coroutine"),
     _axis("chained-fork", "a task", figure="chained-fork"),
     _axis("fork-many", "a task", figure="fork-many"),
-    _axis("yield-many", "a yield", figure="yield-many", kinds=["coroutine"]),
+    _axis("yield-many", "a yield", figure="yield-many", kinds=["coroutine"], kind_of_pools="coroutine"),
     Workload("spawn_many_local", "a task", "spawn_many_local", 10_000, 10_000, 10_000),
     _busy("busy1", 10_000),
     _busy("busy2", 1_000, peers=["asio", "mutex_pool"]),  # the others would never end
