@@ -56,7 +56,9 @@ TEST_CASE("pinning: `core` ties a worker to its core, `none` to nothing") {
 TEST_CASE("pinning: so is a spare thread that takes the seat, wherever it was called from") {
   for (const pin_to where : {pin_to::automatic, pin_to::group, pin_to::core}) {
     engine e(pinned(where));
-    for (int round = 0; round < 5; ++round) {
+    // Under load a call may be over before anybody has come.
+    for (int round = 0; e.metrics().total().handed_over_seats < 5; ++round) {
+      REQUIRE(round < 500);
       std::vector<cpu_set> found(e.workers().size());
       for (const worker_place& p : e.workers().workers()) {
         const auto behind = [&found, p] { found[p.id.value] = this_thread_affinity(); };
@@ -71,7 +73,6 @@ TEST_CASE("pinning: so is a spare thread that takes the seat, wherever it was ca
         CHECK(found[p.id.value] ==
               (where == pin_to::core ? e.machine().cores()[p.core].cpus : e.groups()[p.group].cpus));
     }
-    CHECK(e.metrics().total().handed_over_seats >= 5);
   }
 }
 
