@@ -48,7 +48,7 @@ cpu_set from_kernel(const kernel_cpu_set& found) {
 
 refusal pin_this_thread(const cpu_set& cpus) { return pin_thread(pthread_self(), cpus); }
 
-refusal pin_thread(pthread_t thread, const cpu_set& cpus) {
+refusal pin_thread(std::thread::native_handle_type thread, const cpu_set& cpus) {
   if (cpus.empty()) return "a thread cannot be pinned to no CPU at all";
   const std::vector<std::uint32_t> list = cpus.to_vector();
   kernel_cpu_set wanted(list.back() + std::size_t{1});

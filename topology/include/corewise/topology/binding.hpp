@@ -2,11 +2,10 @@
 
 #include <corewise/topology/cpu_set.hpp>
 
-#include <pthread.h>
-
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <thread>
 
 namespace corewise {
 
@@ -17,7 +16,7 @@ using refusal = std::optional<std::string>;
 /// Lets the calling thread run on `cpus` only. Cost: one system call.
 [[nodiscard]] refusal pin_this_thread(const cpu_set& cpus);
 /// As `pin_this_thread`, for another thread that has not been joined.
-[[nodiscard]] refusal pin_thread(pthread_t thread, const cpu_set& cpus);
+[[nodiscard]] refusal pin_thread(std::thread::native_handle_type thread, const cpu_set& cpus);
 /// The CPUs that the calling thread may run on.
 cpu_set this_thread_affinity();
 /// The CPU that the calling thread is on now; it may have moved when this returns. A few ns.
