@@ -51,7 +51,7 @@ bool worker_threads::start_thread(seat_offer first, std::size_t alive_max) noexc
   const std::scoped_lock lock(mutex_);
   if (stopping_ || alive_ >= alive_max) return false;
   try {
-    threads_.push_back(std::make_unique<thread_record>());
+    threads_.push_back(std::make_shared<thread_record>());
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -68,16 +68,15 @@ bool worker_threads::start_thread(seat_offer first, std::size_t alive_max) noexc
 }
 
 bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
-  thread_record* spare = nullptr;
+  std::shared_ptr<thread_record> spare; // it may be forgotten before it is woken here
   {
     const std::scoped_lock lock(mutex_);
     if (stopping_) return false;
     spare = take_spare({&seat, lending});
-    if (spare == nullptr) reap();
+    if (!spare) reap();
   }
-  if (spare != nullptr) {
-    spare->bed.unpark();                                    // it needs the lock next
-    spare->callers.fetch_sub(1, std::memory_order_release); // pairs: callers
+  if (spare) {
+    spare->bed.unpark(); // it needs the lock next
     return true;
   }
   const auto spares_max = [](const rules& r) { return r.settings.blocking.spares_max; };
@@ -85,7 +84,7 @@ bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
 }
 
 /// The nearest to the seat, and of these the one that became spare last. The caller holds the lock, as in the two below.
-worker_threads::thread_record* worker_threads::take_spare(seat_offer offered) noexcept {
+std::shared_ptr<worker_threads::thread_record> worker_threads::take_spare(seat_offer offered) noexcept {
   if (spares_.empty()) return nullptr;
   const worker_place& place = offered.seat->place();
   const auto nearness = [&](const thread_record* t) {
@@ -96,9 +95,8 @@ worker_threads::thread_record* worker_threads::take_spare(seat_offer offered) no
   thread_record& spare = **at;
   spares_.erase(std::next(at).base());
   spare.offered = offered;
-  spare.callers.fetch_add(1, std::memory_order_relaxed);
   send_to_core(spare, place);
-  return &spare;
+  return spare.shared_from_this();
 }
 
 /// A spare thread wakes up on the core of the seat, which the lender is about to leave, and `bind` lets it go wherever it may go.
@@ -158,6 +156,7 @@ bool worker_threads::leave(thread_record& me) noexcept {
 /// False: the thread that lent the seat has it again.
 bool worker_threads::sit(thread_record& me, seat_offer offered) {
   worker& seat = *offered.seat;
+  interleave();
   bind(me, seat);
   if (offered.lending && !seat.take(*offered.lending)) return false;
   seat.note_thread();
@@ -220,10 +219,9 @@ worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
 
 /// Forgets the threads that are gone.
 void worker_threads::reap() noexcept {
-  std::erase_if(threads_, [](const std::unique_ptr<thread_record>& t) {
-    if (!t->ended || t->callers.load(std::memory_order_acquire) != 0) return false; // pairs: callers
-    t->handle.join(); // it is past its last lock
-    return true;
+  std::erase_if(threads_, [](const std::shared_ptr<thread_record>& t) {
+    if (t->ended) t->handle.join(); // it is past its last lock
+    return t->ended;
   });
 }
 

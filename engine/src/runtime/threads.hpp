@@ -5,7 +5,6 @@
 
 #include <corewise/engine/engine.hpp>
 
-#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -20,10 +19,6 @@ namespace corewise::detail {
 ///     new ──► on a seat ──seat taken──► without a seat ──task ended──► spare ──► on a seat again
 ///                │                                                     └──keep_alive──► gone
 ///                └──engine stops──► gone
-///
-/// | tag     | release site     | acquire site | publishes                             | weakened                     |
-/// |---------|------------------|--------------|---------------------------------------|------------------------------|
-/// | callers | offer: fetch_sub | reap: load   | that its caller has let go of its bed | a bed is freed under a waker |
 class worker_threads {
  public:
   worker_threads(runtime& engine, std::size_t seats) noexcept;
@@ -54,7 +49,7 @@ class worker_threads {
     worker* seat = nullptr;
     std::optional<std::uint64_t> lending; // nothing: nobody has sat there yet
   };
-  struct thread_record {
+  struct thread_record : std::enable_shared_from_this<thread_record> {
     std::thread handle;
     parker bed;
     seat_offer offered;          // guarded by mutex_
@@ -62,16 +57,15 @@ class worker_threads {
     bool ended = false;          // guarded by mutex_
     worker* seat = nullptr;      // guarded by mutex_: the seat it sits on, or sat on when its task began
     monotonic::time_point since; // guarded by mutex_: seatless: since when it has been busy
-    std::atomic<std::uint32_t> callers{0}; // that are about to wake it
-    std::optional<group_id> bound_to;      // the thread's own; others read it while it is spare, as the next
+    // The thread's own, and guarded by mutex_ while it is spare:
+    std::optional<group_id> bound_to;
     std::optional<std::uint32_t> bound_core;
-    bool on_core =
-        false; // tied to the core of the seat for its way there; written under mutex_, then the thread's own
+    bool on_core = false; // tied to the core of the seat that it was called to, for its way there
   };
 
   /// False: the engine stops, there are `alive_max` threads already, or the system gives no more.
   bool start_thread(seat_offer first, std::size_t alive_max) noexcept;
-  thread_record* take_spare(seat_offer offered) noexcept;
+  std::shared_ptr<thread_record> take_spare(seat_offer offered) noexcept;
   void send_to_core(thread_record& spare, const worker_place& place) noexcept;
   void note_seatless(const worker& seat) noexcept;
   void main(thread_record& me);
@@ -86,7 +80,7 @@ class worker_threads {
   std::shared_ptr<runtime> keep_; // given to each thread; dropped when stopping
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::unique_ptr<thread_record>> threads_;
+  std::vector<std::shared_ptr<thread_record>> threads_;
   std::vector<thread_record*> spares_;
   std::size_t alive_ = 0;
   std::size_t seated_ = 0;

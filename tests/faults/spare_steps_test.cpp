@@ -1,0 +1,44 @@
+#include "faults.hpp"
+#include "small_engine.hpp"
+
+#include <corewise/topology/binding.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+using namespace corewise;
+
+TEST_CASE("spare threads: one that is called to a seat comes to its core, and is let go there") {
+  profile p;
+  p.workers.total = 1;
+  p.workers.pin = pin_to::group;
+  std::atomic<bool> was_on_core{false};
+  std::atomic<bool> let_go{true};
+  engine e(p);
+  const worker_place& place = e.workers().workers().front();
+  const cpu_set core = e.machine().cores()[place.core].cpus;
+  const cpu_set group = e.groups()[place.group].cpus;
+  if (core == group) {
+    MESSAGE("skipped: the group has one core");
+    return;
+  }
+  // Each thread of the seat looks at each of its steps what it is tied to.
+  const auto task = [&] {
+    if (this_thread_affinity() != group) let_go = false;
+    tests::at_each_step([&] {
+      if (this_thread_affinity() == core) was_on_core = true;
+    });
+    blocking([] { std::this_thread::sleep_for(std::chrono::milliseconds{5}); });
+  };
+  // The first call makes a thread, and later ones find one; under load one may be over before anybody has come.
+  for (int round = 0; round < 500 && !was_on_core; ++round) {
+    REQUIRE(e.submit(task) == submit_result::accepted);
+    e.drain();
+  }
+  CHECK(was_on_core);
+  CHECK(let_go);
+}
