@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <thread>
 #include <vector>
@@ -36,6 +37,35 @@ TEST_CASE("blocks: those of a size never overlap while they are in use, whoever 
     }
   }
 }
+
+// With AddressSanitizer blocks are not cut from anything.
+#if defined(__has_feature)
+#define COREWISE_HAS_FEATURE(x) __has_feature(x)
+#else
+#define COREWISE_HAS_FEATURE(x) 0
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !COREWISE_HAS_FEATURE(address_sanitizer)
+TEST_CASE("blocks: of a slab of small ones all are used but the head, of large ones whole batches") {
+  constexpr std::uintptr_t slab = 256 << 10;
+  constexpr std::size_t batch = 32;
+  for (std::size_t size_class = 0; size_class < detail::block_classes; ++size_class) {
+    CAPTURE(size_class);
+    const std::size_t of_slab = slab / detail::block_sizes[size_class] - 1;
+    const bool small =
+        detail::block_sizes[size_class] <= 128; // what a batch leaves shares a page with others
+    std::vector<void*> blocks(5 * slab / detail::block_sizes[size_class]);
+    std::map<std::uintptr_t, std::size_t> found;
+    for (void*& b : blocks) {
+      b = detail::acquire_block(size_class);
+      ++found[reinterpret_cast<std::uintptr_t>(b) / slab];
+    }
+    std::size_t most = 0;
+    for (const auto& [where, count] : found) most = std::max(most, count);
+    CHECK(most == (small ? of_slab : of_slab - of_slab % batch));
+    for (void* b : blocks) detail::release_block(b, size_class);
+  }
+}
+#endif
 
 TEST_CASE("blocks: a size fits the smallest class that holds it") {
   CHECK(detail::block_class(1) == 0);

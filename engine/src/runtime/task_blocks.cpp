@@ -127,14 +127,14 @@ class depot {
   /// New pages lie on the node of the thread that touches them first: the caller's.
   void carve_slab(std::size_t bytes, std::uint16_t node) {
     std::byte* at = map_slab();
-    const std::byte* end = at + slab_bytes;
     ::new (at) slab{node};
     // Each at a multiple of its size, so that none lies across two pages: a store across costs more than all else here.
     static_assert(sizeof(slab) <= block_sizes[0]);
     static_assert((batch + 1) * block_sizes[block_classes - 1] <= slab_bytes);
+    const std::size_t blocks = slab_bytes / bytes - 1;
     // What is less than a batch at the end is left, unless it is on a page that is in use anyway.
-    const std::byte* last = (batch - 1) * bytes < page ? end : end - (slab_bytes / bytes - 1) % batch * bytes;
-    for (at += bytes; at != last; at += bytes) add(at);
+    const std::size_t used = (batch - 1) * bytes < page ? blocks : blocks - blocks % batch;
+    for (std::size_t i = 0; i < used; ++i) add(at += bytes);
   }
 
   /// Twice the room, less what lies outside the aligned half.
