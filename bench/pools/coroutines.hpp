@@ -22,8 +22,8 @@ struct detached {
 };
 
 /// From outside.
-template <class Pool> void post(Pool& pool, detached c) {
-  pool.post([h = c.handle] { h.resume(); });
+template <class Pool> void post(Pool& pool, std::coroutine_handle<> h) {
+  pool.post([h] { h.resume(); });
 }
 /// From a task.
 template <class Pool> void spawn(Pool& pool, std::coroutine_handle<> h) {
@@ -35,9 +35,7 @@ template <class Pool> struct give_way {
   Pool& pool;
 
   bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> h) const {
-    pool.post([h] { h.resume(); });
-  }
+  void await_suspend(std::coroutine_handle<> h) const { post(pool, h); }
   void await_resume() const noexcept {}
 };
 

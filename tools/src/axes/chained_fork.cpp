@@ -1,10 +1,9 @@
 #include "axis.hpp"
+#include "sizes.hpp"
 
 namespace corewise::command {
 
 namespace {
-
-constexpr std::uint64_t depth = 1000;
 
 struct link {
   engine* e;
@@ -12,7 +11,7 @@ struct link {
   std::uint64_t number;
 
   void operator()() const {
-    if (number == depth)
+    if (number == chained_fork_depth)
       end->cross(number);
     else
       post(*e, link{e, end, number + 1});
@@ -27,6 +26,7 @@ std::uint64_t pass(engine& e) {
 
 } // namespace
 
-const axis chained_fork{"chained-fork", "each task submits the next, 1,000 of them", depth, pass, true};
+const axis chained_fork{"chained-fork", "each task submits the next, 1,000 of them", chained_fork_depth, pass,
+                        true};
 
 } // namespace corewise::command

@@ -1,12 +1,11 @@
 #include "axis.hpp"
+#include "sizes.hpp"
 
 #include <corewise/engine/oneshot.hpp>
 
 namespace corewise::command {
 
 namespace {
-
-constexpr std::uint64_t pairs = 1000;
 
 task<> child(oneshot<std::uint64_t>& question, oneshot<std::uint64_t>& answer) {
   answer.send(co_await question.receive() + 1);
@@ -22,9 +21,9 @@ task<> pair(engine& e, finish_line& end, std::uint64_t number) {
 }
 
 std::uint64_t pass(engine& e) {
-  finish_line end(pairs);
+  finish_line end(ping_pong_pairs);
   post(e, [&] {
-    for (std::uint64_t i = 0; i < pairs; ++i) post(e, pair(e, end, i));
+    for (std::uint64_t i = 0; i < ping_pong_pairs; ++i) post(e, pair(e, end, i));
   });
   return end.wait();
 }
@@ -32,7 +31,7 @@ std::uint64_t pass(engine& e) {
 } // namespace
 
 const axis ping_pong{"ping-pong",
-                     "a task submits 1,000, each asks a child that it submits, and awaits the answer", pairs,
-                     pass};
+                     "a task submits 1,000, each asks a child that it submits, and awaits the answer",
+                     ping_pong_pairs, pass};
 
 } // namespace corewise::command
