@@ -348,6 +348,24 @@ TEST_CASE("idle: while a worker is held others are shown what thieves have left 
 
 // --- the LIFO slot of a worker that is held
 
+TEST_CASE("idle: who is woken again and again hands the sentinel's duties over once, and not each time") {
+  constexpr std::uint64_t rounds = 50;
+  held_engine e(small_profile(2));
+  for (std::uint32_t w = 0; w < 2; ++w) e.hold(w);
+  e.release(0);
+  REQUIRE(in_the_end([&] { return e.parked(0); })); // as the sentinel
+  e.release(1);
+  REQUIRE(e.settled());
+  const std::uint64_t before = e.counts(1).wakes;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    e.submit_to(0, [] {});
+    e.get().drain();
+    REQUIRE(e.settled());
+  }
+  // Under load the one who took the duties over may lie down first, and then they are the other's again.
+  CHECK(e.counts(1).wakes - before <= rounds / 2);
+}
+
 TEST_CASE("idle: a task in the slot of a held worker is taken by another when it has aged, and not by a "
           "thief before") {
   for (const bool ages : {false, true}) {

@@ -10,6 +10,7 @@
 // check: fail -DWORKERS=2 -DTASKS=3 -DCHILDREN=2 -DTRUST_TOKEN
 // check: fail -DWAKE_AT_ONCE -DNO_HAND_OVER
 // check: fail -DWORKERS=2 -DNO_HAND_OVER_FENCE
+// check: fail -DWAKE_AT_ONCE -DLEAVE_TO_LEAVING
 //
 // TASKS tasks come from outside, each to a sleeper that is woken for it, the sentinel as well as another. A task may put
 // one of CHILDREN tasks into the slot of its worker, and may never end. Nobody wakes up by time but a sentinel that
@@ -29,6 +30,7 @@
 // NO_HAND_OVER         a sentinel that is woken and finds work leaves its duty to whoever lies down next
 // NO_HAND_OVER_FENCE   it looks for sleepers before others see that the duty is free
 // NO_WAKE              S4 wakes nobody
+// LEAVE_TO_LEAVING     a searcher that lies down looks for others (D2) before it has left the searchers itself
 // TRUST_TOKEN          a sleeper whose bit was claimed goes on with any token, perhaps before it is counted as awake
 
 #ifndef WORKERS
@@ -45,6 +47,7 @@
 
 bool parked_bit[WORKERS];
 byte parked;
+byte searching;
 bool token[WORKERS];
 bool counted[WORKERS];
 bool asleep[WORKERS]; // the monitor's
@@ -87,9 +90,9 @@ end:
 // idle_workers::wake, after it has claimed the bit of w
 inline wake(w) {
 #ifdef WAKE_AT_ONCE
-  d_step { parked--; counted[w] = 1; token[w] = 1 }
+  d_step { parked--; searching++; counted[w] = 1; token[w] = 1 }
 #else
-  parked--;
+  d_step { parked--; searching++ }
   counted[w] = 1;
   token[w] = 1
 #endif
@@ -269,8 +272,19 @@ inline park() {
     fi
   }
   parked_bit[me] = 1;
+  if
+  :: searches ->
+#ifdef LEAVE_TO_LEAVING
+    others_search = searching > 1;
+    d_step { searching--; searches = 0 }
+#else
+    d_step { searching--; searches = 0; others_search = searching > 0 } // D2
+#endif
+  :: else -> others_search = searching > 0 // D2
+  fi;
   d_step { // the duty's compare-and-swap
-    is_sentinel = sentinel == NOBODY;
+    is_sentinel = !others_search && sentinel == NOBODY;
+    others_search = 0;
     if
     :: is_sentinel -> sentinel = me
     :: else
@@ -293,7 +307,7 @@ end_sleeping:
   fi;
   d_step { won = parked_bit[me]; parked_bit[me] = 0 }
   if
-  :: won -> parked-- // a token for an earlier sleep; idle_workers::wake_up_oneself
+  :: won -> d_step { parked--; searching++ } // a token for an earlier sleep; idle_workers::wake_up_oneself
   :: else ->
 #ifndef TRUST_TOKEN
     counted[me];
@@ -308,13 +322,13 @@ end_sleeping:
   fi;
 #endif
   is_sentinel = 0;
-  searching = 1
+  searches = 1
 }
 
 // worker::next and execute
 proctype worker(byte me) {
   byte i;
-  bool won, again, is_sentinel, watched, searching;
+  bool won, again, is_sentinel, watched, searches, others_search;
 #ifdef NO_SLOT_FENCE
   bool early;
 #endif
@@ -336,7 +350,7 @@ proctype worker(byte me) {
     :: won ->
       won = 0;
       if
-      :: searching -> searching = 0; hand_watch_over() // idle_workers::found_work
+      :: searches -> d_step { searching--; searches = 0 } hand_watch_over() // idle_workers::found_work: D3, D4
       :: else
       fi;
       do
@@ -346,6 +360,10 @@ proctype worker(byte me) {
       od
     :: else ->
       watched = 0;
+      if
+      :: !searches -> d_step { searching++; searches = 1 } // idle_workers::try_search
+      :: true                                             // it did, or there are enough
+      fi;
       park()
     fi
   od;

@@ -13,6 +13,7 @@
 // check: fail -DEARLY_PENDING
 // check: fail -DNO_HAND_OVER
 // check: fail -DWORKERS=3 -DTASKS=2 -DHAND_OVER_FIRST
+// check: fail -DWORKERS=3 -DALWAYS -DWAKES=2 -DLEAVE_TO_LEAVING
 //
 // SETTERS threads from outside set a timer each, the first for later than the second, in one group and under its lock.
 // WAKES sleepers are woken for other reasons, the sentinel as well as another. Whoever is awake finds one of TASKS tasks, or
@@ -31,6 +32,7 @@
 // EARLY_PENDING     a worker looks whether a timer is pending before it is counted as parked
 // NO_HAND_OVER      who was woken and finds a task wakes nobody when there is no sentinel
 // HAND_OVER_FIRST   a sentinel that is woken hands its duty over at once, and whoever was woken for it need not take it
+// LEAVE_TO_LEAVING  a searcher that lies down looks for others (D2) before it has left the searchers itself
 
 #ifndef WORKERS
 #define WORKERS 2
@@ -50,6 +52,7 @@
 
 bool parked_bit[WORKERS];
 byte parked;
+byte searching;
 bool token[WORKERS];
 bool counted[WORKERS];
 bool asleep[WORKERS]; // the monitor's
@@ -119,7 +122,7 @@ inline claim_any(w) {
 }
 // idle_workers::wake, after that
 inline wake(w) {
-  parked--;
+  d_step { parked--; searching++ }
   counted[w] = 1;
   token[w] = 1
 }
@@ -260,6 +263,16 @@ inline park() {
     :: else
     fi
   }
+  if
+  :: searches ->
+#ifdef LEAVE_TO_LEAVING
+    others_search = searching > 1;
+    d_step { searching--; searches = 0 }
+#else
+    d_step { searching--; searches = 0; others_search = searching > 0 } // D2
+#endif
+  :: else -> others_search = searching > 0 // D2
+  fi;
 #ifndef EARLY_PENDING
   pending = next != NEVER;
 #endif
@@ -267,8 +280,9 @@ inline park() {
   pending = 1;
 #endif
   d_step { // the duty's compare-and-swap
-    is_sentinel = pending && sentinel == NOBODY;
+    is_sentinel = pending && !others_search && sentinel == NOBODY;
     pending = 0;
+    others_search = 0;
     if
     :: is_sentinel -> sentinel = me
     :: else
@@ -285,12 +299,12 @@ end_sleeping:
   fi;
   d_step { won = parked_bit[me]; parked_bit[me] = 0 }
   if
-  :: won -> parked-- // a token for an earlier sleep
+  :: won -> d_step { parked--; searching++ } // a token for an earlier sleep
   :: else ->
     counted[me];
     counted[me] = 0
   fi;
-  won = 0;
+  d_step { won = 0; searches = 1 }
 #ifdef HAND_OVER_FIRST
   if
   :: is_sentinel -> hand_watch_over()
@@ -302,17 +316,18 @@ end_sleeping:
 
 proctype worker(byte me) {
   byte i;
-  bool won, pending, is_sentinel;
+  bool won, pending, is_sentinel, searches, others_search;
   begun >= me; // they are alike, so they may lie down in their order
   do
   :: park();
     if
-    :: d_step { tasks_left > 0 -> tasks_left-- } // idle_workers::found_work
+    :: d_step { tasks_left > 0 -> tasks_left--; searching--; searches = 0 } // idle_workers::found_work, D3
 #ifndef HAND_OVER_FIRST
-      hand_watch_over();
+      hand_watch_over(); // D4
 #endif
       if
-      :: true // it ends
+      :: true                                        // it ends
+      :: d_step { searching++; searches = 1 } // it ends, and the worker searches
       :: goto busy
       fi
     :: true // there was none

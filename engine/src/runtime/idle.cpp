@@ -197,7 +197,7 @@ bool idle_workers::take_back(std::uint32_t domain) noexcept {
 
 void idle_workers::found_work(worker_id w) noexcept {
   const bool last = leave_searchers(w);
-  if (sentinel_.load(std::memory_order_relaxed) == nobody) hand_watch_over(w);
+  if (sentinel_.load(std::memory_order_seq_cst) == nobody) hand_watch_over(w); // D4, pairs: D2, D4
   if (stealing() && !last) return;
   interleave();
   full_fence();
@@ -270,7 +270,8 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
       hand_watch_over(w); // it may have been the last one
   }
   count(seats_[w.value].counts.parks);
-  sleep(w); // W4
+  const bool others_search = as.searching ? !last : searching(groups_[layout_[w].group].domain); // D2
+  sleep(w, others_search);                                                                       // W4
 }
 
 void idle_workers::wake_up_oneself(worker_id w) noexcept {
@@ -278,13 +279,14 @@ void idle_workers::wake_up_oneself(worker_id w) noexcept {
   join_searchers(w);
 }
 
-void idle_workers::sleep(worker_id w) noexcept {
+void idle_workers::sleep(worker_id w, bool others_search) noexcept {
   seat_state& seat = seats_[w.value];
   interleave();
   std::uint32_t expected = nobody;
   const bool retired = seat.weight.load(std::memory_order_relaxed) == one_retired; // own
   const bool sentinel =
-      !retired && (ageing() || timeout().kind == park_timeout_setting::mode::adaptive || timers_.pending()) &&
+      !retired && !others_search &&
+      (ageing() || timeout().kind == park_timeout_setting::mode::adaptive || timers_.pending()) &&
       sentinel_.compare_exchange_strong(expected, w.value, std::memory_order_seq_cst); // pairs: duty
   const bool token = sentinel ? watch(w) : seat.bed.park(retired ? std::nullopt : fixed_timeout());
   if (sentinel)

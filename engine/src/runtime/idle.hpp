@@ -75,11 +75,21 @@
 //     S4  watching: done; else wake the sentinel  T4  sleep as long as it likes
 //
 // Of the two fences one comes first: S4 sees `false`, or T3 sees that the worker is awake, and goes on watching until it
-// is not. Who lies down while nobody has the duties takes them. A sentinel that is woken gives them up, and finds nothing
-// and takes them again, or finds work: then it wakes another sleeper, if there is one, for whom the same holds; and so
-// does one that has retired and will not take them again.
-// tests/model/slot.pml and timer.pml prove that, and that it fails without a fence, without T3, without the hand-over, and
-// when the hand-over is not passed on.
+// is not. Who lies down while nobody has the duties, and nobody searches the domain either, takes them. A sentinel that is
+// woken gives them up, and finds nothing and takes them again, or finds work: then it wakes another sleeper, if there is one,
+// for whom the same holds; and so does one that has retired and will not take them again.
+// While others search, who lies down leaves the duties to them: else a sentinel that is woken for one short task after another
+// would have them back each time before the sleeper that it has woken for them is there, and each task would wait for
+// a second wake-up.
+//
+//     a worker                                    another searcher of its domain
+//     D1  as the sentinel: gives the duties up    D3  leaves the searchers
+//     D2  lies down: leaves the searchers,        D4  has work: nobody has the duties, so it wakes a sleeper;
+//         fence; somebody searches: leaves them       or lies down: as on the left
+//
+// What D2 sees has not come to D3, so D4 sees D1: the last one to leave the searchers takes the duties or hands them over.
+// tests/model/slot.pml and timer.pml prove that, and that it fails without a fence, without T3, without the hand-over,
+// when the hand-over is not passed on, and when D2 looks before it has left the searchers itself.
 //
 // A task with a class (class_queue.hpp) is pushed and found like any other, by its domain instead of its worker: P1 puts
 // it into the domain's queue, which every last look looks at. Only whom it is for differs. `latency` wakes the fastest
@@ -115,17 +125,19 @@
 // may read it too early); the mark of who asks in a word of its own (it takes a fence and another look at the searchers);
 // that each last searcher that finds work looks at all domains (it reads the queues of the whole machine, before its task).
 //
-// | tag    | release site         | acquire site          | publishes              | weakened                   |
-// |--------|----------------------|-----------------------|------------------------|----------------------------|
-// | claim  | parked bit: fetch_or | parked bit: fetch_and | that the worker sleeps | two wakers wake one worker |
-// | count  | wake: counted store  | sleep: counted load   | that it is a searcher  | a wake-up is lost          |
-// | P2, W2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only:   | a wake-up is lost          |
-// |        |                      |                       | bits, `searching`,     |                            |
-// |        |                      |                       | `asleep_`, `stopping_` |                            |
-// | F2, G2 | the mark: fetch_or,  | the mark: CAS,        | nothing; order only:   | work waits beside sleepers |
-// |        | or seen behind P2    | full_fence (seq_cst)  | the mark, queues, bits | of another domain          |
-// | S3, T2 | full_fence (seq_cst) | full_fence (seq_cst)  | nothing; order only    | nobody watches a slot      |
-// | duty   | sentinel_: store     | sentinel_: CAS        | slot_watch's memory    | a task's age is wrong      |
+// | tag    | release site         | acquire site           | publishes              | weakened                   |
+// |--------|----------------------|------------------------|------------------------|----------------------------|
+// | claim  | parked bit: fetch_or | parked bit: fetch_and  | that the worker sleeps | two wakers wake one worker |
+// | count  | wake: counted store  | sleep: counted load    | that it is a searcher  | a wake-up is lost          |
+// | P2, W2 | full_fence (seq_cst) | full_fence (seq_cst)   | nothing; order only:   | a wake-up is lost          |
+// |        |                      |                        | bits, `searching`,     |                            |
+// |        |                      |                        | `asleep_`, `stopping_` |                            |
+// | F2, G2 | the mark: fetch_or,  | the mark: CAS,         | nothing; order only:   | work waits beside sleepers |
+// |        | or seen behind P2    | full_fence (seq_cst)   | the mark, queues, bits | of another domain          |
+// | S3, T2 | full_fence (seq_cst) | full_fence (seq_cst)   | nothing; order only    | nobody watches a slot      |
+// | duty   | sentinel_: store     | sentinel_: CAS         | slot_watch's memory    | a task's age is wrong      |
+// | D2, D4 | full_fence (seq_cst) | `searching`: RMW, then | nothing; order only:   | nobody has the duties      |
+// |        |                      | sentinel_: load        | `searching`, duty      |                            |
 
 namespace corewise::detail {
 
@@ -292,7 +304,7 @@ class idle_workers : idle_rules<idle_workers> {
   bool on_its_way(group_id g) const noexcept;
   static void between_steps() noexcept;
   void wake_up_oneself(worker_id w) noexcept;
-  void sleep(worker_id w) noexcept;
+  void sleep(worker_id w, bool others_search) noexcept;
   park_timeout_setting timeout() const noexcept;
   std::optional<std::chrono::nanoseconds> fixed_timeout() const noexcept;
   bool watch(worker_id w) noexcept;
