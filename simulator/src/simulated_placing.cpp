@@ -86,6 +86,7 @@ void simulation::put(task_index t, const placement& to) {
   seat& s = at(to.worker);
   if (s.inbox.size() < inbox_capacity_) {
     fetch(s.inbox_user, acting_, 1);
+    tasks_[t].came_ns = s.times_inbox ? now_ns_ : 0;
     s.inbox.push_back(tasks_, t);
     count_waiting(to.worker, 1);
     show(to.worker);

@@ -91,6 +91,7 @@ void simulation::note_task_time(worker_id w) {
   std::uint64_t& group = groups_books_[group_of(w).value].task_time_ns;
   s.task_time_ns = std::min(s.average_ns, group);
   if (worth_telling(group, s.average_ns)) group = s.average_ns;
+  s.times_inbox = takes_oldest_first(profile_.queues.oldest_first, s.average_ns);
 }
 
 // --- the queues in their order
@@ -197,6 +198,7 @@ task_index simulation::poll_shared(worker_id w, bool due) {
 
 task_index simulation::take_inbox(worker_id w, bool batch) {
   seat& s = at(w);
+  if (s.times_inbox && !s.searching && s.ring.empty()) return take_oldest(w);
   if (s.inbox.empty()) return no_task;
   fetch(s.inbox_user, w.value, 1);
   const std::uint32_t most = batch ? with_room(share_of(w, s.inbox.size()) + 1, room(w)) : 1;
@@ -204,6 +206,29 @@ task_index simulation::take_inbox(worker_id w, bool batch) {
   while (taken.size() < most && !s.inbox.empty()) taken.push_back(tasks_, s.inbox.pop_front(tasks_));
   count_waiting(w, -static_cast<std::int32_t>(taken.size()));
   return keep(w, taken, 0);
+}
+
+/// Of what waits in the inboxes of the group, what came first.
+task_index simulation::take_oldest(worker_id w) {
+  worker_id from = w;
+  const auto waits = [&](worker_id o) { return !at(o).inbox.empty(); };
+  const auto came = [&](worker_id o) { return tasks_[at(o).inbox.front()].came_ns; };
+  const auto workers = layout_.of_group(group_of(w));
+  const load_levels& levels = boards_.of(group_of(w)).levels;
+  for (std::size_t i = 0; stealing_ && i != workers.size(); ++i) {
+    const worker_id other = workers[i].id;
+    if (other == w || levels.at(i) == 0 || !waits(other) || came(other) == 0) continue;
+    if (!waits(from) || (came(from) != 0 && came(other) < came(from))) from = other;
+  }
+  seat& s = at(from);
+  if (s.inbox.empty()) return no_task;
+  fetch(s.inbox_user, w.value, 1);
+  const task_index t = s.inbox.pop_front(tasks_);
+  count_waiting(from, -1);
+  if (from == w) return t;
+  show(from);
+  measured_.stolen(level::same_group, 1);
+  return t;
 }
 
 task_index simulation::take_injected(worker_id w, group_id from) {

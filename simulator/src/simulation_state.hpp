@@ -60,6 +60,7 @@ class simulation : private idle_rules<simulation> {
     std::array<bool, queued_classes> handed{}; ///< as in the engine's worker
     std::uint32_t generation = 0; ///< grows with each change of state: what was planned before is void
     task_row ring, inbox, forks;
+    bool times_inbox = false;           ///< what comes into the inbox is told the time
     std::uint32_t inbox_user = nowhere; ///< the worker that put into the inbox, or took from it, last
     task_index lifo = no_task;
     std::uint32_t lifo_puts = 0; ///< how many tasks were ever put there
@@ -207,6 +208,7 @@ class simulation : private idle_rules<simulation> {
   task_index poll_latency(worker_id w);
   task_index take_next(worker_id w);
   task_index take_inbox(worker_id w, bool batch);
+  task_index take_oldest(worker_id w);
   task_index take_injected(worker_id w, group_id from);
   task_index take_class(std::uint32_t domain, task_class c);
   task_index keep(worker_id w, task_row& taken, std::uint32_t in_front);

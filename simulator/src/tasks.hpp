@@ -19,6 +19,7 @@ enum pair_part : std::uint16_t { has_asked = 0, answers, asks, spawns };
 struct simulated_task {
   double service_ns = 0; ///< on the fastest kind, near its data
   std::int64_t submitted_ns = 0;
+  std::int64_t came_ns = 0;     ///< into the inbox where it is; 0: nobody looked
   std::uint32_t node = nowhere; ///< its data's
   group_id from;                ///< where it was submitted
   group_id lines_at;            ///< where it was put last: its lines come from there

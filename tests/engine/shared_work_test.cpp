@@ -38,6 +38,12 @@ TEST_CASE("batch: a worker's share of the queue, between 4 and 64") {
   CHECK(batch_of(100'000, 1, {1, 1}) == 1);
 }
 
+TEST_CASE("oldest first: from so long tasks on, or never") {
+  CHECK(takes_oldest_first(std::chrono::microseconds{20}, 20'000));
+  CHECK_FALSE(takes_oldest_first(std::chrono::microseconds{20}, 19'999));
+  CHECK_FALSE(takes_oldest_first({}, 1'000'000'000));
+}
+
 TEST_CASE("backlog: the next look is when the ring has gone round, at the latest after the interval") {
   CHECK(look_at_backlog(backlog_look::turn, 100, 0) == 1);
   CHECK(look_at_backlog(backlog_look::turn, 100, 64) == 65);

@@ -180,6 +180,17 @@ TEST_CASE("a task in the LIFO slot ages by its own time there, not by that of on
   CHECK(r.response.quantile(0.01) > 30'000);
 }
 
+TEST_CASE("workers that take what came first are as one queue") {
+  const std::string w = "poisson,load=.7,service=bimodal:10us:1ms:.1";
+  const profile oldest = on("core:2 pu:1");
+  profile own = oldest;
+  own.queues.oldest_first.reset();
+  const auto p99 = [&](const profile& p) { return run(p, w, 300'000).response.quantile(0.99); };
+  const double one_queue = p99(on("core:2 pu:1", "global-queue"));
+  CHECK(p99(oldest) < 1.01 * one_queue);
+  CHECK(p99(own) > 1.05 * one_queue);
+}
+
 TEST_CASE("a trace is replayed, and ends the run") {
   const std::string file = doctest::String("/tmp/").c_str() + std::string("corewise-trace-test.csv");
   std::ofstream(file) << "time_ns,service_ns,node,class\n0,1000,0,normal\n5000,2000,0,latency\n90000,3000\n";

@@ -260,6 +260,12 @@ rows queues() {
            .description =
                "Room for what others send to a worker; a full inbox sends on to the injection queue. From an "
                "unbounded one nobody can steal, so it needs `steal.policy: none`"}),
+      with(optional_duration_field<profile>("queues.oldest_first", COREWISE_AT(queues.oldest_first),
+                                            durations(1us, 1s)),
+           live,
+           {.description =
+                "A worker whose tasks take this long on average takes what came first of what others "
+                "have sent to its group's workers, and not of its own alone"}),
   };
 }
 

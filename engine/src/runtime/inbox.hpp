@@ -5,11 +5,13 @@
 #include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
 
+#include <optional>
 #include <span>
 
 // A worker's inbox: a bounded many-to-many ring. Producers put tasks in from outside; the owner takes them,
 // and thieves and shutdown may. Each cell's sequence number says whose turn it is: `position` a producer's,
-// `position + 1` a taker's.
+// `position + 1` a taker's, modulo 2^32. Beside a taker's, in the same word, is when the task came, so that others may
+// compare without touching the task.
 //
 // | tag     | release site         | acquire site        | publishes              | weakened                     |
 // |---------|----------------------|---------------------|------------------------|------------------------------|
@@ -21,10 +23,18 @@
 
 namespace corewise::detail {
 
+/// When a task came, in units of 1,024 ns, modulo 2^32; 0: nobody looked.
+using arrival = std::uint32_t;
+
+/// Whether one came before the other; not if nobody knows.
+constexpr bool came_before(arrival one, arrival other) noexcept {
+  return one != 0 && other != 0 && static_cast<std::int32_t>(one - other) < 0;
+}
+
 class inbox {
  public:
   struct cell {
-    std::atomic<std::uint64_t> sequence;
+    std::atomic<std::uint64_t> sequence; ///< the lower half; the upper one is an `arrival`
     task_header* value;
   };
 
@@ -37,12 +47,11 @@ class inbox {
   }
 
   /// Any thread. False: full.
-  bool push(task_header* t) noexcept {
+  bool push(task_header* t, arrival came = 0) noexcept {
     std::uint64_t at = slot_.producers.inbox_in.load(std::memory_order_relaxed);
     for (;;) {
       cell& c = cells_[at & mask_];
-      const auto turn =
-          static_cast<std::int64_t>(c.sequence.load(std::memory_order_acquire) - at); // pairs: emptied
+      const std::int32_t turn = turns_until(c.sequence.load(std::memory_order_acquire), at); // pairs: emptied
       if (turn < 0) return false;
       interleave();
       if (turn > 0) {
@@ -50,7 +59,7 @@ class inbox {
       } else if (slot_.producers.inbox_in.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
         interleave();
         c.value = t;
-        c.sequence.store(at + 1, std::memory_order_release); // pairs: put
+        c.sequence.store(word(at + 1, came), std::memory_order_release); // pairs: put
         return true;
       }
     }
@@ -61,8 +70,7 @@ class inbox {
     std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
     for (;;) {
       cell& c = cells_[at & mask_];
-      const auto turn =
-          static_cast<std::int64_t>(c.sequence.load(std::memory_order_acquire) - (at + 1)); // pairs: put
+      const std::int32_t turn = turns_until(c.sequence.load(std::memory_order_acquire), at + 1); // pairs: put
       if (turn < 0) return nullptr;
       interleave();
       if (turn > 0) {
@@ -70,7 +78,7 @@ class inbox {
       } else if (slot_.owner.inbox_out.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
         task_header* t = c.value;
         interleave();
-        c.sequence.store(at + cells_.size(), std::memory_order_release); // pairs: emptied
+        c.sequence.store(word(at + cells_.size(), 0), std::memory_order_release); // pairs: emptied
         return t;
       }
     }
@@ -79,8 +87,16 @@ class inbox {
   /// Whether `pop` would find a task now: not so while the oldest one is still being put in.
   bool ready() const noexcept {
     const std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
-    const std::uint64_t turn = cells_[at & mask_].sequence.load(std::memory_order_acquire); // pairs: put
-    return static_cast<std::int64_t>(turn - (at + 1)) >= 0;
+    return turns_until(cells_[at & mask_].sequence.load(std::memory_order_acquire), at + 1) >=
+           0; // pairs: put
+  }
+
+  /// Any thread. When the task came that `pop` would find now; nothing if there is none.
+  std::optional<arrival> oldest() const noexcept {
+    const std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
+    const std::uint64_t found = cells_[at & mask_].sequence.load(std::memory_order_relaxed);
+    if (turns_until(found, at + 1) != 0) return std::nullopt;
+    return static_cast<arrival>(found >> 32);
   }
 
   /// How many tasks wait. Exact at rest.
@@ -97,6 +113,14 @@ class inbox {
   }
 
  private:
+  static constexpr std::uint64_t word(std::uint64_t position, arrival came) noexcept {
+    return std::uint64_t{came} << 32 | static_cast<std::uint32_t>(position);
+  }
+  /// How far that cell's word is past `position`; below 0: it is not there yet.
+  static constexpr std::int32_t turns_until(std::uint64_t word, std::uint64_t position) noexcept {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(word) - static_cast<std::uint32_t>(position));
+  }
+
   load_slot& slot_;
   std::span<cell> cells_;
   std::uint64_t mask_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "inbox.hpp"
+#include "task_clock.hpp"
 #include "unbounded_inbox.hpp"
 
 namespace corewise::detail {
@@ -20,10 +21,19 @@ class ingress {
 
   /// Any thread. False: full, which an unbounded one never is.
   [[nodiscard]] bool push(task_header* t) noexcept {
-    if (is_bounded_) return bounded_.push(t);
+    if (is_bounded_) return bounded_.push(t, timed() ? arrival_now() : 0);
     unbounded_.push(t);
     return true;
   }
+
+  /// Any thread: whether what comes into a bounded one is told the time, which costs a look at the clock.
+  bool timed() const noexcept { return timed_.load(std::memory_order_relaxed); }
+  /// The worker, now and then.
+  void time(bool wanted) noexcept {
+    if (wanted != timed()) timed_.store(wanted, std::memory_order_relaxed);
+  }
+  /// Any thread. When the task came that `pop` would find now; nothing if there is none, or it is unbounded.
+  std::optional<arrival> oldest() const noexcept { return is_bounded_ ? bounded_.oldest() : std::nullopt; }
 
   /// Any thread if it is bounded, else the worker only. The oldest task that can be reached, or null.
   task_header* pop() noexcept { return is_bounded_ ? bounded_.pop() : unbounded_.pop(); }
@@ -43,10 +53,16 @@ class ingress {
   }
 
  private:
+  static arrival arrival_now() noexcept {
+    const auto now = static_cast<arrival>(monotonic::now().time_since_epoch().count() >> 10);
+    return now == 0 ? 1 : now;
+  }
+
   load_slot& slot_;
   inbox bounded_;
   unbounded_inbox unbounded_;
   bool is_bounded_;
+  std::atomic<bool> timed_{false}; // relaxed: a hint
 };
 
 } // namespace corewise::detail

@@ -180,6 +180,7 @@ task_header* worker::poll_shared(bool due) noexcept {
 
 /// One task from the inbox; when a batch is due, more of them move to the ring.
 task_header* worker::take_inbox(bool batch) noexcept {
+  if (queues_.in.timed() && !searching_ && queues_.ring.nothing_waits()) return take_oldest();
   const std::uint32_t most = batch ? with_room(share_of(queues_.in.size()) + 1, room()) : 1;
   task_chain taken;
   while (taken.size < most) {
@@ -188,6 +189,27 @@ task_header* worker::take_inbox(bool batch) noexcept {
     taken.push(t);
   }
   return keep(taken);
+}
+
+/// What came first of what waits in the inboxes of the group. Who searches takes half of one instead.
+task_header* worker::take_oldest() noexcept {
+  worker* from = this;
+  std::optional<arrival> first = queues_.in.oldest();
+  const auto workers = engine_.layout().of_group(place().group);
+  const load_levels& levels = engine_.board(place().group).levels;
+  for (std::size_t i = 0; engine_.idle().stealing() && i != workers.size(); ++i) {
+    if (workers[i].id == id_ || levels.at(i) == 0) continue;
+    worker& other = engine_.seat(workers[i].id);
+    const arrival there = other.queues_.in.oldest().value_or(0);
+    if (there == 0 || (first && !came_before(there, *first))) continue;
+    first = there;
+    from = &other;
+  }
+  task_header* t = from->queues_.in.pop();
+  if (from == this) return t;
+  if (t == nullptr) return queues_.in.pop(); // another was quicker
+  note_stolen(*from, level::same_group, 1);
+  return t;
 }
 
 task_header* worker::take_injected(group_id from) noexcept {
@@ -426,6 +448,7 @@ void worker::note_task_time() noexcept {
   task_time_ns_ = std::min(own, group.task_time_ns());
   group.note_task_time(own);
   publishes_each_ = own >= long_enough_ns;
+  queues_.in.time(takes_oldest_first(by().settings.queues.oldest_first, own));
   load_view view = engine_.view();
   view.task_time_ns = task_time_ns_;
   keeps_up_to_ = by().placing->keeps_up_to(view, {.group = place().group, .worker = id_});

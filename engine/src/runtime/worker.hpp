@@ -144,6 +144,7 @@ class alignas(128) worker {
   void announce_waiting() noexcept;
   task_header* poll_shared(bool due) noexcept;
   task_header* take_inbox(bool batch) noexcept;
+  task_header* take_oldest() noexcept;
   task_header* take_injected(group_id from) noexcept;
   std::uint32_t share_of(std::uint32_t waiting) const noexcept;
   std::uint32_t room() const noexcept;
@@ -155,6 +156,7 @@ class alignas(128) worker {
   task_header* take_far_class() noexcept;
   task_header* steal(steal_effort effort) noexcept;
   task_header* steal_from(worker& victim, level distance) noexcept;
+  void note_stolen(worker& victim, level distance, std::uint32_t tasks) noexcept;
   std::size_t index_in_group() const noexcept;
   task_header* keep(task_chain taken, std::uint32_t in_front = 0) noexcept;
   void put_in_front(task_chain& taken, std::uint32_t most) noexcept;

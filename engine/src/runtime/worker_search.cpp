@@ -132,10 +132,14 @@ task_header* worker::steal_from(worker& victim, level distance) noexcept {
   if (stolen.size == 0)
     if (task_header* t = steal_fork(victim.queues_)) stolen.push(t);
   if (stolen.size == 0) return nullptr;
+  note_stolen(victim, distance, stolen.size);
+  return keep(stolen);
+}
+
+void worker::note_stolen(worker& victim, level distance, std::uint32_t tasks) noexcept {
   cool(victim.slot_);
   engine_.publish_load(victim.place()); // its owner may be in a long task
-  counts_.stolen[static_cast<std::size_t>(distance)].add(stolen.size);
-  return keep(stolen);
+  counts_.stolen[static_cast<std::size_t>(distance)].add(tasks);
 }
 
 } // namespace corewise::detail

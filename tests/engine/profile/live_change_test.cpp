@@ -34,6 +34,7 @@ TEST_CASE("live changes: what the reference page calls live needs no restart") {
   p.queues.lifo_counts = lifo_count::all;
   p.queues.lifo_age.reset();
   p.queues.budget = 9;
+  p.queues.oldest_first.reset();
   p.injection.buffer = 32;
   p.injection.target_latency = 2ms;
   p.injection.interval = {61, 61};

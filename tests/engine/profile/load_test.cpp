@@ -41,7 +41,7 @@ dispatch:
   score: drain_time
   spill: {same_domain: 0.5, same_node: 1, same_package: 2, cross_package: 40}
 steal: {policy: none, start: random, batch_max: 7, minimum_at: {same_node: 5, same_package: 6, cross_package: 7}}
-queues: {local: 64, overflow: half, lifo_cap: 0, lifo_counts: all, lifo_age: never, budget: 9, inbox: unbounded}
+queues: {local: 64, overflow: half, lifo_cap: 0, lifo_counts: all, lifo_age: never, budget: 9, inbox: unbounded, oldest_first: 3ms}
 injection: {scope: engine, buffer: 5, target_latency: 2ms, interval: {fixed: 61}, batch: {min: 2, max: 3}, backlog: interval}
 idle: {searchers_per_mille: 1, spin: 0us, wake: lowest, park_timeout: 10ms}
 blocking: {spares_max: 0, keep_alive: 1min, stuck_after: never}
@@ -89,6 +89,7 @@ strict: true
   CHECK(p.queues.lifo_age == std::nullopt);
   CHECK(p.queues.budget == 9);
   CHECK(p.queues.inbox == std::nullopt);
+  CHECK(p.queues.oldest_first == 3ms);
   CHECK(p.injection.scope == injection_scope::engine);
   CHECK(p.injection.buffer == 5);
   CHECK(p.injection.target_latency == 2ms);

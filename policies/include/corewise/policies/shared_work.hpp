@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 // How much a worker takes, from where, and how often: the engine's workers and those of the simulator go by this.
 
@@ -36,6 +37,13 @@ constexpr std::uint32_t look_at_backlog(backlog_look rule, std::uint32_t interva
 constexpr std::uint32_t batch_of(std::uint32_t waiting, std::uint32_t workers,
                                  const integer_range& bounds) noexcept {
   return std::clamp(waiting / std::max(1U, workers), bounds.min, bounds.max);
+}
+
+/// Whether a worker whose tasks take that long on average, and which has nothing else to do next, takes what came first of what
+/// waits in the inboxes of its group: with tasks from `oldest_first` on.
+constexpr bool takes_oldest_first(std::optional<std::chrono::nanoseconds> oldest_first,
+                                  std::uint64_t average_task_ns) noexcept {
+  return oldest_first && average_task_ns >= static_cast<std::uint64_t>(oldest_first->count());
 }
 
 /// How many of `waiting` tasks a thief takes: half, rounded up.

@@ -1,0 +1,81 @@
+#include "small_engine.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int waiting = 10;
+
+/// One of two workers is in a task that does not end. Tasks are sent to both in turn, 1 ms apart; so many of them run, in this
+/// order, on the other.
+struct run_by_one {
+  explicit run_by_one(optional_duration oldest_first, const char* stealing = "nearest_half") {
+    profile p = small_profile(2);
+    p.dispatch.policy = "round_robin";
+    p.steal.policy = stealing;
+    p.queues.oldest_first = oldest_first;
+    gate held;
+    gate held_longer;
+    std::atomic<int> ran{0};
+    engine e(p);
+    REQUIRE(e.submit([&] { held_longer.pass(); }) == submit_result::accepted);
+    REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+    held_longer.wait_for(1);
+    held.wait_for(1);
+    for (int i = 0; i < waiting; ++i) {
+      std::this_thread::sleep_for(1ms);
+      REQUIRE(e.submit([&, i] {
+        order.push_back(i);
+        ++ran;
+      }) == submit_result::accepted);
+    }
+    held.open();
+    const int reachable = p.steal.policy == "none" ? waiting / 2 : waiting;
+    while (ran != reachable) std::this_thread::sleep_for(100us);
+    alone = order;
+    held_longer.open();
+    e.drain();
+    for (const worker_metrics& w : e.metrics().workers) stolen += w.stolen[0];
+  }
+
+  bool in_order() const { return std::ranges::is_sorted(alone); }
+
+  std::vector<int> order; // by tasks only
+  std::vector<int> alone; // until the other worker went on
+  std::uint64_t stolen = 0;
+};
+
+} // namespace
+
+TEST_CASE("oldest first: who runs long tasks takes what came first, to whomever of the group it was sent") {
+  // Nobody has run anything yet: tasks are taken to be of 50 us.
+  const run_by_one long_ones(50us);
+  CHECK(long_ones.in_order());
+  CHECK(long_ones.stolen == waiting / 2);
+}
+
+TEST_CASE(
+    "oldest first: shorter tasks and other profiles take their own first, and then half of the other's") {
+  for (const optional_duration from : {optional_duration{51us}, optional_duration{}}) {
+    const run_by_one own(from);
+    CHECK_FALSE(own.in_order());
+    CHECK(std::is_sorted(own.alone.begin(), own.alone.begin() + waiting / 2));
+    CHECK(own.alone[1] - own.alone[0] == 2);
+  }
+}
+
+TEST_CASE("oldest first: where nobody steals each has its own") {
+  const run_by_one own(50us, "none");
+  CHECK(own.in_order());
+  CHECK(own.alone.size() == waiting / 2);
+  CHECK(own.order.size() == waiting);
+  CHECK(own.stolen == 0);
+}
