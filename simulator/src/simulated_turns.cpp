@@ -91,7 +91,7 @@ void simulation::note_task_time(worker_id w) {
   std::uint64_t& group = groups_books_[group_of(w).value].task_time_ns;
   s.task_time_ns = std::min(s.average_ns, group);
   if (worth_telling(group, s.average_ns)) group = s.average_ns;
-  s.times_inbox = takes_oldest_first(profile_.queues.oldest_first, s.average_ns);
+  s.times_inbox = stealing_ && takes_oldest_first(profile_.queues.oldest_first, s.average_ns);
 }
 
 // --- the queues in their order
@@ -156,9 +156,11 @@ task_index simulation::take_class(std::uint32_t domain, task_class c) {
 
 task_index simulation::poll_due(worker_id w) {
   seat& s = at(w);
-  if (s.now == state::running && s.background_turn)
+  if (s.now == state::running && s.background_turn &&
+      background_is_due(s.started - s.background_at, s.interval))
     if (const task_index t = take_class(domain_of(w), task_class::background); t != no_task) {
       s.background_turn = false;
+      s.background_at = s.started;
       s.until_shared = 1;
       return t;
     }
@@ -215,7 +217,7 @@ task_index simulation::take_oldest(worker_id w) {
   const auto came = [&](worker_id o) { return tasks_[at(o).inbox.front()].came_ns; };
   const auto workers = layout_.of_group(group_of(w));
   const load_levels& levels = boards_.of(group_of(w)).levels;
-  for (std::size_t i = 0; stealing_ && i != workers.size(); ++i) {
+  for (std::size_t i = 0; i != workers.size(); ++i) {
     const worker_id other = workers[i].id;
     if (other == w || levels.at(i) == 0 || !waits(other) || came(other) == 0) continue;
     if (!waits(from) || (came(from) != 0 && came(other) < came(from))) from = other;
@@ -226,6 +228,7 @@ task_index simulation::take_oldest(worker_id w) {
   const task_index t = s.inbox.pop_front(tasks_);
   count_waiting(from, -1);
   if (from == w) return t;
+  cool(boards_.slot(from));
   show(from);
   measured_.stolen(level::same_group, 1);
   return t;

@@ -57,6 +57,7 @@ class simulation : private idle_rules<simulation> {
     bool injection_first = true;
     bool ring_turn = true;
     bool background_turn = true;
+    std::uint32_t background_at = 0;
     std::array<bool, queued_classes> handed{}; ///< as in the engine's worker
     std::uint32_t generation = 0; ///< grows with each change of state: what was planned before is void
     task_row ring, inbox, forks;

@@ -177,6 +177,30 @@ TEST_CASE("classes: normal tasks that yield or submit without end do not starve 
   }
 }
 
+TEST_CASE("classes: while the inbox is backed up a background task has its turn once in an interval") {
+  constexpr std::uint32_t interval = 10;
+  constexpr std::uint32_t of_each = 60;
+  profile p = small_profile(1);
+  p.injection.interval = {interval, interval};
+  std::vector<char> order; // by tasks only
+  {
+    gate held;
+    engine e(p);
+    REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+    held.wait_for(1);
+    for (std::uint32_t i = 0; i < of_each; ++i)
+      REQUIRE(e.submit([&] { order.push_back('n'); }) == submit_result::accepted);
+    for (std::uint32_t i = 0; i < of_each; ++i)
+      REQUIRE(e.submit([&] { order.push_back('b'); }, patient) == submit_result::accepted);
+    held.open();
+    e.drain();
+  }
+  const auto last_normal = std::find(order.rbegin(), order.rend(), 'n').base();
+  const auto turns = std::count(order.begin(), last_normal, 'b');
+  CHECK(turns >= 3);
+  CHECK(turns <= of_each / (interval - 1) + 1);
+}
+
 TEST_CASE("classes: a coroutine keeps its class when it yields and when it is resumed") {
   engine e(small_profile(1));
   oneshot<int> shot;

@@ -362,8 +362,46 @@ TEST_CASE("idle: who is woken again and again hands the sentinel's duties over o
     e.get().drain();
     REQUIRE(e.settled());
   }
-  // Under load the one who took the duties over may lie down first, and then they are the other's again.
+  // Once, but that a submitter who comes as the first lies down may wake the second instead.
   CHECK(e.counts(1).wakes - before <= rounds / 2);
+}
+
+/// Worker 0, the sentinel, is woken for a task and wakes worker 1 for its duties, which looks for work first; worker 2
+/// begins to look for some in the middle of that, and gets a task when worker 1 has lain down. Whether it has to wake
+/// that one.
+bool duties_are_taken_among_searchers() {
+  profile p = small_profile(3);
+  p.idle.searchers_per_mille = 1000;
+  p.idle.spin = 60ms;
+  held_engine e(p);
+  for (std::uint32_t w = 0; w < 3; ++w) e.hold(w);
+  for (std::uint32_t w = 0; w < 2; ++w) {
+    e.release(w);
+    REQUIRE(in_the_end([&] { return e.parked(w); }));
+  }
+  gate held;
+  gate held_too;
+  e.submit_to(0, [&] { held.pass(); });
+  held.wait_for(1);
+  std::this_thread::sleep_for(p.idle.spin / 2);
+  e.release(2);
+  REQUIRE(in_the_end([&] { return e.parked(1); }));
+  const std::uint64_t before = e.counts(1).wakes;
+  e.submit_to(2, [&] { held_too.pass(); });
+  held_too.wait_for(1);
+  std::this_thread::sleep_for(p.idle.spin / 2);
+  const bool taken = e.counts(1).wakes == before;
+  held.open();
+  held_too.open();
+  e.get().drain();
+  return taken;
+}
+
+TEST_CASE("idle: who is woken for the sentinel's duties takes them, though others search") {
+  // Under load worker 1 may be the last to lie down, or not quite asleep: then it says nothing.
+  bool taken = false;
+  for (int attempt = 0; attempt < 3 && !taken; ++attempt) taken = duties_are_taken_among_searchers();
+  CHECK(taken);
 }
 
 TEST_CASE("idle: a task in the slot of a held worker is taken by another when it has aged, and not by a "

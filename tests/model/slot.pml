@@ -10,7 +10,7 @@
 // check: fail -DWORKERS=2 -DTASKS=3 -DCHILDREN=2 -DTRUST_TOKEN
 // check: fail -DWAKE_AT_ONCE -DNO_HAND_OVER
 // check: fail -DWORKERS=2 -DNO_HAND_OVER_FENCE
-// check: fail -DWAKE_AT_ONCE -DLEAVE_TO_LEAVING
+// check: fail -DWORKERS=2 -DLEAVE_ANYWAY
 //
 // TASKS tasks come from outside, each to a sleeper that is woken for it, the sentinel as well as another. A task may put
 // one of CHILDREN tasks into the slot of its worker, and may never end. Nobody wakes up by time but a sentinel that
@@ -30,7 +30,7 @@
 // NO_HAND_OVER         a sentinel that is woken and finds work leaves its duty to whoever lies down next
 // NO_HAND_OVER_FENCE   it looks for sleepers before others see that the duty is free
 // NO_WAKE              S4 wakes nobody
-// LEAVE_TO_LEAVING     a searcher that lies down looks for others (D2) before it has left the searchers itself
+// LEAVE_ANYWAY         who has handed the duty over leaves it even when nobody searches (D2)
 // TRUST_TOKEN          a sleeper whose bit was claimed goes on with any token, perhaps before it is counted as awake
 
 #ifndef WORKERS
@@ -251,7 +251,7 @@ inline hand_watch_over() {
       od
     }
     if
-    :: i < WORKERS -> wake(i)
+    :: i < WORKERS -> wake(i); handed_over = 1
     :: else
     fi;
     i = 0
@@ -274,17 +274,16 @@ inline park() {
   parked_bit[me] = 1;
   if
   :: searches ->
-#ifdef LEAVE_TO_LEAVING
-    others_search = searching > 1;
-    d_step { searching--; searches = 0 }
-#else
     d_step { searching--; searches = 0; others_search = searching > 0 } // D2
-#endif
   :: else -> others_search = searching > 0 // D2
   fi;
+#ifdef LEAVE_ANYWAY
+  others_search = 1;
+#endif
   d_step { // the duty's compare-and-swap
-    is_sentinel = !others_search && sentinel == NOBODY;
+    is_sentinel = !(handed_over && others_search) && sentinel == NOBODY;
     others_search = 0;
+    handed_over = 0;
     if
     :: is_sentinel -> sentinel = me
     :: else
@@ -328,7 +327,7 @@ end_sleeping:
 // worker::next and execute
 proctype worker(byte me) {
   byte i;
-  bool won, again, is_sentinel, watched, searches, others_search;
+  bool won, again, is_sentinel, watched, searches, others_search, handed_over;
 #ifdef NO_SLOT_FENCE
   bool early;
 #endif
@@ -361,8 +360,8 @@ proctype worker(byte me) {
     :: else ->
       watched = 0;
       if
-      :: !searches -> d_step { searching++; searches = 1 } // idle_workers::try_search
-      :: true                                             // it did, or there are enough
+      :: d_step { !searches && searching == 0 -> searching++; searches = 1 } // idle_workers::try_search
+      :: else
       fi;
       park()
     fi

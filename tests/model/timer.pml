@@ -13,7 +13,7 @@
 // check: fail -DEARLY_PENDING
 // check: fail -DNO_HAND_OVER
 // check: fail -DWORKERS=3 -DTASKS=2 -DHAND_OVER_FIRST
-// check: fail -DWORKERS=3 -DALWAYS -DWAKES=2 -DLEAVE_TO_LEAVING
+// check: fail -DALWAYS -DTASKS=2 -DLEAVE_ANYWAY
 //
 // SETTERS threads from outside set a timer each, the first for later than the second, in one group and under its lock.
 // WAKES sleepers are woken for other reasons, the sentinel as well as another. Whoever is awake finds one of TASKS tasks, or
@@ -32,7 +32,7 @@
 // EARLY_PENDING     a worker looks whether a timer is pending before it is counted as parked
 // NO_HAND_OVER      who was woken and finds a task wakes nobody when there is no sentinel
 // HAND_OVER_FIRST   a sentinel that is woken hands its duty over at once, and whoever was woken for it need not take it
-// LEAVE_TO_LEAVING  a searcher that lies down looks for others (D2) before it has left the searchers itself
+// LEAVE_ANYWAY      who has handed the duty over leaves it even when nobody searches (D2)
 
 #ifndef WORKERS
 #define WORKERS 2
@@ -238,7 +238,7 @@ inline hand_watch_over() {
 #endif
     claim_any(i);
     if
-    :: i < WORKERS -> wake(i)
+    :: i < WORKERS -> wake(i); handed_over = 1
     :: else
     fi;
     i = 0
@@ -265,14 +265,12 @@ inline park() {
   }
   if
   :: searches ->
-#ifdef LEAVE_TO_LEAVING
-    others_search = searching > 1;
-    d_step { searching--; searches = 0 }
-#else
     d_step { searching--; searches = 0; others_search = searching > 0 } // D2
-#endif
   :: else -> others_search = searching > 0 // D2
   fi;
+#ifdef LEAVE_ANYWAY
+  others_search = 1;
+#endif
 #ifndef EARLY_PENDING
   pending = next != NEVER;
 #endif
@@ -280,9 +278,10 @@ inline park() {
   pending = 1;
 #endif
   d_step { // the duty's compare-and-swap
-    is_sentinel = pending && !others_search && sentinel == NOBODY;
+    is_sentinel = pending && !(handed_over && others_search) && sentinel == NOBODY;
     pending = 0;
     others_search = 0;
+    handed_over = 0;
     if
     :: is_sentinel -> sentinel = me
     :: else
@@ -316,7 +315,7 @@ end_sleeping:
 
 proctype worker(byte me) {
   byte i;
-  bool won, pending, is_sentinel, searches, others_search;
+  bool won, pending, is_sentinel, searches, others_search, handed_over;
   begun >= me; // they are alike, so they may lie down in their order
   do
   :: park();

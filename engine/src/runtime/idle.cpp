@@ -267,11 +267,12 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
   if (as.retired) {
     if (last || !stealing()) pass_on(layout_[w].group);
     if (sentinel_.load(std::memory_order_relaxed) == nobody)
-      hand_watch_over(w); // it may have been the last one
+      hand_watch_over(w); // it may have been the last one; D4
   }
   count(seats_[w.value].counts.parks);
   const bool others_search = as.searching ? !last : searching(groups_[layout_[w].group].domain); // D2
-  sleep(w, others_search);                                                                       // W4
+  const bool leaves_duty = std::exchange(seats_[w.value].handed_over, false) && others_search;
+  sleep(w, leaves_duty); // W4
 }
 
 void idle_workers::wake_up_oneself(worker_id w) noexcept {
@@ -279,13 +280,13 @@ void idle_workers::wake_up_oneself(worker_id w) noexcept {
   join_searchers(w);
 }
 
-void idle_workers::sleep(worker_id w, bool others_search) noexcept {
+void idle_workers::sleep(worker_id w, bool leaves_duty) noexcept {
   seat_state& seat = seats_[w.value];
   interleave();
   std::uint32_t expected = nobody;
   const bool retired = seat.weight.load(std::memory_order_relaxed) == one_retired; // own
   const bool sentinel =
-      !retired && !others_search &&
+      !retired && !leaves_duty &&
       (ageing() || timeout().kind == park_timeout_setting::mode::adaptive || timers_.pending()) &&
       sentinel_.compare_exchange_strong(expected, w.value, std::memory_order_seq_cst); // pairs: duty
   const bool token = sentinel ? watch(w) : seat.bed.park(retired ? std::nullopt : fixed_timeout());

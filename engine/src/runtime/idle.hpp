@@ -75,21 +75,22 @@
 //     S4  watching: done; else wake the sentinel  T4  sleep as long as it likes
 //
 // Of the two fences one comes first: S4 sees `false`, or T3 sees that the worker is awake, and goes on watching until it
-// is not. Who lies down while nobody has the duties, and nobody searches the domain either, takes them. A sentinel that is
-// woken gives them up, and finds nothing and takes them again, or finds work: then it wakes another sleeper, if there is one,
-// for whom the same holds; and so does one that has retired and will not take them again.
-// While others search, who lies down leaves the duties to them: else a sentinel that is woken for one short task after another
-// would have them back each time before the sleeper that it has woken for them is there, and each task would wait for
-// a second wake-up.
+// is not. Who lies down while nobody has the duties takes them. A sentinel that is woken gives them up, and finds nothing
+// and takes them again, or finds work: then it wakes another sleeper, if there is one, for whom the same holds; and so
+// does one that has retired and will not take them again.
 //
-//     a worker                                    another searcher of its domain
-//     D1  as the sentinel: gives the duties up    D3  leaves the searchers
+// The one that was woken for the duties needs a while, in which who woke it may have run its task. If that one took them back
+// it would be woken, and wake the other, for one short task after another. So it leaves them, this once, while others search:
+// the other does, from its wake-up on.
+//
+//     who has handed the duties over              another searcher of its domain
+//     D1  nobody has them; wakes a sleeper        D3  leaves the searchers
 //     D2  lies down: leaves the searchers,        D4  has work: nobody has the duties, so it wakes a sleeper;
-//         fence; somebody searches: leaves them       or lies down: as on the left
+//         fence; somebody searches: leaves them       or lies down: takes them, or as on the left
 //
 // What D2 sees has not come to D3, so D4 sees D1: the last one to leave the searchers takes the duties or hands them over.
 // tests/model/slot.pml and timer.pml prove that, and that it fails without a fence, without T3, without the hand-over,
-// when the hand-over is not passed on, and when D2 looks before it has left the searchers itself.
+// when the hand-over is not passed on, and when who has handed the duties over leaves them to nobody.
 //
 // A task with a class (class_queue.hpp) is pushed and found like any other, by its domain instead of its worker: P1 puts
 // it into the domain's queue, which every last look looks at. Only whom it is for differs. `latency` wakes the fastest
@@ -239,6 +240,8 @@ class idle_workers : idle_rules<idle_workers> {
     parker bed;
     std::atomic<bool> counted{false}; // whoever claimed the bit has counted the sleeper as a searcher
     std::atomic<std::uint64_t> weight{one_parked}; // what it is in `asleep_`; published by its parked bit
+    bool handed_over =
+        false; // the worker's own: it has woken another for the sentinel's duties since it slept last
     counters counts;
   };
 
@@ -304,7 +307,7 @@ class idle_workers : idle_rules<idle_workers> {
   bool on_its_way(group_id g) const noexcept;
   static void between_steps() noexcept;
   void wake_up_oneself(worker_id w) noexcept;
-  void sleep(worker_id w, bool others_search) noexcept;
+  void sleep(worker_id w, bool leaves_duty) noexcept;
   park_timeout_setting timeout() const noexcept;
   std::optional<std::chrono::nanoseconds> fixed_timeout() const noexcept;
   bool watch(worker_id w) noexcept;

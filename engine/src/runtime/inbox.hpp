@@ -10,8 +10,8 @@
 
 // A worker's inbox: a bounded many-to-many ring. Producers put tasks in from outside; the owner takes them,
 // and thieves and shutdown may. Each cell's sequence number says whose turn it is: `position` a producer's,
-// `position + 1` a taker's, modulo 2^32. Beside a taker's, in the same word, is when the task came, so that others may
-// compare without touching the task.
+// `position + 1` a taker's, modulo 2^32, which is enough, since who has seen an old one loses the exchange of the position, which
+// has 64 bits. Beside a taker's, in the same word, is when the task came, so that others may compare without touching the task.
 //
 // | tag     | release site         | acquire site        | publishes              | weakened                     |
 // |---------|----------------------|---------------------|------------------------|------------------------------|
@@ -91,7 +91,7 @@ class inbox {
            0; // pairs: put
   }
 
-  /// Any thread. When the task came that `pop` would find now; nothing if there is none.
+  /// Any thread. When the task came that `pop` would find now; nothing if there is none. Reads no task, so it acquires nothing.
   std::optional<arrival> oldest() const noexcept {
     const std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
     const std::uint64_t found = cells_[at & mask_].sequence.load(std::memory_order_relaxed);

@@ -118,7 +118,7 @@ void idle_workers::hand_watch_over(worker_id w) noexcept {
   if (sentinel_.load(std::memory_order_relaxed) != nobody || stopping_.load(std::memory_order_relaxed))
     return;
   for (const group_id g : groups_[layout_[w].group].steal_order)
-    if (wake_any(g)) return;
+    if (wake_any(g)) return void(seats_[w.value].handed_over = true);
 }
 
 std::optional<std::uint64_t> idle_workers::stalled_work(worker_id w) const noexcept {

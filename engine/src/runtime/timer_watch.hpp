@@ -25,7 +25,7 @@
 // Of the two fences one comes first. If I2 does, T3 sees the timer. If T2 does, I3 sees that the sentinel sleeps for ever,
 // or until what it found without the timer, and wakes it. `sleeps_until` is the past while it is awake: it looks at all
 // groups before it sleeps again. Who leaves the duty fences, and hands it to a sleeper if any timer is pending
-// (`hand_watch_over`); so I3 finds a sentinel, or somebody who was told, or wakes one who becomes it. A timer that is not
+// (`hand_watch_over`); so I3 finds a sentinel, or somebody who was told, or wakes one who becomes it or leaves it to one who was. A timer that is not
 // earlier than another of its group has that one's setter to rely on. tests/model/timer.pml proves it, and that it fails
 // without I2, without T2, when T1 comes after T3, and when nobody is woken for want of a sentinel.
 //

@@ -133,9 +133,11 @@ task_header* worker::poll_behind_ring() noexcept {
 /// A background task, if one waits, and in the next poll what others share. Who comes from idling has had its time for
 /// background tasks, and may leave one to others.
 task_header* worker::poll_due() noexcept {
-  if (working_ && background_turn_ && classes_.of(task_class::background).waiting())
+  if (working_ && background_turn_ && classes_.of(task_class::background).waiting() &&
+      background_is_due(queues_.started() - background_at_, interval_))
     if (task_header* t = take_class(classes_, task_class::background)) {
       background_turn_ = false;
+      background_at_ = queues_.started();
       until_shared_ = 1;
       return t;
     }
@@ -191,13 +193,15 @@ task_header* worker::take_inbox(bool batch) noexcept {
   return keep(taken);
 }
 
-/// What came first of what waits in the inboxes of the group. Who searches takes half of one instead.
+/// What came first of what waits in the inboxes of the group.
 task_header* worker::take_oldest() noexcept {
   worker* from = this;
   std::optional<arrival> first = queues_.in.oldest();
   const auto workers = engine_.layout().of_group(place().group);
   const load_levels& levels = engine_.board(place().group).levels;
-  for (std::size_t i = 0; engine_.idle().stealing() && i != workers.size(); ++i) {
+  const std::size_t others =
+      engine_.idle().stealing() ? workers.size() : 0; // it may have changed in this tick
+  for (std::size_t i = 0; i != others; ++i) {
     if (workers[i].id == id_ || levels.at(i) == 0) continue;
     worker& other = engine_.seat(workers[i].id);
     const arrival there = other.queues_.in.oldest().value_or(0);
@@ -448,7 +452,7 @@ void worker::note_task_time() noexcept {
   task_time_ns_ = std::min(own, group.task_time_ns());
   group.note_task_time(own);
   publishes_each_ = own >= long_enough_ns;
-  queues_.in.time(takes_oldest_first(by().settings.queues.oldest_first, own));
+  queues_.in.time(engine_.idle().stealing() && takes_oldest_first(by().settings.queues.oldest_first, own));
   load_view view = engine_.view();
   view.task_time_ns = task_time_ns_;
   keeps_up_to_ = by().placing->keeps_up_to(view, {.group = place().group, .worker = id_});

@@ -232,6 +232,7 @@ class alignas(128) worker {
       handed_{};                             // it has woken somebody for such a task since it began to search
   std::uint32_t latency_left_ = latency_row; // so many latency tasks before others have a turn
   bool background_turn_ = true;              // whether a background task comes first when they are due
+  std::uint32_t background_at_ = 0;          // tasks that were begun before the last such turn
   std::uint32_t polls_ = 0;                  // tasks of this tick
   std::uint32_t next_left_ = 0; // so many may still run from the LIFO slot, as `lifo_counts` counts them
   std::uint32_t next_row_ = 0;  // so many again after a task from elsewhere

@@ -33,6 +33,12 @@ constexpr std::uint32_t look_at_backlog(backlog_look rule, std::uint32_t interva
   return rule == backlog_look::turn ? std::min(interval, in_ring + 1) : interval;
 }
 
+/// Whether a background task has its turn now that shared work is due: looks at a backlog are due more often than once in an
+/// interval, background tasks are not. `since`: tasks begun since the last one.
+constexpr bool background_is_due(std::uint32_t since, std::uint32_t interval) noexcept {
+  return since >= interval;
+}
+
 /// How many of `waiting` tasks one of `workers` takes at once: its share, within the bounds. Source: Volt.
 constexpr std::uint32_t batch_of(std::uint32_t waiting, std::uint32_t workers,
                                  const integer_range& bounds) noexcept {
