@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int waiting = 10;
+constexpr int tasks_sent = 10;
 
 /// One of two workers is in a task that does not end. Tasks are sent to both in turn, 1 ms apart; so many of them run, in this
 /// order, on the other.
@@ -31,7 +31,7 @@ struct run_by_one {
     held_longer.wait_for(1);
     held.wait_for(1);
     const std::uint64_t before = taken_by_others(e); // who was not asleep yet may have taken one of the two
-    for (int i = 0; i < waiting; ++i) {
+    for (int i = 0; i < tasks_sent; ++i) {
       std::this_thread::sleep_for(1ms);
       REQUIRE(e.submit([&, i] {
         order.push_back(i);
@@ -39,7 +39,7 @@ struct run_by_one {
       }) == submit_result::accepted);
     }
     held.open();
-    const int reachable = p.steal.policy == "none" ? waiting / 2 : waiting;
+    const int reachable = p.steal.policy == "none" ? tasks_sent / 2 : tasks_sent;
     while (ran < reachable) std::this_thread::sleep_for(100us);
     alone = order;
     held_longer.open();
@@ -61,7 +61,7 @@ TEST_CASE("oldest first: who runs long tasks takes what came first, to whomever 
   // Nobody has run anything yet: tasks are taken to be of 50 us.
   const run_by_one long_ones(50us);
   CHECK(long_ones.in_order());
-  CHECK(long_ones.stolen == waiting / 2);
+  CHECK(long_ones.stolen == tasks_sent / 2);
 }
 
 TEST_CASE(
@@ -69,7 +69,7 @@ TEST_CASE(
   for (const optional_duration from : {optional_duration{51us}, optional_duration{}}) {
     const run_by_one own(from);
     CHECK_FALSE(own.in_order());
-    CHECK(std::is_sorted(own.alone.begin(), own.alone.begin() + waiting / 2));
+    CHECK(std::is_sorted(own.alone.begin(), own.alone.begin() + tasks_sent / 2));
     CHECK(own.alone[1] - own.alone[0] == 2);
   }
 }
@@ -77,7 +77,7 @@ TEST_CASE(
 TEST_CASE("oldest first: where nobody steals each has its own") {
   const run_by_one own(50us, "none");
   CHECK(own.in_order());
-  CHECK(own.alone.size() == waiting / 2);
-  CHECK(own.order.size() == waiting);
+  CHECK(own.alone.size() == tasks_sent / 2);
+  CHECK(own.order.size() == tasks_sent);
   CHECK(own.stolen == 0);
 }

@@ -237,6 +237,7 @@ profile one_worker(const std::filesystem::path& file) {
   if (p.queues.inbox) p.queues.inbox = 8;
   p.queues.budget = std::min(p.queues.budget, 48U);
   p.injection.interval.max = p.injection.interval.min;
+  p.queues.oldest_first.reset();
   p.idle.park_timeout = {.kind = park_timeout_setting::mode::never, .fixed = {}};
   return p;
 }

@@ -89,7 +89,7 @@ struct profile {
     optional_duration lifo_age = std::chrono::microseconds{50};
     std::uint32_t budget = 512;
     std::optional<std::uint32_t> inbox = 1024; ///< nothing: unbounded
-    optional_duration oldest_first = std::chrono::microseconds{20};
+    optional_duration oldest_first = std::chrono::microseconds{50};
   } queues;
 
   struct injection_section {
