@@ -18,10 +18,12 @@ TEST_CASE("spare threads: one that is called to a seat comes to its core, and is
   p.workers.pin = pin_to::group;
   std::atomic<bool> was_on_core{false};
   std::atomic<bool> let_go{true};
-  engine e(p);
+  cpu_set core;
+  cpu_set group;
+  engine e(p); // its threads look until they end
   const worker_place& place = e.workers().workers().front();
-  const cpu_set core = e.machine().cores()[place.core].cpus;
-  const cpu_set group = e.groups()[place.group].cpus;
+  core = e.machine().cores()[place.core].cpus;
+  group = e.groups()[place.group].cpus;
   if (core == group) {
     MESSAGE("skipped: the group has one core");
     return;
