@@ -52,6 +52,11 @@ TEST_CASE("late submission: who held rules that were replaced before it went by 
   const profile p = small_profile(1);
   engine e(p);
   const auto& rules = inside_of(e).newest_rules(); // the metric would look for old ones itself
+  const auto asleep = [&] {
+    const worker_metrics m = e.metrics().total();
+    return m.parks > m.wakes;
+  };
+  while (!asleep()) std::this_thread::yield(); // else this sleep is taken for the next one
   tests::at_each_step([&, step = 0]() mutable {
     if (++step != 2) return;
     const std::uint64_t parks = e.metrics().total().parks;
