@@ -240,8 +240,7 @@ class idle_workers : idle_rules<idle_workers> {
     parker bed;
     std::atomic<bool> counted{false}; // whoever claimed the bit has counted the sleeper as a searcher
     std::atomic<std::uint64_t> weight{one_parked}; // what it is in `asleep_`; published by its parked bit
-    bool handed_over =
-        false; // the worker's own: it has woken another for the sentinel's duties since it slept last
+    bool handed_over = false; // the worker's own: since it slept last it has woken another for the duties
     counters counts;
   };
 
