@@ -108,7 +108,8 @@ void worker_threads::send_to_core(thread_record& spare, const worker_place& plac
   try {
     const auto refused = pin_thread(spare.handle.native_handle(), engine_.machine().cores()[place.core].cpus);
     spare.on_core = !refused;
-  } catch (const std::bad_alloc&) { // then it comes from where it is
+  } catch (const std::bad_alloc&) {
+    spare.on_core = false; // it comes from where it is
   }
 }
 
