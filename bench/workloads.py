@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 PEERS = ["tbb", "asio", "mutex_pool", "tokio"]
-POOLS = PEERS[:3]
 FLOOR = "futex"  # a bare hand-off, no pool
 C_REFERENCE = ["c_reference_together", "c_reference_apart"]  # one thread allocates, workers spin
 BASELINES = [FLOOR, *C_REFERENCE]  # shown, but not what one would use instead
@@ -71,15 +70,15 @@ WORKLOADS = [
     _busy("busy1", 10_000),
     _busy("busy2", 1_000, peers=["asio", "mutex_pool"]),  # the others would never end
     *(_outside(str(n), "a task", quick=n, usual=n, reference=n, figure="tasks",
-               peers=POOLS + (C_REFERENCE if n == 1 else []), target=Target(90, "ns/op") if n == 1 else None)
+               peers=PEERS + (C_REFERENCE if n == 1 else []), target=Target(90, "ns/op") if n == 1 else None)
       for n in (1, 2, 8)),
-    _outside("call", "a call", figure="call", peers=[*POOLS, *C_REFERENCE], target=Target(60, "ns/op")),
-    _outside("wake", "until the task begins", figure="wake", peers=[*POOLS, FLOOR], target=Target(1.1, FLOOR)),
-    _outside("waking", "a call", figure="waking", peers=[*POOLS, FLOOR], target=Target(1.1, FLOOR)),
+    _outside("call", "a call", figure="call", peers=[*PEERS, *C_REFERENCE], target=Target(60, "ns/op")),
+    _outside("wake", "until the task begins", figure="wake", peers=[*PEERS, FLOOR], target=Target(1.1, FLOOR)),
+    _outside("waking", "a call", figure="waking", peers=[*PEERS, FLOOR], target=Target(1.1, FLOOR)),
     # 50 us of CPU time each: 25 us a task where two workers are never idle.
     Workload("blocking_mix", "a task", "blocking_mix", 2_000, 2_000, 2_000, target=Target(25_000 / 0.8, "ns/op")),
-    Workload("fairness", "the longest wait of a pass", "fairness", kinds=["coroutine"], peers=POOLS),
-    *(Workload(f"open_loop-{n}", "a response", "open_loop", n, n, n, peers=POOLS, compares="p99",
+    Workload("fairness", "the longest wait of a pass", "fairness", kinds=["coroutine"]),
+    *(Workload(f"open_loop-{n}", "a response", "open_loop", n, n, n, compares="p99",
                target=Target(1.05) if n > 50 else None) for n in (50, 70, 90)),
     _memory("worker", "a worker besides its stack", 64, 64, target=Target(65_536, "bytes")),
     _memory("task", "a queued task", 100_000, 1_000_000, target=Target(64, "bytes")),

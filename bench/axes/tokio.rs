@@ -1,5 +1,6 @@
 //! The four axes on Tokio's multi-thread runtime, as those of `corewise run`.
 
+use crate::finish_line::FinishLine;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{sync_channel, SyncSender};
 use std::sync::Arc;
@@ -23,23 +24,8 @@ pub fn axis(name: &str) -> Option<(u64, fn(&Runtime) -> u64)> {
     }
 }
 
-/// What all tasks of a pass count down; the last one signals.
-struct FinishLine {
-    left: AtomicU64,
-    signal: SyncSender<()>,
-}
-
-impl FinishLine {
-    fn cross(&self) {
-        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.signal.send(()).unwrap();
-        }
-    }
-}
-
 fn ping_pong(runtime: &Runtime) -> u64 {
-    let (signal, end) = sync_channel(1);
-    let line = Arc::new(FinishLine { left: AtomicU64::new(PAIRS), signal });
+    let (line, end) = FinishLine::of(PAIRS);
     let wrong = Arc::new(AtomicU64::new(0));
     let wrong_of_root = wrong.clone();
     runtime.spawn(async move {
@@ -80,8 +66,7 @@ fn chained_fork(runtime: &Runtime) -> u64 {
 }
 
 fn fork_many(runtime: &Runtime) -> u64 {
-    let (signal, end) = sync_channel(1);
-    let line = Arc::new(FinishLine { left: AtomicU64::new(TASKS), signal });
+    let (line, end) = FinishLine::of(TASKS);
     for _ in 0..TASKS {
         let line = line.clone();
         runtime.spawn(async move { line.cross() });
@@ -91,8 +76,7 @@ fn fork_many(runtime: &Runtime) -> u64 {
 }
 
 fn yield_many(runtime: &Runtime) -> u64 {
-    let (signal, end) = sync_channel(1);
-    let line = Arc::new(FinishLine { left: AtomicU64::new(YIELDERS), signal });
+    let (line, end) = FinishLine::of(YIELDERS);
     for _ in 0..YIELDERS {
         let line = line.clone();
         runtime.spawn(async move {

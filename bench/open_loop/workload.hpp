@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
-#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -30,17 +30,32 @@ struct request {
   std::chrono::microseconds service;
 };
 
+/// SplitMix64, in [0, 1): the same in every language and library.
+class draw {
+ public:
+  double operator()() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
 /// The same for every contender.
 inline std::vector<request> schedule_of(const options& o, std::uint32_t count) {
-  std::mt19937_64 random(1);
+  draw next;
   const double per_us = static_cast<double>(o.workers) * static_cast<double>(o.size) / 100 / mean_us;
-  std::exponential_distribution<> gap_us(per_us);
-  std::bernoulli_distribution is_lengthy(0.1);
   double at_us = 1000;
   std::vector<request> all;
-  for (std::uint32_t i = 0; i < count; ++i, at_us += gap_us(random))
-    all.push_back({std::chrono::nanoseconds(static_cast<std::int64_t>(at_us * 1000)),
-                   is_lengthy(random) ? lengthy : brief});
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const bool is_lengthy = next() < 0.1;
+    all.push_back(
+        {std::chrono::nanoseconds(static_cast<std::int64_t>(at_us * 1000)), is_lengthy ? lengthy : brief});
+    at_us -= std::log(1 - next()) / per_us;
+  }
   return all;
 }
 

@@ -1,7 +1,7 @@
 //! busy1; see workload.hpp.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
+use crate::finish_line::FinishLine;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -41,16 +41,10 @@ impl Drop for KeepingBusy {
 }
 
 pub fn pass(runtime: &Runtime, tasks: u64) -> u64 {
-    let (signal, end) = sync_channel(1);
-    let left = Arc::new(AtomicU64::new(tasks));
+    let (line, end) = FinishLine::of(tasks);
     for _ in 0..tasks {
-        let left = left.clone();
-        let signal = signal.clone();
-        runtime.spawn(async move {
-            if left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                signal.send(()).unwrap();
-            }
-        });
+        let line = line.clone();
+        runtime.spawn(async move { line.cross() });
     }
     end.recv().unwrap();
     tasks

@@ -23,6 +23,12 @@ pub fn of_this_thread_ns() -> i64 {
     used_ns(CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// Works for so much of the thread's CPU time, however often it is interrupted.
+pub fn work(ns: i64) {
+    let until = of_this_thread_ns() + ns;
+    while of_this_thread_ns() < until {}
+}
+
 pub fn of_the_process_ns() -> i64 {
     used_ns(CLOCK_PROCESS_CPUTIME_ID)
 }

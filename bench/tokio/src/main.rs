@@ -7,8 +7,11 @@ mod axes;
 #[path = "../../blocking_mix/tokio.rs"]
 mod blocking_mix;
 mod cpu_time;
+#[path = "../../fairness/tokio.rs"]
+mod fairness;
 #[path = "../../fib/tokio.rs"]
 mod fib;
+mod finish_line;
 mod held_workers;
 #[path = "../../idle/tokio.rs"]
 mod idle;
@@ -19,6 +22,10 @@ mod memory;
 mod memory_use;
 #[path = "../../nqueens/tokio.rs"]
 mod nqueens;
+#[path = "../../open_loop/tokio.rs"]
+mod open_loop;
+#[path = "../../outside/tokio.rs"]
+mod outside;
 mod rounds;
 #[path = "../../skynet/tokio.rs"]
 mod skynet;
@@ -35,14 +42,15 @@ use tokio::runtime::Builder;
 /// What an async function that calls itself answers.
 pub type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Those in which the number of workers is what is looked at.
-fn run_at_rest(workload: &str, o: &Options) -> Option<bool> {
+/// Those that make their runtimes themselves.
+fn run_with_its_own(workload: &str, o: &Options) -> Option<bool> {
     Some(match workload {
         "memory-worker" => memory::print_worker(o),
         "memory-at-rest" => memory::print_use_at_rest(o),
         "memory-task" => memory::print_queued(o, true),
         "memory-queued" => memory::print_queued(o, false),
         _ if workload.starts_with("idle-") => idle::print(o),
+        _ if workload.starts_with("open_loop-") => open_loop::print(o),
         _ => return None,
     })
 }
@@ -75,6 +83,8 @@ fn run(workload: &str, o: &Options) -> Option<bool> {
             measure(workload, o, o.size, o.size, || spawn_many_remote_busy::pass(runtime, o.size), |seen| seen)
         }
         "blocking_mix" => measure(workload, o, o.size, o.size, || blocking_mix::pass(runtime, o.size), |seen| seen),
+        "fairness" => fairness::print(o, runtime),
+        _ if workload.starts_with("outside-") => outside::run(workload, o, runtime),
         _ => {
             let (ops, pass) = axes::axis(workload)?;
             measure(workload, o, ops, ops, || pass(runtime), |seen| seen)
@@ -87,7 +97,7 @@ fn main() {
     let answer = words
         .get(1)
         .zip(Options::of(words.get(2..).unwrap_or(&[])))
-        .and_then(|(workload, options)| run_at_rest(workload, &options).or_else(|| run(workload, &options)));
+        .and_then(|(workload, options)| run_with_its_own(workload, &options).or_else(|| run(workload, &options)));
     std::process::exit(match answer {
         Some(true) => 0,
         Some(false) => 1,

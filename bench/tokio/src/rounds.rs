@@ -36,14 +36,14 @@ struct Round {
     ns_per_op: f64,
     ops: u64,
     last: u64,
-    right: bool,
+    wrong: Option<u64>,
 }
 
 /// Repeats the pass until it has taken this time. What it answers is checked outside of the time.
 fn round(options: &Options, ops: u64, right: u64, at_least: Duration, pass: &mut dyn FnMut() -> u64,
          checked: &mut dyn FnMut(u64) -> u64) -> Round {
     let mut took = Duration::ZERO;
-    let mut all = Round { ns_per_op: 0.0, ops: 0, last: 0, right: true };
+    let mut all = Round { ns_per_op: 0.0, ops: 0, last: 0, wrong: None };
     while took < at_least {
         let began = Instant::now();
         let answer = pass();
@@ -53,55 +53,71 @@ fn round(options: &Options, ops: u64, right: u64, at_least: Duration, pass: &mut
         }
         took += began.elapsed();
         all.last = checked(answer) + u64::from(options.spoiled);
-        all.right &= all.last == right;
+        if all.last != right {
+            all.wrong = Some(all.last);
+        }
         all.ops += ops;
     }
     all.ns_per_op = took.as_nanos() as f64 / all.ops as f64;
     all
 }
 
-/// Prints the line with one figure, which a process has once, and others beside it; answers whether what was seen is right.
-pub fn print_figure(workload: &str, options: &Options, unit: &str, value: f64, (seen, right): (u64, u64),
-                    more: &[(&str, f64)]) -> bool {
-    let seen = seen + u64::from(options.spoiled);
+/// Prints the line of the process, of these figures and others beside them; answers whether what was seen is right. A wrong result
+/// is no line.
+fn print_line(workload: &str, o: &Options, unit: &str, figures: &[(&str, f64)], more: &[(&str, f64)], ops: u64,
+              (seen, right): (u64, u64)) -> bool {
     if seen != right {
         eprintln!("{}, tokio: a wrong result; the last is {}, right is {}", workload, seen, right);
         return false;
     }
-    let more: Vec<String> = more.iter().map(|(name, value)| format!("\"{}\": {:.3}", name, value)).collect();
+    let members = |of: &[(&str, f64)]| {
+        let members: Vec<String> = of.iter().map(|(name, value)| format!("\"{}\": {:.3}", name, value)).collect();
+        members.join(", ")
+    };
+    let columns = if more.is_empty() { String::new() } else { format!(", \"columns\": {{{}}}", members(more)) };
     println!(
         "{{\"workload\": \"{}\", \"contender\": \"tokio\", \"profile\": \"\", \"workers\": {}, \"size\": {}, \
-         \"unit\": \"{}\", \"kind\": \"coroutine\", \"median\": {v:.3}, \"p10\": {v:.3}, \"p90\": {v:.3}, \
-         \"columns\": {{{}}}, \"rounds\": {}, \"ops\": 1, \"checksum\": {}}}",
-        workload, options.workers, options.size, unit, more.join(", "), options.rounds, seen, v = value
+         \"unit\": \"{}\", \"kind\": \"coroutine\", {}{}, \"rounds\": {}, \"ops\": {}, \"checksum\": {}}}",
+        workload, o.workers, o.size, unit, members(figures), columns, o.rounds, ops, seen
     );
     true
+}
+
+/// The nearest of the values there are, which are sorted.
+pub fn quantile(sorted: &[f64], part: f64) -> f64 {
+    sorted[(part * (sorted.len() - 1) as f64).round() as usize]
+}
+
+/// One figure, which a process has once.
+pub fn print_figure(workload: &str, o: &Options, unit: &str, value: f64, (seen, right): (u64, u64), more: &[(&str, f64)])
+                    -> bool {
+    let figures = [("median", value), ("p10", value), ("p90", value)];
+    print_line(workload, o, unit, &figures, more, 1, (seen + u64::from(o.spoiled), right))
+}
+
+/// Quantiles of single samples, in us.
+pub fn print_samples(workload: &str, o: &Options, mut values: Vec<f64>, (seen, right): (u64, u64), more: &[(&str, f64)])
+                     -> bool {
+    values.sort_by(f64::total_cmp);
+    let figures = [("median", 0.5), ("p10", 0.1), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+    let figures = figures.map(|(name, part)| (name, quantile(&values, part)));
+    print_line(workload, o, "us", &figures, more, values.len() as u64, (seen + u64::from(o.spoiled), right))
 }
 
 /// Measures, prints the line, and answers whether every result was right.
 pub fn measure(workload: &str, options: &Options, ops: u64, right: u64, mut pass: impl FnMut() -> u64,
                mut checked: impl FnMut(u64) -> u64) -> bool {
-    let mut all_right = round(options, ops, right, WARM_UP, &mut pass, &mut checked).right;
+    let warm_up = round(options, ops, right, WARM_UP, &mut pass, &mut checked);
+    let (mut wrong, mut last, mut done) = (warm_up.wrong, 0, 0);
     let mut times = Vec::new();
-    let (mut last, mut done) = (0, 0);
     for _ in 0..options.rounds {
         let r = round(options, ops, right, ROUND, &mut pass, &mut checked);
-        all_right &= r.right;
+        wrong = wrong.or(r.wrong);
         last = r.last;
         done += r.ops;
         times.push(r.ns_per_op);
     }
-    if !all_right {
-        eprintln!("{}, tokio: a wrong result; the last is {}, right is {}", workload, last, right);
-        return false;
-    }
     times.sort_by(f64::total_cmp);
-    let quantile = |part: f64| times[(part * (times.len() - 1) as f64).round() as usize];
-    println!(
-        "{{\"workload\": \"{}\", \"contender\": \"tokio\", \"profile\": \"\", \"workers\": {}, \"size\": {}, \
-         \"unit\": \"ns/op\", \"kind\": \"coroutine\", \"median\": {:.3}, \"p10\": {:.3}, \"p90\": {:.3}, \
-         \"rounds\": {}, \"ops\": {}, \"checksum\": {}}}",
-        workload, options.workers, options.size, quantile(0.5), quantile(0.1), quantile(0.9), options.rounds, done, last
-    );
-    true
+    let figures = [("median", 0.5), ("p10", 0.1), ("p90", 0.9)].map(|(name, part)| (name, quantile(&times, part)));
+    print_line(workload, options, "ns/op", &figures, &[], done, (wrong.unwrap_or(last), right))
 }
