@@ -77,7 +77,7 @@ WORKLOADS = [
     _outside("waking", "a call", figure="waking", peers=[*PEERS, FLOOR], target=Target(1.1, FLOOR)),
     # 50 us of CPU time each: 25 us a task where two workers are never idle.
     Workload("blocking_mix", "a task", "blocking_mix", 2_000, 2_000, 2_000, target=Target(25_000 / 0.8, "ns/op")),
-    Workload("fairness", "the longest wait of a pass", "fairness", kinds=["coroutine"]),
+    Workload("fairness", "the longest wait of a pass", "fairness", 200, 200, 200, kinds=["coroutine"]),
     *(Workload(f"open_loop-{n}", "a response", "open_loop", n, n, n, compares="p99",
                target=Target(1.05) if n > 50 else None) for n in (50, 70, 90)),
     _memory("worker", "a worker besides its stack", 64, 64, target=Target(65_536, "bytes")),
