@@ -27,9 +27,13 @@ def progress(text):
         print(f"\r{text:<70}\r", end="", file=sys.stderr, flush=True)
 
 
-def answer_of(command, read=json.loads):
-    """Runs a program that prints one line, of JSON unless told how to read it."""
-    answer = subprocess.run(command, capture_output=True, text=True)
+def answer_of(command, read=json.loads, patience=600):
+    """Runs a program that prints one line, of JSON unless told how to read it. It is ended when it takes longer than `patience`, in
+    seconds."""
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=patience)
+    except subprocess.TimeoutExpired as hung:
+        raise Failed(f"{' '.join(command)} had not ended after {patience} s") from hung
     if answer.returncode != 0:
         raise Failed(f"{' '.join(command)} ended with {answer.returncode}: {answer.stderr.strip()}")
     return read(answer.stdout)

@@ -35,15 +35,14 @@ impl Options {
 struct Round {
     ns_per_op: f64,
     ops: u64,
-    last: u64,
-    wrong: Option<u64>,
+    seen: u64, // what is right, or the first answer that is not
 }
 
 /// Repeats the pass until it has taken this time. What it answers is checked outside of the time.
 fn round(options: &Options, ops: u64, right: u64, at_least: Duration, pass: &mut dyn FnMut() -> u64,
          checked: &mut dyn FnMut(u64) -> u64) -> Round {
     let mut took = Duration::ZERO;
-    let mut all = Round { ns_per_op: 0.0, ops: 0, last: 0, wrong: None };
+    let mut all = Round { ns_per_op: 0.0, ops: 0, seen: right };
     while took < at_least {
         let began = Instant::now();
         let answer = pass();
@@ -52,9 +51,9 @@ fn round(options: &Options, ops: u64, right: u64, at_least: Duration, pass: &mut
             while began.elapsed() < until {}
         }
         took += began.elapsed();
-        all.last = checked(answer) + u64::from(options.spoiled);
-        if all.last != right {
-            all.wrong = Some(all.last);
+        let seen = checked(answer) + u64::from(options.spoiled);
+        if all.seen == right {
+            all.seen = seen;
         }
         all.ops += ops;
     }
@@ -67,7 +66,7 @@ fn round(options: &Options, ops: u64, right: u64, at_least: Duration, pass: &mut
 fn print_line(workload: &str, o: &Options, unit: &str, figures: &[(&str, f64)], more: &[(&str, f64)], ops: u64,
               (seen, right): (u64, u64)) -> bool {
     if seen != right {
-        eprintln!("{}, tokio: a wrong result; the last is {}, right is {}", workload, seen, right);
+        eprintln!("{}, tokio: a wrong result; it is {}, right is {}", workload, seen, right);
         return false;
     }
     let members = |of: &[(&str, f64)]| {
@@ -107,17 +106,18 @@ pub fn print_samples(workload: &str, o: &Options, mut values: Vec<f64>, (seen, r
 /// Measures, prints the line, and answers whether every result was right.
 pub fn measure(workload: &str, options: &Options, ops: u64, right: u64, mut pass: impl FnMut() -> u64,
                mut checked: impl FnMut(u64) -> u64) -> bool {
-    let warm_up = round(options, ops, right, WARM_UP, &mut pass, &mut checked);
-    let (mut wrong, mut last, mut done) = (warm_up.wrong, 0, 0);
+    let mut seen = round(options, ops, right, WARM_UP, &mut pass, &mut checked).seen;
+    let mut done = 0;
     let mut times = Vec::new();
     for _ in 0..options.rounds {
         let r = round(options, ops, right, ROUND, &mut pass, &mut checked);
-        wrong = wrong.or(r.wrong);
-        last = r.last;
+        if seen == right {
+            seen = r.seen;
+        }
         done += r.ops;
         times.push(r.ns_per_op);
     }
     times.sort_by(f64::total_cmp);
     let figures = [("median", 0.5), ("p10", 0.1), ("p90", 0.9)].map(|(name, part)| (name, quantile(&times, part)));
-    print_line(workload, options, "ns/op", &figures, &[], done, (wrong.unwrap_or(last), right))
+    print_line(workload, options, "ns/op", &figures, &[], done, (seen, right))
 }
