@@ -1,6 +1,8 @@
 #include <corewise/engine/task_blocks.hpp>
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -45,15 +47,13 @@ TEST_CASE("blocks: those of a size never overlap while they are in use, whoever 
 #define COREWISE_HAS_FEATURE(x) 0
 #endif
 #if !defined(__SANITIZE_ADDRESS__) && !COREWISE_HAS_FEATURE(address_sanitizer)
-TEST_CASE("blocks: of a slab of small ones all are used but the head, of large ones whole batches") {
-  constexpr std::uintptr_t slab = 256 << 10;
+TEST_CASE("blocks: of a slab all are used but its head, and of what is not used yet no page is resident") {
+  constexpr std::uintptr_t slab = 1 << 20;
   constexpr std::size_t batch = 32;
   for (std::size_t size_class = 0; size_class < detail::block_classes; ++size_class) {
     CAPTURE(size_class);
-    const std::size_t of_slab = slab / detail::block_sizes[size_class] - 1;
-    const bool small =
-        detail::block_sizes[size_class] <= 128; // what a batch leaves shares a page with others
-    std::vector<void*> blocks(5 * slab / detail::block_sizes[size_class]);
+    const std::size_t bytes = detail::block_sizes[size_class];
+    std::vector<void*> blocks(2 * slab / bytes + slab / (2 * bytes)); // the last slab is used by half
     std::map<std::uintptr_t, std::size_t> found;
     for (void*& b : blocks) {
       b = detail::acquire_block(size_class);
@@ -61,7 +61,14 @@ TEST_CASE("blocks: of a slab of small ones all are used but the head, of large o
     }
     std::size_t most = 0;
     for (const auto& [where, count] : found) most = std::max(most, count);
-    CHECK(most == (small ? of_slab : of_slab - of_slab % batch));
+    CHECK(most == slab / bytes - 1);
+    const auto newest = reinterpret_cast<std::uintptr_t>(blocks.back()) / slab * slab;
+    const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    std::vector<unsigned char> in_memory(slab / page);
+    REQUIRE(::mincore(reinterpret_cast<void*>(newest), slab, in_memory.data()) == 0);
+    const auto resident = static_cast<std::size_t>(
+        std::ranges::count_if(in_memory, [](unsigned char bits) { return (bits & 1) != 0; }));
+    CHECK(resident * page <= (found[newest / slab] + 1 + batch) * bytes + page);
     for (void* b : blocks) detail::release_block(b, size_class);
   }
 }

@@ -21,8 +21,10 @@
 // given back: the depots hold as many blocks as were in flight at the peak.
 //
 // A batch is 32 blocks of whatever size: another number for the large ones would have to be looked up whenever a small one is
-// given back. So a thread keeps up to 64 blocks of 4096 bytes, and a slab of those has room for one batch; its other half is
-// never touched, and costs addresses only.
+// given back. So a thread keeps up to 64 blocks of 4096 bytes.
+//
+// A slab is addresses only: blocks are cut from it by the batch, when nobody has a spare one, so that no page is touched before
+// it is needed, and nobody waits for more page faults than his own.
 //
 // A forked child begins with depots of its own: those of its parent may be locked by threads that the child does not have.
 //
@@ -56,8 +58,7 @@ void release_block(void* memory, std::size_t size_class) noexcept {
 namespace {
 
 constexpr std::size_t batch = 32;
-constexpr std::size_t slab_bytes = std::size_t{256} << 10;
-constexpr std::size_t page = 4096;
+constexpr std::size_t slab_bytes = std::size_t{1} << 20;
 constexpr std::size_t nodes_max = 1024;
 
 /// What stands at the head of each slab.
@@ -109,7 +110,7 @@ class depot {
   /// A batch of blocks, new ones where none are spare. Throws `std::bad_alloc`.
   free_list take_batch(std::size_t bytes, std::uint16_t node) {
     const std::scoped_lock lock(mutex_);
-    if (batches_ == nullptr) carve_slab(bytes, node);
+    while (batches_ == nullptr) add(cut(bytes, node));
     free_block* first = batches_;
     batches_ = first->next_batch;
     return {first, batch};
@@ -124,17 +125,17 @@ class depot {
     rest_ = {};
   }
 
-  /// New pages lie on the node of the thread that touches them first: the caller's.
-  void carve_slab(std::size_t bytes, std::uint16_t node) {
-    std::byte* at = map_slab();
-    ::new (at) slab{node};
+  /// A block that nobody had yet. Its page lies on the node of the thread that touches it first: the caller's.
+  std::byte* cut(std::size_t bytes, std::uint16_t node) {
     // Each at a multiple of its size, so that none lies across two pages: a store across costs more than all else here.
     static_assert(sizeof(slab) <= block_sizes[0]);
-    static_assert((batch + 1) * block_sizes[block_classes - 1] <= slab_bytes);
-    const std::size_t blocks = slab_bytes / bytes - 1;
-    // What is less than a batch at the end is left, unless it is on a page that is in use anyway.
-    const std::size_t used = (batch - 1) * bytes < page ? blocks : blocks - blocks % batch;
-    for (std::size_t i = 0; i < used; ++i) add(at += bytes);
+    if (uncut_ == end_) {
+      uncut_ = map_slab();
+      end_ = uncut_ + slab_bytes;
+      ::new (uncut_) slab{node};
+      uncut_ += bytes;
+    }
+    return std::exchange(uncut_, uncut_ + bytes);
   }
 
   /// Twice the room, less what lies outside the aligned half.
@@ -151,6 +152,8 @@ class depot {
   std::mutex mutex_;
   free_block* batches_ = nullptr;
   free_list rest_;
+  std::byte* uncut_ = nullptr; // of the newest slab
+  std::byte* end_ = nullptr;
 };
 
 using node_depots = std::array<depot, block_classes>;
