@@ -94,8 +94,8 @@ class nearest_lightest final : public policy {
   /// Cost: one slot when the own queue is cheapest, a cache line for each cut of the domain's fastest kind when
   /// somebody of it is idle, else one for each group of the domain, a byte for each group outward while its level could
   /// win, and the slots of workers whose level does not tell who is lighter (16 tasks and more).
-  placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
-                  placement_rng& rng, placement_cursor& cursor) const noexcept override;
+  [[gnu::hot]] placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
+                               placement_rng& rng, placement_cursor& cursor) const noexcept override;
 
   std::optional<std::uint32_t> keeps_up_to(const load_view& loads,
                                            const task_origin& origin) const noexcept override;

@@ -43,6 +43,24 @@ TEST_CASE("local queue: first in, first out, also past the end of the ring") {
   }
 }
 
+TEST_CASE("local queue: what is exchanged for the oldest goes behind all others") {
+  ring r(4);
+  auto tasks = make_tasks(5);
+  const auto exchange = [&](task_header& in) {
+    task_header* t = &in;
+    return r.queue.exchange_oldest(t) ? t : nullptr;
+  };
+  CHECK(exchange(tasks[0]) == &tasks[0]); // nothing waits
+  CHECK(r.queue.taken() == 1);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(r.queue.push(&tasks[i]));
+  CHECK(exchange(tasks[3]) == &tasks[0]);
+  CHECK(r.queue.size() == 3);
+  CHECK(r.queue.push(&tasks[0]));
+  CHECK(exchange(tasks[4]) == nullptr); // full
+  for (const unsigned i : {1U, 2U, 3U, 0U}) CHECK(r.queue.pop() == &tasks[i]);
+  CHECK(r.queue.pop() == nullptr);
+}
+
 TEST_CASE("local queue: when full a push is refused, and shedding takes the older half out") {
   ring r(8);
   auto tasks = make_tasks(9);
@@ -142,6 +160,7 @@ TEST_CASE("local queue: owner and thieves never both take a task, and none is lo
       while (!done.load())
         for (task_header* t : to_vector(r.queue.steal(16))) take(t);
     });
+  std::size_t exchanged = 0;
   for (std::size_t i = 0; i < count;) {
     if (r.queue.push(&tasks[i])) {
       ++i;
@@ -150,10 +169,17 @@ TEST_CASE("local queue: owner and thieves never both take a task, and none is lo
     }
     if (i % 3 == 0)
       if (task_header* t = r.queue.pop()) take(t);
+    if (i % 3 != 1 || i == count) continue;
+    task_header* t = &tasks[i];
+    if (!r.queue.exchange_oldest(t)) continue;
+    ++i;
+    if (t != nullptr) take(t);
+    exchanged += t != nullptr;
   }
   while (task_header* t = r.queue.pop()) take(t);
   done.store(true);
   for (auto& t : thieves) t.join();
   while (task_header* t = r.queue.pop()) take(t);
   CHECK(std::all_of(taken.begin(), taken.end(), [](const auto& n) { return n.load() == 1; }));
+  CHECK(exchanged > 0);
 }

@@ -117,6 +117,22 @@ struct ring_pop : command {
   void show(std::ostream& out) const override { out << "pop"; }
 };
 
+struct ring_exchange : command {
+  void apply(plain_queue& q) const override {
+    if (q.size() == ring_capacity) return;
+    q.push();
+    q.drop(1);
+  }
+  void run(const plain_queue& q, real_queues& real) const override {
+    task_header* t = real.task(q.next);
+    const bool put = real.of_worker.ring.exchange_oldest(t);
+    RC_ASSERT(put == (q.size() < ring_capacity));
+    RC_ASSERT(real.number(t) == (put && q.size() != 0 ? front(q) : q.next));
+    check_ring(nextState(q), real);
+  }
+  void show(std::ostream& out) const override { out << "exchange the oldest"; }
+};
+
 struct ring_shed : command {
   void checkPreconditions(const plain_queue& q) const override { RC_PRE(q.size() == ring_capacity); }
   void apply(plain_queue& q) const override { q.drop(ring_capacity / 2); }
@@ -325,12 +341,12 @@ template <class... Commands> void any_sequence(real_queues& real) {
 
 } // namespace
 
-TEST_CASE("local queue: any sequence of pushes, pops, sheds and thefts, and pushes in front, is that of a "
-          "plain queue") {
+TEST_CASE("local queue: any sequence of pushes, pops, exchanges, sheds and thefts, and pushes in front, is "
+          "that of a plain queue") {
   CHECK(rc::check([] {
     // Positions count modulo 2^32.
     real_queues real(*rc::gen::element<std::uint32_t>(0, 5, 0xFFFFFFF0, 0xFFFFFFFF));
-    any_sequence<ring_push, ring_push, ring_push_front, ring_pop, ring_shed, ring_steal>(real);
+    any_sequence<ring_push, ring_push, ring_push_front, ring_pop, ring_exchange, ring_shed, ring_steal>(real);
   }));
 }
 

@@ -71,10 +71,6 @@ cpu_set this_thread_affinity() {
   return {};
 }
 
-std::optional<std::uint32_t> this_cpu() noexcept {
-  const int cpu = sched_getcpu();
-  if (cpu < 0) return std::nullopt;
-  return static_cast<std::uint32_t>(cpu);
-}
+int detail::this_cpu_or_none() noexcept { return ::sched_getcpu(); }
 
 } // namespace corewise

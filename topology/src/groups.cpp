@@ -4,13 +4,11 @@
 #include <corewise/topology/error.hpp>
 #include <corewise/topology/groups.hpp>
 
-#include <limits>
 #include <string>
 
 namespace corewise {
 namespace {
 
-constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t local_distance = 10;
 
 void check_count(std::size_t groups) {
@@ -29,12 +27,12 @@ std::vector<std::vector<group_id>> groups_by_domain(const std::vector<locality_g
   return domains;
 }
 
-std::vector<std::uint32_t> groups_by_cpu(const std::vector<locality_group>& groups) {
-  std::vector<std::uint32_t> by_cpu;
+std::vector<std::optional<group_id>> groups_by_cpu(const std::vector<locality_group>& groups) {
+  std::vector<std::optional<group_id>> by_cpu;
   for (const locality_group& g : groups)
     for (const std::uint32_t cpu : g.cpus.to_vector()) {
-      if (cpu >= by_cpu.size()) by_cpu.resize(cpu + 1, no_group);
-      by_cpu[cpu] = g.id.value;
+      if (cpu >= by_cpu.size()) by_cpu.resize(cpu + 1);
+      by_cpu[cpu] = g.id;
     }
   return by_cpu;
 }
@@ -58,11 +56,6 @@ locality_groups::locality_groups(const topology& machine, const grouping_options
     g.steal_order = detail::outward_order(g.id, std::span(levels_).subspan(row, size()),
                                           std::span(distances_).subspan(row, size()));
   }
-}
-
-std::optional<group_id> locality_groups::group_of_cpu(std::uint32_t cpu) const noexcept {
-  if (cpu >= group_of_cpu_.size() || group_of_cpu_[cpu] == no_group) return std::nullopt;
-  return group_id{group_of_cpu_[cpu]};
 }
 
 } // namespace corewise

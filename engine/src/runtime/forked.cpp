@@ -2,23 +2,16 @@
 
 #include <pthread.h>
 
-#include <atomic>
-
 namespace corewise::detail {
+
+constinit std::atomic<unsigned> forks{0};
 
 namespace {
 
-std::atomic<unsigned> generation{0}; // relaxed: written in a process that has one thread only
-
-const bool registered = [] {
-  return ::pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); }) == 0;
+[[maybe_unused]] const bool registered = [] {
+  return ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); }) == 0;
 }();
 
 } // namespace
-
-unsigned fork_generation() noexcept {
-  static_cast<void>(registered);
-  return generation.load(std::memory_order_relaxed);
-}
 
 } // namespace corewise::detail

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <atomic>
+
 namespace corewise::detail {
+
+extern std::atomic<unsigned> forks; ///< relaxed: written in a process that has one thread only
 
 /// How many forks lie between the first process that made an engine and this one. A forked child has the
 /// memory of its parent's engines but none of their threads. One load.
-unsigned fork_generation() noexcept;
+inline unsigned fork_generation() noexcept { return forks.load(std::memory_order_relaxed); }
 
 } // namespace corewise::detail

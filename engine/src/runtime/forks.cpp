@@ -22,12 +22,6 @@ void runtime::fork_to(detail::coroutine_root& child, group_id to) noexcept {
   if (ended()) drop_queued(); // nobody else comes for it
 }
 
-void runtime::give_way(detail::coroutine_root& t) noexcept {
-  detail::worker* const seat = this_execution.seat;
-  if (seat != nullptr && seat->takes_back(t)) return seat->give_way(&t);
-  send_on(&t, t);
-}
-
 namespace detail {
 
 void fork_task(coroutine_root& child) noexcept { child.engine->fork(child); }

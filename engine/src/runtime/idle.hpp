@@ -199,7 +199,7 @@ class idle_workers : idle_rules<idle_workers> {
   /// As above, for tasks with a class: the domain has nobody idle, besides.
   bool may_take_class(group_id thief, std::uint32_t domain) const noexcept;
   /// Rule 2. The worker has found work. If it is the sentinel no longer, another becomes it.
-  void found_work(worker_id w) noexcept;
+  [[gnu::hot]] void found_work(worker_id w) noexcept;
 
   struct parking {
     bool searching = false;    ///< it is counted as a searcher now
@@ -208,7 +208,7 @@ class idle_workers : idle_rules<idle_workers> {
   };
   /// The worker goes to sleep, if it still should after a last look, until it is woken. When this returns it is counted
   /// as a searcher.
-  void park(worker_id w, const parking& as) noexcept;
+  [[gnu::hot]] void park(worker_id w, const parking& as) noexcept;
 
   struct counters {
     std::atomic<std::uint64_t> parks{0}; // single writer: the worker
@@ -273,15 +273,15 @@ class idle_workers : idle_rules<idle_workers> {
     return domain_of(w).searching.fetch_sub(one_searcher, std::memory_order_seq_cst) < // pairs: P2, W2
            2 * one_searcher;
   }
-  void wake_for(worker_id w) noexcept;
-  bool wake(group_id g, std::size_t index) noexcept;
+  [[gnu::hot]] void wake_for(worker_id w) noexcept;
+  [[gnu::hot]] bool wake(group_id g, std::size_t index) noexcept;
   bool can_wake(group_id g) const noexcept;
   bool wake_any(group_id g) noexcept;
   void wake_for_injection(group_id g) noexcept;
   bool wake_to_hand_over(std::uint32_t domain) noexcept;
   void pass_on(group_id from) noexcept;
   std::uint32_t waiting_in(std::uint32_t domain) const noexcept;
-  bool work_in(group_id g) const noexcept;
+  [[gnu::hot]] bool work_in(group_id g) const noexcept;
   bool work_for(worker_id w) const noexcept;
   bool to_hand_over(worker_id w) const noexcept;
   // For idle_rules.
@@ -306,10 +306,10 @@ class idle_workers : idle_rules<idle_workers> {
   bool on_its_way(group_id g) const noexcept;
   static void between_steps() noexcept;
   void wake_up_oneself(worker_id w) noexcept;
-  void sleep(worker_id w, bool leaves_duty) noexcept;
+  [[gnu::hot]] void sleep(worker_id w, bool leaves_duty) noexcept;
   park_timeout_setting timeout() const noexcept;
   std::optional<std::chrono::nanoseconds> fixed_timeout() const noexcept;
-  bool watch(worker_id w) noexcept;
+  [[gnu::hot]] bool watch(worker_id w) noexcept;
   bool look_at_slots(worker_id w) noexcept;
   std::optional<std::chrono::nanoseconds> until_timer(worker_id w) noexcept;
   void leave_watch() noexcept;

@@ -25,6 +25,8 @@
 // | taken  | pop, steal, shed: head CAS | pop, steal, shed: head load | who owns which tasks | a task runs twice           |
 // | given  | push_front: head CAS       | pop, steal: head load, CAS  | the cells before it  | a thief takes a stale cell  |
 //
+// `exchange_oldest` is a push and a pop: its CAS expects the head that it read before the push.
+//
 // `push_front` moves the head back, so a thief may find a head again that it has read before, with other tasks behind it.
 // That is harmless: it reads the cells only after its CAS, which acquires what the owner's released, and the tail that
 // it read with the older head is at most the tail now.
@@ -112,13 +114,35 @@ class local_queue {
     for (;;) {
       const std::uint32_t real = real_of(head);
       if (real == slot_.owner.ring_tail.load(std::memory_order_relaxed)) return nullptr; // own
-      const std::uint64_t next =
-          steal_of(head) == real ? pack(real + 1, real + 1) : pack(steal_of(head), real + 1);
       interleave();
-      if (slot_.shared.ring_head.compare_exchange_weak(head, next, std::memory_order_acq_rel, // pairs: taken
+      if (slot_.shared.ring_head.compare_exchange_weak(head, without_oldest(head),
+                                                       std::memory_order_acq_rel, // pairs: taken
                                                        std::memory_order_acquire))
         return cells_[real & mask_].load(std::memory_order_relaxed);
     }
+  }
+
+  /// Owner only. Puts t in and takes the oldest out in its place, as `push` and `pop` do one after the other, but looks at the
+  /// positions once: null when a thief came between. False: full.
+  bool exchange_oldest(task_header*& t) noexcept {
+    load_slot& slot = slot_;
+    std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire);      // pairs: copied, taken
+    const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed); // own
+    const std::uint32_t real = real_of(head);
+    if (tail - steal_of(head) > mask_) [[unlikely]]
+      return false;
+    cells_[tail & mask_].store(t, std::memory_order_relaxed);
+    task_header* const oldest =
+        cells_[real & mask_].load(std::memory_order_relaxed); // t, while nothing waits
+    interleave();
+    slot.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
+    interleave();
+    const bool taken =
+        slot.shared.ring_head.compare_exchange_strong(head, without_oldest(head),
+                                                      std::memory_order_acq_rel, // pairs: taken
+                                                      std::memory_order_acquire);
+    t = taken ? oldest : nullptr;
+    return true;
   }
 
   /// Owner only, when full: takes the older half out. Empty when a thief is at work, which makes room as
@@ -169,6 +193,11 @@ class local_queue {
  private:
   static std::uint64_t pack(std::uint32_t steal, std::uint32_t real) noexcept {
     return std::uint64_t{steal} << 32 | real;
+  }
+  /// One task further; a thief that copies stays where it is.
+  static std::uint64_t without_oldest(std::uint64_t head) noexcept {
+    const std::uint32_t next = real_of(head) + 1;
+    return pack(steal_of(head) == real_of(head) ? next : steal_of(head), next);
   }
   static std::uint32_t steal_of(std::uint64_t head) noexcept {
     return static_cast<std::uint32_t>(head >> 32);

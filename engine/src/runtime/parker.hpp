@@ -17,7 +17,7 @@ namespace corewise::detail {
 class parker {
  public:
   /// The owner only. True: a token was there or came; false: `timeout` passed without one.
-  bool park(std::optional<std::chrono::nanoseconds> timeout) noexcept {
+  [[gnu::hot]] bool park(std::optional<std::chrono::nanoseconds> timeout) noexcept {
     std::uint32_t expected = empty;
     if (!state_.compare_exchange_strong(expected, parked, std::memory_order_acq_rel, // pairs: token
                                         std::memory_order_acquire)) {

@@ -18,12 +18,6 @@ bool resumption::perform(task_header* t, task_action action) {
   return root->act(root, task_action::discard); // and all that the root awaits, this frame among them
 }
 
-void resumption::give_way() noexcept {
-  worker* seat = this_execution.seat;
-  if (seat != nullptr && seat->takes_back(*this)) return seat->give_way(this);
-  root->engine->send_on(this, *root);
-}
-
 namespace {
 
 /// One that no engine runs, perhaps in a task of one that wakes it.

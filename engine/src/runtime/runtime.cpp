@@ -171,9 +171,19 @@ void runtime::start() {
   }
 }
 
-bool runtime::forked() const noexcept { return detail::fork_generation() != born_in_; }
-
 // --- the way in
+
+/// Tasks may submit until the engine has ended: a shutdown waits for them. Others may not once it has begun.
+inline bool runtime::open_to(bool inside) const noexcept {
+  const stage now = stage_.load(std::memory_order_acquire); // pairs: stage
+  return now == stage::open || (inside && now == stage::closing);
+}
+
+inline submit_result runtime::enter(bool inside, bool may_wait) {
+  if (open_to(inside) && limit_.enter()) [[likely]]
+    return submit_result::accepted;
+  return wait_or_refuse(inside, may_wait);
+}
 
 submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_wait) {
   arriving_task held(arriving);
@@ -238,25 +248,6 @@ bool runtime::take_over(detail::resumption& place) {
   return true;
 }
 
-/// Tasks may submit until the engine has ended: a shutdown waits for them. Others may not once it has begun.
-bool runtime::open_to(bool inside) const noexcept {
-  const stage now = stage_.load(std::memory_order_acquire); // pairs: stage
-  return now == stage::open || (inside && now == stage::closing);
-}
-
-/// A shutdown that began after `enter` either sees the submission that was counted, or is seen here. The fence serves the
-/// announced rules as well.
-bool runtime::closed_meanwhile() const noexcept {
-  detail::full_fence();
-  return stage_.load(std::memory_order_relaxed) != stage::open;
-}
-
-submit_result runtime::enter(bool inside, bool may_wait) {
-  if (open_to(inside) && limit_.enter()) [[likely]]
-    return submit_result::accepted;
-  return wait_or_refuse(inside, may_wait);
-}
-
 submit_result runtime::wait_or_refuse(bool inside, bool may_wait) {
   if (!open_to(inside)) return submit_result::stopping;
   if (may_wait && !inside && waits_when_full_.load(std::memory_order_relaxed))
@@ -286,6 +277,13 @@ void runtime::place_by_policy(detail::worker& seat, task_header* t, const hint& 
   send(t, to);
 }
 
+inline task_origin runtime::outside_origin(std::optional<std::uint32_t> cpu,
+                                           placement_rng& rng) const noexcept {
+  if (cpu)
+    if (const std::optional<task_origin> here = origin_from_cpu(groups_, *cpu)) return *here;
+  return origin_at_random(layout_, rng);
+}
+
 void runtime::place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                                  const hint& wish) noexcept {
   const std::optional<std::uint32_t> cpu = machine_.is_this_system() ? this_cpu() : std::nullopt;
@@ -301,20 +299,6 @@ void runtime::place_from_outside(detail::submitter& from, const detail::rules& b
   from.last = to;
   from.last_cpu = cpu;
   send(t, to);
-}
-
-task_origin runtime::outside_origin(std::optional<std::uint32_t> cpu, placement_rng& rng) const noexcept {
-  if (cpu)
-    if (const std::optional<task_origin> here = origin_from_cpu(groups_, *cpu)) return *here;
-  return origin_at_random(layout_, rng);
-}
-
-std::size_t runtime::index_in_group(worker_id w) const noexcept {
-  return w.value - layout_.of_group(layout_[w].group).front().id.value;
-}
-
-bool runtime::available(worker_id w) const noexcept {
-  return !boards_[layout_[w].group.value]->unavailable.test(index_in_group(w));
 }
 
 /// The hint with the address's node in it, in place of the address.

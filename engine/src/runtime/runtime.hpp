@@ -2,6 +2,8 @@
 
 #include "cpu_claims.hpp"
 #include "drain.hpp"
+#include "fence.hpp"
+#include "forked.hpp"
 #include "group_state.hpp"
 #include "idle.hpp"
 #include "in_flight_limit.hpp"
@@ -37,7 +39,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// Starts the workers' threads and waits until each sits on its seat. Throws `std::system_error`.
   void start();
 
-  submit_result accept(task_header* t, const hint& wish, bool may_wait);
+  [[gnu::hot]] submit_result accept(task_header* t, const hint& wish, bool may_wait);
   void drain();
   shutdown_report shutdown(std::chrono::nanoseconds deadline);
   /// As `shutdown`, but for the destructor, which may not throw.
@@ -47,7 +49,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// The profile that holds now.
   profile configuration() const;
   /// In a forked child: the threads are not there; only the memory is.
-  bool forked() const noexcept;
+  bool forked() const noexcept { return detail::fork_generation() != born_in_; }
   /// For a forked child: the threads cannot be joined, and the locks may be held for ever, so the memory is left alone.
   void keep_for_ever() noexcept { self_ = shared_from_this(); }
 
@@ -76,7 +78,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void fork(detail::coroutine_root& child) noexcept;
   /// A forked task goes to a worker of that group, if it has one that is available, or where `send_on` brings it.
   void fork_to(detail::coroutine_root& child, group_id to) noexcept;
-  /// A task that has not ended goes behind what waits for the calling worker, or where `send_on` brings it.
+  /// A task that has not ended goes behind what waits for the calling worker, or where `send_on` brings it. What comes in its
+  /// place is in `this_execution.next`.
   void give_way(detail::coroutine_root& t) noexcept;
   /// How a loop of `size` is dealt over the groups: in order, by the capacities of their active workers. Throws
   /// `std::bad_alloc`.
@@ -145,7 +148,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   bool wants_node_memory() const noexcept;
   const load_view& view() const noexcept { return *view_; }
   /// Makes known how much the worker has to do now (load_levels.hpp). Any thread. Cost: its slot's two cache lines.
-  void publish_load(const worker_place& w) noexcept;
+  [[gnu::hot]] void publish_load(const worker_place& w) noexcept;
   /// Makes known how little somebody of the group has to do. Any thread.
   void publish_least_of(group_id g) noexcept {
     if (group_levels_) publish_least(board(g), *group_levels_, g);
@@ -188,17 +191,23 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void check_machine();
   void install_stack_signal();
   bool open_to(bool inside) const noexcept;
-  bool closed_meanwhile() const noexcept;
+  /// A shutdown that began after `enter` either sees the submission that was counted, or is seen here. The fence serves the
+  /// announced rules as well.
+  bool closed_meanwhile() const noexcept {
+    detail::full_fence();
+    return stage_.load(std::memory_order_relaxed) != stage::open;
+  }
   submit_result enter(bool inside, bool may_wait);
   /// By itself, as below.
   [[gnu::noinline, gnu::cold]] submit_result wait_or_refuse(bool inside, bool may_wait);
-  submit_result enter_without_seat(detail::submitter& me, bool inside, bool may_wait, std::uint8_t& phase);
-  void place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept;
-  void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
+  [[gnu::hot]] submit_result enter_without_seat(detail::submitter& me, bool inside, bool may_wait,
+                                                std::uint8_t& phase);
+  [[gnu::hot]] void place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept;
+  [[gnu::hot]] void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
   /// By itself, so that who keeps its own saves no registers for it.
   [[gnu::noinline]] void place_by_policy(detail::worker& seat, task_header* t, const hint& wish) noexcept;
-  void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
-                          const hint& wish) noexcept;
+  [[gnu::hot]] void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
+                                       const hint& wish) noexcept;
   void send_back(task_header* t, const detail::worker& seat) noexcept;
   void send_to_class(task_header* t, const detail::coroutine_root& root) noexcept;
   void put_in_class(task_header* t, group_id g, task_class c) noexcept;
@@ -216,13 +225,17 @@ class runtime : public std::enable_shared_from_this<runtime> {
                                                    std::vector<std::uint32_t>& workers) const;
   void even_out(std::vector<std::uint32_t>& workers) const noexcept;
   void set_active(std::span<const std::uint32_t> workers) noexcept;
-  void send(task_header* t, const placement& to) noexcept;
-  void put(task_header* t, const placement& to) noexcept;
+  [[gnu::hot]] void send(task_header* t, const placement& to) noexcept;
+  [[gnu::hot]] void put(task_header* t, const placement& to) noexcept;
   task_origin outside_origin(std::optional<std::uint32_t> cpu, placement_rng& rng) const noexcept;
-  std::size_t index_in_group(worker_id w) const noexcept;
-  bool available(worker_id w) const noexcept;
-  void publish_one_more(const worker_place& w) noexcept;
-  void publish(const worker_place& w, std::uint8_t level) noexcept;
+  std::size_t index_in_group(worker_id w) const noexcept {
+    return w.value - layout_.of_group(layout_[w].group).front().id.value;
+  }
+  bool available(worker_id w) const noexcept {
+    return !boards_[layout_[w].group.value]->unavailable.test(index_in_group(w));
+  }
+  [[gnu::hot]] void publish_one_more(const worker_place& w) noexcept;
+  [[gnu::hot]] void publish(const worker_place& w, std::uint8_t level) noexcept;
   struct counts {
     std::uint64_t finished = 0;
     std::uint64_t submitted = 0;

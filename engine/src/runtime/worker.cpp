@@ -6,7 +6,8 @@
 #include <corewise/policies/activity.hpp>
 #include <corewise/policies/lifo_rules.hpp>
 
-namespace corewise::detail {
+namespace corewise {
+namespace detail {
 
 namespace {
 
@@ -288,10 +289,26 @@ void worker::note_pushed() noexcept {
 
 /// While others wait in the ring nobody needs to be told: the ring is never empty, so whoever looks finds something. A task
 /// alone in it is run next, unless something else is: then it is announced.
-void worker::give_way(task_header* t) noexcept {
-  if (rotates() && queues_.ring.push(t)) return rotate();
+void worker::queue_up(task_header* t) noexcept {
   unannounced_ = queues_.ring.nothing_waits();
   store(t);
+}
+
+/// A round of the loop with the oldest of the ring, but without going back to it, if that is a coroutine.
+[[gnu::always_inline]] inline resumption* worker::give_way(task_header* t) noexcept {
+  if (!rotates() || !queues_.ring.exchange_oldest(t)) [[unlikely]]
+    return queue_up(t), nullptr;
+  if (t == nullptr) [[unlikely]] // stolen
+    return nullptr;
+  if (next_left_ < next_row_) next_left_ = next_row_;
+  if (!resumption::is(t) || t->phase != this_execution.phase) {
+    --until_shared_; // the loop counts the rest
+    came_round_ = t;
+    return nullptr;
+  }
+  count_turn();
+  counts_.executed.add();
+  return static_cast<resumption*>(t);
 }
 
 /// Whether the loop would take the oldest of the ring, and do nothing else before.
@@ -299,20 +316,27 @@ inline bool worker::rotates() const noexcept {
   return !others_are_due() && polls_ + 1 < next_look_ && !publishes_next_ && queues_.forks.empty();
 }
 
-/// A round of the loop, but without leaving the coroutine that runs: what it takes comes in its place.
-inline void worker::rotate() noexcept {
-  task_header* t = queues_.ring.pop();
-  if (t == nullptr) return; // stolen
-  next_left_ = std::max(next_left_, next_row_);
-  if (!resumption::is(t) || t->phase != this_execution.phase) {
-    --until_shared_; // the loop counts the rest
-    came_round_ = t;
-    return;
+std::coroutine_handle<> resumption::give_way() noexcept {
+  worker* const seat = this_execution.seat;
+  if (seat == nullptr || !seat->takes_back(*this)) {
+    root->engine->send_on(this, *root);
+    return std::noop_coroutine();
   }
-  count_turn();
-  counts_.executed.add();
-  this_execution.next = static_cast<resumption*>(t);
+  const resumption* const oldest = seat->give_way(this);
+  if (oldest == nullptr) return std::noop_coroutine();
+  this_execution.root = oldest->root;
+  return transfer_to(oldest->frame);
 }
+
+} // namespace detail
+
+void runtime::give_way(detail::coroutine_root& t) noexcept {
+  detail::worker* const seat = detail::this_execution.seat;
+  if (seat == nullptr || !seat->takes_back(t)) return send_on(&t, t);
+  detail::this_execution.next = seat->give_way(&t);
+}
+
+namespace detail {
 
 bool worker::keeps_one_more() const noexcept { return engine_.view().load(slot_).total() <= *keeps_up_to_; }
 
@@ -384,7 +408,8 @@ void worker::publish_load() noexcept {
 void worker::begin_work() noexcept {
   if (!std::exchange(noted_awake_, true)) engine_.supervision().note_awake();
   begin_tick(read_clock());
-  note_task_time();
+  if (group_time_ns_ != engine_.group(place().group).task_time_ns())
+    note_task_time(); // else it did as it lay down
   busy_since_ns_.store(tick_began_.time_since_epoch().count(), std::memory_order_relaxed);
   next_left_ = by().settings.queues.lifo_cap;
   // It found nothing there, or this came from there; a background task goes on waiting for its turn.
@@ -451,6 +476,7 @@ void worker::note_task_time() noexcept {
   const std::uint64_t own = clock_.average_ns();
   task_time_ns_ = std::min(own, group.task_time_ns());
   group.note_task_time(own);
+  group_time_ns_ = group.task_time_ns();
   publishes_each_ = own >= long_enough_ns;
   queues_.in.time(engine_.idle().stealing() && takes_oldest_first(by().settings.queues.oldest_first, own));
   load_view view = engine_.view();
@@ -458,4 +484,5 @@ void worker::note_task_time() noexcept {
   keeps_up_to_ = by().placing->keeps_up_to(view, {.group = place().group, .worker = id_});
 }
 
-} // namespace corewise::detail
+} // namespace detail
+} // namespace corewise

@@ -28,7 +28,7 @@ class alignas(128) worker {
 
   /// Owner. Runs tasks until the engine stops or a task gives the seat away. True: the seat is still the
   /// caller's.
-  bool run();
+  [[gnu::hot]] bool run();
 
   /// Owner, from within a task that is about to block. From then on the caller is not the owner: a spare thread may take
   /// the seat at any moment. Answers which lending this is.
@@ -44,18 +44,18 @@ class alignas(128) worker {
   void show_availability() noexcept;
 
   /// Owner. The task runs next (in the LIFO slot), or after what waits in the ring where the profile has no slot.
-  void push_next(task_header* t) noexcept;
+  [[gnu::hot]] void push_next(task_header* t) noexcept;
   /// Owner. Puts a task into the own ring; what has no room goes to the group's injection queue.
-  void push(task_header* t) noexcept;
+  [[gnu::hot]] void push(task_header* t) noexcept;
 
   /// Owner. Puts a forked task into the own deque: it comes before what waits in the ring, the newest first. Cost: a
   /// fence; a system call when a sleeper is woken.
-  void fork(task_header* t) noexcept;
+  [[gnu::hot]] void fork(task_header* t) noexcept;
   /// Owner, in a task that has forked `t`: takes it back, to run it itself, unless another has it, newer ones wait, or it is
   /// time that others have their turn. Cost: a fence.
-  bool take_back(const task_header* t) noexcept;
+  [[gnu::hot]] bool take_back(const task_header* t) noexcept;
   /// Owner. As `fork`; false: there is no memory for it.
-  bool try_fork(task_header* t) noexcept;
+  [[gnu::hot]] bool try_fork(task_header* t) noexcept;
   /// Owner. The position in the deque that the next fork takes.
   std::uint64_t next_fork() const noexcept;
   /// Owner, in a task that waits. The newest of what was forked since that position was the next one, or null.
@@ -92,8 +92,9 @@ class alignas(128) worker {
     return resumptions_return_ && root.run_as == task_class::normal;
   }
   bool takes_back(const resumption& place) const noexcept { return takes_back(*place.root); }
-  /// Owner. Puts the task that runs behind what waits in the ring.
-  void give_way(task_header* t) noexcept;
+  /// Owner. Puts the task that runs behind what waits in the ring. Answers the coroutine that goes on in its place, on behalf of
+  /// the loop; null: the loop goes on.
+  [[nodiscard]] resumption* give_way(task_header* t) noexcept;
   /// Owner. Whether a task that it submits stays, whatever others have, so that the policy need not be asked.
   bool keeps_its_own() const noexcept {
     return keeps_up_to_ && (*keeps_up_to_ == whatever_waits || keeps_one_more());
@@ -127,29 +128,29 @@ class alignas(128) worker {
   clockid_t thread_clock() const noexcept { return thread_clock_.load(std::memory_order_relaxed); }
 
  private:
-  task_header* rest() noexcept;
-  task_header* poll() noexcept;
+  [[gnu::hot]] task_header* rest() noexcept;
+  [[gnu::hot]] task_header* poll() noexcept;
   task_header* poll_latency() noexcept;
-  task_header* poll_due() noexcept;
-  task_header* poll_behind_ring() noexcept;
+  [[gnu::hot]] task_header* poll_due() noexcept;
+  [[gnu::hot]] task_header* poll_behind_ring() noexcept;
   void found() noexcept {
     if (!working_ || searching_) [[unlikely]]
       leave_idling();
   }
-  void leave_idling() noexcept;
+  [[gnu::hot]] void leave_idling() noexcept;
   task_header* take_class(domain_classes& from, task_class c) noexcept;
-  task_header* take_next() noexcept;
-  task_header* take_fork() noexcept;
+  [[gnu::hot]] task_header* take_next() noexcept;
+  [[gnu::hot]] task_header* take_fork() noexcept;
   task_header* poll_ring() noexcept;
   void announce_waiting() noexcept;
-  task_header* poll_shared(bool due) noexcept;
-  task_header* take_inbox(bool batch) noexcept;
+  [[gnu::hot]] task_header* poll_shared(bool due) noexcept;
+  [[gnu::hot]] task_header* take_inbox(bool batch) noexcept;
   task_header* take_oldest() noexcept;
   task_header* take_injected(group_id from) noexcept;
   std::uint32_t share_of(std::uint32_t waiting) const noexcept;
   std::uint32_t room() const noexcept;
-  task_header* search() noexcept;
-  task_header* spin() noexcept;
+  [[gnu::hot]] task_header* search() noexcept;
+  [[gnu::hot]] task_header* spin() noexcept;
   void wait_a_little(monotonic::time_point now) noexcept;
   task_header* look_around(steal_effort effort) noexcept;
   task_header* take_suited(task_class c, steal_effort effort) noexcept;
@@ -158,7 +159,7 @@ class alignas(128) worker {
   task_header* steal_from(worker& victim, level distance) noexcept;
   void note_stolen(worker& victim, level distance, std::uint32_t tasks) noexcept;
   std::size_t index_in_group() const noexcept;
-  task_header* keep(task_chain taken, std::uint32_t in_front = 0) noexcept;
+  [[gnu::hot]] task_header* keep(task_chain taken, std::uint32_t in_front = 0) noexcept;
   void put_in_front(task_chain& taken, std::uint32_t most) noexcept;
   bool in_front() const noexcept;
   /// A task was begun without the loop.
@@ -169,21 +170,21 @@ class alignas(128) worker {
   }
   bool keeps_one_more() const noexcept;
   bool rotates() const noexcept;
-  void rotate() noexcept;
+  [[gnu::noinline]] void queue_up(task_header* t) noexcept;
   void store(task_header* t) noexcept {
     if (!queues_.ring.push(t)) overflow(t);
   }
   void overflow(task_header* t) noexcept;
 
-  bool execute(task_header* t);
-  void publish_load() noexcept;
-  void begin_work() noexcept;
+  [[gnu::hot]] bool execute(task_header* t);
+  [[gnu::hot]] void publish_load() noexcept;
+  [[gnu::hot]] void begin_work() noexcept;
   void begin_tick(monotonic::time_point now) noexcept;
   void end_work() noexcept;
-  void look_at_clock() noexcept;
-  void end_tick(monotonic::time_point now) noexcept;
+  [[gnu::hot]] void look_at_clock() noexcept;
+  [[gnu::hot]] void end_tick(monotonic::time_point now) noexcept;
   void note_task_time() noexcept;
-  void note_pushed() noexcept;
+  [[gnu::hot]] void note_pushed() noexcept;
   monotonic::time_point read_clock() noexcept;
   void go_by_rules() noexcept;
   void keep_up() noexcept;
@@ -249,6 +250,7 @@ class alignas(128) worker {
   monotonic::time_point tick_began_;
   std::optional<std::uint32_t> keeps_up_to_; // the policy's answer for tasks as long as these
   std::uint64_t task_time_ns_ = 0;
+  std::optional<std::uint64_t> group_time_ns_; // when that was found; nothing: before these rules
   bool publishes_each_ = true; // tasks are long enough to publish the load at each; else now and then
   bool publishes_next_ = true;
   bool resumptions_return_ = true; // says the policy

@@ -100,6 +100,7 @@ void worker::go_by_rules() noexcept {
   next_left_ = queues.lifo_cap;
   next_row_ = slot_row(queues.lifo_cap, queues.lifo_counts);
   resumptions_return_ = by().placing->returns();
+  group_time_ns_.reset();
 }
 
 /// Between two tasks: from here on the newest rules hold.

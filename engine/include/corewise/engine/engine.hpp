@@ -217,7 +217,7 @@ class engine {
   friend class detail::local_places;
   friend detail::moving_to_engine resume_on(engine& e) noexcept;
 
-  submit_result accept(task_header* t, const hint& wish, bool may_wait);
+  [[gnu::hot]] submit_result accept(task_header* t, const hint& wish, bool may_wait);
   submit_result accept(task_header* t, const hint& wish, task_header* otherwise);
   void accept_work(task_header* t, const hint& wish, detail::future_state& settled_by_it);
   timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period,

@@ -34,29 +34,24 @@ struct resumption : task_header {
     if (root != nullptr && this_execution.seat != nullptr) root->last = this_execution.seat;
   }
 
-  /// Queues it behind what waits already. The suspended coroutine's thread, as its last step.
-  void give_way() noexcept;
+  /// Queues it behind what waits already. The suspended coroutine's thread, as its last step: it goes on with what is
+  /// answered.
+  [[gnu::hot, nodiscard]] std::coroutine_handle<> give_way() noexcept;
   /// Queues it as the next to run. Any thread, once; outside of engines it is resumed at once instead.
-  void wake() noexcept;
+  [[gnu::hot]] void wake() noexcept;
   /// The same, behind what waits on the caller's worker.
   void wake_behind() noexcept;
 
  private:
-  static bool perform(task_header* t, task_action action);
+  [[gnu::hot]] static bool perform(task_header* t, task_action action);
 };
 
-/// Runs a root's coroutines from `frame` until one is suspended or the root ends, and then in the same way what came in
-/// its place when it gave way; answers whether the last root ended.
+/// Runs a root's coroutines from `frame` until one is suspended or the root ends, and in the same way what comes in its place
+/// when it gives way; answers whether the last root ended.
 inline bool resume_frame(coroutine_root* root, std::coroutine_handle<> frame) {
   execution& here = this_execution;
-  for (;;) {
-    here.root = root;
-    drive(frame);
-    const resumption* next = std::exchange(here.next, nullptr);
-    if (next == nullptr) break;
-    root = next->root;
-    frame = next->frame;
-  }
+  here.root = root;
+  drive(frame);
   here.root = nullptr;
   return std::exchange(here.root_ended, false);
 }

@@ -18,9 +18,9 @@ constexpr std::size_t block_class(std::size_t bytes) noexcept {
 }
 
 /// A recycled block of the calling thread, on its memory node. A few ns. Throws `std::bad_alloc`.
-void* acquire_block(std::size_t size_class);
+[[gnu::hot]] void* acquire_block(std::size_t size_class);
 /// Gives a block back, from any thread. A few ns; once in 32 blocks a lock.
-void release_block(void* memory, std::size_t size_class) noexcept;
+[[gnu::hot]] void release_block(void* memory, std::size_t size_class) noexcept;
 
 /// For what has no class, as `::operator new` and `delete`. Throws `std::bad_alloc`.
 void* acquire_large(std::size_t bytes);

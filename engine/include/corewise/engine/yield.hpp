@@ -2,6 +2,9 @@
 
 #include <corewise/engine/resumption.hpp>
 
+#include <memory>
+#include <type_traits>
+
 namespace corewise {
 
 /// `co_await yield()`: lets others run first. The coroutine goes behind what its worker has queued, and stays with
@@ -9,19 +12,23 @@ namespace corewise {
 /// nothing.
 class [[nodiscard]] yield {
  public:
-  yield() noexcept = default;
+  yield() noexcept {}
   yield(const yield&) = delete;
   yield& operator=(const yield&) = delete;
+  ~yield() {}
 
   bool await_ready() const noexcept { return detail::this_execution.root == nullptr; }
-  void await_suspend(std::coroutine_handle<> suspended) noexcept {
-    place_.suspend(suspended);
-    place_.give_way();
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> suspended) noexcept {
+    std::construct_at(&place_)->suspend(suspended);
+    return place_.give_way();
   }
   void await_resume() const noexcept {}
 
  private:
-  detail::resumption place_;
+  static_assert(std::is_trivially_destructible_v<detail::resumption>);
+  union {
+    detail::resumption place_; // made where it is filled in: it would be emptied before, at each turn
+  };
 };
 
 } // namespace corewise

@@ -60,7 +60,7 @@ template <class Self> class idle_rules {
 
  protected:
   /// A task was pushed to worker w, or to its group's injection queue.
-  void announce(worker_id w) noexcept {
+  [[gnu::hot]] void announce(worker_id w) noexcept {
     const group_id g = layout_[w].group;
     if (!self().stealing()) {
       // Nobody else would take it from there.
@@ -84,7 +84,7 @@ template <class Self> class idle_rules {
   }
 
   /// Worker w has found work, as the domain's last searcher, or where nobody steals: if more waits, somebody else is woken.
-  void pass_on_rest(worker_id w) noexcept {
+  [[gnu::hot]] void pass_on_rest(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     const std::uint32_t domain = groups_[own].domain;
     if (!self().stealing()) {
@@ -98,7 +98,7 @@ template <class Self> class idle_rules {
 
   /// Whether worker w, which lies down, sees something to do. `last`: it was the domain's last searcher, or none; else those
   /// who are left look after the rest, and have to be asked to where there are other domains.
-  bool stays(worker_id w, bool last) noexcept {
+  [[gnu::hot]] bool stays(worker_id w, bool last) noexcept {
     const std::uint32_t domain = groups_[layout_[w].group].domain;
     if (!self().stealing()) return self().work_for(w);
     if (!last && (groups_.domains().size() == 1 || self().ask(domain))) return self().own_work(w);
@@ -152,7 +152,7 @@ template <class Self> class idle_rules {
 
   /// The domain's last searcher, worker w, has found work: if more waits there, somebody else is woken for what is urgent
   /// first, and last for what can wait.
-  void pass_domain_on(worker_id w) noexcept {
+  [[gnu::hot]] void pass_domain_on(worker_id w) noexcept {
     const std::uint32_t domain = groups_[layout_[w].group].domain;
     if (self().class_waits(domain, task_class::latency)) return wake_for_class(domain, task_class::latency);
     if (pass_search_on(w)) return;
@@ -183,7 +183,7 @@ template <class Self> class idle_rules {
   }
 
   /// The domain's last searcher, worker w, has found work: if more waits there, somebody else is woken.
-  bool pass_search_on(worker_id w) noexcept {
+  [[gnu::hot]] bool pass_search_on(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     for (const group_id g : groups_.domains()[groups_[own].domain]) {
       if (!self().work_in(g)) continue;
@@ -193,7 +193,7 @@ template <class Self> class idle_rules {
     return false;
   }
 
-  bool wake_in_domain(worker_id nearest) noexcept {
+  [[gnu::hot]] bool wake_in_domain(worker_id nearest) noexcept {
     const group_id own = layout_[nearest].group;
     if (!self().lowest_first()) {
       const std::size_t place = place_in_group(nearest);

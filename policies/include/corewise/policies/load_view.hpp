@@ -93,8 +93,8 @@ class load_view {
 /// Makes known the level of load of the worker at `place` of group g, and of its group's lightest, if that has changed.
 /// `of_groups` may be null. Any thread; of two at once the one may miss what the other publishes, so workers call
 /// `publish_least` once a tick and before they sleep. Cost: a load and a compare where nothing changes, else two cache lines.
-void publish_level(group_board& board, std::size_t place, std::uint8_t level, load_levels* of_groups,
-                   group_id g) noexcept;
+[[gnu::hot]] void publish_level(group_board& board, std::size_t place, std::uint8_t level,
+                                load_levels* of_groups, group_id g) noexcept;
 /// Makes known the least level of a group. Any thread. Cost: two cache lines.
 void publish_least(const group_board& board, load_levels& of_groups, group_id g) noexcept;
 

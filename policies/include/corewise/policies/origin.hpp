@@ -6,7 +6,11 @@ namespace corewise {
 
 /// The origin of a task that a thread outside submits from `cpu`; nothing when the engine does not use that
 /// CPU. O(1). Any thread.
-std::optional<task_origin> origin_from_cpu(const locality_groups& groups, std::uint32_t cpu) noexcept;
+inline std::optional<task_origin> origin_from_cpu(const locality_groups& groups, std::uint32_t cpu) noexcept {
+  const std::optional<group_id> home = groups.group_of_cpu(cpu);
+  if (!home) return std::nullopt;
+  return task_origin{*home, std::nullopt};
+}
 
 /// A home domain for a task from a thread whose CPU says nothing: that of a worker drawn by `rng`, so it has
 /// workers, and larger domains are drawn more often. O(1).

@@ -19,8 +19,17 @@ using refusal = std::optional<std::string>;
 [[nodiscard]] refusal pin_thread(std::thread::native_handle_type thread, const cpu_set& cpus);
 /// The CPUs that the calling thread may run on.
 cpu_set this_thread_affinity();
+namespace detail {
+/// As below, or -1. GCC 12 returns an `optional` by way of memory, and reads it before it is all there.
+[[gnu::hot]] int this_cpu_or_none() noexcept;
+} // namespace detail
+
 /// The CPU that the calling thread is on now; it may have moved when this returns. A few ns.
-std::optional<std::uint32_t> this_cpu() noexcept;
+inline std::optional<std::uint32_t> this_cpu() noexcept {
+  const int cpu = detail::this_cpu_or_none();
+  if (cpu < 0) return std::nullopt;
+  return static_cast<std::uint32_t>(cpu);
+}
 
 /// Makes the calling thread's future page faults prefer node `os_index`. Cost: one system call.
 [[nodiscard]] refusal prefer_node(std::uint32_t os_index);

@@ -68,14 +68,16 @@ class locality_groups {
     return distances_[a.value * groups_.size() + b.value];
   }
   /// The group of a CPU; nothing for CPUs that are not used. O(1).
-  std::optional<group_id> group_of_cpu(std::uint32_t cpu) const noexcept;
+  std::optional<group_id> group_of_cpu(std::uint32_t cpu) const noexcept {
+    return cpu < group_of_cpu_.size() ? group_of_cpu_[cpu] : std::nullopt;
+  }
 
  private:
   std::vector<locality_group> groups_;
   std::vector<std::vector<group_id>> domains_;
   std::vector<level> levels_;            // groups × groups
   std::vector<std::uint32_t> distances_; // groups × groups, row: from
-  std::vector<std::uint32_t> group_of_cpu_;
+  std::vector<std::optional<group_id>> group_of_cpu_;
 };
 
 } // namespace corewise
