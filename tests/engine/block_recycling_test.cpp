@@ -62,13 +62,14 @@ TEST_CASE("blocks: of a slab all are used but its head, and of what is not used 
     std::size_t most = 0;
     for (const auto& [where, count] : found) most = std::max(most, count);
     CHECK(most == slab / bytes - 1);
-    const auto newest = reinterpret_cast<std::uintptr_t>(blocks.back()) / slab * slab;
+    const auto last = reinterpret_cast<std::uintptr_t>(blocks.back());
+    std::byte* const newest = static_cast<std::byte*>(blocks.back()) - last % slab;
     const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::vector<unsigned char> in_memory(slab / page);
-    REQUIRE(::mincore(reinterpret_cast<void*>(newest), slab, in_memory.data()) == 0);
+    REQUIRE(::mincore(newest, slab, in_memory.data()) == 0);
     const auto resident = static_cast<std::size_t>(
         std::ranges::count_if(in_memory, [](unsigned char bits) { return (bits & 1) != 0; }));
-    CHECK(resident * page <= (found[newest / slab] + 1 + batch) * bytes + page);
+    CHECK(resident * page <= (found[last / slab] + 1 + batch) * bytes + page);
     for (void* b : blocks) detail::release_block(b, size_class);
   }
 }
