@@ -302,6 +302,35 @@ TEST_CASE("parallel_for: tasks that a body submits run, also on one worker while
   CHECK(ran);
 }
 
+TEST_CASE("parallel_for: where its first piece gives way to a coroutine, that goes on") {
+  // Tasks that are short for the most part: a yield takes the oldest of the ring itself then.
+  constexpr int yielders = 8;
+  for (const std::uint32_t workers : {1U, 2U}) {
+    CAPTURE(workers);
+    engine e(small_profile(workers));
+    std::atomic<int> loops{0};
+    std::atomic<int> ended{0};
+    const auto yields = [](std::atomic<int>& all_loops, std::atomic<int>& all_ended) -> task<> {
+      while (all_loops.load() < 20)
+        for (int i = 0; i < 200; ++i) co_await yield();
+      all_ended.fetch_add(1);
+    };
+    const auto loop_again = [](std::atomic<int>& all_loops) -> task<> {
+      for (int i = 0; i < 20; ++i) {
+        for (int n = 0; n < 2000; ++n) co_await yield();
+        co_await parallel_for(0, 3000, [](int) { take_a_while(); });
+        all_loops.fetch_add(1);
+      }
+    };
+    for (int i = 0; i < yielders; ++i) CHECK(e.submit(yields(loops, ended)) == submit_result::accepted);
+    CHECK(e.submit(loop_again(loops)) == submit_result::accepted);
+    const shutdown_report left = e.shutdown(std::chrono::seconds{60});
+    CHECK(left.dropped == 0);
+    CHECK(left.suspended.empty());
+    CHECK(ended.load() == yielders);
+  }
+}
+
 TEST_CASE("parallel_for: a shutdown drops a loop that does not end, as one task") {
   for (const profile& p : machines()) {
     std::atomic<bool> begun{false};

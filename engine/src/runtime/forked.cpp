@@ -4,12 +4,13 @@
 
 namespace corewise::detail {
 
-constinit std::atomic<unsigned> forks{0};
+constinit std::atomic<unsigned> process_forks{0};
 
 namespace {
 
 [[maybe_unused]] const bool registered = [] {
-  return ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); }) == 0;
+  return ::pthread_atfork(nullptr, nullptr, [] { process_forks.fetch_add(1, std::memory_order_relaxed); }) ==
+         0;
 }();
 
 } // namespace

@@ -32,7 +32,7 @@ std::coroutine_handle<> loop::start(std::coroutine_handle<> parent) {
   first_.end = size_;
   first_.act = &perform;
   enlist(first_);
-  return work(&first_) == outcome::all_ended ? go_on() : std::noop_coroutine();
+  return work(&first_) ? go_on() : std::noop_coroutine();
 }
 
 bool loop::perform(task_header* t, task_action action) {
@@ -43,24 +43,18 @@ bool loop::perform(task_header* t, task_action action) {
     all.note_discarded();
     return all.arrive() && all.go_on_from_task();
   }
-  switch (all.work(p)) {
-  case outcome::all_ended: return all.go_on_from_task();
-  case outcome::ended: return false;
-  default: break;
-  }
-  // A coroutine may have come in its place.
-  const resumption* const next = std::exchange(this_execution.next, nullptr);
-  return next != nullptr && resume_frame(next->root, next->frame);
+  return all.work(p) && all.go_on_from_task();
 }
 
-/// A piece, from where it is to its end. After anything but `all_ended` nothing of the loop is the caller's.
-loop::outcome loop::work(loop_piece* p) noexcept {
+/// A piece, from where it is to its end, unless it gives way. True: it was the last of all. Else nothing of the loop is the
+/// caller's any more.
+bool loop::work(loop_piece* p) noexcept {
   this_execution.root = nullptr; // what is called is no coroutine
   do {
-    if (!go_through(p)) return outcome::gave_way;
+    if (!go_through(p)) return false;
   } while (p->at == p->end && take_back(*p));
   if (p->at != p->end || p->several()) cut_short_.store(true, std::memory_order_relaxed);
-  return arrive() ? outcome::all_ended : outcome::ended;
+  return arrive();
 }
 
 /// To the end of what p has now, or of the piece that takes its place when the loop is dealt out. False: it gave way, and

@@ -336,6 +336,12 @@ void runtime::wake_behind(detail::resumption& place) noexcept {
   send_on(&place, *place.root);
 }
 
+void runtime::give_way(detail::coroutine_root& t) noexcept {
+  detail::worker* const seat = this_execution.seat;
+  if (seat == nullptr || !seat->takes_back(t)) return send_on(&t, t);
+  seat->queue_up(&t);
+}
+
 void runtime::send_on(task_header* t, const detail::coroutine_root& root) noexcept {
   if (root.run_as != task_class::normal) return send_to_class(t, root);
   send_back(t, *root.last);

@@ -78,8 +78,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void fork(detail::coroutine_root& child) noexcept;
   /// A forked task goes to a worker of that group, if it has one that is available, or where `send_on` brings it.
   void fork_to(detail::coroutine_root& child, group_id to) noexcept;
-  /// A task that has not ended goes behind what waits for the calling worker, or where `send_on` brings it. What comes in its
-  /// place is in `this_execution.next`.
+  /// A task that has not ended goes behind what waits for the calling worker, or where `send_on` brings it.
   void give_way(detail::coroutine_root& t) noexcept;
   /// How a loop of `size` is dealt over the groups: in order, by the capacities of their active workers. Throws
   /// `std::bad_alloc`.

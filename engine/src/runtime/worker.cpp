@@ -6,8 +6,7 @@
 #include <corewise/policies/activity.hpp>
 #include <corewise/policies/lifo_rules.hpp>
 
-namespace corewise {
-namespace detail {
+namespace corewise::detail {
 
 namespace {
 
@@ -295,7 +294,8 @@ void worker::queue_up(task_header* t) noexcept {
 }
 
 /// A round of the loop with the oldest of the ring, but without going back to it, if that is a coroutine.
-[[gnu::always_inline]] inline resumption* worker::give_way(task_header* t) noexcept {
+[[gnu::always_inline]] inline resumption* worker::give_way(resumption& place) noexcept {
+  task_header* t = &place;
   if (!rotates() || !queues_.ring.exchange_oldest(t)) [[unlikely]]
     return queue_up(t), nullptr;
   if (t == nullptr) [[unlikely]] // stolen
@@ -322,21 +322,11 @@ std::coroutine_handle<> resumption::give_way() noexcept {
     root->engine->send_on(this, *root);
     return std::noop_coroutine();
   }
-  const resumption* const oldest = seat->give_way(this);
+  const resumption* const oldest = seat->give_way(*this);
   if (oldest == nullptr) return std::noop_coroutine();
   this_execution.root = oldest->root;
   return transfer_to(oldest->frame);
 }
-
-} // namespace detail
-
-void runtime::give_way(detail::coroutine_root& t) noexcept {
-  detail::worker* const seat = detail::this_execution.seat;
-  if (seat == nullptr || !seat->takes_back(t)) return send_on(&t, t);
-  detail::this_execution.next = seat->give_way(&t);
-}
-
-namespace detail {
 
 bool worker::keeps_one_more() const noexcept { return engine_.view().load(slot_).total() <= *keeps_up_to_; }
 
@@ -484,5 +474,4 @@ void worker::note_task_time() noexcept {
   keeps_up_to_ = by().placing->keeps_up_to(view, {.group = place().group, .worker = id_});
 }
 
-} // namespace detail
-} // namespace corewise
+} // namespace corewise::detail

@@ -92,9 +92,11 @@ class alignas(128) worker {
     return resumptions_return_ && root.run_as == task_class::normal;
   }
   bool takes_back(const resumption& place) const noexcept { return takes_back(*place.root); }
-  /// Owner. Puts the task that runs behind what waits in the ring. Answers the coroutine that goes on in its place, on behalf of
-  /// the loop; null: the loop goes on.
-  [[nodiscard]] resumption* give_way(task_header* t) noexcept;
+  /// Owner. Puts a task that gives way behind what waits in the ring.
+  [[gnu::noinline]] void queue_up(task_header* t) noexcept;
+  /// Owner. The same for the coroutine that runs. Answers the one that goes on in its place, on behalf of the loop; null: the
+  /// loop goes on.
+  [[nodiscard]] resumption* give_way(resumption& place) noexcept;
   /// Owner. Whether a task that it submits stays, whatever others have, so that the policy need not be asked.
   bool keeps_its_own() const noexcept {
     return keeps_up_to_ && (*keeps_up_to_ == whatever_waits || keeps_one_more());
@@ -170,7 +172,6 @@ class alignas(128) worker {
   }
   bool keeps_one_more() const noexcept;
   bool rotates() const noexcept;
-  [[gnu::noinline]] void queue_up(task_header* t) noexcept;
   void store(task_header* t) noexcept {
     if (!queues_.ring.push(t)) overflow(t);
   }

@@ -12,7 +12,6 @@ namespace corewise::detail {
 
 class worker;
 struct coroutine_root;
-struct resumption;
 struct suspension_slot;
 
 /// What the calling thread is to an engine, if anything.
@@ -25,7 +24,6 @@ struct execution {
   std::uint8_t phase = 0;                ///< the phase of the task that runs
   const char* kind = nullptr;            ///< the answer to `task_action::identify`: a mangled type, or a word
   bool root_ended = false;               ///< the coroutine that was resumed last has ended
-  resumption* next = nullptr;            ///< what runs in place of the loop that has just given way
   suspension_slot* free_slots = nullptr; ///< for coroutines that will be suspended (suspension.hpp)
   std::uint32_t free_slot_count = 0;
   /// So many transfers from here on nest at most (transfer.hpp); 0: nobody counts.

@@ -113,12 +113,10 @@ class loop : public join_point {
   }
 
  private:
-  enum class outcome : std::uint8_t { gave_way, ended, all_ended };
-
   virtual void run(loop_piece& in, std::uint64_t from, std::uint64_t to) = 0;
   virtual loop_piece* make() = 0; // throws `std::bad_alloc`
 
-  outcome work(loop_piece* p) noexcept;
+  bool work(loop_piece* p) noexcept;
   bool go_through(loop_piece*& p) noexcept;
   void begin_turn(loop_piece& p, const worker& seat) noexcept;
   bool look_up(loop_piece*& p, bool turn_is_over) noexcept;

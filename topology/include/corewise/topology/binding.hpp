@@ -19,6 +19,7 @@ using refusal = std::optional<std::string>;
 [[nodiscard]] refusal pin_thread(std::thread::native_handle_type thread, const cpu_set& cpus);
 /// The CPUs that the calling thread may run on.
 cpu_set this_thread_affinity();
+
 namespace detail {
 /// As below, or -1. GCC 12 returns an `optional` by way of memory, and reads it before it is all there.
 [[gnu::hot]] int this_cpu_or_none() noexcept;
