@@ -1,4 +1,5 @@
-// The local queue (engine/src/runtime/local_queue.hpp): its owner pushes, pops and sheds, two thieves steal.
+// The local queue (engine/src/runtime/local_queue.hpp): its owner pushes, pops, exchanges and sheds, two thieves
+// steal.
 //
 // check: pass
 // check: pass -DTASKS=7 -DTHIEF_ROUNDS=1
@@ -6,6 +7,7 @@
 // check: fail -DROOM_BY_REAL
 // check: fail -DRELAXED_POP
 // check: fail -DTAIL_FIRST
+// check: fail -DBLIND_EXCHANGE
 //
 // Each position carries the task of its number, so a slot that is overwritten while a thief copies it, or read before it
 // is filled, hands out a wrong task. Positions count modulo 16 and begin just below the wrap. What others see of `tail` may
@@ -15,6 +17,7 @@
 // ROOM_BY_REAL  push counts its room from `real`, not from `steal`
 // RELAXED_POP   the owner's change of the head is no release (tag *taken* weakened)
 // TAIL_FIRST    push shows the tail before the slot is filled (tag *filled* weakened)
+// BLIND_EXCHANGE  what was the oldest is taken whether or not a thief came between
 
 #ifndef TASKS
 #define TASKS 6
@@ -97,6 +100,35 @@ inline pop() {
   od
 }
 
+// local_queue::exchange_oldest: one look at the head serves the push and one attempt to pop
+inline exchange_oldest() {
+  d_step { steal = steal_head; real = real_head }
+  no_room = BEHIND(own_tail, steal) >= CAPACITY;
+  if
+  :: no_room
+  :: else ->
+    cells[SLOT(own_tail)] = next_task;
+    oldest = cells[SLOT(real)];
+    own_tail = (own_tail + 1) % MODULUS;
+    next_task++;
+    d_step {
+      won = (steal_head == steal && real_head == real);
+      if
+      :: won && steal == real -> release(); steal_head = (real + 1) % MODULUS; real_head = steal_head
+      :: won && steal != real -> release(); real_head = (real + 1) % MODULUS
+      :: else
+      fi;
+#ifdef BLIND_EXCHANGE
+      won = 1
+#endif
+    }
+    if
+    :: won -> d_step { take(real, oldest); oldest = 0 }
+    :: else -> oldest = 0
+    fi
+  fi
+}
+
 // local_queue::shed; the excess is the injection queue's from then on
 inline shed() {
   d_step { steal = steal_head; real = real_head; count = BEHIND(own_tail, real) / 2 }
@@ -114,7 +146,7 @@ inline shed() {
 }
 
 active proctype owner() {
-  byte next_task = 1, steal, real, count;
+  byte next_task = 1, steal, real, count, oldest;
   bit no_room, drained, won;
   do
   :: next_task <= TASKS ->
@@ -123,6 +155,7 @@ active proctype owner() {
     :: no_room -> shed()
     :: else
     fi
+  :: next_task <= TASKS -> exchange_oldest()
   :: pop()
   :: next_task > TASKS -> break
   od;
