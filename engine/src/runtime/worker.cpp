@@ -298,8 +298,9 @@ void worker::queue_up(task_header* t) noexcept {
   task_header* t = &place;
   if (!rotates() || !queues_.ring.exchange_oldest(t)) [[unlikely]]
     return queue_up(t), nullptr;
-  if (t == nullptr) [[unlikely]] // stolen
-    return nullptr;
+  // A thief came between. It may have left nothing but this, of which nobody was told.
+  if (t == nullptr) [[unlikely]]
+    return unannounced_ = true, nullptr;
   if (next_left_ < next_row_) next_left_ = next_row_;
   if (!resumption::is(t) || t->phase != this_execution.phase) {
     --until_shared_; // the loop counts the rest
