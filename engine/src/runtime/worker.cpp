@@ -6,6 +6,8 @@
 #include <corewise/policies/activity.hpp>
 #include <corewise/policies/lifo_rules.hpp>
 
+#include <cassert>
+
 namespace corewise::detail {
 
 namespace {
@@ -54,12 +56,16 @@ bool worker::run() {
 task_header* worker::rest() noexcept {
   slot_.owner.running.store(0, std::memory_order_relaxed);
   end_work();
+  interleave();
   keep_up();
   if (retired_)
     hand_over();
+  else if (!queues_.next.empty())
+    return poll(); // it was called back before it had handed that over
   else if (task_header* t = search())
     return t;
   engine_.publish_least_of(place().group);
+  assert(queues_.next.empty()); // nobody looks there while it sleeps
   engine_.idle().park(id_, {.searching = searching_, .retired = retired_, .by = by_.get()});
   searching_ = true;
   noted_awake_ = false;
@@ -260,9 +266,9 @@ void worker::put_in_front(task_chain& taken, std::uint32_t most) noexcept {
       front.push(t);
     else
       break;
-  const std::uint32_t count = queues_.ring.push_front(front);
-  if (count != 0) {
-    front_ends_ = queues_.ring.taken() + count;
+  const std::uint32_t end = queues_.ring.taken(); // before a thief comes: never beyond what is in the ring
+  if (queues_.ring.push_front(front) != 0) {
+    front_ends_ = end;
     return;
   }
   while (task_header* t = taken.pop()) front.push(t);
