@@ -138,6 +138,7 @@ void set_any_rules(profile& p, placement_rng& rng, bool others_run_children) {
   p.queues.lifo_age = 50us;
   if (!others_run_children && one_in(rng, 4)) p.queues.lifo_age.reset();
   p.queues.budget = any_of<std::uint32_t>(rng, {4, 128});
+  p.injection.buffer = any_of<std::uint32_t>(rng, {0, 1, 64});
   p.idle.spin = std::chrono::microseconds{rng.below(40)};
   p.idle.wake = one_in(rng, 4) ? wake_order::lowest : wake_order::nearest;
   p.idle.searchers_per_mille = any_of<std::uint32_t>(rng, {1, 500, 1000});

@@ -268,6 +268,7 @@ void worker::put_in_front(task_chain& taken, std::uint32_t most) noexcept {
       break;
   const std::uint32_t end = queues_.ring.taken(); // before a thief comes: never beyond what is in the ring
   if (queues_.ring.push_front(front) != 0) {
+    interleave();
     front_ends_ = end;
     return;
   }
