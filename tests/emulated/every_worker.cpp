@@ -1,9 +1,12 @@
 #include "every_worker.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace corewise::emulated {
 
@@ -33,15 +36,22 @@ class gate {
 
 } // namespace
 
+// So many tasks for each that wherever those are that wait, some domain has as many as an idle worker of another takes it for:
+// a task that waits alone in a domain whose workers are held here is left to them.
 void on_every_worker(engine& e, const std::function<void(worker_id)>& f) {
-  gate all(e.workers().size());
-  for (const worker_place& place : e.workers().workers()) {
+  const std::size_t workers = e.workers().size();
+  const std::uint32_t tasks_for_each = std::ranges::max(minimum_at_of(e.configuration()));
+  gate all(workers);
+  std::vector<char> visited(workers); // each is its worker's
+  const auto visit = [&] {
+    const worker_id here = e.this_worker().value();
+    if (std::exchange(visited[here.value], 1) != 0) return;
+    f(here);
+    all.pass();
+  };
+  for (std::size_t i = 0; i != workers * tasks_for_each; ++i) {
     hint there;
-    there.worker = place.id;
-    const auto visit = [&] {
-      f(e.this_worker().value());
-      all.pass();
-    };
+    there.worker = e.workers().workers()[i % workers].id;
     if (e.submit(visit, there) != submit_result::accepted) throw std::runtime_error("a task was refused");
   }
   e.drain();
