@@ -54,9 +54,9 @@ def noise_of(row):
 
 
 def judged(target, row, times):
-    """A target holds when the upper end of the interval does not exceed it."""
+    """A target holds when the upper end of the interval does not exceed it; who is the best of all peers is not told against one."""
     if target.of == "best peer":
-        if "ratio" not in row:
+        if "ratio" not in row or "--against" in row.get("options", ""):
             return None
         _, low, high = row["ratio"], row["low"], row["high"]
     elif target.of == FLOOR:
