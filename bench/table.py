@@ -54,7 +54,7 @@ def noise_of(row):
 
 
 def judged(target, row, times):
-    """A target holds when the upper end of the interval does not exceed it; who is the best of all peers is not told against one."""
+    """A target holds when the upper end of the interval does not exceed it. Against one peer the best is not known."""
     if target.of == "best peer":
         if "ratio" not in row or "--against" in row.get("options", ""):
             return None
