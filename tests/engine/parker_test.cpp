@@ -18,8 +18,13 @@ TEST_CASE("parker: a token that was left before is taken without sleeping, and o
 TEST_CASE("parker: a sleeper is woken; a time-out is told apart") {
   detail::parker bed;
   CHECK_FALSE(bed.park(2ms));
-  std::thread waker([&] { bed.unpark(); });
+  CHECK_FALSE(bed.occupied());
+  std::thread waker([&] {
+    while (!bed.occupied()) std::this_thread::yield();
+    bed.unpark();
+  });
   CHECK(bed.park({}));
+  CHECK_FALSE(bed.occupied());
   waker.join();
 }
 

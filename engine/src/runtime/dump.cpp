@@ -93,11 +93,11 @@ seat_dump runtime::dump(const detail::worker& seat) const {
     d.state = seat_state::blocking;
   else if (!active(seat.id()) && d.load.running == 0)
     d.state = seat_state::retired;
-  else if (board.parked.test(index))
+  else if (idle_->asleep(seat.id()))
     d.state = seat_state::parked;
   else if (d.load.running != 0)
     d.state = seat_state::running;
-  else if (board.spinning.test(index))
+  else if (board.spinning.test(index) || board.parked.test(index)) // in its last look
     d.state = seat_state::searching;
   if (d.state != seat_state::running && d.state != seat_state::blocking) return d;
   if (const char* kind = seat.task_kind()) d.task_kind = detail::demangled(kind);

@@ -60,6 +60,11 @@ bool idle_workers::all_parked() const noexcept {
   return parked_of(asleep) + retired_of(asleep) == layout_.size();
 }
 
+bool idle_workers::asleep(worker_id w) const noexcept {
+  return boards_[layout_[w].group.value]->parked.test(place_in_group(w)) &&
+         (seats_[w.value].bed.occupied() || sentinel_.load(std::memory_order_relaxed) == w.value);
+}
+
 // --- the producer's side
 
 void idle_workers::wake_for(worker_id w) noexcept {

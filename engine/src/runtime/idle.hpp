@@ -222,6 +222,10 @@ class idle_workers : idle_rules<idle_workers> {
   /// Whether everybody sleeps or is about to, the retired ones among them. Any thread.
   bool all_parked() const noexcept;
 
+  /// Whether the worker sleeps, or does as the sentinel, who stirs now and then. Who has its parked bit set and does not will
+  /// look once more before it does. Any thread.
+  bool asleep(worker_id w) const noexcept;
+
   /// Nobody goes to sleep any more, and who sleeps wakes up. Any thread.
   void stop() noexcept;
 

@@ -41,6 +41,9 @@ class parker {
     if (state_.exchange(notified, std::memory_order_acq_rel) == parked) futex_wake(state_, 1); // pairs: token
   }
 
+  /// Whether the owner lies in it, or is about to. Any thread.
+  bool occupied() const noexcept { return state_.load(std::memory_order_relaxed) == parked; }
+
  private:
   enum : std::uint32_t { empty, parked, notified };
   std::atomic<std::uint32_t> state_{empty};
