@@ -71,18 +71,20 @@ template <class Pool> latency post_one(Pool& pool) {
   using clock = std::chrono::steady_clock;
   using us = std::chrono::duration<double, std::micro>;
   std::this_thread::sleep_for(rest);
-  command::finish_signal begun;
-  clock::time_point began;
-  std::uint64_t times = 0;
+  struct alignas(128) beginning { // not on the lines that the call of `post` uses meanwhile
+    clock::time_point at;
+    std::uint64_t times = 0;
+    command::finish_signal signal;
+  } begun;
   const auto posted = clock::now();
   pool.post([&] {
-    began = clock::now();
-    ++times;
-    begun.give();
+    begun.at = clock::now();
+    ++begun.times;
+    begun.signal.give();
   });
   const auto returned = clock::now();
-  begun.wait();
-  return {us(began - posted).count(), us(returned - posted).count(), times};
+  begun.signal.wait();
+  return {us(begun.at - posted).count(), us(returned - posted).count(), begun.times};
 }
 
 template <class Pool> int measure_rest(const options& o, Pool& pool) {

@@ -7,8 +7,9 @@
 
 namespace corewise::command {
 
-/// What all tasks of a pass count down; the last one signals.
-class finish_line {
+/// What all tasks of a pass count down; the last one signals. On lines of its own: it lies on the stack of the thread that
+/// submits, whose calls would otherwise wait for each count.
+class alignas(128) finish_line {
  public:
   explicit finish_line(std::uint64_t tasks) : left_(tasks) {}
 
