@@ -29,16 +29,23 @@ TEST_CASE("offers: after a long absence there is none for a while, for longer ea
   CHECK(offers.due(now));
 }
 
-TEST_CASE("offers: a short absence makes the next long one count as the first") {
-  cpu_offers offers;
-  monotonic::time_point now{1h};
-  offers.made(now, now + 4ms);
-  now += 24ms;
-  offers.made(now, now + 4ms);
-  now += 44ms;
-  REQUIRE(offers.due(now));
-  offers.made(now, now + 1us);
-  offers.made(now, now + 4ms);
-  CHECK_FALSE(offers.due(now + 4ms + 19ms));
-  CHECK(offers.due(now + 4ms + 20ms));
+TEST_CASE(
+    "offers: a long one counts as the first again when they have been short for as long as there were none") {
+  for (const auto [short_for, rest] : {std::pair{79ms, 80ms}, std::pair{80ms, 20ms}}) {
+    CAPTURE(short_for.count());
+    cpu_offers offers;
+    monotonic::time_point now{1h};
+    offers.made(now, now + 4ms);
+    now += 24ms;
+    offers.made(now, now + 4ms);
+    now += 44ms;
+    for (int i = 0; i <= short_for / 1ms; ++i) {
+      REQUIRE(offers.due(now + i * 1ms));
+      offers.made(now + i * 1ms, now + i * 1ms);
+    }
+    now += short_for;
+    offers.made(now, now + 4ms);
+    CHECK_FALSE(offers.due(now + 4ms + rest - 1ns));
+    CHECK(offers.due(now + 4ms + rest));
+  }
 }

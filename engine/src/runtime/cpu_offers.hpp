@@ -9,7 +9,8 @@ namespace corewise::detail {
 /// When a worker that looks for work offers its CPU to others (sched_yield) between two looks, instead of waiting with it. On
 /// a CPU of its own that takes no longer than to wait; where another thread waits for the CPU, mostly one that will submit
 /// work, that one runs at once. Who takes the CPU for long, a program that computes, would have the worker's share for
-/// itself: so after an offer that was long in coming back there is none for a while, for longer each time. ADR 0025.
+/// itself: so after an offer that was long in coming back there is none for a while, for longer each time, until offers have come
+/// back soon for as long as there were none. ADR 0025.
 class cpu_offers {
  public:
   /// Whether to offer now.
@@ -18,7 +19,7 @@ class cpu_offers {
   /// An offer was made, and came back.
   void made(monotonic::time_point before, monotonic::time_point after) noexcept {
     if (after - before <= long_away) {
-      rest_ = first_rest;
+      if (after - next_ >= rest_) rest_ = first_rest;
       return;
     }
     next_ = after + rest_;
