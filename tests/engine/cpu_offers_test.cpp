@@ -31,7 +31,7 @@ TEST_CASE("offers: after a long absence there is none for a while, for longer ea
 
 TEST_CASE(
     "offers: a long one counts as the first again when they have been short for as long as there were none") {
-  for (const auto [short_for, rest] : {std::pair{79ms, 80ms}, std::pair{80ms, 20ms}}) {
+  for (const auto& [short_for, rest] : {std::pair{79ms, 80ms}, std::pair{80ms, 20ms}}) {
     CAPTURE(short_for.count());
     cpu_offers offers;
     monotonic::time_point now{1h};
