@@ -2,8 +2,8 @@
 
 #include <axes/finish_line.hpp>
 #include <contender.hpp>
+#include <pthread.h>
 
-#include <barrier>
 #include <chrono>
 #include <cstdint>
 #include <thread>
@@ -23,10 +23,26 @@ constexpr std::uint32_t samples = 500; // of a round
 /// So long nothing happens before a task is posted to a pool at rest.
 constexpr std::chrono::milliseconds rest{1};
 
+/// Threads wait here for each other, again and again. Who waits sleeps at once, as with `finish_signal` and for its reason.
+class start_line {
+ public:
+  explicit start_line(std::uint64_t threads) noexcept {
+    ::pthread_barrier_init(&posix_, nullptr, static_cast<unsigned>(threads));
+  }
+  start_line(const start_line&) = delete;
+  start_line& operator=(const start_line&) = delete;
+  ~start_line() { ::pthread_barrier_destroy(&posix_); }
+
+  void arrive_and_wait() noexcept { ::pthread_barrier_wait(&posix_); }
+
+ private:
+  pthread_barrier_t posix_{};
+};
+
 /// Threads that post when they are told to.
 template <class Pool> class producers {
  public:
-  producers(Pool& pool, std::uint64_t count) : pool_(pool), begin_(static_cast<std::ptrdiff_t>(count) + 1) {
+  producers(Pool& pool, std::uint64_t count) : pool_(pool), begin_(count + 1) {
     for (std::uint64_t i = 0; i < count; ++i) threads_.emplace_back([this, i, count] { work(i, count); });
   }
   producers(const producers&) = delete;
@@ -55,8 +71,8 @@ template <class Pool> class producers {
   }
 
   Pool& pool_;
-  std::barrier<> begin_;
-  command::finish_line* end_ = nullptr; // published by the barrier
+  start_line begin_;
+  command::finish_line* end_ = nullptr; // published by the line
   std::vector<std::jthread> threads_;
 };
 
