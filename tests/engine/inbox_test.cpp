@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace corewise;
@@ -68,7 +71,7 @@ TEST_CASE("inbox: positions go beyond 2^32") {
   constexpr std::uint64_t first = (std::uint64_t{1} << 32) - 4;
   b.slot.producers.inbox_in = first;
   b.slot.owner.inbox_out = first;
-  for (std::uint64_t i = 0; i < 4; ++i) b.cells[i].sequence = first + i;
+  for (std::uint64_t i = 0; i < 4; ++i) b.cells[i].sequence = (first + i) % (std::uint64_t{1} << 31);
   std::vector<task_header> tasks(5);
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < 4; ++i) CHECK(b.in.push(&tasks[i], 9));
@@ -110,4 +113,106 @@ TEST_CASE("inbox: many producers and takers pass every task exactly once") {
     });
   for (auto& t : threads) t.join();
   CHECK(std::all_of(taken.begin(), taken.end(), [](const auto& n) { return n.load() == 1; }));
+}
+
+namespace {
+
+struct two_words {
+  std::uint64_t* sum;
+  std::uint64_t number;
+  void operator()() const { *sum += number; }
+};
+struct three_words : two_words {
+  std::uint64_t another;
+};
+struct owner_of_a_word {
+  std::unique_ptr<int> word;
+  void operator()() const {}
+};
+struct alignas(16) wide {
+  std::uint64_t word;
+  void operator()() const {}
+};
+struct nothing {
+  void operator()() const {}
+};
+
+template <class F> bool relocatable(F f) {
+  task_header* t = make_closure(std::move(f));
+  const bool answer = t->relocatable;
+  t->act(t, task_action::discard);
+  return answer;
+}
+
+} // namespace
+
+TEST_CASE("inbox: a closure of two words without owners is carried as a copy, no other task is") {
+  std::uint64_t sum = 0;
+  CHECK(relocatable(two_words{&sum, 1}));
+  CHECK(relocatable(nothing{}));
+  CHECK_FALSE(relocatable(three_words{{&sum, 1}, 2}));
+  CHECK_FALSE(relocatable(owner_of_a_word{}));
+  CHECK_FALSE(relocatable(wide{1}));
+  CHECK_FALSE(task_header{}.relocatable);
+}
+
+TEST_CASE("inbox: a copy does what its task does, in its phase and class, and takes no block along") {
+  box b(4);
+  std::uint64_t sum = 0;
+  std::uint64_t expected = 0;
+  for (const std::uint8_t phase : {std::uint8_t{0}, std::uint8_t{1}})
+    for (const task_class c : {task_class::normal, task_class::latency, task_class::background}) {
+      std::vector<task_header*> blocks;
+      for (std::uint64_t i = 0; i < 4; ++i) {
+        task_header* t = make_closure(two_words{&sum, ~std::uint64_t{0} - i});
+        t->phase = phase;
+        t->run_as = c;
+        blocks.push_back(t);
+        REQUIRE(b.in.push(t, 5));
+        expected -= i + 1;
+      }
+#if !defined(__SANITIZE_ADDRESS__)
+      CHECK(std::ranges::count(blocks, blocks.front()) == 4); // given back at once, and used for the next
+#endif
+      CHECK(b.in.oldest() == 5U);
+      for (int i = 0; i < 4; ++i) {
+        task_header* t = b.in.pop();
+        REQUIRE(t != nullptr);
+        CHECK(t->phase == phase);
+        CHECK(t->run_as == c);
+        CHECK(t->act(t, task_action::run));
+      }
+      CHECK(b.in.pop() == nullptr);
+    }
+  CHECK(sum == expected);
+}
+
+TEST_CASE("inbox: many producers and takers pass every copy exactly once") {
+  constexpr std::size_t each = 100'000;
+  constexpr std::size_t producers = 3;
+  box b(64);
+  std::vector<std::atomic<int>> run(each * producers);
+  std::atomic<std::size_t> left{run.size()};
+  std::vector<std::thread> threads;
+  for (std::size_t p = 0; p < producers; ++p)
+    threads.emplace_back([&, p] {
+      for (std::size_t i = 0; i < each; ++i) {
+        task_header* t = make_closure([mine = &run[p * each + i]] { mine->fetch_add(1); });
+        while (!b.in.push(t)) std::this_thread::yield();
+      }
+    });
+  for (int c = 0; c < 2; ++c)
+    threads.emplace_back([&] {
+      while (left.load() != 0) {
+        task_header* t = b.in.pop();
+        if (t == nullptr) {
+          std::this_thread::yield();
+          continue;
+        }
+        static_cast<void>(t->act(t, task_action::run));
+        left.fetch_sub(1);
+      }
+    });
+  for (auto& t : threads) t.join();
+  CHECK(std::ranges::all_of(run, [](const auto& n) { return n.load() == 1; }));
 }

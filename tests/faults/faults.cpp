@@ -72,6 +72,7 @@ void take_a_while(placement_rng& rng) noexcept {
   }
 }
 
+std::atomic<bool> no_blocks{false};
 std::atomic<std::uint64_t> drop_period{0};
 std::atomic<std::uint64_t> wakes{0};
 std::atomic<std::uint64_t> dropped{0};
@@ -84,6 +85,8 @@ std::atomic<std::uint64_t> met_so_often{0};
 
 void drop_wakes(std::uint64_t period) noexcept { drop_period.store(period); }
 std::uint64_t dropped_wakes() noexcept { return dropped.load(); }
+
+void refuse_blocks(bool refuse) noexcept { no_blocks.store(refuse); }
 
 void at_each_step(std::function<void()> f) { step = std::move(f); }
 void count_meetings() noexcept { counts_meetings.store(true); }
@@ -107,6 +110,8 @@ bool loses_wake() noexcept {
   tests::dropped.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
+
+bool refuses_blocks() noexcept { return tests::no_blocks.load(std::memory_order_relaxed); }
 
 bool looks_behind_ring() noexcept { return tests::chosen() == tests::mutant::printed_volt; }
 bool sheds_in_batches() noexcept { return tests::chosen() == tests::mutant::batched_queue; }

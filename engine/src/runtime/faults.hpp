@@ -17,6 +17,9 @@ void interleave() noexcept;
 /// Whether the wake-up that is due now gets lost.
 [[nodiscard]] bool loses_wake() noexcept;
 
+/// Whether there is no memory now for a task that comes out of an inbox.
+[[nodiscard]] bool refuses_blocks() noexcept;
+
 /// Whether a worker looks at what is shared only when its ring is empty, as Volt's description prints it.
 [[nodiscard]] bool looks_behind_ring() noexcept;
 
@@ -51,6 +54,7 @@ class one_at_a_time {
 
 inline void interleave() noexcept {}
 [[nodiscard]] constexpr bool loses_wake() noexcept { return false; }
+[[nodiscard]] constexpr bool refuses_blocks() noexcept { return false; }
 [[nodiscard]] constexpr bool looks_behind_ring() noexcept { return false; }
 [[nodiscard]] constexpr bool sheds_in_batches() noexcept { return false; }
 

@@ -1,17 +1,20 @@
 #pragma once
 
+#include "carried_task.hpp"
 #include "faults.hpp"
 
-#include <corewise/engine/task_header.hpp>
+#include <corewise/engine/task_blocks.hpp>
 #include <corewise/policies/load_board.hpp>
 
 #include <optional>
 #include <span>
+#include <utility>
 
 // A worker's inbox: a bounded many-to-many ring. Producers put tasks in from outside; the owner takes them,
 // and thieves and shutdown may. Each cell's sequence number says whose turn it is: `position` a producer's,
-// `position + 1` a taker's, modulo 2^32, which is enough, since who has seen an old one loses the exchange of the position, which
-// has 64 bits. Beside a taker's, in the same word, is when the task came, so that others may compare without touching the task.
+// `position + 1` a taker's, modulo 2^31, which is enough, since who has seen an old one loses the exchange of the position, which
+// has 64 bits. Beside a taker's, in the same word, is whether the cell holds a copy (carried_task.hpp), for which a block is needed
+// before the cell is taken, and when the task came, so that others may compare without touching the task.
 //
 // | tag     | release site         | acquire site        | publishes              | weakened                     |
 // |---------|----------------------|---------------------|------------------------|------------------------------|
@@ -34,8 +37,9 @@ constexpr bool came_before(arrival one, arrival other) noexcept {
 class inbox {
  public:
   struct cell {
-    std::atomic<std::uint64_t> sequence; ///< the lower half; the upper one is an `arrival`
-    task_header* value;
+    std::atomic<std::uint64_t>
+        sequence; ///< 31 bits; one whether `task` is a copy; the upper half is an `arrival`
+    carried_task task;
   };
 
   /// `cells` has a power-of-two size and, like `slot`, is the owner's to keep.
@@ -46,7 +50,7 @@ class inbox {
     for (std::uint64_t i = 0; i < cells.size(); ++i) cells[i].sequence.store(i, std::memory_order_relaxed);
   }
 
-  /// Any thread. False: full.
+  /// Any thread. False: full. Else the task is the inbox's, and no block of a copied one is.
   bool push(task_header* t, arrival came = 0) noexcept {
     std::uint64_t at = slot_.producers.inbox_in.load(std::memory_order_relaxed);
     for (;;) {
@@ -58,30 +62,42 @@ class inbox {
         at = slot_.producers.inbox_in.load(std::memory_order_relaxed);
       } else if (slot_.producers.inbox_in.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
         interleave();
-        c.value = t;
-        c.sequence.store(word(at + 1, came), std::memory_order_release); // pairs: put
+        const bool copied = carried_task::copies(t);
+        c.task.put(t);
+        c.sequence.store(word(at + 1, came) | (copied ? copy : 0), std::memory_order_release); // pairs: put
+        if (copied) release_block(t, 0);
         return true;
       }
     }
   }
 
-  /// Any thread. The oldest task, or null when there is none or when it is still being put in.
+  /// Any thread. The oldest task, or null when there is none, when it is still being put in, or when it lies here as a copy and
+  /// there is no memory for it; then it stays.
   task_header* pop() noexcept {
+    task_header* t = nullptr;
+    void* block = nullptr;
     std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
     for (;;) {
       cell& c = cells_[at & mask_];
-      const std::int32_t turn = turns_until(c.sequence.load(std::memory_order_acquire), at + 1); // pairs: put
-      if (turn < 0) return nullptr;
+      const std::uint64_t found = c.sequence.load(std::memory_order_acquire); // pairs: put
+      const std::int32_t turn = turns_until(found, at + 1);
+      if (turn < 0) break;
       interleave();
       if (turn > 0) {
         at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
-      } else if (slot_.owner.inbox_out.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
-        task_header* t = c.value;
+        continue;
+      }
+      const bool copied = (found & copy) != 0;
+      if (copied && block == nullptr && (block = try_acquire_block(0)) == nullptr) break;
+      if (slot_.owner.inbox_out.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        t = copied ? c.task.unpack(std::exchange(block, nullptr)) : c.task.address();
         interleave();
         c.sequence.store(word(at + cells_.size(), 0), std::memory_order_release); // pairs: emptied
-        return t;
+        break;
       }
     }
+    if (block != nullptr) release_block(block, 0); // another was quicker
+    return t;
   }
 
   /// Whether `pop` would find a task now: not so while the oldest one is still being put in.
@@ -113,12 +129,14 @@ class inbox {
   }
 
  private:
+  static constexpr std::uint64_t copy = std::uint64_t{1} << 31;
+
   static constexpr std::uint64_t word(std::uint64_t position, arrival came) noexcept {
-    return std::uint64_t{came} << 32 | static_cast<std::uint32_t>(position);
+    return std::uint64_t{came} << 32 | (position & (copy - 1));
   }
-  /// How far that cell's word is past `position`; below 0: it is not there yet.
+  /// Above 0: that cell's word is past `position`; below 0: it is not there yet.
   static constexpr std::int32_t turns_until(std::uint64_t word, std::uint64_t position) noexcept {
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(word) - static_cast<std::uint32_t>(position));
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>((word - position) << 1));
   }
 
   load_slot& slot_;

@@ -17,7 +17,7 @@ namespace corewise::detail {
 ///
 /// | tag     | release site | acquire site | publishes                      | weakened                               |
 /// |---------|--------------|--------------|--------------------------------|----------------------------------------|
-/// | counted | pop: store   | size: load   | that so many at least were put | a length below 0, read as four billion |
+/// | counted | take: store  | size: load   | that so many at least were put | a length below 0, read as four billion |
 class injection_queue {
  public:
   /// Any thread.
@@ -41,6 +41,29 @@ class injection_queue {
     if (size() == 0) return {};
     interleave();
     const std::scoped_lock lock(front_.mutex);
+    return take(most);
+  }
+
+  /// The same, but nothing while somebody else takes: for who has other places to look.
+  task_chain try_pop(std::uint32_t most) noexcept {
+    if (size() == 0) return {};
+    interleave();
+    const std::unique_lock lock(front_.mutex, std::try_to_lock);
+    return lock ? take(most) : task_chain{};
+  }
+
+  /// How many tasks wait.
+  std::uint32_t size() const noexcept {
+    const std::uint64_t taken = front_.passed.load(std::memory_order_acquire); // pairs: counted
+    interleave();
+    return static_cast<std::uint32_t>(put() - taken); // read last: what is taken was put before
+  }
+  /// Tasks that were ever put in.
+  std::uint64_t put() const noexcept { return back_.passed.load(std::memory_order_relaxed); }
+
+ private:
+  /// Under the lock of the front.
+  task_chain take(std::uint32_t most) noexcept {
     if (front_.waiting.size < most) {
       interleave();
       const std::scoped_lock both(back_.mutex);
@@ -54,16 +77,6 @@ class injection_queue {
     return out;
   }
 
-  /// How many tasks wait.
-  std::uint32_t size() const noexcept {
-    const std::uint64_t taken = front_.passed.load(std::memory_order_acquire); // pairs: counted
-    interleave();
-    return static_cast<std::uint32_t>(put() - taken); // read last: what is taken was put before
-  }
-  /// Tasks that were ever put in.
-  std::uint64_t put() const noexcept { return back_.passed.load(std::memory_order_relaxed); }
-
- private:
   struct alignas(128) list {
     std::mutex mutex;
     task_chain waiting;

@@ -1,3 +1,5 @@
+#include "faults.hpp"
+
 #include <corewise/engine/task_blocks.hpp>
 
 #include <pthread.h>
@@ -47,6 +49,11 @@ void release_large(void* memory, std::size_t bytes) noexcept { ::operator delete
 
 void* acquire_block(std::size_t size_class) {
   return ::operator new(block_sizes[size_class], std::align_val_t{block_alignment});
+}
+
+void* try_acquire_block(std::size_t size_class) noexcept {
+  if (refuses_blocks()) return nullptr;
+  return ::operator new(block_sizes[size_class], std::align_val_t{block_alignment}, std::nothrow);
 }
 
 void release_block(void* memory, std::size_t size_class) noexcept {
@@ -246,6 +253,14 @@ void* take_alone(std::size_t size_class) {
   return list.pop();
 }
 
+[[gnu::noinline, gnu::cold]] void* try_take_slowly(std::size_t size_class) noexcept {
+  try {
+    return take_slowly(size_class);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 [[gnu::noinline, gnu::cold]] void give_slowly(void* memory, std::size_t size_class) noexcept {
   const std::uint16_t home = slab::of(memory).node;
   if (!open_cache() || home != cache.home) return depots_of(home)[size_class].put_one(memory);
@@ -264,6 +279,14 @@ void* acquire_block(std::size_t size_class) {
   free_list& list = cache.lists[size_class];
   if (list.top == nullptr) [[unlikely]]
     return take_slowly(size_class);
+  return list.pop();
+}
+
+void* try_acquire_block(std::size_t size_class) noexcept {
+  if (refuses_blocks()) return nullptr;
+  free_list& list = cache.lists[size_class];
+  if (list.top == nullptr) [[unlikely]]
+    return try_take_slowly(size_class);
   return list.pop();
 }
 

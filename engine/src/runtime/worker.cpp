@@ -45,6 +45,7 @@ bool worker::run() {
     if (t == nullptr) {
       if (engine_.ended()) return end_work(), note_left(), true;
       t = retired_ ? nullptr : poll();
+      if (t == nullptr) t = linger();
       if (t == nullptr) t = rest();
     }
     if (t != nullptr && !execute(t)) return false;
@@ -226,8 +227,8 @@ task_header* worker::take_injected(group_id from) noexcept {
   injection_queue& queue = engine_.injection(from);
   if (queue.size() == 0) return nullptr;
   const task_chain batch =
-      queue.pop(sheds_in_batches() ? room() + 1 // of an empty ring: as many as a full one sheds
-                                   : with_room(share_of(queue.size()), room()));
+      queue.try_pop(sheds_in_batches() ? room() + 1 // of an empty ring: as many as a full one sheds
+                                       : with_room(share_of(queue.size()), room()));
   counts_.injected.add(batch.size);
   return keep(batch, by().settings.injection.buffer);
 }

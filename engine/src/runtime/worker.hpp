@@ -130,6 +130,7 @@ class alignas(128) worker {
   clockid_t thread_clock() const noexcept { return thread_clock_.load(std::memory_order_relaxed); }
 
  private:
+  [[gnu::hot]] task_header* linger() noexcept;
   [[gnu::hot]] task_header* rest() noexcept;
   [[gnu::hot]] task_header* poll() noexcept;
   task_header* poll_latency() noexcept;
@@ -229,7 +230,7 @@ class alignas(128) worker {
   bool working_ = false;   // between begin_work and end_work
   bool searching_ = false; // counted as a searcher of the domain
   bool steals_ = false;    // in this search: others count on what it finds
-  cpu_offers offers_;      // while it searches
+  cpu_offers offers_;      // while it waits for work
   std::array<bool, queued_classes>
       handed_{};                             // it has woken somebody for such a task since it began to search
   std::uint32_t latency_left_ = latency_row; // so many latency tasks before others have a turn
@@ -240,6 +241,7 @@ class alignas(128) worker {
   std::uint32_t next_row_ = 0;  // so many again after a task from elsewhere
   task_header* came_round_ = nullptr; // taken already; the loop's next
   bool unannounced_ = false;          // a task that gave way is alone in the ring, and nobody was told
+  std::uint32_t lingered_at_ = 0;     // so many it had taken from its inbox when it lingered last
   bool slot_watched_ = false;         // somebody looks after the LIFO slot while this worker is at work
   std::uint32_t next_look_ = 1;       // the poll at which the clock is read next
   std::uint32_t until_shared_ = 1;    // polls until inbox and injection queue are looked at before the ring

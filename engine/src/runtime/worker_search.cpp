@@ -17,7 +17,23 @@ constexpr int pauses_between_rounds = 16;
 /// A look at another worker's queues takes the lines that it writes away from it, so the looks become rarer.
 constexpr std::uint32_t most_rounds_between_looks = 8;
 
+/// A worker that has emptied its inbox waits a round for each so many tasks that have come, and at most so many rounds.
+constexpr std::uint32_t tasks_for_a_round = 4;
+constexpr std::uint32_t most_lingering_rounds = 3;
+
 } // namespace
+
+/// Between an empty inbox and `rest`, where many short tasks came: they may come faster than it takes to say that there is nothing
+/// to do. Its looks, and what it tells, would cost who brings them more than the tasks do (ADR 0035).
+task_header* worker::linger() noexcept {
+  if (!working_ || retired_ || publishes_each_) return nullptr;
+  const std::uint32_t taken = queues_.in.taken();
+  const std::uint32_t came = taken - std::exchange(lingered_at_, taken);
+  const std::uint32_t rounds = std::min(came / tasks_for_a_round, most_lingering_rounds);
+  if (rounds == 0) return nullptr;
+  for (std::uint32_t i = 0; i < rounds; ++i) wait_a_little(monotonic::now());
+  return poll();
+}
 
 /// Looks for work for a while, its own and, as one of the domain's searchers, that of others. Without stealing anybody
 /// may: nobody counts on what it finds.

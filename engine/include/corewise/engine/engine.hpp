@@ -86,7 +86,8 @@ class engine {
 
   /// Runs `f()` once on some worker near the caller, or where `wish` says. With `limits.on_full: wait` a
   /// thread from outside waits for room; a task never does (it would deadlock) and is answered `full`. Cost:
-  /// no system call while somebody is awake; one when a sleeper is woken. Allocates from recycled blocks.
+  /// no system call while somebody is awake; one when a sleeper is woken. Allocates from recycled blocks. One that is
+  /// trivially copyable and captures at most 16 bytes crosses to another core in fewer cache lines than others.
   /// Throws what copying or moving `f` throws, `std::bad_alloc`.
   template <std::invocable F> submit_result submit(F&& f, const hint& wish = no_hint) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/true);

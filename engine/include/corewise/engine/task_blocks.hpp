@@ -19,6 +19,8 @@ constexpr std::size_t block_class(std::size_t bytes) noexcept {
 
 /// A recycled block of the calling thread, on its memory node. A few ns. Throws `std::bad_alloc`.
 [[gnu::hot]] void* acquire_block(std::size_t size_class);
+/// The same; null where there is no memory.
+[[gnu::hot]] void* try_acquire_block(std::size_t size_class) noexcept;
 /// Gives a block back, from any thread. A few ns; once in 32 blocks a lock.
 [[gnu::hot]] void release_block(void* memory, std::size_t size_class) noexcept;
 

@@ -4,6 +4,7 @@
 #include <corewise/engine/recycled.hpp>
 #include <corewise/policies/task_class.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -27,9 +28,14 @@ struct task_header {
   /// As it was submitted; a resumption has its root's.
   task_class run_as = task_class::normal;
   std::uint8_t mark = 0; ///< free for the type of the task; from 128 on: calls of a `blocking_scope`
+  /// Until it is begun a queue may hold a copy in its place: this and the `relocatable_bytes` behind it are all of the task.
+  bool relocatable = false;
 };
 
 namespace detail {
+
+/// So much a cell of an inbox has room for, besides the header.
+inline constexpr std::size_t relocatable_bytes = 16;
 
 struct discard_task {
   void operator()(task_header* t) const noexcept { t->act(t, task_action::discard); }
@@ -42,6 +48,8 @@ template <class F> struct closure : task_header {
     requires(!std::is_same_v<std::remove_cvref_t<G>, closure>)
   explicit closure(G&& g) : function(std::forward<G>(g)) {
     act = &perform;
+    relocatable = std::is_trivially_copyable_v<F> && sizeof(F) <= relocatable_bytes &&
+                  alignof(F) <= alignof(task_header);
   }
 
   static bool perform(task_header* t, task_action action) {
@@ -54,7 +62,7 @@ template <class F> struct closure : task_header {
     return true;
   }
 
-  F function;
+  alignas(task_header) alignas(F) F function; // behind the header, not in its padding
 };
 
 } // namespace detail
