@@ -34,6 +34,22 @@ TEST_CASE("inbox: what there is no memory for stays, and runs when there is some
   CHECK(run == tasks);
 }
 
+TEST_CASE("inbox: what there is no memory for keeps nothing else from running") {
+  engine e(small_profile(1));
+  std::atomic<int> run{0};
+  std::atomic<int> others{0};
+  tests::refuse_blocks(true);
+  submit_counting(e, run);
+  for (const task_class c : {task_class::latency, task_class::background})
+    REQUIRE(e.submit([&] { others.fetch_add(1); }, {.run_as = c}) == submit_result::accepted);
+  for (int i = 0; i < 10'000 && others != 2; ++i) std::this_thread::sleep_for(1ms);
+  CHECK(others == 2);
+  CHECK(run == 0);
+  tests::refuse_blocks(false);
+  e.drain();
+  CHECK(run == tasks);
+}
+
 TEST_CASE("inbox: an engine that ends waits for the memory to drop what is there") {
   engine e(small_profile(2));
   std::atomic<int> run{0};

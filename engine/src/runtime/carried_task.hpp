@@ -15,8 +15,11 @@ namespace corewise::detail {
 /// core and back (ADR 0035). Which of both it is knows whoever holds it.
 class carried_task {
  public:
-  /// Whether `t` is carried as a copy.
-  static bool copies(const task_header* t) noexcept { return t->relocatable; }
+  /// Whether `t` is carried as a copy. What has a class of its own is not: who looks after all tasks of a class cannot leave one
+  /// where it is for want of a block.
+  static bool copies(const task_header* t) noexcept {
+    return t->relocatable && t->run_as == task_class::normal;
+  }
 
   /// Takes the task over, but not the block of one that is copied: that is still the caller's, who gives it back.
   void put(task_header* t) noexcept {
@@ -24,8 +27,7 @@ class carried_task {
       word_ = std::bit_cast<std::uint64_t>(t);
       return;
     }
-    word_ = std::bit_cast<std::uint64_t>(t->act) | std::uint64_t{t->phase} << phase_at |
-            static_cast<std::uint64_t>(t->run_as) << class_at;
+    word_ = std::bit_cast<std::uint64_t>(t->act) | std::uint64_t{t->phase} << phase_at;
     std::memcpy(value_, reinterpret_cast<const std::byte*>(t) + sizeof(task_header), sizeof(value_));
   }
 
@@ -35,16 +37,14 @@ class carried_task {
     std::memcpy(static_cast<std::byte*>(block) + sizeof(task_header), value_, sizeof(value_));
     auto* const t = ::new (block) task_header;
     t->act = std::bit_cast<bool (*)(task_header*, task_action)>(word_ & act_bits);
-    t->phase = static_cast<std::uint8_t>(word_ >> phase_at & 1);
-    t->run_as = static_cast<task_class>(word_ >> class_at);
+    t->phase = static_cast<std::uint8_t>(word_ >> phase_at);
     t->relocatable = true;
     return t;
   }
 
  private:
-  // The uppermost byte of an address of a function is nothing on the machines that there are.
+  // The uppermost byte of the address of a function is 0 on the machines that there are.
   static constexpr unsigned phase_at = 56;
-  static constexpr unsigned class_at = 57;
   static constexpr std::uint64_t act_bits = (std::uint64_t{1} << phase_at) - 1;
   static_assert(sizeof(task_header) + relocatable_bytes <= block_sizes[0]);
 
