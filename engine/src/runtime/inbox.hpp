@@ -88,7 +88,10 @@ class inbox {
         continue;
       }
       const bool copied = (found & copy) != 0;
-      if (copied && block == nullptr && (block = try_acquire_block(0)) == nullptr) break;
+      if (copied && block == nullptr) {
+        block = try_acquire_block(0);
+        if (block == nullptr) break;
+      }
       if (slot_.owner.inbox_out.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
         t = copied ? c.task.unpack(std::exchange(block, nullptr)) : c.task.address();
         interleave();
