@@ -137,6 +137,15 @@ struct nothing {
   void operator()() const {}
 };
 
+/// Not under AddressSanitizer.
+bool blocks_are_recycled() {
+  void* const one = detail::acquire_block(0);
+  detail::release_block(one, 0);
+  void* const other = detail::acquire_block(0);
+  detail::release_block(other, 0);
+  return one == other;
+}
+
 template <class F> bool relocatable(F f) {
   task_header* t = make_closure(std::move(f));
   const bool answer = t->relocatable;
@@ -169,9 +178,8 @@ TEST_CASE("inbox: a copy does what its task does, in its phase, and takes no blo
       REQUIRE(b.in.push(t, 5));
       expected -= i + 1;
     }
-#if !defined(__SANITIZE_ADDRESS__)
-    CHECK(std::ranges::count(blocks, blocks.front()) == 4); // given back at once, and used for the next
-#endif
+    if (blocks_are_recycled())
+      CHECK(std::ranges::count(blocks, blocks.front()) == 4); // given back at once, and used for the next
     CHECK(b.in.oldest() == 5U);
     for (int i = 0; i < 4; ++i) {
       task_header* t = b.in.pop();
