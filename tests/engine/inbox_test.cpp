@@ -86,35 +86,6 @@ TEST_CASE("inbox: positions go beyond 2^32") {
   CHECK(b.in.put() == first + 12);
 }
 
-TEST_CASE("inbox: many producers and takers pass every task exactly once") {
-  constexpr std::size_t each = 100'000;
-  constexpr std::size_t producers = 3;
-  box b(64);
-  std::vector<task_header> tasks(each * producers);
-  std::vector<std::atomic<int>> taken(tasks.size());
-  std::atomic<std::size_t> left{tasks.size()};
-  std::vector<std::thread> threads;
-  for (std::size_t p = 0; p < producers; ++p)
-    threads.emplace_back([&, p] {
-      for (std::size_t i = 0; i < each; ++i)
-        while (!b.in.push(&tasks[p * each + i])) std::this_thread::yield();
-    });
-  for (int c = 0; c < 2; ++c)
-    threads.emplace_back([&] {
-      while (left.load() != 0) {
-        task_header* t = b.in.pop();
-        if (t == nullptr) {
-          std::this_thread::yield();
-          continue;
-        }
-        taken[static_cast<std::size_t>(t - tasks.data())].fetch_add(1);
-        left.fetch_sub(1);
-      }
-    });
-  for (auto& t : threads) t.join();
-  CHECK(std::all_of(taken.begin(), taken.end(), [](const auto& n) { return n.load() == 1; }));
-}
-
 namespace {
 
 struct two_words {
@@ -144,6 +115,36 @@ bool blocks_are_recycled() {
   void* const other = detail::acquire_block(0);
   detail::release_block(other, 0);
   return one == other;
+}
+
+/// Three threads put in `task(i)` for each i, and two take all out and `consume` them.
+template <class Task, class Consume>
+void pass_through(std::size_t number, const Task& task, const Consume& consume) {
+  constexpr std::size_t producers = 3;
+  box b(64);
+  std::atomic<std::size_t> left{number};
+  std::vector<std::jthread> threads;
+  for (std::size_t p = 0; p < producers; ++p)
+    threads.emplace_back([&, p] {
+      for (std::size_t i = p; i < number; i += producers)
+        for (task_header* t = task(i); !b.in.push(t);) std::this_thread::yield();
+    });
+  for (int c = 0; c < 2; ++c)
+    threads.emplace_back([&] {
+      while (left.load() != 0) {
+        if (task_header* t = b.in.pop()) {
+          consume(t);
+          left.fetch_sub(1);
+        } else {
+          std::this_thread::yield();
+        }
+      }
+    });
+  threads.clear(); // joins
+}
+
+bool each_once(const std::vector<std::atomic<int>>& times) {
+  return std::ranges::all_of(times, [](const auto& n) { return n.load() == 1; });
 }
 
 template <class F> bool relocatable(F f) {
@@ -207,32 +208,19 @@ TEST_CASE("inbox: a task with a class of its own comes out in the block that it 
   CHECK(sum == 2);
 }
 
+TEST_CASE("inbox: many producers and takers pass every task exactly once") {
+  std::vector<task_header> tasks(300'000);
+  std::vector<std::atomic<int>> taken(tasks.size());
+  pass_through(
+      tasks.size(), [&](std::size_t i) { return &tasks[i]; },
+      [&](const task_header* t) { taken[static_cast<std::size_t>(t - tasks.data())].fetch_add(1); });
+  CHECK(each_once(taken));
+}
+
 TEST_CASE("inbox: many producers and takers pass every copy exactly once") {
-  constexpr std::size_t each = 100'000;
-  constexpr std::size_t producers = 3;
-  box b(64);
-  std::vector<std::atomic<int>> run(each * producers);
-  std::atomic<std::size_t> left{run.size()};
-  std::vector<std::thread> threads;
-  for (std::size_t p = 0; p < producers; ++p)
-    threads.emplace_back([&, p] {
-      for (std::size_t i = 0; i < each; ++i) {
-        task_header* t = make_closure([mine = &run[p * each + i]] { mine->fetch_add(1); });
-        while (!b.in.push(t)) std::this_thread::yield();
-      }
-    });
-  for (int c = 0; c < 2; ++c)
-    threads.emplace_back([&] {
-      while (left.load() != 0) {
-        task_header* t = b.in.pop();
-        if (t == nullptr) {
-          std::this_thread::yield();
-          continue;
-        }
-        static_cast<void>(t->act(t, task_action::run));
-        left.fetch_sub(1);
-      }
-    });
-  for (auto& t : threads) t.join();
-  CHECK(std::ranges::all_of(run, [](const auto& n) { return n.load() == 1; }));
+  std::vector<std::atomic<int>> run(300'000);
+  pass_through(
+      run.size(), [&](std::size_t i) { return make_closure([mine = &run[i]] { mine->fetch_add(1); }); },
+      [](task_header* t) { static_cast<void>(t->act(t, task_action::run)); });
+  CHECK(each_once(run));
 }

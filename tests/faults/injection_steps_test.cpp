@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <thread>
 
 // What comes between two steps of who takes from an injection queue, or asks for its length.
 
@@ -33,6 +34,30 @@ TEST_CASE("injection queue: who puts a task there does not wait for who takes so
   CHECK(taken.pop() == nullptr);
   CHECK(queue.size() == 1);
   CHECK(queue.pop(2).first == &tasks[2]);
+}
+
+TEST_CASE("injection queue: who finds another one taking gets nothing, and does not wait") {
+  std::array<task_header, 3> tasks;
+  injection_queue queue;
+  for (task_header& t : tasks) queue.push(&t);
+  std::uint32_t length = 0;
+  std::uint32_t got = 0;
+  // Within the lock of who takes: `pop` would wait for itself.
+  tests::at_each_step([&, step = 0, looks = false]() mutable {
+    if (looks || ++step != 3) return;
+    looks = true;
+    std::jthread([&] {
+      length = queue.size();
+      got = queue.try_pop(3).size;
+    }).join();
+    looks = false;
+  });
+  CHECK(queue.try_pop(1).first == &tasks[0]);
+  tests::at_each_step({});
+  CHECK(length == 3);
+  CHECK(got == 0);
+  CHECK(queue.try_pop(3).size == 2);
+  CHECK(queue.try_pop(3).size == 0);
 }
 
 TEST_CASE("injection queue: its length is never below none, whoever takes while it is read") {

@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
+#include <utility>
 
 // Copies of closures wait in an inbox, and there is no memory to take them out.
 
@@ -16,6 +18,14 @@ namespace {
 
 constexpr int tasks = 100;
 
+/// There is no memory while it lives.
+struct no_memory {
+  no_memory() { tests::refuse_blocks(true); }
+  no_memory(const no_memory&) = delete;
+  no_memory& operator=(const no_memory&) = delete;
+  ~no_memory() { tests::refuse_blocks(false); }
+};
+
 void submit_counting(engine& e, std::atomic<int>& run) {
   for (int i = 0; i < tasks; ++i) REQUIRE(e.submit([&run] { run.fetch_add(1); }) == submit_result::accepted);
 }
@@ -23,41 +33,43 @@ void submit_counting(engine& e, std::atomic<int>& run) {
 } // namespace
 
 TEST_CASE("inbox: what there is no memory for stays, and runs when there is some") {
-  engine e(small_profile(2));
   std::atomic<int> run{0};
-  tests::refuse_blocks(true);
-  submit_counting(e, run);
-  std::this_thread::sleep_for(20ms);
-  CHECK(run == 0);
-  tests::refuse_blocks(false);
+  engine e(small_profile(2));
+  {
+    const no_memory now;
+    submit_counting(e, run);
+    std::this_thread::sleep_for(20ms);
+    CHECK(run == 0);
+  }
   e.drain();
   CHECK(run == tasks);
 }
 
 TEST_CASE("inbox: what there is no memory for keeps nothing else from running") {
-  engine e(small_profile(1));
   std::atomic<int> run{0};
   std::atomic<int> others{0};
-  tests::refuse_blocks(true);
-  submit_counting(e, run);
-  for (const task_class c : {task_class::latency, task_class::background})
-    REQUIRE(e.submit([&] { others.fetch_add(1); }, {.run_as = c}) == submit_result::accepted);
-  for (int i = 0; i < 10'000 && others != 2; ++i) std::this_thread::sleep_for(1ms);
-  CHECK(others == 2);
-  CHECK(run == 0);
-  tests::refuse_blocks(false);
+  engine e(small_profile(1));
+  {
+    const no_memory now;
+    submit_counting(e, run);
+    for (const task_class c : {task_class::latency, task_class::background})
+      REQUIRE(e.submit([&] { others.fetch_add(1); }, {.run_as = c}) == submit_result::accepted);
+    for (int i = 0; i < 10'000 && others != 2; ++i) std::this_thread::sleep_for(1ms);
+    CHECK(others == 2);
+    CHECK(run == 0);
+  }
   e.drain();
   CHECK(run == tasks);
 }
 
 TEST_CASE("inbox: an engine that ends waits for the memory to drop what is there") {
-  engine e(small_profile(2));
   std::atomic<int> run{0};
-  tests::refuse_blocks(true);
+  engine e(small_profile(2));
+  std::optional<no_memory> now(std::in_place);
   submit_counting(e, run);
-  const std::jthread later([] {
+  const std::jthread later([&] {
     std::this_thread::sleep_for(20ms);
-    tests::refuse_blocks(false);
+    now.reset();
   });
   const shutdown_report report = e.shutdown(0ms);
   CHECK(report.running.empty());
