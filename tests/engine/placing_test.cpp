@@ -2,9 +2,12 @@
 
 #include <corewise/policies/reference.hpp>
 #include <corewise/policies/still_boards.hpp>
+#include <corewise/topology/binding.hpp>
 
 #include <doctest/doctest.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <random>
 #include <thread>
 
@@ -128,4 +131,46 @@ TEST_CASE("placing: in 1,000 random states the engine sends a task where the rul
       CHECK(held.ask_from(from).value == expected.value);
     }
   }
+}
+
+TEST_CASE("placing: where everybody has many short tasks, what comes from a worker's core goes to that "
+          "worker, unless it has many more") {
+  profile p = small_profile(0);
+  p.workers.total.reset(); // one for each core
+  engine e(p);
+  const std::uint32_t cpu = this_thread_affinity().first();
+  REQUIRE(e.workers().at_cpu(cpu));
+  const std::uint32_t here = e.workers().at_cpu(cpu)->value;
+  // How many times as much as the next: that tasks are short has to be known, and one that is interrupted looks long; and 0 where
+  // somebody has had so much before that nothing goes there.
+  const auto share = [&] {
+    REQUIRE(e.submit([&] {
+      for (int i = 0; i < 20'000; ++i)
+        if (e.submit([] {}) != submit_result::accepted) std::abort();
+    }) == submit_result::accepted);
+    e.drain();
+    gate held;
+    for (const worker_place& w : e.workers().workers())
+      REQUIRE(e.submit([&] { held.pass(); }, {.worker = w.id}) == submit_result::accepted);
+    held.wait_for(static_cast<int>(e.workers().size()));
+    for (std::size_t i = 0; i < 150 * e.workers().size(); ++i)
+      REQUIRE(e.submit([] {}) == submit_result::accepted);
+    std::uint32_t most = 0;
+    const engine_dump now = e.dump();
+    for (std::uint32_t w = 0; w < e.workers().size(); ++w)
+      if (w != here) most = std::max(most, now.seats[w].inbox_depth);
+    held.open();
+    e.drain();
+    return most == 0 ? 0 : static_cast<double>(now.seats[here].inbox_depth) / most;
+  };
+  std::jthread([&] { // which is bound for good
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    REQUIRE(sched_setaffinity(0, sizeof(only), &only) == 0);
+    double found = 0;
+    for (int i = 0; i < 100 && found < 2; ++i) found = share();
+    CHECK(found >= 2);
+  })
+      .join();
 }

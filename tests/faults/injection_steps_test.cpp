@@ -1,5 +1,5 @@
 #include "faults.hpp"
-#include "injection_queue.hpp"
+#include "segment_writer.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,6 +10,12 @@
 
 using namespace corewise;
 using namespace corewise::detail;
+
+namespace {
+
+template <std::uint32_t N> constexpr auto most = [](std::uint32_t /*waiting*/) noexcept { return N; };
+
+} // namespace
 
 TEST_CASE("injection queue: who puts a task there does not wait for who takes some, and comes behind those "
           "that are there") {
@@ -48,16 +54,16 @@ TEST_CASE("injection queue: who finds another one taking gets nothing, and does 
     looks = true;
     std::jthread([&] {
       length = queue.size();
-      got = queue.try_pop(3).size;
+      got = queue.try_pop(most<3>).size;
     }).join();
     looks = false;
   });
-  CHECK(queue.try_pop(1).first == &tasks[0]);
+  CHECK(queue.try_pop(most<1>).first == &tasks[0]);
   tests::at_each_step({});
   CHECK(length == 3);
   CHECK(got == 0);
-  CHECK(queue.try_pop(3).size == 2);
-  CHECK(queue.try_pop(3).size == 0);
+  CHECK(queue.try_pop(most<3>).size == 2);
+  CHECK(queue.try_pop(most<3>).size == 0);
 }
 
 TEST_CASE("injection queue: its length is never below none, whoever takes while it is read") {
@@ -76,4 +82,71 @@ TEST_CASE("injection queue: its length is never below none, whoever takes while 
   tests::at_each_step({});
   CHECK(size <= 2);
   CHECK(queue.size() == 0);
+}
+
+namespace {
+
+/// Tasks that count, into a queue by way of segments.
+struct counted_tasks {
+  int put = 0;
+  int run = 0;
+  injection_queue queue;
+  segment_writer writer;
+
+  void write() {
+    ++put;
+    writer.push(queue, make_closure([this] { ++run; }));
+  }
+  bool take() {
+    task_header* t = queue.pop(1).first;
+    return t != nullptr && t->act(t, task_action::run);
+  }
+  void take_all() {
+    while (take()) {
+    }
+    CHECK(queue.size() == 0);
+  }
+};
+
+/// Calls f in the given one of the calling thread's steps from now on, once, and answers whether that step came.
+template <class F, class G> bool in_step(int step, F f, G meanwhile) {
+  int steps = 0;
+  bool within = false;
+  tests::at_each_step([&] {
+    if (within || ++steps != step) return;
+    within = true; // f has steps of its own
+    f();
+    within = false;
+  });
+  meanwhile();
+  tests::at_each_step({});
+  return steps >= step;
+}
+
+} // namespace
+
+TEST_CASE("injection queue: a task that is written while its segment is being left is not left with it") {
+  int steps = 0;
+  for (bool came = true; came;) {
+    counted_tasks t;
+    t.write();
+    came = in_step(++steps, [&] { t.write(); }, [&] { t.take(); });
+    t.take_all();
+    CHECK(t.run == t.put);
+  }
+  CHECK(steps == 7);
+}
+
+TEST_CASE("injection queue: a segment that is left while its writer writes a task gets none") {
+  int steps = 0;
+  for (bool came = true; came;) {
+    counted_tasks t;
+    t.write();
+    came = in_step(++steps, [&] { t.take_all(); }, [&] { t.write(); });
+    CHECK(t.run == (came ? 1 : 0));
+    CHECK(t.queue.count() == (came ? 1 : 2));
+    t.take_all();
+    CHECK(t.run == t.put);
+  }
+  CHECK(steps == 2);
 }

@@ -3,13 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
 #include <utility>
 
-// Copies of closures wait in an inbox, and there is no memory to take them out.
+// Copies of closures wait in an inbox or an injection queue, and there is no memory to take them out.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -74,4 +75,69 @@ TEST_CASE("inbox: an engine that ends waits for the memory to drop what is there
   const shutdown_report report = e.shutdown(0ms);
   CHECK(report.running.empty());
   CHECK(report.dropped + static_cast<std::size_t>(run) == tasks);
+}
+
+namespace {
+
+/// An engine whose one worker is held until it is opened, and whose tasks have gone to the injection queue, as copies.
+struct overflowing {
+  std::atomic<int> run{0};
+  gate hold;
+  engine e{[] {
+    profile p = small_profile(1);
+    p.queues.inbox = 2;
+    return p;
+  }()};
+
+  overflowing() {
+    REQUIRE(e.submit([this] { hold.pass(); }) == submit_result::accepted);
+    hold.wait_for(1);
+    const std::array<std::byte, 32> large{};
+    for (int i = 0; i < 2; ++i) // what the inbox has room for is no copy
+      REQUIRE(e.submit([large] { static_cast<void>(large); }) == submit_result::accepted);
+    submit_counting(e, run);
+    CHECK(e.metrics().injected == tasks);
+  }
+  ~overflowing() { hold.open(); }
+};
+
+} // namespace
+
+TEST_CASE("injection queue: what there is no memory for stays, and runs when there is some") {
+  overflowing o;
+  {
+    const no_memory now;
+    o.hold.open();
+    std::this_thread::sleep_for(20ms);
+    CHECK(o.run == 0);
+    CHECK(o.e.metrics().injected == tasks);
+  }
+  o.e.drain();
+  CHECK(o.run == tasks);
+  CHECK(o.e.metrics().injected == 0);
+}
+
+TEST_CASE("injection queue: what comes while there is no memory for copies is put there by its address") {
+  overflowing o;
+  {
+    const no_memory now;
+    submit_counting(o.e, o.run);
+    CHECK(o.e.metrics().injected == 2 * tasks);
+  }
+  o.hold.open();
+  o.e.drain();
+  CHECK(o.run == 2 * tasks);
+}
+
+TEST_CASE("injection queue: an engine that ends waits for the memory to drop what is there") {
+  overflowing o;
+  std::optional<no_memory> now(std::in_place);
+  const std::jthread later([&] {
+    std::this_thread::sleep_for(20ms);
+    now.reset();
+  });
+  o.hold.open();
+  const shutdown_report report = o.e.shutdown(0ms);
+  CHECK(report.running.empty());
+  CHECK(report.dropped + static_cast<std::size_t>(o.run) >= tasks);
 }

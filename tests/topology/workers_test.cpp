@@ -73,6 +73,23 @@ TEST_CASE("workers: hardware threads count when all are wanted, each core once b
   CHECK(laid_out(uneven_threads(), automatic()).cpus() == numbers{0, 1, 2});
 }
 
+TEST_CASE("workers: a CPU has the first worker whose place it is, or else its core") {
+  const auto at_cpus = [](const laid_out& made, const numbers& cpus) {
+    std::vector<std::optional<std::uint32_t>> list;
+    for (const std::uint32_t cpu : cpus) {
+      const std::optional<worker_id> w = made.layout.at_cpu(cpu);
+      list.push_back(w ? std::optional(w->value) : std::nullopt);
+    }
+    return list;
+  };
+  using found = std::vector<std::optional<std::uint32_t>>;
+  const numbers cpus{0, 1, 2, 10, 12, 3, 70000};
+  CHECK(at_cpus({uneven_threads(), automatic({}, smt_use::all)}, cpus) == found{0, 1, 2, 3, 4, {}, {}});
+  CHECK(at_cpus({uneven_threads(), automatic()}, cpus) == found{0, 1, 2, 0, 2, {}, {}});
+  CHECK(at_cpus({uneven_threads(), per_group(5)}, cpus) == found{0, 1, 2, 0, 2, {}, {}});
+  CHECK(at_cpus({uneven_threads(), total(1)}, cpus) == found{0, {}, {}, 0, {}, {}, {}});
+}
+
 TEST_CASE("workers: an explicit number in each group is dealt round-robin and may exceed the cores") {
   CHECK(laid_out(uneven_threads(), per_group(5)).cpus() == numbers{0, 1, 2, 0, 1});
   CHECK(laid_out(uneven_threads(), per_group(7, smt_use::all)).cpus() == numbers{0, 1, 2, 10, 12, 0, 1});

@@ -111,6 +111,25 @@ counts count_workers(const topology& machine, const locality_groups& groups, con
   return counts(groups.size(), *options.per_group);
 }
 
+std::vector<std::optional<worker_id>> workers_by_cpu(const topology& machine,
+                                                     const std::vector<worker_place>& workers) {
+  std::vector<std::optional<worker_id>> by_core;
+  std::vector<std::optional<worker_id>> by_cpu;
+  const auto first_at = [](auto& table, std::uint32_t at, worker_id w) {
+    if (at >= table.size()) table.resize(at + 1);
+    if (!table[at]) table[at] = w;
+  };
+  for (const worker_place& w : workers) {
+    first_at(by_cpu, w.cpu, w.id);
+    first_at(by_core, w.core, w.id);
+  }
+  for (std::uint32_t core = 0; core < by_core.size(); ++core)
+    if (by_core[core])
+      for (const std::uint32_t cpu : machine.cores()[core].cpus.to_vector())
+        first_at(by_cpu, cpu, *by_core[core]);
+  return by_cpu;
+}
+
 } // namespace
 
 worker_layout::worker_layout(const topology& machine, const locality_groups& groups,
@@ -125,6 +144,7 @@ worker_layout::worker_layout(const topology& machine, const locality_groups& gro
     }
     first_.push_back(workers_.size());
   }
+  at_cpu_ = workers_by_cpu(machine, workers_);
 }
 
 } // namespace corewise

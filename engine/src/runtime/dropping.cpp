@@ -70,8 +70,10 @@ bool runtime::drop_round() noexcept {
       drop(stolen.first);
     while (task_header* t = detail::worker::steal_fork(*q)) drop(t);
   }
-  for (detail::injection_queue* injection : injection_)
+  for (detail::injection_queue* injection : injection_) {
     while (task_header* t = injection->pop(1).first) drop(t);
+    if (injection->size() != 0) any = true; // as above
+  }
   for (const auto& domain : classes_)
     for (const task_class c : {task_class::latency, task_class::background})
       while (task_header* t = domain->of(c).pop()) drop(t);

@@ -108,7 +108,7 @@ seat_dump runtime::dump(const detail::worker& seat) const {
 engine_dump runtime::dump() const {
   engine_dump all;
   for (const detail::worker* seat : seats_) all.seats.push_back(dump(*seat));
-  for (const auto& g : group_states_) all.injection_depths.push_back(g->injection().size());
+  for (const auto& g : group_states_) all.injection_depths.push_back(injected_in(*g));
   for (const auto& domain : classes_)
     all.class_queues.push_back(
         {domain->of(task_class::latency).depth(), domain->of(task_class::background).depth()});

@@ -289,16 +289,28 @@ void runtime::place_from_outside(detail::submitter& from, const detail::rules& b
   const std::optional<std::uint32_t> cpu = machine_.is_this_system() ? this_cpu() : std::nullopt;
   if (plain(wish) && from.last.repeat != 0 && cpu == from.last_cpu && available(from.last.worker)) {
     --from.last.repeat;
-    return put(t, from.last);
+    return put(t, from.last, &from.overflow);
   }
   const task_origin origin = outside_origin(cpu, from.rng);
   load_view view = *view_;
   view.task_time_ns = group_states_[origin.group.value]->task_time_ns();
-  const placement to = by.placing->place(view, origin, wish, from.rng, from.cursor);
+  placement to = by.placing->place(view, origin, wish, from.rng, from.cursor);
   if (wish.run_as != task_class::normal) return put_in_class(t, to.group, t->run_as = wish.run_as);
+  if (to.repeat != 0 && cpu) to.worker = rather_at(*cpu, to);
   from.last = to;
   from.last_cpu = cpu;
-  send(t, to);
+  send(t, to, &from.overflow);
+}
+
+/// Where short tasks wait in rows, one place is as good as another that has not twice as many: then two threads that submit at
+/// once had better not go to the same. Answers the worker of the caller's core, or the one that was chosen (ADR 0036).
+worker_id runtime::rather_at(std::uint32_t cpu, const placement& chosen) const noexcept {
+  const load_levels& levels = boards_[chosen.group.value]->levels;
+  const std::uint8_t least = levels.at(index_in_group(chosen.worker));
+  if (is_exact(least)) return chosen.worker;
+  const std::optional<worker_id> here = layout_.at_cpu(cpu);
+  if (!here || layout_[*here].group != chosen.group || !available(*here)) return chosen.worker;
+  return levels.at(index_in_group(*here)) < least + levels_in_a_doubling ? *here : chosen.worker;
 }
 
 /// The hint with the address's node in it, in place of the address.
@@ -374,8 +386,9 @@ void runtime::send_back(task_header* t, const detail::worker& seat) noexcept {
   if (ended()) drop_queued(); // nobody else comes for it; the fence of `pushed` and that of `stop` order this
 }
 
-void runtime::send(task_header* t, const placement& to) noexcept {
+void runtime::send(task_header* t, const placement& to, detail::segment_writer* overflow) noexcept {
   if (to.injected && injects()) {
+    if (overflow != nullptr) overflow->end();
     injection_[to.group.value]->push(t);
     idle_->pushed(to.worker);
     return;
@@ -384,12 +397,18 @@ void runtime::send(task_header* t, const placement& to) noexcept {
   const std::size_t index = index_in_group(to.worker);
   if (spinning.test(index)) spinning.claim(index); // so that the next submitter chooses another
   publish_one_more(layout_[to.worker]);
-  put(t, to);
+  put(t, to, overflow);
 }
 
 /// Into the worker's inbox, or its group's injection queue.
-void runtime::put(task_header* t, const placement& to) noexcept {
-  if (!queues_[to.worker.value]->in.push(t)) injection_[to.group.value]->push(t);
+void runtime::put(task_header* t, const placement& to, detail::segment_writer* overflow) noexcept {
+  if (!queues_[to.worker.value]->in.push(t)) {
+    detail::injection_queue& injection = *injection_[to.group.value];
+    if (overflow != nullptr)
+      overflow->push(injection, t);
+    else
+      injection.push(t);
+  }
   idle_->pushed(to.worker);
 }
 
@@ -530,6 +549,11 @@ std::vector<std::string> runtime::warnings() const {
   return warnings_;
 }
 
+/// In a forked child another thread may have held the queue's locks for good.
+std::uint32_t runtime::injected_in(detail::group_state& g) const noexcept {
+  return forked() ? g.injection().size() : g.injection().count();
+}
+
 metrics_snapshot runtime::metrics() const {
   metrics_snapshot m;
   for (const detail::worker* seat : seats_) {
@@ -548,7 +572,7 @@ metrics_snapshot runtime::metrics() const {
     m.finished += c.finished;
     m.submitted += c.submitted;
   }
-  for (const auto& g : group_states_) m.injected += g->injection().size();
+  for (const auto& g : group_states_) m.injected += injected_in(*g);
   for (const auto& domain : classes_) {
     const detail::class_queue& latency = domain->of(task_class::latency);
     const detail::class_queue& background = domain->of(task_class::background);

@@ -207,6 +207,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   [[gnu::noinline]] void place_by_policy(detail::worker& seat, task_header* t, const hint& wish) noexcept;
   [[gnu::hot]] void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                                        const hint& wish) noexcept;
+  worker_id rather_at(std::uint32_t cpu, const placement& chosen) const noexcept;
   void send_back(task_header* t, const detail::worker& seat) noexcept;
   void send_to_class(task_header* t, const detail::coroutine_root& root) noexcept;
   void put_in_class(task_header* t, group_id g, task_class c) noexcept;
@@ -224,8 +225,10 @@ class runtime : public std::enable_shared_from_this<runtime> {
                                                    std::vector<std::uint32_t>& workers) const;
   void even_out(std::vector<std::uint32_t>& workers) const noexcept;
   void set_active(std::span<const std::uint32_t> workers) noexcept;
-  [[gnu::hot]] void send(task_header* t, const placement& to) noexcept;
-  [[gnu::hot]] void put(task_header* t, const placement& to) noexcept;
+  [[gnu::hot]] void send(task_header* t, const placement& to,
+                         detail::segment_writer* overflow = nullptr) noexcept;
+  [[gnu::hot]] void put(task_header* t, const placement& to,
+                        detail::segment_writer* overflow = nullptr) noexcept;
   task_origin outside_origin(std::optional<std::uint32_t> cpu, placement_rng& rng) const noexcept;
   std::size_t index_in_group(worker_id w) const noexcept {
     return w.value - layout_.of_group(layout_[w].group).front().id.value;
@@ -240,6 +243,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
     std::uint64_t submitted = 0;
   };
   counts sum(std::uint8_t phase) const;
+  std::uint32_t injected_in(detail::group_state& g) const noexcept;
   bool quiet(std::uint8_t phase) const;
   void wait_for_arriving() const;
   void drop_queued() noexcept;

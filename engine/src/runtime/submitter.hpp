@@ -2,6 +2,7 @@
 
 #include "ledger.hpp"
 #include "rules.hpp"
+#include "segment_writer.hpp"
 
 #include <memory>
 #include <mutex>
@@ -26,6 +27,7 @@ struct submitter {
   placement_cursor cursor;
   placement last; ///< where its last task went; `last.repeat` more may follow unasked
   std::optional<std::uint32_t> last_cpu;
+  segment_writer overflow; ///< for what inboxes have no room for
   std::atomic<bool> taken{true};
 };
 

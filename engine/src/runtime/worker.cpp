@@ -225,10 +225,11 @@ task_header* worker::take_oldest() noexcept {
 
 task_header* worker::take_injected(group_id from) noexcept {
   injection_queue& queue = engine_.injection(from);
-  if (queue.size() == 0) return nullptr;
-  const task_chain batch =
-      queue.try_pop(sheds_in_batches() ? room() + 1 // of an empty ring: as many as a full one sheds
-                                       : with_room(share_of(queue.size()), room()));
+  const task_chain batch = queue.try_pop([this](std::uint32_t waiting) noexcept {
+    return sheds_in_batches() ? room() + 1 // of an empty ring: as many as a full one sheds
+                              : with_room(share_of(waiting), room());
+  });
+  if (batch.size == 0) return nullptr;
   counts_.injected.add(batch.size);
   return keep(batch, by().settings.injection.buffer);
 }

@@ -43,6 +43,11 @@ class worker_layout {
   std::size_t size() const noexcept { return workers_.size(); }
   const worker_place& operator[](worker_id w) const noexcept { return workers_[w.value]; }
 
+  /// The first worker whose place is that CPU, or else its core; nothing where there is none.
+  std::optional<worker_id> at_cpu(std::uint32_t cpu) const noexcept {
+    return cpu < at_cpu_.size() ? at_cpu_[cpu] : std::nullopt;
+  }
+
   /// The workers of a group have consecutive ids.
   std::span<const worker_place> of_group(group_id g) const noexcept {
     return {workers_.data() + first_[g.value], first_[g.value + 1] - first_[g.value]};
@@ -51,6 +56,7 @@ class worker_layout {
  private:
   std::vector<worker_place> workers_;
   std::vector<std::size_t> first_; // groups + 1
+  std::vector<std::optional<worker_id>> at_cpu_;
 };
 
 } // namespace corewise
