@@ -106,6 +106,27 @@ TEST_CASE(
   for (const auto& times : taken) CHECK(times == 1);
 }
 
+TEST_CASE("injection queue: what is no copy begins no segment, but goes into one that is there") {
+  std::vector<std::atomic<int>> taken(7);
+  injection_queue queue;
+  segment_writer writer;
+  writer.push(queue, numbered_task(taken, 0));
+  writer.push(queue, numbered_task(taken, 3));
+  CHECK(queue.size() == 2);
+  writer.push(queue, numbered_task(taken, 4));
+  CHECK(queue.size() == 2 + task_segment::capacity);
+  writer.push(queue, numbered_task(taken, 6));
+  CHECK(queue.size() == 2 + task_segment::capacity);
+  task_chain all = queue.pop(9);
+  for (const std::uint64_t number : {0U, 3U, 4U, 6U}) {
+    task_header* t = all.pop();
+    REQUIRE(t != nullptr);
+    CHECK(number_of(t) == number);
+    t->act(t, task_action::run);
+  }
+  CHECK(queue.size() == 0);
+}
+
 TEST_CASE("injection queue: a writer whose segment was left goes on in another one, and in each queue it has "
           "its own") {
   std::vector<std::atomic<int>> taken(6);

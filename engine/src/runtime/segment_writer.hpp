@@ -12,13 +12,14 @@ class segment_writer {
   segment_writer& operator=(const segment_writer&) = delete;
   ~segment_writer() { end(); }
 
-  /// Behind what this thread has put there. The block of a small closure is given back. Cost: a locked instruction; once in
-  /// `task_segment::capacity` tasks, and where the last one has been taken by now, the queue's lock.
+  /// Behind what this thread has put there. The block of a small closure is given back. What is no copy goes into a segment that
+  /// is there, but begins none: it would take more memory than the task alone. Cost: a locked instruction; where a segment
+  /// begins, and without one, the queue's lock.
   void push(injection_queue& to, task_header* t) noexcept {
     if (into_ != &to) end();
     if (open_ != nullptr && write(t)) return;
-    open_ = task_segment::make(t);
-    if (open_ == nullptr) return to.push(t); // no memory
+    open_ = carried_task::copies(t) ? task_segment::make(t) : nullptr;
+    if (open_ == nullptr) return to.push(t);
     into_ = &to;
     written_ = 1;
     to.push(open_);
