@@ -106,6 +106,28 @@ TEST_CASE(
   for (const auto& times : taken) CHECK(times == 1);
 }
 
+TEST_CASE("injection queue: where many tasks wait, up to a segment more is said for each writer") {
+  constexpr std::uint32_t tasks = 20 * task_segment::capacity;
+  std::vector<std::atomic<int>> taken(2 * tasks);
+  injection_queue queue;
+  segment_writer writers[2];
+  for (std::uint32_t i = 1; i < 2 * tasks; ++i) {
+    if (i % 3 == 0) continue;
+    writers[i % 2].push(queue, numbered_task(taken, i));
+  }
+  const std::uint32_t put = 2 * tasks - 1 - (2 * tasks - 1) / 3;
+  CHECK(queue.count() >= put);
+  CHECK(queue.count() < put + 2 * task_segment::capacity);
+  std::uint32_t left = put;
+  for (task_chain some = queue.pop(50); some.size != 0; some = queue.pop(50))
+    while (task_header* t = some.pop()) {
+      t->act(t, task_action::run);
+      --left;
+    }
+  CHECK(left == 0);
+  CHECK(queue.size() == 0);
+}
+
 TEST_CASE("injection queue: what is no copy begins no segment, but goes into one that is there") {
   std::vector<std::atomic<int>> taken(7);
   injection_queue queue;
@@ -154,8 +176,7 @@ TEST_CASE("injection queue: a writer whose segment was left goes on in another o
 }
 
 TEST_CASE("injection queue: between writers and takers no task is lost, taken twice or overtaken by a later "
-          "one of its "
-          "writer") {
+          "one of its writer") {
   constexpr std::uint64_t writers = 3;
   constexpr std::uint64_t each = 20'000;
   std::vector<std::atomic<int>> taken(writers * each);

@@ -593,3 +593,36 @@ TEST_CASE("apply: several threads at once") {
   const std::uint64_t active = active_workers(e);
   CHECK(active == e.configuration().workers.total);
 }
+
+TEST_CASE("apply: what a thread submits keeps its order, though a policy came and went that injects") {
+  profile by_load = small_profile(1);
+  by_load.queues.inbox = 2;
+  profile injecting = by_load;
+  injecting.dispatch.policy = "global_queue";
+  std::vector<int> order;
+  gate held;
+  engine e(by_load);
+  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(1);
+  int next = 0;
+  const auto submit = [&](const profile& by, int tasks) {
+    REQUIRE(e.apply(by).applied());
+    for (int i = 0; i < tasks; ++i, ++next) {
+      struct told {
+        std::vector<int>* order;
+        int number;
+        void operator()() const { order->push_back(number); }
+      };
+      REQUIRE(e.submit(told{&order, next}) == submit_result::accepted);
+    }
+  };
+  submit(by_load, 5); // two into the inbox
+  submit(injecting, 2);
+  submit(by_load, 2);
+  CHECK(e.metrics().injected == 7);
+  held.open();
+  e.drain();
+  CHECK(order.size() == 9);
+  std::erase_if(order, [](int number) { return number < 2; }); // those of the inbox may come anywhere
+  CHECK(std::ranges::is_sorted(order));
+}

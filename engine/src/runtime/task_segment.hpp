@@ -13,7 +13,7 @@ namespace corewise::detail {
 /// A row of tasks that one thread puts into an injection queue, one after the other, without a lock and without taking a line
 /// from others who do the same. Whoever holds the lock of the queue's front takes them.
 ///
-///     [ taken │ taken │ next │ .. │ newest │ free │ .. ]        open, `full`: nothing comes any more, or `left`: nobody takes any more
+///     [ taken │ taken │ next │ .. │ newest │ free │ .. ]        open, ended (nothing comes any more) or left (nobody takes any more)
 ///
 /// The writer ends it when it is full, or when it goes elsewhere: then the taker gives its memory back. The taker that has
 /// emptied it leaves it, so that nothing in the queue is without a task: then the writer does, when it comes with its next
@@ -21,7 +21,7 @@ namespace corewise::detail {
 ///
 /// | tag   | release site                 | acquire site          | publishes                       | weakened                       |
 /// |-------|------------------------------|-----------------------|---------------------------------|--------------------------------|
-/// | put   | write, end: CAS of the state | filled: load          | the tasks up to there; with     | a taker reads an older task;   |
+/// | put   | write, end: CAS of the state | pop, leave: load      | the tasks up to there; with     | a taker reads an older task;   |
 /// |       |                              |                       | `ended`, that no more come      | the writer writes into memory  |
 /// |       |                              |                       |                                 | that is somebody else's        |
 /// | left  | leave: CAS of the state      | write, end: CAS fails | that the last task was read     | it is still read when it is    |
@@ -69,7 +69,9 @@ class task_segment : public task_header {
   // Those who take hold the lock of the queue's front.
 
   /// Whether none waits now.
-  bool empty() const noexcept { return (state_.load(std::memory_order_relaxed) & count) == taken_; }
+  bool empty() const noexcept {
+    return taken_ == known_ && (state_.load(std::memory_order_relaxed) & count) == taken_;
+  }
   /// How many tasks were taken.
   std::uint32_t taken() const noexcept { return taken_; }
   /// How many more there is room for.
@@ -120,7 +122,8 @@ class task_segment : public task_header {
   static bool never(task_header* /*t*/, task_action /*action*/) { std::abort(); }
 
   std::uint32_t taken_ = 0; // of those that were put in
-  std::uint32_t known_ = 1; // so many were, at least
+  std::uint32_t known_ =
+      1; // so many were, at least: until they are taken nobody takes the line of the state from the writer
   alignas(block_alignment) std::atomic<std::uint32_t> state_{1};
   alignas(block_alignment) carried_task cells_[capacity];
 };

@@ -50,7 +50,8 @@ struct metrics_snapshot {
   std::uint64_t finished = 0;
   std::uint64_t rejected = 0; ///< refused by `limits.in_flight`
   std::uint64_t failed = 0;   ///< ended by an exception
-  std::uint64_t injected = 0; ///< waiting in injection queues
+  /// Waiting in injection queues; from some 600 on up to 36 too many for each thread outside that has filled them.
+  std::uint64_t injected = 0;
   std::uint64_t latency_placed =
       0; ///< put into a domain's latency queue, when submitted and when they went on
   std::uint64_t background_placed = 0; ///< as above, background
