@@ -309,7 +309,7 @@ worker_id runtime::rather_at(std::uint32_t cpu, const placement& chosen) const n
   const group_id g = chosen.group;
   if (is_exact(boards_[g.value]->levels.at(index_in_group(chosen.worker)))) return chosen.worker;
   const std::optional<worker_id> here = layout_.at_cpu(cpu);
-  if (!here || layout_[*here].group != g || !available(*here)) return chosen.worker;
+  if (!here || *here == chosen.worker || layout_[*here].group != g || !available(*here)) return chosen.worker;
   const auto load = [&](worker_id w) { return view_->load(g, index_in_group(w)).total(); };
   return load(*here) < 2 * load(chosen.worker) ? *here : chosen.worker;
 }
