@@ -303,15 +303,15 @@ void runtime::place_from_outside(detail::submitter& from, const detail::rules& b
 }
 
 /// Where short tasks wait in rows, one place is as good as another that has not twice as many: then two threads that submit at
-/// once had better not go to the same. Answers the worker of the caller's core, or the one that was chosen (ADR 0036). Reads two
-/// slots: levels do not rise by what is sent there from 16 on, and who is in a long task publishes none.
+/// once had better not go to the same. Answers the worker of the caller's core, or the one that was chosen (ADR 0036). By levels,
+/// which may be old: then that worker gets what its inbox has room for, of which thieves take half at a time.
 worker_id runtime::rather_at(std::uint32_t cpu, const placement& chosen) const noexcept {
-  const group_id g = chosen.group;
-  if (is_exact(boards_[g.value]->levels.at(index_in_group(chosen.worker)))) return chosen.worker;
+  const load_levels& levels = boards_[chosen.group.value]->levels;
+  const std::uint8_t least = levels.at(index_in_group(chosen.worker));
+  if (is_exact(least)) return chosen.worker;
   const std::optional<worker_id> here = layout_.at_cpu(cpu);
-  if (!here || *here == chosen.worker || layout_[*here].group != g || !available(*here)) return chosen.worker;
-  const auto load = [&](worker_id w) { return view_->load(g, index_in_group(w)).total(); };
-  return load(*here) < 2 * load(chosen.worker) ? *here : chosen.worker;
+  if (!here || layout_[*here].group != chosen.group || !available(*here)) return chosen.worker;
+  return levels.at(index_in_group(*here)) < least + levels_in_a_doubling ? *here : chosen.worker;
 }
 
 /// The hint with the address's node in it, in place of the address.

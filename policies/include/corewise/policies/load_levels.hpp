@@ -29,6 +29,9 @@ constexpr std::uint8_t load_level(std::uint32_t load) noexcept {
   return static_cast<std::uint8_t>(16 + (exponent - 4) * 8 + ((load >> (exponent - 3)) & 7));
 }
 
+/// So many levels further is twice the load, from where levels are not exact.
+inline constexpr std::uint8_t levels_in_a_doubling = 8;
+
 /// The least load of that level.
 constexpr std::uint32_t least_load_of(std::uint8_t level) noexcept {
   if (level < 16) return level;
