@@ -32,7 +32,10 @@ std::coroutine_handle<> loop::start(std::coroutine_handle<> parent) {
   first_.end = size_;
   first_.act = &perform;
   enlist(first_);
-  return work(&first_) ? go_on() : std::noop_coroutine();
+  coroutine_root* const root = this_execution.root;
+  if (work(&first_)) return go_on();
+  this_execution.root = root; // of whoever may wait beneath
+  return std::noop_coroutine();
 }
 
 bool loop::perform(task_header* t, task_action action) {

@@ -107,6 +107,11 @@ class join_point {
     this_execution.root = &child;
     return transfer_to(child.frame);
   }
+  /// The first child, where the parent is `nested`: a worker's loop begins it.
+  static std::coroutine_handle<> queue(strand& child) noexcept {
+    fork_task(child);
+    return std::noop_coroutine();
+  }
   /// All have come: the parent goes on, or is dropped as a child was.
   std::coroutine_handle<> go_on() noexcept {
     if (discarded_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -142,9 +147,9 @@ class fork_join : public join_point {
     fork_task(child);
   }
   /// The child with which to begin, after all others have been forked.
-  std::coroutine_handle<> start(strand& first) noexcept {
+  std::coroutine_handle<> start(strand& first, bool nested) noexcept {
     adopt(first, strand_role::in_place);
-    return begin(first);
+    return nested ? queue(first) : begin(first);
   }
 
   /// The one in place has ended.
@@ -178,10 +183,10 @@ class scope_join : public join_point {
   using join_point::suspend;
 
   /// The first of its children, in place. The suspended parent.
-  std::coroutine_handle<> enter(strand& first) noexcept {
+  std::coroutine_handle<> enter(strand& first, bool nested) noexcept {
     open_.store(1, std::memory_order_relaxed); // published by the queues that the others pass through
     adopt(first, strand_role::in_scope);
-    return begin(first);
+    return nested ? queue(first) : begin(first);
   }
   /// A child of it, from a strand of it.
   void fork(strand& child) noexcept {

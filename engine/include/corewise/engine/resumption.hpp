@@ -7,11 +7,14 @@
 // How coroutines are queued. What runs as a task is a *root*: the coroutine that was submitted. It awaits others, which
 // await others; whichever of them suspends puts a *resumption* into its own frame, and that is queued, or left where
 // somebody will find it. So suspending allocates nothing, and any type of coroutine may await what corewise offers.
+// One that a task resumes by hand is of that task's root, and is to end, or be destroyed, before that task does (ADR 0037).
 
 namespace corewise::detail {
 
 /// A coroutine that an engine runs as one task, from its submission to its end, however often it is suspended.
 struct coroutine_root : task_header {
+  /// Of a coroutine that is awaited: somebody may have resumed by hand what awaits it, within a task, and waits beneath.
+  bool nested = false;
   std::coroutine_handle<> frame; ///< its own
   runtime* engine = nullptr;     ///< null: not submitted; somebody awaits it
   worker* last = nullptr;        ///< the seat that it ran on last; null: none yet
@@ -45,6 +48,16 @@ struct resumption : task_header {
  private:
   [[gnu::hot]] static bool perform(task_header* t, task_action action);
 };
+
+/// Whether somebody may wait beneath that coroutine until it gives the thread back: where it is of another type, or awaited by
+/// one that is, which may have been resumed by hand within a task. Such a one never gives the thread to another root, for
+/// whoever waits is held up by it, and goes on as if it were of that root.
+template <class Promise> bool nested(std::coroutine_handle<Promise> awaits) noexcept {
+  if constexpr (std::is_base_of_v<coroutine_root, Promise>)
+    return awaits.promise().nested;
+  else
+    return true;
+}
 
 /// Runs a root's coroutines from `frame` until one is suspended or the root ends, and in the same way what comes in its place
 /// when it gives way; answers whether the last root ended.

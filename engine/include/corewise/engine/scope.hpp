@@ -26,23 +26,21 @@ class scope final : private detail::scope_join {
 
   scope() = default;
 
-  /// Runs `body` and waits for all; throws what was thrown first.
-  auto run(task<> body) noexcept {
-    struct awaiter {
-      scope& self;
-      task<> body;
+  struct [[nodiscard]] running {
+    scope& self;
+    task<> body;
 
-      bool await_ready() const noexcept { return false; }
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) {
-        self.suspend(parent);
-        return self.enter(detail::fork_access::release(std::move(body)));
-      }
-      void await_resume() const {
-        if (self.error()) std::rethrow_exception(self.error());
-      }
-    };
-    return awaiter{*this, std::move(body)};
-  }
+    bool await_ready() const noexcept { return false; }
+    template <class Promise> std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
+      self.suspend(parent);
+      return self.enter(detail::fork_access::release(std::move(body)), detail::nested(parent));
+    }
+    void await_resume() const {
+      if (self.error()) std::rethrow_exception(self.error());
+    }
+  };
+  /// Runs `body` and waits for all; throws what was thrown first.
+  running run(task<> body) noexcept { return {*this, std::move(body)}; }
   void stop() noexcept override { stop_.request_stop(); }
 
   std::stop_source stop_;

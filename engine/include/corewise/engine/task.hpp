@@ -106,21 +106,7 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
     if (frame_) frame_.destroy();
   }
 
-  auto operator co_await() && noexcept {
-    struct awaiter {
-      std::coroutine_handle<promise_type> frame;
-
-      bool await_ready() const noexcept { return false; }
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiting) const noexcept {
-        assert(frame && "a task is awaited that was moved away or submitted");
-        assert(!frame.promise().continuation && "a task is awaited twice");
-        frame.promise().continuation = waiting;
-        return detail::transfer_to(frame);
-      }
-      T await_resume() const { return frame.promise().take(); }
-    };
-    return awaiter{frame_};
-  }
+  auto operator co_await() && noexcept { return awaiter{frame_}; }
 
   /// For the engine: gives up the frame, which becomes a root of `engine`.
   task_header* release_to(runtime& engine) && noexcept
@@ -138,6 +124,22 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
  private:
   friend promise_type;
   friend class detail::fork_access;
+
+  struct awaiter {
+    std::coroutine_handle<promise_type> frame;
+
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> waiting) const noexcept {
+      assert(frame && "a task is awaited that was moved away or submitted");
+      assert(!frame.promise().continuation && "a task is awaited twice");
+      frame.promise().continuation = waiting;
+      frame.promise().nested = detail::nested(waiting);
+      return detail::transfer_to(frame);
+    }
+    T await_resume() const { return frame.promise().take(); }
+  };
+
   explicit task(promise_type& promise) noexcept
       : frame_(std::coroutine_handle<promise_type>::from_promise(promise)) {}
 

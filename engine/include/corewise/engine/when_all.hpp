@@ -32,9 +32,9 @@ template <class... T> class [[nodiscard]] all_of {
   all_of& operator=(const all_of&) = delete;
 
   bool await_ready() const noexcept { return false; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) {
+  template <class Promise> std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
     join_.suspend(parent);
-    return fork(std::index_sequence_for<T...>{});
+    return fork(std::index_sequence_for<T...>{}, nested(parent));
   }
   auto await_resume() {
     return std::apply(
@@ -47,10 +47,10 @@ template <class... T> class [[nodiscard]] all_of {
   }
 
  private:
-  template <std::size_t... I> std::coroutine_handle<> fork(std::index_sequence<I...>) noexcept {
+  template <std::size_t... I> std::coroutine_handle<> fork(std::index_sequence<I...>, bool nested) noexcept {
     constexpr std::size_t last = sizeof...(I) - 1;
     (fork_unless_first<last - I>(), ...);
-    return join_.start(fork_access::strand_of(std::get<0>(children_)));
+    return join_.start(fork_access::strand_of(std::get<0>(children_)), nested);
   }
   template <std::size_t I> void fork_unless_first() noexcept {
     if constexpr (I != 0) join_.fork(fork_access::strand_of(std::get<I>(children_)));
@@ -67,10 +67,10 @@ template <class T> class [[nodiscard]] all_of_range {
   all_of_range& operator=(const all_of_range&) = delete;
 
   bool await_ready() const noexcept { return children_.empty(); }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) {
+  template <class Promise> std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
     join_.suspend(parent);
     for (std::size_t i = children_.size() - 1; i != 0; --i) join_.fork(fork_access::strand_of(children_[i]));
-    return join_.start(fork_access::strand_of(children_.front()));
+    return join_.start(fork_access::strand_of(children_.front()), nested(parent));
   }
   auto await_resume() {
     if constexpr (std::is_void_v<T>) {

@@ -18,9 +18,13 @@ class [[nodiscard]] yield {
   ~yield() {}
 
   bool await_ready() const noexcept { return detail::this_execution.root == nullptr; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> suspended) noexcept {
+  template <class Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    const bool nested = detail::nested(suspended);
     std::construct_at(&place_)->suspend(suspended);
-    return place_.give_way();
+    if (!nested) [[likely]]
+      return place_.give_way();
+    return place_.wake_behind(), std::noop_coroutine();
   }
   void await_resume() const noexcept {}
 

@@ -1,0 +1,146 @@
+#include "small_engine.hpp"
+
+#include <corewise/engine/event.hpp>
+#include <corewise/engine/parallel_for.hpp>
+#include <corewise/engine/scope.hpp>
+#include <corewise/engine/when_all.hpp>
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <functional>
+
+// Coroutines of other types that a task resumes by hand: what they await gives the thread back to that task.
+
+using namespace corewise;
+
+namespace {
+
+/// It begins when it is called, on its caller's stack, and nobody awaits it.
+struct eager {
+  struct promise_type {
+    eager get_return_object() const noexcept { return {}; }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_never final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+};
+
+/// What all coroutines of a test share; one worker runs them.
+struct company {
+  bool in_call = false;  ///< a task resumes somebody by hand
+  int steps_in_call = 0; ///< of others, who held it up
+  int roots_changed = 0;
+  bool ended = false; ///< others stop
+};
+
+task<> others(company& all) {
+  while (!all.ended) {
+    if (all.in_call) ++all.steps_in_call;
+    co_await yield();
+  }
+}
+
+task<int> nothing_but(int value) { co_return value; }
+task<> yields() { co_await yield(); }
+task<int> yields_first(int value) {
+  co_await yields();
+  co_return value;
+}
+task<int> forks() {
+  const auto [a, b] = co_await when_all(nothing_but(1), yields_first(2));
+  co_return a + b;
+}
+task<int> forks_range() {
+  std::vector<task<int>> children;
+  for (const int value : {1, 2}) children.push_back(yields_first(value));
+  const std::vector<int> values = co_await when_all(std::move(children));
+  co_return values[0] + values[1];
+}
+task<int> forks_into_scope() {
+  int sum = 0;
+  co_await in_scope([&](scope& s) -> task<> {
+    s.fork([](int& to) -> task<> { to += co_await yields_first(1); }(sum));
+    sum += co_await yields_first(2);
+  });
+  co_return sum;
+}
+/// Long enough to give way.
+task<int> loops() {
+  int sum = 0;
+  co_await parallel_for(0, 3, [&](int value) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds{150};
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    sum += value; // one worker
+  });
+  co_return sum;
+}
+
+eager awaits_yield(int& answer, event& done) {
+  co_await yield();
+  answer = 3;
+  done.set();
+}
+eager awaits_all(int& answer, event& done) {
+  const auto [a, b] = co_await when_all(nothing_but(1), yields_first(2));
+  answer = a + b;
+  done.set();
+}
+eager awaits_task(task<int> t, int& answer, event& done) {
+  answer = co_await std::move(t);
+  done.set();
+}
+
+using begun_by_hand = std::function<void(int&, event&)>;
+
+task<> caller(company& all, const begun_by_hand& begin, int times) {
+  for (int i = 0; i < times; ++i) {
+    co_await yield(); // so that all others are in the ring behind it
+    const detail::coroutine_root* const own = detail::this_execution.root;
+    int answer = 0;
+    event done;
+    all.in_call = true;
+    begin(answer, done);
+    all.in_call = false;
+    if (detail::this_execution.root != own) ++all.roots_changed;
+    co_await done.wait();
+    CHECK(answer == 3);
+  }
+  all.ended = true;
+}
+
+void check_gives_back(const begun_by_hand& begin) {
+  engine e(small_profile(1));
+  company all;
+  const auto submits = [](engine& to, company& c, const begun_by_hand& b) -> task<> {
+    for (int i = 0; i < 20; ++i) REQUIRE(to.submit(others(c)) == submit_result::accepted);
+    REQUIRE(to.submit(caller(c, b, 500)) == submit_result::accepted);
+    co_return;
+  };
+  REQUIRE(e.submit(submits(e, all, begin)) == submit_result::accepted);
+  e.drain();
+  CHECK(all.ended);
+  CHECK(all.steps_in_call == 0);
+  CHECK(all.roots_changed == 0);
+}
+
+} // namespace
+
+TEST_CASE("coroutine of another type, begun by hand in a task: it yields, and that task goes on") {
+  check_gives_back(awaits_yield);
+}
+TEST_CASE("coroutine of another type, begun by hand in a task: it awaits all of some") {
+  check_gives_back(awaits_all);
+}
+TEST_CASE(
+    "coroutine of another type, begun by hand in a task: a task that it awaits yields, forks or loops") {
+  const auto of = [](auto t) { return [t](int& answer, event& done) { awaits_task(t(), answer, done); }; };
+  check_gives_back(of([] { return yields_first(3); }));
+  check_gives_back(of(forks));
+  check_gives_back(of(forks_range));
+  check_gives_back(of(forks_into_scope));
+  check_gives_back(of(loops));
+}
