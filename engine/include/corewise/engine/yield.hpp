@@ -20,11 +20,10 @@ class [[nodiscard]] yield {
   bool await_ready() const noexcept { return detail::this_execution.root == nullptr; }
   template <class Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    const bool nested = detail::nested(suspended);
     std::construct_at(&place_)->suspend(suspended);
-    if (!nested) [[likely]]
-      return place_.give_way();
-    return place_.wake_behind(), std::noop_coroutine();
+    if (detail::nested(suspended)) [[unlikely]]
+      return place_.wake_behind(), std::noop_coroutine();
+    return place_.give_way();
   }
   void await_resume() const noexcept {}
 
