@@ -18,9 +18,9 @@ using namespace corewise;
 namespace {
 
 /// It begins when it is called, on its caller's stack, and nobody awaits it.
-struct eager {
+struct detached {
   struct promise_type {
-    eager get_return_object() const noexcept { return {}; }
+    detached get_return_object() const noexcept { return {}; }
     std::suspend_never initial_suspend() const noexcept { return {}; }
     std::suspend_never final_suspend() const noexcept { return {}; }
     void return_void() const noexcept {}
@@ -44,12 +44,12 @@ task<> others(company& all) {
 }
 
 task<int> nothing_but(int value) { co_return value; }
-task<> yields() { co_await yield(); }
+task<> yields_once() { co_await yield(); }
 task<int> yields_first(int value) {
-  co_await yields();
+  co_await yields_once();
   co_return value;
 }
-task<int> forks() {
+task<int> forks_two() {
   const auto [a, b] = co_await when_all(nothing_but(1), yields_first(2));
   co_return a + b;
 }
@@ -79,17 +79,17 @@ task<int> loops() {
   co_return sum;
 }
 
-eager awaits_yield(int& answer, event& done) {
+detached awaits_yield(int& answer, event& done) {
   co_await yield();
   answer = 3;
   done.set();
 }
-eager awaits_all(int& answer, event& done) {
+detached awaits_all(int& answer, event& done) {
   const auto [a, b] = co_await when_all(nothing_but(1), yields_first(2));
   answer = a + b;
   done.set();
 }
-eager awaits_task(task<int> t, int& answer, event& done) {
+detached awaits_task(task<int> t, int& answer, event& done) {
   answer = co_await std::move(t);
   done.set();
 }
@@ -139,7 +139,7 @@ TEST_CASE(
     "coroutine of another type, begun by hand in a task: a task that it awaits yields, forks or loops") {
   const auto of = [](auto t) { return [t](int& answer, event& done) { awaits_task(t(), answer, done); }; };
   check_gives_back(of([] { return yields_first(3); }));
-  check_gives_back(of(forks));
+  check_gives_back(of(forks_two));
   check_gives_back(of(forks_range));
   check_gives_back(of(forks_into_scope));
   check_gives_back(of(loops));
