@@ -1,3 +1,4 @@
+#include "fire_and_forget.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/event.hpp>
@@ -16,17 +17,6 @@
 using namespace corewise;
 
 namespace {
-
-/// It begins when it is called, on its caller's stack, and nobody awaits it.
-struct detached {
-  struct promise_type {
-    detached get_return_object() const noexcept { return {}; }
-    std::suspend_never initial_suspend() const noexcept { return {}; }
-    std::suspend_never final_suspend() const noexcept { return {}; }
-    void return_void() const noexcept {}
-    void unhandled_exception() const noexcept { std::terminate(); }
-  };
-};
 
 /// What all coroutines of a test share; one worker runs them.
 struct company {
@@ -79,17 +69,17 @@ task<int> loops() {
   co_return sum;
 }
 
-detached awaits_yield(int& answer, event& done) {
+fire_and_forget awaits_yield(int& answer, event& done) {
   co_await yield();
   answer = 3;
   done.set();
 }
-detached awaits_all(int& answer, event& done) {
+fire_and_forget awaits_all(int& answer, event& done) {
   const auto [a, b] = co_await when_all(nothing_but(1), yields_first(2));
   answer = a + b;
   done.set();
 }
-detached awaits_task(task<int> t, int& answer, event& done) {
+fire_and_forget awaits_task(task<int> t, int& answer, event& done) {
   answer = co_await std::move(t);
   done.set();
 }

@@ -1,3 +1,4 @@
+#include "fire_and_forget.hpp"
 #include "small_engine.hpp"
 #include "token.hpp"
 
@@ -243,15 +244,6 @@ TEST_CASE("timers: of a stop and a moment that meet, one ends the sleep, once") 
 TEST_CASE("timers: outside of an engine the thread sleeps, and a stop ends that too") {
   bool came = false;
   bool stopped = false;
-  struct fire_and_forget {
-    struct promise_type {
-      fire_and_forget get_return_object() const noexcept { return {}; }
-      std::suspend_never initial_suspend() const noexcept { return {}; }
-      std::suspend_never final_suspend() const noexcept { return {}; }
-      void return_void() const noexcept {}
-      void unhandled_exception() const noexcept { std::terminate(); }
-    };
-  };
   const auto begin = clock_type::now();
   std::stop_source stop;
   std::thread stopper;

@@ -122,8 +122,8 @@ class task_segment : public task_header {
   static bool never(task_header* /*t*/, task_action /*action*/) { std::abort(); }
 
   std::uint32_t taken_ = 0; // of those that were put in
-  std::uint32_t known_ =
-      1; // so many were, at least: until they are taken nobody takes the line of the state from the writer
+  // So many were, at least: until they are taken nobody takes the line of the state from the writer.
+  std::uint32_t known_ = 1;
   alignas(block_alignment) std::atomic<std::uint32_t> state_{1};
   alignas(block_alignment) carried_task cells_[capacity];
 };

@@ -107,8 +107,10 @@ class join_point {
     this_execution.root = &child;
     return transfer_to(child.frame);
   }
-  /// The first child, where the parent is `nested`: a worker's loop begins it.
-  static std::coroutine_handle<> queue(strand& child) noexcept {
+  /// The first child: in place, but a worker's loop does where the parent is `nested`.
+  static std::coroutine_handle<> begin_first(strand& child, bool nested) noexcept {
+    if (!nested) [[likely]]
+      return begin(child);
     fork_task(child);
     return std::noop_coroutine();
   }
@@ -149,7 +151,7 @@ class fork_join : public join_point {
   /// The child with which to begin, after all others have been forked.
   std::coroutine_handle<> start(strand& first, bool nested) noexcept {
     adopt(first, strand_role::in_place);
-    return nested ? queue(first) : begin(first);
+    return begin_first(first, nested);
   }
 
   /// The one in place has ended.
@@ -186,7 +188,7 @@ class scope_join : public join_point {
   std::coroutine_handle<> enter(strand& first, bool nested) noexcept {
     open_.store(1, std::memory_order_relaxed); // published by the queues that the others pass through
     adopt(first, strand_role::in_scope);
-    return nested ? queue(first) : begin(first);
+    return begin_first(first, nested);
   }
   /// A child of it, from a strand of it.
   void fork(strand& child) noexcept {
