@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <thread>
+#include <vector>
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -48,6 +49,62 @@ TEST_CASE(
   held->open(); // the engine is gone; its thread still has firm ground
   while (held.use_count() > 1) std::this_thread::yield();
   CHECK(runs == 0);
+}
+
+TEST_CASE(
+    "shutdown: what the only worker's task has put into its slot and ring is dropped while that task runs") {
+  auto held = std::make_shared<gate>();
+  auto token = std::make_shared<int>(1);
+  std::atomic<int> runs{0};
+  {
+    engine e(small_profile(1));
+    const auto submit = [&] {
+      for (int i = 0; i < 10; ++i)
+        CHECK(e.submit([&runs, token] { runs.fetch_add(1); }) == submit_result::accepted);
+    };
+    CHECK(e.submit([&submit, held] { // what it was given is gone when it goes on
+      submit();
+      held->pass();
+    }) == submit_result::accepted);
+    held->wait_for(1);
+    CHECK(token.use_count() == 11);
+    CHECK(e.shutdown(5ms).dropped == 10);
+    CHECK(token.use_count() == 1);
+  }
+  held->open();
+  while (held.use_count() > 1) std::this_thread::yield();
+  CHECK(runs == 0);
+}
+
+namespace {
+
+task<> yields_for_ever(std::shared_ptr<int> /*held*/, std::atomic<int>& begun) {
+  for (begun.fetch_add(1);;) co_await yield();
+}
+
+task<> receives_one(std::shared_ptr<int> /*held*/, oneshot<int>& from) { co_await from.receive(); }
+
+} // namespace
+
+TEST_CASE("shutdown: coroutines that yield on the only worker are dropped once, whoever drops meanwhile") {
+  constexpr int several = 100;
+  for (int round = 0; round < 20; ++round) {
+    auto token = std::make_shared<int>(1);
+    std::vector<oneshot<int>> shots(several);
+    std::atomic<int> begun{0};
+    engine e(small_profile(1));
+    for (oneshot<int>& shot : shots) {
+      CHECK(e.submit(yields_for_ever(token, begun)) == submit_result::accepted);
+      CHECK(e.submit(receives_one(token, shot)) == submit_result::accepted);
+    }
+    while (begun.load() != several) std::this_thread::yield();
+    std::thread waking([&] { // who wakes somebody of an engine that has ended drops what is queued there
+      for (oneshot<int>& shot : shots) shot.send(1);
+    });
+    e.shutdown(0ms);
+    waking.join();
+    CHECK(token.use_count() == 1);
+  }
 }
 
 TEST_CASE("shutdown: a task that has given its seat away and still blocks is answered too") {

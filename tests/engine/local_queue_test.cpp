@@ -13,9 +13,10 @@ namespace {
 
 /// A ring with its slot and cells, and tasks with numbers.
 struct ring {
-  explicit ring(std::size_t capacity) : cells(capacity), queue(slot, cells) {}
+  explicit ring(std::size_t capacity) : cells(capacity), queue(slot, cells, takers) {}
 
   load_slot slot;
+  detail::sole_taker takers{false};
   std::vector<local_queue::cell> cells;
   local_queue queue;
 };

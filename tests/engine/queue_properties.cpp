@@ -74,7 +74,8 @@ struct real_queues {
   load_slot slot;
   std::vector<detail::local_queue::cell> ring_cells = std::vector<detail::local_queue::cell>(ring_capacity);
   std::vector<detail::inbox::cell> inbox_cells;
-  detail::worker_queues of_worker{detail::queue_memory{slot, ring_cells, inbox_cells}};
+  detail::sole_taker takers{false};
+  detail::worker_queues of_worker{detail::queue_memory{slot, ring_cells, inbox_cells}, takers};
   detail::injection_queue injection;
   std::vector<detail::inbox::cell> class_cells = std::vector<detail::inbox::cell>(class_ring_capacity);
   detail::class_queue of_class{class_cells};

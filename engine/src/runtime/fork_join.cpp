@@ -21,11 +21,13 @@ bool join_point::go_on_from_task() noexcept {
   return resume_frame(root_, parent_);
 }
 
-bool join_point::perform(task_header* t, task_action action) {
+bool coroutine_root::perform(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
-  auto* child = static_cast<strand*>(t);
-  if (action == task_action::run) return resume_frame(child, child->frame);
-  return discard(*child);
+  auto* const root = static_cast<strand*>(t);
+  if (action == task_action::run) return resume_frame(root, root->frame);
+  if (root->role() != strand_role::root) return join_point::discard(*root);
+  root->frame.destroy();
+  return true;
 }
 
 bool join_point::discard(strand& child) noexcept {

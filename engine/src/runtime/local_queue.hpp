@@ -1,6 +1,7 @@
 #pragma once
 
 #include "faults.hpp"
+#include "sole_taker.hpp"
 
 #include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
@@ -26,6 +27,8 @@
 // | given  | push_front: head CAS       | pop, steal: head load, CAS  | the cells before it  | a thief takes a stale cell  |
 //
 // `exchange_oldest` is a push and a pop: its CAS expects the head that it read before the push.
+//
+// Where nobody else takes (sole_taker.hpp) `pop` and `exchange_oldest` move the head by a store, which nobody can miss.
 //
 // `push_front` moves the head back, so a thief may find a head again that it has read before, with other tasks behind it.
 // That is harmless: it reads the cells only after its CAS, which acquires what the owner's released, and the tail that
@@ -70,10 +73,11 @@ class local_queue {
  public:
   using cell = std::atomic<task_header*>; // relaxed: ordered by head and tail
 
-  /// `cells` has a power-of-two size and, like `slot`, is the owner's to keep.
-  local_queue(load_slot& slot, std::span<cell> cells) noexcept
+  /// `cells` has a power-of-two size and, like `slot` and `takers`, is the owner's to keep.
+  local_queue(load_slot& slot, std::span<cell> cells, sole_taker& takers) noexcept
       : slot_(slot),
-        cells_(cells),
+        takers_(takers),
+        cells_(cells.data()),
         mask_(static_cast<std::uint32_t>(cells.size() - 1)) {}
 
   /// Owner only. False: full.
@@ -115,9 +119,7 @@ class local_queue {
       const std::uint32_t real = real_of(head);
       if (real == slot_.owner.ring_tail.load(std::memory_order_relaxed)) return nullptr; // own
       interleave();
-      if (slot_.shared.ring_head.compare_exchange_weak(head, without_oldest(head),
-                                                       std::memory_order_acq_rel, // pairs: taken
-                                                       std::memory_order_acquire))
+      if (move_head(slot_, head, without_oldest(head)))
         return cells_[real & mask_].load(std::memory_order_relaxed);
     }
   }
@@ -129,19 +131,16 @@ class local_queue {
     std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire);      // pairs: copied, taken
     const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed); // own
     const std::uint32_t real = real_of(head);
-    if (tail - steal_of(head) > mask_) [[unlikely]]
+    cell* const cells = cells_;
+    const std::uint32_t mask = mask_;
+    if (tail - steal_of(head) > mask) [[unlikely]]
       return false;
-    cells_[tail & mask_].store(t, std::memory_order_relaxed);
-    task_header* const oldest =
-        cells_[real & mask_].load(std::memory_order_relaxed); // t, while nothing waits
+    cells[tail & mask].store(t, std::memory_order_relaxed);
+    task_header* const oldest = cells[real & mask].load(std::memory_order_relaxed); // t, while nothing waits
     interleave();
     slot.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
     interleave();
-    const bool taken =
-        slot.shared.ring_head.compare_exchange_strong(head, without_oldest(head),
-                                                      std::memory_order_acq_rel, // pairs: taken
-                                                      std::memory_order_acquire);
-    t = taken ? oldest : nullptr;
+    t = move_head(slot, head, without_oldest(head)) ? oldest : nullptr;
     return true;
   }
 
@@ -204,8 +203,20 @@ class local_queue {
   }
   static std::uint32_t real_of(std::uint64_t head) noexcept { return static_cast<std::uint32_t>(head); }
 
+  /// The owner takes what is before `to`. False: another came between, and `head` is what it left.
+  [[gnu::always_inline]] bool move_head(load_slot& slot, std::uint64_t& head, std::uint64_t to) noexcept {
+    if (takers_.enter()) {
+      slot.shared.ring_head.store(to, std::memory_order_release); // pairs: taken
+      takers_.leave();
+      return true;
+    }
+    return slot.shared.ring_head.compare_exchange_strong(head, to, std::memory_order_acq_rel, // pairs: taken
+                                                         std::memory_order_acquire);
+  }
+
   load_slot& slot_;
-  std::span<cell> cells_;
+  sole_taker& takers_;
+  cell* cells_;
   std::uint32_t mask_;
 };
 

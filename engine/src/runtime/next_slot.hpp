@@ -1,6 +1,7 @@
 #pragma once
 
 #include "faults.hpp"
+#include "sole_taker.hpp"
 
 #include <corewise/engine/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
@@ -17,7 +18,7 @@ namespace corewise::detail {
 
 class next_slot {
  public:
-  explicit next_slot(load_slot& slot) noexcept : word_(slot.owner.lifo) {}
+  next_slot(load_slot& slot, sole_taker& takers) noexcept : word_(slot.owner.lifo), takers_(takers) {}
 
   /// Owner only. Answers the task that had the place, or null. Cost: a plain store when the slot is empty.
   task_header* put(task_header* t) noexcept {
@@ -30,7 +31,16 @@ class next_slot {
     return static_cast<task_header*>(word_.exchange(t, std::memory_order_acq_rel)); // pairs: next
   }
 
-  /// Any thread. The task, or null.
+  /// Owner only. The task, or null. Cost: an exchange, where others take too (sole_taker.hpp).
+  task_header* take_own() noexcept {
+    if (!takers_.enter()) return take();
+    auto* const t = static_cast<task_header*>(word_.load(std::memory_order_relaxed)); // own
+    word_.store(nullptr, std::memory_order_relaxed);
+    takers_.leave();
+    return t;
+  }
+
+  /// Any thread. The same.
   task_header* take() noexcept {
     return static_cast<task_header*>(word_.exchange(nullptr, std::memory_order_acq_rel)); // pairs: next
   }
@@ -44,6 +54,7 @@ class next_slot {
 
  private:
   std::atomic<void*>& word_;
+  sole_taker& takers_;
 };
 
 } // namespace corewise::detail

@@ -17,13 +17,16 @@ struct queue_memory {
 
 /// The queues of one worker. They stay where they are for the life of the engine, whoever sits on the seat.
 struct worker_queues {
-  explicit worker_queues(const queue_memory& memory) noexcept
-      : ring(memory.slot, memory.ring_cells),
+  /// `of_worker` is the worker's to keep.
+  worker_queues(const queue_memory& memory, sole_taker& of_worker) noexcept
+      : takers(of_worker),
+        ring(memory.slot, memory.ring_cells, takers),
         in(memory.slot, memory.inbox_cells),
-        next(memory.slot),
+        next(memory.slot, takers),
         forks(memory.slot.owner.fork_bottom, memory.slot.shared.fork_top, first_forks),
         touches_(&memory.slot.owner.touches) {}
 
+  sole_taker& takers; ///< of the ring and the slot
   local_queue ring;
   ingress in;
   next_slot next;

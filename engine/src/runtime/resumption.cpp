@@ -11,7 +11,7 @@ namespace corewise::detail {
 void root_failed(runtime& engine) noexcept { engine.failed(); }
 
 bool resumption::perform(task_header* t, task_action action) {
-  if (action == task_action::identify) return this_execution.kind = "coroutine", false;
+  if (action == task_action::identify) return identify_coroutine();
   auto* place = static_cast<resumption*>(t);
   coroutine_root* root = place->root;
   if (action == task_action::run) return resume_frame(root, place->frame);

@@ -22,10 +22,11 @@ constexpr std::uint64_t pushes_between_publishings = 16;
 worker::worker(runtime& engine, worker_id id, const queue_memory& memory)
     : engine_(engine),
       id_(id),
-      queues_(memory),
+      queues_(memory, takers_),
       slot_(memory.slot),
       classes_(engine.classes(engine.layout()[id].group)),
-      rng_(id.value + 1) {
+      rng_(id.value + 1),
+      takers_(engine.layout().size() == 1) {
   by_.take(engine.newest_rules());
   go_by_rules();
   interval_ = by().settings.injection.interval.min;
@@ -166,10 +167,10 @@ task_header* worker::take_next() noexcept {
       counts_in_slot(counts, [this] { return !queues_.ring.nothing_waits() || !queues_.forks.empty(); });
   if (next_left_ == 0 && counted) {
     if (waits_in_slot(counts)) return nullptr;
-    if (task_header* t = queues_.next.take()) store(t);
+    if (task_header* t = queues_.next.take_own()) store(t);
     return nullptr;
   }
-  task_header* t = queues_.next.take();
+  task_header* t = queues_.next.take_own();
   if (t == nullptr) return nullptr; // it had aged
   if (counted) --next_left_;
   counts_.next.add();
@@ -303,22 +304,32 @@ void worker::queue_up(task_header* t) noexcept {
 }
 
 /// A round of the loop with the oldest of the ring, but without going back to it, if that is a coroutine.
-[[gnu::always_inline]] inline resumption* worker::give_way(resumption& place) noexcept {
-  task_header* t = &place;
+[[gnu::always_inline]] inline std::coroutine_handle<> worker::give_way(task_header& waits) noexcept {
+  task_header* t = &waits;
   if (!rotates() || !queues_.ring.exchange_oldest(t)) [[unlikely]]
-    return queue_up(t), nullptr;
+    return queue_up(t), std::noop_coroutine();
   // A thief came between. It may have left nothing but this, of which nobody was told.
   if (t == nullptr) [[unlikely]]
-    return unannounced_ = true, nullptr;
+    return unannounced_ = true, std::noop_coroutine();
   if (next_left_ < next_row_) next_left_ = next_row_;
-  if (!resumption::is(t) || t->phase != this_execution.phase) {
+  coroutine_root* root = nullptr;
+  std::coroutine_handle<> frame;
+  if (t->act == &coroutine_root::perform) {
+    root = static_cast<coroutine_root*>(t);
+    frame = root->frame;
+  } else if (t->act == &resumption::perform) {
+    root = static_cast<resumption*>(t)->root;
+    frame = static_cast<resumption*>(t)->frame;
+  }
+  if (root == nullptr || t->phase != this_execution.phase) {
     --until_shared_; // the loop counts the rest
     came_round_ = t;
-    return nullptr;
+    return std::noop_coroutine();
   }
   count_turn();
   counts_.executed.add();
-  return static_cast<resumption*>(t);
+  this_execution.root = root;
+  return transfer_to(frame);
 }
 
 /// Whether the loop would take the oldest of the ring, and do nothing else before.
@@ -326,16 +337,25 @@ inline bool worker::rotates() const noexcept {
   return !others_are_due() && polls_ + 1 < next_look_ && !publishes_next_ && queues_.forks.empty();
 }
 
-std::coroutine_handle<> resumption::give_way() noexcept {
+namespace {
+
+[[gnu::always_inline]] inline std::coroutine_handle<>
+give_way_to_others(task_header& waits, const coroutine_root& root) noexcept {
   worker* const seat = this_execution.seat;
-  if (seat == nullptr || !seat->takes_back(*this)) {
-    root->engine->send_on(this, *root);
-    return std::noop_coroutine();
-  }
-  const resumption* const oldest = seat->give_way(*this);
-  if (oldest == nullptr) return std::noop_coroutine();
-  this_execution.root = oldest->root;
-  return transfer_to(oldest->frame);
+  if (seat != nullptr && seat->takes_back(root)) [[likely]]
+    return seat->give_way(waits);
+  root.engine->send_on(&waits, root);
+  return std::noop_coroutine();
+}
+
+} // namespace
+
+std::coroutine_handle<> resumption::give_way() noexcept { return give_way_to_others(*this, *root); }
+
+std::coroutine_handle<> coroutine_root::give_way() noexcept {
+  assert(phase == this_execution.phase);
+  if (this_execution.seat != nullptr) last = this_execution.seat;
+  return give_way_to_others(*this, *this);
 }
 
 bool worker::keeps_one_more() const noexcept { return engine_.view().load(slot_).total() <= *keeps_up_to_; }
@@ -415,7 +435,7 @@ void worker::begin_work() noexcept {
   // It found nothing there, or this came from there; a background task goes on waiting for its turn.
   const class_queue& background = classes_.of(task_class::background);
   if (!background.waiting() || !background.ready()) until_shared_ = interval_;
-  slot_watched_ = false;
+  slot_watched_ = queues_.takers.alone();
 }
 
 void worker::begin_tick(monotonic::time_point now) noexcept {

@@ -94,9 +94,9 @@ class alignas(128) worker {
   bool takes_back(const resumption& place) const noexcept { return takes_back(*place.root); }
   /// Owner. Puts a task that gives way behind what waits in the ring.
   [[gnu::noinline]] void queue_up(task_header* t) noexcept;
-  /// Owner. The same for the coroutine that runs. Answers the one that goes on in its place, on behalf of the loop; null: the
+  /// Owner. The same for the coroutine that runs. Answers the one that goes on in its place, on behalf of the loop, or none: the
   /// loop goes on.
-  [[nodiscard]] resumption* give_way(resumption& place) noexcept;
+  [[nodiscard]] std::coroutine_handle<> give_way(task_header& waits) noexcept;
   /// Owner. Whether a task that it submits stays, whatever others have, so that the policy need not be asked.
   bool keeps_its_own() const noexcept {
     return keeps_up_to_ && (*keeps_up_to_ == whatever_waits || keeps_one_more());
@@ -236,7 +236,8 @@ class alignas(128) worker {
   std::uint32_t latency_left_ = latency_row; // so many latency tasks before others have a turn
   bool background_turn_ = true;              // whether a background task comes first when they are due
   std::uint32_t background_at_ = 0;          // tasks that were begun before the last such turn
-  std::uint32_t polls_ = 0;                  // tasks of this tick
+  sole_taker takers_;           // among what only the worker reads and writes, for it is written at each task
+  std::uint32_t polls_ = 0;     // tasks of this tick
   std::uint32_t next_left_ = 0; // so many may still run from the LIFO slot, as `lifo_counts` counts them
   std::uint32_t next_row_ = 0;  // so many again after a task from elsewhere
   task_header* came_round_ = nullptr; // taken already; the loop's next

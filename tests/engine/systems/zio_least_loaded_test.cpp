@@ -21,7 +21,7 @@ class counted_pool {
   counted_pool() {
     for (std::size_t w = 0; w < workers; ++w)
       queues_.push_back(std::make_unique<corewise::detail::worker_queues>(
-          corewise::detail::queue_memory{slots_[w], rings_[w], inboxes_[w]}));
+          corewise::detail::queue_memory{slots_[w], rings_[w], inboxes_[w]}, takers_));
   }
 
   void submit(std::size_t w) {
@@ -73,6 +73,7 @@ class counted_pool {
   std::vector<corewise::detail::inbox::cell> inboxes_[workers] = {
       std::vector<corewise::detail::inbox::cell>(64), std::vector<corewise::detail::inbox::cell>(64),
       std::vector<corewise::detail::inbox::cell>(64)};
+  corewise::detail::sole_taker takers_{false};
   std::vector<std::unique_ptr<corewise::detail::worker_queues>> queues_;
   corewise::detail::injection_queue global_;
   std::vector<std::int64_t> counter_ = std::vector<std::int64_t>(workers);

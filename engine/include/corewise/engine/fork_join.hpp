@@ -91,7 +91,7 @@ class join_point {
   /// Makes a child of it.
   void adopt(strand& child, strand_role role) noexcept {
     enlist(child);
-    child.act = &perform;
+    child.act = &coroutine_root::perform;
     child.play(role);
     child.join = this;
   }
@@ -129,7 +129,6 @@ class join_point {
  private:
   [[noreturn]] static void refuse();
   std::coroutine_handle<> drop() noexcept;
-  static bool perform(task_header* t, task_action action);
 
   std::coroutine_handle<> parent_;
   coroutine_root* root_ = nullptr;     // the parent's

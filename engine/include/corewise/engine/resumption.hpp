@@ -7,6 +7,7 @@
 // How coroutines are queued. What runs as a task is a *root*: the coroutine that was submitted. It awaits others, which
 // await others; whichever of them suspends puts a *resumption* into its own frame, and that is queued, or left where
 // somebody will find it. So suspending allocates nothing, and any type of coroutine may await what corewise offers.
+// A root that yields needs none: it is queued itself, as it was at first.
 // One that a task resumes by hand is of that task's root, and is to end, or be destroyed, before that task does (ADR 0037).
 
 namespace corewise::detail {
@@ -18,15 +19,20 @@ struct coroutine_root : task_header {
   std::coroutine_handle<> frame; ///< its own
   runtime* engine = nullptr;     ///< null: not submitted; somebody awaits it
   worker* last = nullptr;        ///< the seat that it ran on last; null: none yet
+
+  /// Whether the calling thread runs it as a task, and nothing that it awaits.
+  bool runs() const noexcept { return this_execution.root == this; }
+  /// As that of a resumption (below), where it runs and is about to suspend.
+  [[gnu::hot, nodiscard]] std::coroutine_handle<> give_way() noexcept;
+
+  /// `act` of a submitted or forked one: from its beginning, or from where it gave way.
+  [[gnu::hot]] static bool perform(task_header* t, task_action action);
 };
 
 /// The place in a queue of a suspended coroutine. Lives in the coroutine's frame, within an awaiter.
 struct resumption : task_header {
   std::coroutine_handle<> frame;
   coroutine_root* root = nullptr;
-
-  /// Whether t is one.
-  static bool is(const task_header* t) noexcept { return t->act == &perform; }
 
   /// Notes who is suspended. The coroutine that calls, before anybody else can see the resumption.
   void suspend(std::coroutine_handle<> suspended) noexcept {
@@ -45,7 +51,6 @@ struct resumption : task_header {
   /// The same, behind what waits on the caller's worker.
   void wake_behind() noexcept;
 
- private:
   [[gnu::hot]] static bool perform(task_header* t, task_action action);
 };
 

@@ -71,13 +71,6 @@ template <> struct task_promise<void> : task_promise_base {
   void take() const {
     if (error) std::rethrow_exception(error);
   }
-  static bool perform(task_header* t, task_action action) {
-    if (action == task_action::identify) return identify_coroutine();
-    auto* root = static_cast<coroutine_root*>(t);
-    if (action == task_action::run) return resume_frame(root, root->frame);
-    root->frame.destroy();
-    return true;
-  }
 };
 
 } // namespace detail
@@ -115,7 +108,7 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
     assert(frame_ && "a task is submitted that was moved away or submitted");
     promise_type& root = std::exchange(frame_, nullptr).promise();
     assert(!root.continuation && "a task is submitted that was awaited");
-    root.act = &promise_type::perform;
+    root.act = &detail::coroutine_root::perform;
     root.frame = std::coroutine_handle<promise_type>::from_promise(root);
     root.engine = &engine;
     return &root;

@@ -20,6 +20,10 @@ class [[nodiscard]] yield {
   bool await_ready() const noexcept { return detail::this_execution.root == nullptr; }
   template <class Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    if constexpr (std::is_base_of_v<detail::coroutine_root, Promise>) {
+      detail::coroutine_root& root = suspended.promise();
+      if (root.runs()) return root.give_way();
+    }
     std::construct_at(&place_)->suspend(suspended);
     if (detail::nested(suspended)) [[unlikely]]
       return place_.wake_behind(), std::noop_coroutine();
