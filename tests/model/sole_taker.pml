@@ -87,6 +87,10 @@ active proctype worker() {
 #ifdef LOOK_FIRST
       alone = others == NONE;
       stores!0, 1;
+      if
+      :: !alone -> stores!0, 0
+      :: else
+      fi;
 #else
       if
       :: others == NONE ->

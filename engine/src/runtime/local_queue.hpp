@@ -28,7 +28,7 @@
 //
 // `exchange_oldest` is a push and a pop: its CAS expects the head that it read before the push.
 //
-// Where nobody else takes (sole_taker.hpp) `pop` and `exchange_oldest` move the head by a store, which nobody can miss.
+// Where nobody else takes (sole_taker.hpp) `pop` and `exchange_oldest` move the head by a store in place of the CAS, a release as well.
 //
 // `push_front` moves the head back, so a thief may find a head again that it has read before, with other tasks behind it.
 // That is harmless: it reads the cells only after its CAS, which acquires what the owner's released, and the tail that
@@ -163,7 +163,7 @@ class local_queue {
     return half;
   }
 
-  /// Any thread. Takes half of the tasks, rounded up, at most `most`, oldest first; none when empty or when
+  /// Any thread, if the worker is not alone (`takers`). Takes half of the tasks, rounded up, at most `most`, oldest first; none when empty or when
   /// another thief is at work. The caller has room for them.
   task_chain steal(std::uint32_t most) noexcept;
 

@@ -7,8 +7,9 @@
 #include <corewise/policies/load_board.hpp>
 
 // The LIFO slot of a worker: what it was given last, or woke last, runs next, while that is still in its cache. Only
-// the owner puts something in; others may take what is there, which they do by age only (idle.hpp). It lives in the
-// worker's slot of the load board.
+// the owner puts something in; others may take what is there, which they do by age only (idle.hpp), and when the engine has
+// ended. Where nobody else takes (sole_taker.hpp) the owner does so by a load and a store. It lives in the worker's slot of the load
+// board.
 //
 // | tag  | release site                | acquire site                | publishes   | weakened                      |
 // |------|-----------------------------|-----------------------------|-------------|-------------------------------|
@@ -40,7 +41,7 @@ class next_slot {
     return t;
   }
 
-  /// Any thread. The same.
+  /// Any thread, if the worker is not alone. The same.
   task_header* take() noexcept {
     return static_cast<task_header*>(word_.exchange(nullptr, std::memory_order_acq_rel)); // pairs: next
   }

@@ -20,7 +20,6 @@ class slot_watch {
   template <class Aged>
   void look(monotonic::time_point now, std::chrono::nanoseconds age, const Aged& aged) noexcept {
     for (std::size_t w = 0; w < queues_.size(); ++w) {
-      if (!queues_[w]->takers.shared()) continue; // there is nobody who could run it sooner
       const sight at{queues_[w]->next.peek(), queues_[w]->started(), now};
       sight& before = seen_[w];
       if (at.task == nullptr || at.task != before.task || at.started != before.started) {

@@ -1,21 +1,20 @@
 #include "sole_taker.hpp"
 
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <chrono>
+#include <thread>
 
 namespace corewise::detail {
 
 namespace {
 
-long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0); }
+bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
-bool has_barrier() noexcept {
-  constexpr long needed = MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
-  const long offered = membarrier(MEMBARRIER_CMD_QUERY);
-  return offered > 0 && (offered & needed) == needed;
-}
+/// The first time in a process of several threads this takes some milliseconds: not what the end should wait for.
+bool has_barrier() noexcept { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
 
 } // namespace
 
@@ -25,11 +24,10 @@ bool sole_taker::share() noexcept {
   if (shared()) return true;
   others_.store(asked, std::memory_order_relaxed); // S1
   interleave();
-  const bool done = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
-                    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0; // S2
-  if (!done) return false;
-  while (inside_.load(std::memory_order_acquire)) ::sched_yield(); // S3, pairs: sole
-  others_.store(come, std::memory_order_release);                  // S4, pairs: come
+  if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return false; // S2
+  while (inside_.load(std::memory_order_acquire))                  // S3, pairs: sole
+    std::this_thread::sleep_for(std::chrono::microseconds{20});
+  others_.store(come, std::memory_order_release); // S4, pairs: come
   return true;
 }
 

@@ -28,7 +28,8 @@ namespace corewise::detail {
 
 class sole_taker {
  public:
-  /// The worker is the only one, where `alone` and the kernel has such a barrier; else all take from the beginning.
+  /// The worker is the only one, where `alone` and the kernel has such a barrier; else all take from the beginning. Cost: some
+  /// milliseconds for the first that is alone in a process of several threads.
   explicit sole_taker(bool alone) noexcept;
   sole_taker(const sole_taker&) = delete;
   sole_taker& operator=(const sole_taker&) = delete;

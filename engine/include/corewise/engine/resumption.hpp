@@ -20,12 +20,12 @@ struct coroutine_root : task_header {
   runtime* engine = nullptr;     ///< null: not submitted; somebody awaits it
   worker* last = nullptr;        ///< the seat that it ran on last; null: none yet
 
-  /// Whether the calling thread runs it as a task, and nothing that it awaits.
+  /// The calling coroutine: whether it is what its thread runs as a task, and not awaited by that.
   bool runs() const noexcept { return this_execution.root == this; }
   /// As that of a resumption (below), where it runs and is about to suspend.
   [[gnu::hot, nodiscard]] std::coroutine_handle<> give_way() noexcept;
 
-  /// `act` of a submitted or forked one: from its beginning, or from where it gave way.
+  /// `act` of a submitted or forked coroutine (a strand: fork_join.hpp), from its beginning or from where it gave way.
   [[gnu::hot]] static bool perform(task_header* t, task_action action);
 };
 
