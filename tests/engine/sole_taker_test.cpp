@@ -59,7 +59,7 @@ TEST_CASE("sole taker: who comes waits until the worker has taken") {
 
 namespace {
 
-constexpr std::size_t count = 10'000;
+constexpr std::size_t tasks_in_all = 10'000;
 
 /// A ring and a slot of a worker that is alone until it has put `comes_at` tasks, when another begins to take from both.
 void take_until_another_comes(std::size_t comes_at) {
@@ -68,8 +68,8 @@ void take_until_another_comes(std::size_t comes_at) {
   sole_taker takers(true);
   local_queue ring(slot, cells, takers);
   next_slot next(slot, takers);
-  std::vector<task_header> tasks(count);
-  std::vector<std::atomic<int>> taken(count);
+  std::vector<task_header> tasks(tasks_in_all);
+  std::vector<std::atomic<int>> taken(tasks_in_all);
   const auto take = [&](const task_header* t) {
     if (t != nullptr) taken[static_cast<std::size_t>(t - tasks.data())].fetch_add(1);
   };
@@ -79,13 +79,13 @@ void take_until_another_comes(std::size_t comes_at) {
     here.store(true);
     while (put.load(std::memory_order_relaxed) < comes_at) detail::pause_core();
     CHECK(takers.share());
-    while (put.load(std::memory_order_relaxed) != count) {
+    while (put.load(std::memory_order_relaxed) != tasks_in_all) {
       take(next.take());
       take(ring.steal(1).first);
     }
   });
   while (!here.load()) std::this_thread::yield();
-  for (std::size_t i = 0; i < count; ++i, put.store(i, std::memory_order_relaxed)) {
+  for (std::size_t i = 0; i < tasks_in_all; ++i, put.store(i, std::memory_order_relaxed)) {
     task_header* t = &tasks[i];
     switch (i % 4) {
     case 0: take(next.put(t)); break;
@@ -108,5 +108,6 @@ void take_until_another_comes(std::size_t comes_at) {
 
 TEST_CASE("sole taker: the worker and who comes never both take a task, and none is lost") {
   constexpr std::size_t rounds = 200;
-  for (std::size_t round = 0; round < rounds; ++round) take_until_another_comes(round * count / rounds);
+  for (std::size_t round = 0; round < rounds; ++round)
+    take_until_another_comes(round * tasks_in_all / rounds);
 }
