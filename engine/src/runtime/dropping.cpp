@@ -63,14 +63,13 @@ bool runtime::drop_round() noexcept {
   };
   for (detail::worker* seat : seats_) {
     detail::worker_queues* q = &seat->queues();
-    const bool may_take = seat->has_left() || q->takers.share();
-    if (may_take)
-      if (task_header* t = q->next.take()) drop(t);
     while (task_header* t = pop_inbox_of(*seat)) drop(t);
     if (q->in.bounded() && q->in.ready()) any = true; // no memory to take it out: once more
-    if (may_take)
+    if (seat->has_left() || q->takers.share()) {
+      if (task_header* t = q->next.take()) drop(t);
       for (detail::task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
         drop(stolen.first);
+    }
     while (task_header* t = detail::worker::steal_fork(*q)) drop(t);
   }
   for (detail::injection_queue* injection : injection_) {

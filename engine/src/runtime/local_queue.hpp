@@ -28,7 +28,8 @@
 //
 // `exchange_oldest` is a push and a pop: its CAS expects the head that it read before the push.
 //
-// Where nobody else takes (sole_taker.hpp) `pop` and `exchange_oldest` move the head by a store in place of the CAS, a release as well.
+// Where nobody else takes (sole_taker.hpp) `pop` and `exchange_oldest` move the head by a store in place of the CAS, which is a
+// release of *taken* as well.
 //
 // `push_front` moves the head back, so a thief may find a head again that it has read before, with other tasks behind it.
 // That is harmless: it reads the cells only after its CAS, which acquires what the owner's released, and the tail that
