@@ -1,10 +1,15 @@
 #include "faults.hpp"
+#include "stopped_process.hpp"
 
 #include <corewise/engine/engine.hpp>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -13,6 +18,7 @@
 // tests means that nothing was lost, and not that nobody looked.
 
 using namespace corewise;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -60,6 +66,22 @@ void submit_burst(engine& e, std::uint64_t& submitted, std::atomic<std::uint64_t
   submitted += accepted;
 }
 
+/// A task whose wake-up is dropped waits until it is rescued. The exit status says what was wrong.
+[[noreturn]] void wait_for_rescue(const tests::pipe_ends& under_way, const tests::pipe_ends& enough) {
+  engine e(sleepy_profile());
+  std::this_thread::sleep_for(20ms); // all sleep
+  tests::drop_wakes(1);
+  if (e.submit([] {}) != submit_result::accepted) std::_Exit(1);
+  under_way.tell();
+  enough.wait();
+  const bool too_soon = e.metrics().total().rescued_by_timeout != 0 || e.metrics().in_flight() == 0;
+  if (too_soon) std::_Exit(2);
+  e.drain();
+  if (e.metrics().total().rescued_by_timeout != 1) std::_Exit(3);
+  tests::drop_wakes(0);
+  std::_Exit(e.shutdown(60s).clean() ? 0 : 4);
+}
+
 } // namespace
 
 TEST_CASE("a dropped wake-up is rescued by the sentinel's time-out, is counted, and no task is lost") {
@@ -94,4 +116,26 @@ TEST_CASE("the same without drops: the time-out finds nothing") {
   CHECK(runs == submitted);
   CHECK(m.in_flight() == 0);
   CHECK(e.shutdown(std::chrono::seconds{60}).clean());
+}
+
+TEST_CASE("a process that is stopped again and again has lost no wake-up, until it runs for long enough") {
+  const tests::pipe_ends under_way;
+  const tests::pipe_ends enough;
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) wait_for_rescue(under_way, enough);
+  under_way.wait();
+  std::chrono::nanoseconds longest{0};
+  for (const auto pause : {700ms, 510ms, 740ms, 620ms, 200ms, 200ms, 200ms}) {
+    tests::stop_for(child, pause);
+    const auto continued = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(30ms); // the sentinel looks
+    longest = std::max<std::chrono::nanoseconds>(longest, std::chrono::steady_clock::now() - continued);
+  }
+  enough.tell();
+  const int status = tests::exit_status(child);
+  if (longest > 250ms)
+    MESSAGE("nothing is told of this: it ran for " << longest.count() << " ns");
+  else
+    CHECK(status == 0);
 }

@@ -1,14 +1,13 @@
 #include "park_timeout.hpp"
+#include "stopped_process.hpp"
 
 #include <corewise/engine/engine.hpp>
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -20,6 +19,7 @@
 
 using namespace corewise;
 using namespace std::chrono_literals;
+using tests::pipe_ends;
 
 namespace {
 
@@ -30,28 +30,6 @@ profile loaded_profile() {
   p.workers.pin = pin_to::none;
   return tests::with_park_timeout(std::move(p));
 }
-
-struct pipe_ends {
-  int read = -1;
-  int write = -1;
-
-  pipe_ends() {
-    int ends[2];
-    if (::pipe(ends) != 0) std::abort();
-    read = ends[0];
-    write = ends[1];
-  }
-  /// A byte, or the end of the other side.
-  void wait() const {
-    char byte = 0;
-    while (::read(read, &byte, 1) < 0) {
-    }
-  }
-  void tell() const {
-    while (::write(write, "", 1) < 0) {
-    }
-  }
-};
 
 /// Submits until it is told that it is enough, and drains. The exit status says what was wrong.
 [[noreturn]] void be_busy(const pipe_ends& under_way, const pipe_ends& enough) {
@@ -100,19 +78,11 @@ TEST_CASE("stopped and continued under load: every task runs exactly once, and n
   if (child == 0) be_busy(under_way, enough);
   under_way.wait();
   for (const auto pause : {1ms, 700ms, 50ms, 1200ms}) { // some longer than the sentinel's second look
-    REQUIRE(::kill(child, SIGSTOP) == 0);
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
-    REQUIRE(WIFSTOPPED(status));
-    std::this_thread::sleep_for(pause);
-    REQUIRE(::kill(child, SIGCONT) == 0);
+    tests::stop_for(child, pause);
     std::this_thread::sleep_for(20ms); // it works on for a while
   }
   enough.tell();
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(tests::exit_status(child) == 0);
 }
 
 TEST_CASE("destroyed under load: what was accepted is run, exactly once, with all that it submits") {

@@ -2,6 +2,7 @@
 #include "idle.hpp"
 
 #include <algorithm>
+#include <utility>
 
 // What one of those who sleep does for all others: idle.hpp, S1 to T4, and timer_watch.hpp.
 
@@ -26,15 +27,21 @@ bool idle_workers::watch(worker_id w) noexcept {
   std::chrono::nanoseconds patience =
       adaptive ? patience_min : fixed_timeout().value_or(std::chrono::hours{1});
   std::chrono::nanoseconds slot_look = slot_look_min;
-  auto deadline = monotonic::now() + patience;
+  auto now = monotonic::now();
+  auto deadline = now + patience;
   std::optional<std::uint64_t> seen;
   for (;;) {
     const bool watching = ageing() && look_at_slots(w);
     const auto timer = until_timer(w);
     if (!timer) return false;
-    const auto left = std::min(*timer, std::max(deadline - monotonic::now(), std::chrono::nanoseconds{1}));
-    const bool token = seat.bed.park(watching ? std::min(slot_look, left) : left);
+    auto rest = std::min(*timer, std::max(deadline - now, std::chrono::nanoseconds{1}));
+    if (watching) rest = std::min(slot_look, rest);
+    if (seen) rest = std::min(pulse, rest);
+    const bool token = seat.bed.park(rest);
     timers_.awake();
+    const auto before = std::exchange(now, monotonic::now());
+    // Who wakes up too late was stopped, or had no CPU, and so maybe were those who were about to take the work.
+    if (now - before > rest + pulse) seen.reset();
     if (token) {
       const bool claimed = !parked.test(place_in_group(w), std::memory_order_acquire); // pairs: claim
       if (claimed || stopping_.load(std::memory_order_relaxed)) return true;
@@ -42,23 +49,20 @@ bool idle_workers::watch(worker_id w) noexcept {
     } else {
       slot_look = std::min(slot_look * 2, slot_look_max);
     }
-    const auto late = monotonic::now() - deadline;
-    if (late < std::chrono::nanoseconds{0}) continue;
+    if (now < deadline) continue;
     count(seat.counts.timeouts);
     if (timeout_kind == park_timeout_setting::mode::fixed) return false;
     if (adaptive) {
-      const std::optional<std::uint64_t> now = stalled_work(w);
-      // Who looks too late was stopped, or had no CPU, and so maybe were those who were about to take the work.
-      const bool in_time = late < second_look / 2;
-      if (in_time && now && now == seen) {
+      const std::optional<std::uint64_t> stalled = stalled_work(w);
+      if (stalled && stalled == seen) {
         count(seat.counts.rescued);
         return false;
       }
       // Work may be seen between its push and its wake-up: whoever pushes may lose its CPU just there for a while.
-      patience = now ? second_look : std::min(patience * 2, patience_max);
-      seen = now;
+      patience = stalled ? second_look : std::min(patience * 2, patience_max);
+      seen = stalled;
     }
-    deadline = monotonic::now() + patience;
+    deadline = now + patience;
   }
 }
 
