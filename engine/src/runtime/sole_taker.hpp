@@ -42,11 +42,14 @@ class sole_taker {
   /// The worker. True: nobody else takes until `leave`. Cost: a load, or two and a store.
   bool enter() noexcept {
     if (!alone()) return false;
+    interleave();
     inside_.store(true, std::memory_order_relaxed);      // T1
     std::atomic_signal_fence(std::memory_order_seq_cst); // the compiler only; with S2, pairs: sole
     interleave();
-    if (alone()) [[likely]] // T2
+    if (alone()) [[likely]] { // T2
+      interleave();
       return true;
+    }
     leave();
     return false;
   }

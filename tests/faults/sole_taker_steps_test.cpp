@@ -1,0 +1,72 @@
+#include "faults.hpp"
+#include "small_engine.hpp"
+
+#include <corewise/engine/oneshot.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+// The only worker of an engine takes from its ring as if nobody else did, and is held at one of its steps, while another thread
+// destroys what is queued there: who wakes somebody of an engine that has ended does so.
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+task<> waits_for(std::shared_ptr<int> /*held*/, oneshot<int>& from, std::atomic<int>& begun) {
+  begun.fetch_add(1);
+  co_await from.receive();
+}
+
+} // namespace
+
+TEST_CASE("sole taker: what the worker is about to take as the engine ends runs or is dropped, once") {
+  constexpr int tasks = 20;
+  constexpr int waiting = 200;
+  constexpr int steps = 16; // of more than one task
+  int cut_short = 0;
+  for (int held_at = 0; held_at < steps; ++held_at) {
+    CAPTURE(held_at);
+    auto token = std::make_shared<int>(1);
+    std::vector<oneshot<int>> shots(waiting);
+    std::atomic<int> begun{0};
+    std::atomic<int> runs{0};
+    std::atomic<bool> held{false};
+    std::atomic<bool> ends{false};
+    engine e(small_profile(1));
+    for (oneshot<int>& shot : shots)
+      REQUIRE(e.submit(waits_for(token, shot, begun)) == submit_result::accepted);
+    while (begun != waiting) std::this_thread::yield();
+    REQUIRE(e.submit([&] {
+      for (int i = 0; i < tasks; ++i)
+        CHECK(e.submit([&runs, token] { runs.fetch_add(1); }) == submit_result::accepted);
+      tests::at_each_step([&held, &ends, step = 0, held_at]() mutable {
+        if (step++ != held_at) return;
+        held = true;
+        while (!ends) std::this_thread::yield();
+        std::this_thread::sleep_for(40ms);
+      });
+    }) == submit_result::accepted);
+    while (!held) std::this_thread::yield();
+    std::thread wakes([&] {
+      for (oneshot<int>& shot : shots) {
+        shot.send(1);
+        std::this_thread::sleep_for(100us);
+      }
+    });
+    ends = true;
+    const shutdown_report report = e.shutdown(0ms);
+    wakes.join();
+    cut_short += runs < tasks;
+    CHECK(report.dropped >= static_cast<std::uint64_t>(tasks - runs));
+    CHECK(e.metrics().in_flight() == 0);
+    CHECK(token.use_count() == 1);
+  }
+  CHECK(cut_short > 0);
+}
