@@ -3,7 +3,7 @@
 #include <corewise/policies/lifo_rules.hpp>
 #include <corewise/policies/origin.hpp>
 
-// The way of a task to a queue, as in the engine's runtime.cpp and worker.cpp.
+// The way of a task to a queue, as in the engine's submission.cpp and worker.cpp.
 
 namespace corewise::detail {
 

@@ -1,4 +1,4 @@
-// Closing (runtime.cpp: accept, closed_meanwhile, end): every task that was accepted runs, and the end does come.
+// Closing (submission.cpp: accept; runtime.cpp: end; runtime.hpp: closed_meanwhile): every task that was accepted runs, and the end does come.
 //
 // check: pass
 // check: fail -DNO_FENCE

@@ -1,0 +1,298 @@
+#include "faults.hpp"
+#include "fence.hpp"
+#include "forked.hpp"
+#include "page_nodes.hpp"
+#include "runtime.hpp"
+
+#include <corewise/policies/origin.hpp>
+
+#include <utility>
+
+// The way in of a task: it is accepted or refused, counted, placed by the policy, and put into a queue. Who goes on after a
+// wait takes the second half of it.
+
+namespace corewise {
+
+using detail::this_execution;
+
+namespace {
+
+/// A task on its way in: destroyed unless somebody takes it over.
+class arriving_task {
+ public:
+  explicit arriving_task(task_header* t) noexcept : task_(t) {}
+  arriving_task(const arriving_task&) = delete;
+  arriving_task& operator=(const arriving_task&) = delete;
+  ~arriving_task() {
+    if (task_ != nullptr) task_->act(task_, task_action::discard);
+  }
+  task_header* release() noexcept { return std::exchange(task_, nullptr); }
+
+ private:
+  task_header* task_;
+};
+
+/// Whether it wishes nothing; mostly it is the default.
+bool plain(const hint& wish) noexcept { return &wish == &no_hint || wish.plain(); }
+
+} // namespace
+
+/// Tasks may submit until the engine has ended: a shutdown waits for them. Others may not once it has begun.
+inline bool runtime::open_to(bool inside) const noexcept {
+  const stage now = stage_.load(std::memory_order_acquire); // pairs: stage
+  return now == stage::open || (inside && now == stage::closing);
+}
+
+inline submit_result runtime::enter(bool inside, bool may_wait) {
+  if (open_to(inside) && limit_.enter()) [[likely]]
+    return submit_result::accepted;
+  return wait_or_refuse(inside, may_wait);
+}
+
+submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_wait) {
+  arriving_task held(arriving);
+  if (forked()) return submit_result::stopping;
+  const detail::execution& here = this_execution;
+  const bool inside = here.engine == this;
+  if (detail::worker* seat = inside ? here.seat : nullptr) {
+    if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
+    task_header* t = held.release();
+    t->phase = here.phase;
+    seat->books().submitted[here.phase].add();
+    place_from_seat(*seat, t, wish);
+    return submit_result::accepted;
+  }
+  if (wish.address != nullptr) return accept(held.release(), with_node(wish), may_wait);
+  detail::submitter& me = submitters_.mine();
+  std::uint8_t phase = here.phase;
+  if (const submit_result in = enter_without_seat(me, inside, may_wait, phase); in != submit_result::accepted)
+    return in;
+  task_header* t = held.release();
+  t->phase = phase;
+  detail::interleave();
+  place_entered(me, t, wish);
+  return submit_result::accepted;
+}
+
+/// Counts a task that comes in: in the phase of the task that submits it, or else in the one that is open, which it answers.
+submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bool may_wait,
+                                          std::uint8_t& phase) {
+  if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
+  if (!inside) phase = drains_.open_phase();
+  me.books.submitted[phase].add();
+  me.by.announce(rules_);
+  if (!closed_meanwhile() || inside) return submit_result::accepted;
+  me.by.let_go();
+  me.books.finished[phase].add();
+  limit_.release();
+  drains_.progress();
+  return submit_result::stopping;
+}
+
+void runtime::place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept {
+  const detail::rules* announced = me.by.get(); // whoever has looked meanwhile has left it to this thread
+  place_from_outside(me, me.by.confirm(rules_), t, wish);
+  me.by.let_go();
+  if (announced != rules_.newest()) forget_old_rules();
+}
+
+/// It ends as a task of the engine whose thread this is, which books it out when it comes back to `execute`; by then it has
+/// come in here. Afterwards it may run already.
+bool runtime::take_over(detail::resumption& place) {
+  if (forked()) return false;
+  detail::submitter& me = submitters_.mine();
+  detail::coroutine_root& root = *place.root;
+  std::uint8_t phase = 0;
+  if (enter_without_seat(me, false, false, phase) != submit_result::accepted) return false;
+  root.engine = this;
+  root.phase = place.phase = phase;
+  root.last = seats_.front(); // until it is suspended here
+  this_execution.root_ended = true;
+  place_entered(me, &place, {.run_as = root.run_as});
+  return true;
+}
+
+submit_result runtime::wait_or_refuse(bool inside, bool may_wait) {
+  if (!open_to(inside)) return submit_result::stopping;
+  if (may_wait && !inside && waits_when_full_.load(std::memory_order_relaxed))
+    return limit_.wait_and_enter([&] { return open_to(false); }) ? submit_result::accepted
+                                                                 : submit_result::stopping;
+  rejected_.fetch_add(1, std::memory_order_relaxed);
+  return submit_result::full;
+}
+
+void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept {
+  if (plain(wish) && seat.keeps_its_own()) return seat.push_next(t);
+  place_by_policy(seat, t, wish);
+}
+
+void runtime::place_by_policy(detail::worker& seat, task_header* t, const hint& wish) noexcept {
+  if (wish.address != nullptr) return place_from_seat(seat, t, with_node(wish));
+  load_view view = *view_;
+  view.task_time_ns = seat.task_time_ns();
+  const placement to = seat.by().placing->place(view, {.group = seat.place().group, .worker = seat.id()},
+                                                wish, seat.rng(), seat.cursor());
+  if (to.level > level::same_domain) seat.count_spill();
+  if (wish.run_as != task_class::normal) return put_in_class(t, to.group, t->run_as = wish.run_as);
+  if (!to.injected && to.worker == seat.id()) {
+    seat.push_next(t);
+    return;
+  }
+  send(t, to);
+}
+
+inline task_origin runtime::outside_origin(std::optional<std::uint32_t> cpu,
+                                           placement_rng& rng) const noexcept {
+  if (cpu)
+    if (const std::optional<task_origin> here = origin_from_cpu(groups_, *cpu)) return *here;
+  return origin_at_random(layout_, rng);
+}
+
+void runtime::place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
+                                 const hint& wish) noexcept {
+  const std::optional<std::uint32_t> cpu = machine_.is_this_system() ? this_cpu() : std::nullopt;
+  if (plain(wish) && from.last.repeat != 0 && cpu == from.last_cpu && available(from.last.worker)) {
+    --from.last.repeat;
+    return put(t, from.last, &from.overflow);
+  }
+  const task_origin origin = outside_origin(cpu, from.rng);
+  load_view view = *view_;
+  view.task_time_ns = group_states_[origin.group.value]->task_time_ns();
+  placement to = by.placing->place(view, origin, wish, from.rng, from.cursor);
+  if (wish.run_as != task_class::normal) return put_in_class(t, to.group, t->run_as = wish.run_as);
+  if (to.repeat != 0 && cpu) to.worker = rather_at(*cpu, to);
+  from.last = to;
+  from.last_cpu = cpu;
+  send(t, to, &from.overflow);
+}
+
+/// Where short tasks wait in rows, one place is as good as another that has not twice as many: then two threads that submit at
+/// once had better not go to the same. Answers the worker of the caller's core, or the one that was chosen (ADR 0036). By levels,
+/// which may be old: then that worker gets what its inbox has room for, of which thieves take half at a time.
+worker_id runtime::rather_at(std::uint32_t cpu, const placement& chosen) const noexcept {
+  const load_levels& levels = boards_[chosen.group.value]->levels;
+  const std::uint8_t least = levels.at(index_in_group(chosen.worker));
+  if (is_exact(least)) return chosen.worker;
+  const std::optional<worker_id> here = layout_.at_cpu(cpu);
+  if (!here || layout_[*here].group != chosen.group || !available(*here)) return chosen.worker;
+  return levels.at(index_in_group(*here)) < least + levels_in_a_doubling ? *here : chosen.worker;
+}
+
+/// The hint with the address's node in it, in place of the address.
+hint runtime::with_node(const hint& wish) noexcept {
+  hint found = wish;
+  found.address = nullptr;
+  if (found.node) return found;
+  if (!machine_.is_this_system()) {
+    if (!near_warned_.exchange(true, std::memory_order_relaxed))
+      warn("a hint near an address has no effect: the machine is described, not this one");
+    return found;
+  }
+  if (near_nodes_.one()) return found;
+  static thread_local detail::page_nodes pages;
+  if (const auto os_index = pages.node_of(wish.address, detail::monotonic::now()))
+    found.node = near_nodes_.standing_for(*os_index);
+  return found;
+}
+
+/// The domain's workers take it from there.
+void runtime::put_in_class(task_header* t, group_id g, task_class c) noexcept {
+  classes(g).of(c).push(t);
+  idle_->pushed(groups_[g].domain, c);
+}
+
+void runtime::wake(detail::resumption& place) noexcept {
+  detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
+  if (seat != nullptr && seat->takes_back(place)) return seat->push_next(&place);
+  send_on(&place, *place.root);
+}
+
+void runtime::wake_behind(detail::resumption& place) noexcept {
+  detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
+  if (seat != nullptr && seat->takes_back(place)) return seat->push(&place);
+  send_on(&place, *place.root);
+}
+
+void runtime::give_way(detail::coroutine_root& t) noexcept {
+  detail::worker* const seat = this_execution.seat;
+  if (seat == nullptr || !seat->takes_back(t)) return send_on(&t, t);
+  seat->queue_up(&t);
+}
+
+void runtime::send_on(task_header* t, const detail::coroutine_root& root) noexcept {
+  if (root.run_as != task_class::normal) return send_to_class(t, root);
+  send_back(t, *root.last);
+}
+
+void runtime::place_again(detail::resumption& place, const hint& wish) noexcept {
+  place.root->run_as = wish.run_as;
+  detail::worker* seat = this_execution.seat;
+  if (seat == nullptr) return send_on(&place, *place.root);
+  place_from_seat(*seat, &place, wish);
+  if (ended()) drop_queued(); // as below
+}
+
+/// To the calling worker's domain, or from elsewhere to that of the worker that it ran on last.
+void runtime::send_to_class(task_header* t, const detail::coroutine_root& root) noexcept {
+  const detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
+  if (seat == nullptr) seat = root.last;
+  const group_id g = seat->place().group;
+  put_in_class(t, idle_->classes_are_left(groups_[g].domain) ? layout_[active_near(g)].group : g,
+               root.run_as);
+  if (ended()) drop_queued(); // as below
+}
+
+/// To the worker that it ran on last, or, where the policy says so, to the injection queue.
+void runtime::send_back(task_header* t, const detail::worker& seat) noexcept {
+  const worker_id last = seat.id();
+  const worker_id to = active(last) ? last : active_near(layout_[last].group);
+  const bool injected = !resumptions_return_.load(std::memory_order_relaxed);
+  send(t, {.worker = to, .group = layout_[to].group, .injected = injected});
+  if (ended()) drop_queued(); // nobody else comes for it; the fence of `pushed` and that of `stop` order this
+}
+
+void runtime::send(task_header* t, const placement& to, detail::segment_writer* overflow) noexcept {
+  if (to.injected && injects()) {
+    if (overflow != nullptr) overflow->end();
+    injection_[to.group.value]->push(t);
+    idle_->pushed(to.worker);
+    return;
+  }
+  worker_bits& spinning = boards_[to.group.value]->spinning;
+  const std::size_t index = index_in_group(to.worker);
+  if (spinning.test(index)) spinning.claim(index); // so that the next submitter chooses another
+  publish_one_more(layout_[to.worker]);
+  put(t, to, overflow);
+}
+
+/// Into the worker's inbox, or its group's injection queue.
+void runtime::put(task_header* t, const placement& to, detail::segment_writer* overflow) noexcept {
+  if (!queues_[to.worker.value]->in.push(t)) {
+    detail::injection_queue& injection = *injection_[to.group.value];
+    if (overflow != nullptr)
+      overflow->push(injection, t);
+    else
+      injection.push(t);
+  }
+  idle_->pushed(to.worker);
+}
+
+void runtime::publish_load(const worker_place& w) noexcept {
+  publish(w, load_level(view_->load(w.group, index_in_group(w.id)).total()));
+}
+
+/// As `publish_load`, but without a look at its slot: that would take the line away from it.
+void runtime::publish_one_more(const worker_place& w) noexcept {
+  publish(w, next_level(boards_[w.group.value]->levels.at(index_in_group(w.id))));
+}
+
+/// A retired worker attracts nothing, and its group is not the lighter for it.
+void runtime::publish(const worker_place& w, std::uint8_t level) noexcept {
+  group_board& board = *boards_[w.group.value];
+  const std::size_t place = index_in_group(w.id);
+  const bool takes_part = place < board.active.load(std::memory_order_relaxed);
+  publish_level(board, place, takes_part ? level : load_levels::nobody,
+                group_levels_ ? &*group_levels_ : nullptr, w.group);
+}
+
+} // namespace corewise
