@@ -3,6 +3,7 @@
 
 #include <corewise/engine/event.hpp>
 #include <corewise/engine/parallel_for.hpp>
+#include <corewise/engine/resume_on.hpp>
 #include <corewise/engine/scope.hpp>
 #include <corewise/engine/when_all.hpp>
 #include <corewise/engine/yield.hpp>
@@ -11,6 +12,7 @@
 
 #include <chrono>
 #include <functional>
+#include <stdexcept>
 
 // Coroutines of other types that a task resumes by hand: what they await gives the thread back to that task.
 
@@ -133,4 +135,45 @@ TEST_CASE(
   check_gives_back(of(forks_range));
   check_gives_back(of(forks_into_scope));
   check_gives_back(of(loops));
+}
+
+namespace {
+
+task<> moves(engine& to) { co_await resume_on(to); }
+
+/// Both ways are refused, and it goes on where it was.
+fire_and_forget tries_to_move(engine& from, engine& to, int& refused, event& done) {
+  try {
+    co_await resume_on(to);
+  } catch (const std::logic_error&) {
+    refused += from.this_worker().has_value();
+  }
+  co_await yield();
+  try {
+    co_await moves(to);
+  } catch (const std::logic_error&) {
+    refused += from.this_worker().has_value();
+  }
+  done.set();
+}
+
+} // namespace
+
+TEST_CASE("coroutine of another type, begun by hand in a task: it cannot take that task to another engine") {
+  engine one(small_profile(1));
+  engine other(small_profile(1));
+  int refused = 0;
+  const auto begins = [&]() -> task<> {
+    event done;
+    tries_to_move(one, other, refused, done);
+    co_await done.wait();
+    CHECK(one.this_worker().has_value());
+    co_await moves(other); // the task itself may
+    CHECK(other.this_worker().has_value());
+  };
+  REQUIRE(one.submit(begins()) == submit_result::accepted);
+  one.drain();
+  other.drain();
+  CHECK(refused == 2);
+  CHECK(other.metrics().finished == 1);
 }

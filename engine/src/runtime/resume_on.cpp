@@ -29,12 +29,14 @@ void moving_to_group::await_suspend(std::coroutine_handle<> suspended) {
   root.engine->place_again(place_, {.group = to_, .run_as = root.run_as});
 }
 
-void moving_to_engine::await_suspend(std::coroutine_handle<> suspended) {
+void moving_to_engine::move(std::coroutine_handle<> suspended, bool is_nested) {
   const coroutine_root& root = calling_root();
   place_.suspend(suspended);
   if (root.engine == &to_) return to_.place_again(place_, {.run_as = root.run_as});
   if (static_cast<strand_role>(root.mark) != strand_role::root)
     throw std::logic_error("resume_on: a child of when_all or of a scope stays on its parent's engine");
+  if (is_nested)
+    throw std::logic_error("resume_on: a coroutine of another type, and what it awaits, stays on its engine");
   const std::shared_ptr<runtime> held = to_.shared_from_this(); // it may end there before this returns
   if (!held->take_over(place_)) throw not_run();
 }

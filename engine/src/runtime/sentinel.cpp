@@ -2,6 +2,7 @@
 #include "idle.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 // What one of those who sleep does for all others: idle.hpp, S1 to T4, and timer_watch.hpp.
@@ -29,19 +30,20 @@ bool idle_workers::watch(worker_id w) noexcept {
   std::chrono::nanoseconds slot_look = slot_look_min;
   auto now = monotonic::now();
   auto deadline = now + patience;
-  std::optional<std::uint64_t> seen;
+  constexpr auto nothing = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t seen = nothing; // tasks begun when work waited
   for (;;) {
     const bool watching = ageing() && look_at_slots(w);
     const auto timer = until_timer(w);
     if (!timer) return false;
     auto rest = std::min(*timer, std::max(deadline - now, std::chrono::nanoseconds{1}));
     if (watching) rest = std::min(slot_look, rest);
-    if (seen) rest = std::min(pulse, rest);
+    if (seen != nothing) rest = std::min(pulse, rest);
     const bool token = seat.bed.park(rest);
     timers_.awake();
     const auto before = std::exchange(now, monotonic::now());
     // Who wakes up too late was stopped, or had no CPU, and so maybe were those who were about to take the work.
-    if (now - before > rest + pulse) seen.reset();
+    if (now - before > rest + pulse) seen = nothing;
     if (token) {
       const bool claimed = !parked.test(place_in_group(w), std::memory_order_acquire); // pairs: claim
       if (claimed || stopping_.load(std::memory_order_relaxed)) return true;
@@ -54,13 +56,13 @@ bool idle_workers::watch(worker_id w) noexcept {
     if (timeout_kind == park_timeout_setting::mode::fixed) return false;
     if (adaptive) {
       const std::optional<std::uint64_t> stalled = stalled_work(w);
-      if (stalled && stalled == seen) {
+      if (stalled && *stalled == seen) {
         count(seat.counts.rescued);
         return false;
       }
       // Work may be seen between its push and its wake-up: whoever pushes may lose its CPU just there for a while.
       patience = stalled ? second_look : std::min(patience * 2, patience_max);
-      seen = stalled;
+      seen = stalled.value_or(nothing);
     }
     deadline = now + patience;
   }

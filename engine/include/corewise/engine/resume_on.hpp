@@ -33,10 +33,14 @@ class [[nodiscard]] moving_to_engine {
   moving_to_engine& operator=(const moving_to_engine&) = delete;
 
   bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> suspended);
+  template <class Promise> void await_suspend(std::coroutine_handle<Promise> suspended) {
+    move(suspended, nested(suspended));
+  }
   void await_resume() const noexcept {}
 
  private:
+  void move(std::coroutine_handle<> suspended, bool is_nested);
+
   runtime& to_;
   resumption place_;
 };
@@ -55,10 +59,11 @@ inline detail::moving_to_group resume_on(group_id g) noexcept { return detail::m
 /// All that is one task moves together: if the calling coroutine is awaited by another (`co_await f()`), that one goes on
 /// with `e` as well. What awaits through an engine does not: the coroutine that awaits a `future`, or a `oneshot`, goes on
 /// with its own engine, wherever the other side ends. Children of `when_all`, `when_any` and `in_scope` are
-/// parts of their parent's task and cannot leave its engine; they may `co_await e.run(...)` instead.
+/// parts of their parent's task and cannot leave its engine; they may `co_await e.run(...)` instead. Nor can coroutines of other
+/// types, and what they await: a task may have resumed them by hand, and goes on here.
 ///
 /// Throws `not_run` when `e` takes no more tasks (`limits.in_flight`, a shutdown), and `std::logic_error` outside of an
-/// engine's tasks and in such a child; the coroutine stays where it is then. It never waits for room. Cost: that of `submit`
+/// engine's tasks, in such a child and in such a coroutine; the coroutine stays where it is then. It never waits for room. Cost: that of `submit`
 /// from outside, without a block.
 detail::moving_to_engine resume_on(engine& e) noexcept;
 
