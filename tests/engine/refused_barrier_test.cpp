@@ -10,7 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <thread>
 
@@ -38,22 +42,22 @@ bool refuse_barrier(int command) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-constexpr int unfiltered = 77;
+constexpr int cannot_tell = 77;
 
 /// The exit status of a process to which the kernel refuses that command: what `wrong` counts.
 template <class F> int wrong_without(int command, const F& wrong) {
   const pid_t child = ::fork();
+  REQUIRE(child >= 0);
   if (child == 0) {
-    if (!refuse_barrier(command)) std::_Exit(unfiltered);
-    const int found = wrong();
-    std::fflush(stdout);
-    std::_Exit(found);
+    ::alarm(60);
+    if (!refuse_barrier(command)) std::_Exit(cannot_tell);
+    std::_Exit(wrong());
   }
   int status = 0;
   ::waitpid(child, &status, 0);
   if (!WIFEXITED(status)) return -1;
-  if (WEXITSTATUS(status) != unfiltered) return WEXITSTATUS(status);
-  MESSAGE("skipped: this kernel filters no system calls");
+  if (WEXITSTATUS(status) != cannot_tell) return WEXITSTATUS(status);
+  MESSAGE("skipped: this kernel filters no system calls, or has no such barrier");
   return 0;
 }
 
@@ -102,7 +106,8 @@ TEST_CASE("refused barrier: where the kernel does not know it, everybody takes p
 TEST_CASE("refused barrier: where it is refused later, what is queued is dropped when the worker has left") {
   CHECK(wrong_without(MEMBARRIER_CMD_PRIVATE_EXPEDITED, [] {
           detail::sole_taker takers(true);
-          const bool shared = takers.alone() && (takers.share() || takers.shared() || takers.enter());
+          if (!takers.alone()) return cannot_tell;
+          const bool shared = takers.share() || takers.shared() || takers.enter();
           const ending e = end_in_a_task();
           return int{shared} + 2 * int{e.dropped != 0} + 4 * int{e.runs != 0} + 8 * int{e.held != 0};
         }) == 0);

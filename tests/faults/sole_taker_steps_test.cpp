@@ -29,7 +29,7 @@ task<> waits_for(std::shared_ptr<int> /*held*/, oneshot<int>& from, std::atomic<
 TEST_CASE("sole taker: what the worker is about to take as the engine ends runs or is dropped, once") {
   constexpr int tasks = 20;
   constexpr int waiting = 200;
-  constexpr int steps = 16; // of more than one task
+  constexpr int steps = 16; // they reach into the second task
   int cut_short = 0;
   for (int held_at = 0; held_at < steps; ++held_at) {
     CAPTURE(held_at);
@@ -61,12 +61,14 @@ TEST_CASE("sole taker: what the worker is about to take as the engine ends runs 
       }
     });
     ends = true;
-    const shutdown_report report = e.shutdown(0ms);
+    e.shutdown(0ms);
     wakes.join();
     cut_short += runs < tasks;
-    CHECK(report.dropped >= static_cast<std::uint64_t>(tasks - runs));
-    CHECK(e.metrics().in_flight() == 0);
+    // A worker that has no CPU for long drops what is left itself, when it comes.
+    const auto left = [&] { return token.use_count() > 1 || e.metrics().in_flight() != 0; };
+    for (int i = 0; i < 1000 && left(); ++i) std::this_thread::sleep_for(10ms);
     CHECK(token.use_count() == 1);
+    CHECK(e.metrics().in_flight() == 0);
   }
   CHECK(cut_short > 0);
 }

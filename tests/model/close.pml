@@ -1,4 +1,5 @@
-// Closing (submission.cpp: accept; runtime.cpp: end; runtime.hpp: closed_meanwhile): every task that was accepted runs, and the end does come.
+// Closing (submission.cpp: accept; runtime.hpp: closed_meanwhile; runtime.cpp: end): every task that was accepted runs, and
+// the end does come.
 //
 // check: pass
 // check: fail -DNO_FENCE

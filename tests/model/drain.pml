@@ -1,5 +1,5 @@
-// Drain (engine/src/runtime/drain.hpp, ledger.hpp; submission.cpp: accept; runtime.cpp: sum; worker.cpp: execute, end_tick): it returns
-// after everything that was submitted before it has ended, children too, and it does return.
+// Drain (engine/src/runtime/drain.hpp, ledger.hpp; submission.cpp: accept; runtime.cpp: sum; worker.cpp: execute, end_tick):
+// it returns after everything that was submitted before it has ended, children too, and it does return.
 //
 // check: pass
 // check: fail -DSUBMITTED_FIRST

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <doctest/doctest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,36 +15,53 @@
 namespace corewise::tests {
 
 /// One process tells the other that something is so.
-struct pipe_ends {
-  int read = -1;
-  int write = -1;
-
-  pipe_ends() {
-    int ends[2];
-    if (::pipe(ends) != 0) std::abort();
-    read = ends[0];
-    write = ends[1];
+class signal_pipe {
+ public:
+  signal_pipe() {
+    if (::pipe(ends_) != 0) std::abort();
   }
-  /// Returns at the byte of the other process, or at its end.
+  signal_pipe(const signal_pipe&) = delete;
+  signal_pipe& operator=(const signal_pipe&) = delete;
+  ~signal_pipe() {
+    for (const int end : ends_) ::close(end);
+  }
+  /// Returns when the other process has told it once more.
   void wait() const {
     char byte = 0;
-    while (::read(read, &byte, 1) < 0) {
+    while (::read(ends_[0], &byte, 1) < 0) {
     }
   }
   void tell() const {
-    while (::write(write, "", 1) < 0) {
+    while (::write(ends_[1], "", 1) < 0) {
     }
   }
+
+ private:
+  int ends_[2];
 };
 
-/// Stops the child, all its threads, and continues it after so long. Caller: its parent.
-inline void stop_for(pid_t child, std::chrono::milliseconds pause) {
+/// A child that does that, which ends the process, and dies with its parent.
+template <class F> pid_t child_that(const F& act) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child != 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  act();
+  std::abort();
+}
+
+/// Stops the child, all its threads, and continues it after so long; answers how long it did not run, at least. Caller: its
+/// parent.
+inline std::chrono::nanoseconds stop_for(pid_t child, std::chrono::milliseconds pause) {
   REQUIRE(::kill(child, SIGSTOP) == 0);
   int status = 0;
   REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
   REQUIRE(WIFSTOPPED(status));
+  const auto stopped = std::chrono::steady_clock::now();
   std::this_thread::sleep_for(pause);
+  const auto continued = std::chrono::steady_clock::now();
   REQUIRE(::kill(child, SIGCONT) == 0);
+  return continued - stopped;
 }
 
 /// Waits until the child has ended by itself. Caller: its parent.

@@ -4,7 +4,6 @@
 #include <corewise/engine/engine.hpp>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -19,7 +18,7 @@
 
 using namespace corewise;
 using namespace std::chrono_literals;
-using tests::pipe_ends;
+using tests::signal_pipe;
 
 namespace {
 
@@ -32,7 +31,7 @@ profile loaded_profile() {
 }
 
 /// Submits until it is told that it is enough, and drains. The exit status says what was wrong.
-[[noreturn]] void be_busy(const pipe_ends& under_way, const pipe_ends& enough) {
+[[noreturn]] void be_busy(const signal_pipe& under_way, const signal_pipe& enough) {
   std::atomic<bool> done{false};
   std::atomic<std::uint64_t> submitted{0};
   std::atomic<std::uint64_t> runs{0};
@@ -71,11 +70,9 @@ profile loaded_profile() {
 
 TEST_CASE("stopped and continued under load: every task runs exactly once, and no time-out takes it for a "
           "lost wake-up") {
-  const pipe_ends under_way;
-  const pipe_ends enough;
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) be_busy(under_way, enough);
+  const signal_pipe under_way;
+  const signal_pipe enough;
+  const pid_t child = tests::child_that([&] { be_busy(under_way, enough); });
   under_way.wait();
   for (const auto pause : {1ms, 700ms, 50ms, 1200ms}) { // some longer than the sentinel's second look
     tests::stop_for(child, pause);

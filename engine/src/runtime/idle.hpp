@@ -65,10 +65,10 @@
 //
 // One *sentinel* among the sleepers has three duties. It waits for timers: timer_watch.hpp. It sleeps with a time-out that
 // doubles to 1 s, and should never find anything then: work that waits at two of its looks, 500 ms apart, while no worker
-// began any task, is counted as `rescued_by_timeout`. It wakes up every 50 ms in between, since it is none of that if the
-// process was stopped, or had no CPU: then it wakes up too late, and the second look is a first one. And while anybody is
-// awake it looks every 50 us to 1 ms for tasks that have aged in a LIFO slot (slot_watch.hpp), and pushes them to the inbox
-// of the slot's worker, as if they had just come.
+// began any task, is counted as `rescued_by_timeout`. In between it wakes up every 20 ms: by as much as it comes late the
+// process was stopped, or had no CPU, and that does not count. And while anybody is awake it looks every 50 us to 1 ms for
+// tasks that have aged in a LIFO slot (slot_watch.hpp), and pushes them to the inbox of the slot's worker, as if they had
+// just come.
 //
 //     worker                                      sentinel
 //     S1  awake: not counted as parked            T1  watching = false
@@ -353,7 +353,7 @@ class idle_workers : idle_rules<idle_workers> {
   static constexpr std::chrono::nanoseconds patience_min = std::chrono::milliseconds{1};
   static constexpr std::chrono::nanoseconds patience_max = std::chrono::seconds{1};
   static constexpr std::chrono::nanoseconds second_look = std::chrono::milliseconds{500};
-  static constexpr std::chrono::nanoseconds pulse = std::chrono::milliseconds{50};
+  static constexpr std::chrono::nanoseconds pulse = std::chrono::milliseconds{20};
 };
 
 } // namespace corewise::detail

@@ -148,7 +148,7 @@ void runtime::start() {
   }
 }
 
-// --- tasks end, and the engine
+// --- the end of tasks, and of the engine
 
 void runtime::failed() noexcept {
   failed_.fetch_add(1, std::memory_order_relaxed);

@@ -42,8 +42,8 @@ bool idle_workers::watch(worker_id w) noexcept {
     const bool token = seat.bed.park(rest);
     timers_.awake();
     const auto before = std::exchange(now, monotonic::now());
-    // Who wakes up too late was stopped, or had no CPU, and so maybe were those who were about to take the work.
-    if (now - before > rest + pulse) seen = nothing;
+    // Who wakes up late was stopped, or had no CPU, and so maybe were those who were about to take the work: that time is none.
+    if (seen != nothing) deadline += std::max(now - before - rest, std::chrono::nanoseconds{0});
     if (token) {
       const bool claimed = !parked.test(place_in_group(w), std::memory_order_acquire); // pairs: claim
       if (claimed || stopping_.load(std::memory_order_relaxed)) return true;

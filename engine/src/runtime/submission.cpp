@@ -1,15 +1,14 @@
 #include "faults.hpp"
-#include "fence.hpp"
-#include "forked.hpp"
 #include "page_nodes.hpp"
 #include "runtime.hpp"
 
 #include <corewise/policies/origin.hpp>
 
+#include <optional>
 #include <utility>
 
-// The way in of a task: it is accepted or refused, counted, placed by the policy, and put into a queue. Who goes on after a
-// wait takes the second half of it.
+// The way in of a task: it is accepted or refused, counted, placed by the policy, and put into a queue, whose load is
+// published. Who goes on after a wait takes the second half of it.
 
 namespace corewise {
 

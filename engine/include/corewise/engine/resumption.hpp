@@ -8,7 +8,8 @@
 // await others; whichever of them suspends puts a *resumption* into its own frame, and that is queued, or left where
 // somebody will find it. So suspending allocates nothing, and any type of coroutine may await what corewise offers.
 // A root that yields needs none: it is queued itself, as it was at first.
-// One that a task resumes by hand is of that task's root, and is to end, or be destroyed, before that task does (ADR 0037).
+// One that a task resumes by hand is of that task's root, and is to end, or be destroyed, before that task does, or moves to
+// another engine (ADR 0037).
 
 namespace corewise::detail {
 
