@@ -1,10 +1,10 @@
+#include "child_process.hpp"
 #include "small_engine.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <string>
 
 using namespace corewise;
@@ -39,17 +39,13 @@ TEST_CASE("exceptions: `report` counts a task's exception, tells the hooks, and 
 }
 
 TEST_CASE("exceptions: `terminate`, the default, ends the process") {
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const pid_t child = tests::child_that([] {
     std::signal(SIGABRT, SIG_DFL);
     std::set_terminate([] { std::_Exit(42); });
     engine e(small_profile(1));
     static_cast<void>(e.submit([] { throw 1; }));
     e.drain();
     std::_Exit(0);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 42);
+  });
+  CHECK(tests::exit_status(child) == 42);
 }

@@ -1,9 +1,9 @@
+#include "child_process.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/task_blocks.hpp>
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
@@ -38,12 +38,7 @@ TEST_CASE("fork: in the child every call answers `stopping` or does nothing, and
   auto e = std::make_unique<engine>(small_profile(2));
   CHECK(e->submit([] {}) == submit_result::accepted);
   e->drain();
-  const pid_t child = ::fork();
-  if (child == 0) be_a_child(std::move(e));
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(tests::exit_status(tests::child_that([&] { be_a_child(std::move(e)); })) == 0);
   std::atomic<bool> ran{false};
   CHECK(e->submit([&] { ran = true; }) == submit_result::accepted);
   e->drain();
@@ -52,8 +47,7 @@ TEST_CASE("fork: in the child every call answers `stopping` or does nothing, and
 
 TEST_CASE("fork: a child may make an engine of its own") {
   engine parent(small_profile(1));
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const pid_t child = tests::child_that([] {
     std::atomic<int> runs{0};
     {
       engine own(small_profile(2));
@@ -61,10 +55,8 @@ TEST_CASE("fork: a child may make an engine of its own") {
       own.drain();
     }
     std::_Exit(runs == 100 ? 0 : 1);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  CHECK(WEXITSTATUS(status) == 0);
+  });
+  CHECK(tests::exit_status(child) == 0);
 }
 
 TEST_CASE("fork: under load, too, the child is answered and makes an engine of its own, and the parent loses "
@@ -84,12 +76,7 @@ TEST_CASE("fork: under load, too, the child is answered and makes an engine of i
       }
     });
   for (int i = 0; i < forks; ++i) {
-    const pid_t child = ::fork();
-    if (child == 0) be_a_child(std::move(e));
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
+    CHECK(tests::exit_status(tests::child_that([&] { be_a_child(std::move(e)); })) == 0);
   }
   enough.store(true);
   for (std::thread& t : threads) t.join();
@@ -114,15 +101,12 @@ TEST_CASE("fork: a child gets blocks for its tasks whatever other threads did wi
     });
   int failures = 0;
   for (int i = 0; i < forks && failures == 0; ++i) {
-    const pid_t child = ::fork();
-    if (child == 0) {
+    const pid_t child = tests::child_that([&] {
       ::alarm(20);
       take_and_give();
       std::_Exit(0);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    failures += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    });
+    failures += tests::exit_status(child) != 0;
   }
   CHECK(failures == 0);
   enough.store(true);

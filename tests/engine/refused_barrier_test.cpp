@@ -1,3 +1,4 @@
+#include "child_process.hpp"
 #include "small_engine.hpp"
 #include "sole_taker.hpp"
 
@@ -7,7 +8,6 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -46,17 +46,11 @@ constexpr int cannot_tell = 77;
 
 /// The exit status of a process to which the kernel refuses that command: what `wrong` counts.
 template <class F> int wrong_without(int command, const F& wrong) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+  const int answer = tests::exit_status(tests::child_that([&] {
     ::alarm(60);
-    if (!refuse_barrier(command)) std::_Exit(cannot_tell);
-    std::_Exit(wrong());
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (!WIFEXITED(status)) return -1;
-  if (WEXITSTATUS(status) != cannot_tell) return WEXITSTATUS(status);
+    std::_Exit(refuse_barrier(command) ? wrong() : cannot_tell);
+  }));
+  if (answer != cannot_tell) return answer;
   MESSAGE("skipped: this kernel filters no system calls, or has no such barrier");
   return 0;
 }

@@ -1,13 +1,12 @@
+#include "child_process.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/yield.hpp>
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
-#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -196,8 +195,7 @@ TEST_CASE("stuck: while nobody works the supervisor sleeps without waking up, an
 }
 
 TEST_CASE("stuck: when the whole process was stopped under load nobody looks stuck, and nothing is lost") {
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const pid_t child = tests::child_that([] {
     engine e(watched(2, 400ms));
     constexpr int tasks = 400;
     std::atomic<int> ended{0};
@@ -211,15 +209,10 @@ TEST_CASE("stuck: when the whole process was stopped under load nobody looks stu
     e.drain();
     const std::uint64_t stuck = e.metrics().total().stuck;
     std::_Exit(ended != tasks ? 100 : static_cast<int>(std::min<std::uint64_t>(stuck, 99)));
-  }
+  });
   for (int stop = 0; stop < 2; ++stop) {
     std::this_thread::sleep_for(100ms);
-    ::kill(child, SIGSTOP);
-    std::this_thread::sleep_for(1s); // more than it takes to be stuck
-    ::kill(child, SIGCONT);
+    tests::stop_for(child, 1s); // more than it takes to be stuck
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) <= 1); // the reports; each stop would make one for each worker
+  CHECK(tests::exit_status(child) <= 1); // the reports; each stop would make one for each worker
 }

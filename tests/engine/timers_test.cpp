@@ -1,3 +1,4 @@
+#include "child_process.hpp"
 #include "fire_and_forget.hpp"
 #include "small_engine.hpp"
 #include "token.hpp"
@@ -9,10 +10,9 @@
 #include <corewise/engine/yield.hpp>
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <random>
 #include <thread>
 #include <vector>
@@ -625,15 +625,11 @@ TEST_CASE("timers: in a forked child nothing is set, and cancelling does nothing
   engine e(small_profile(1));
   timer t = e.after(24h, [] {});
   REQUIRE(t);
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+  const pid_t child = tests::child_that([&] {
     const bool ok = !e.after(1ms, [] {}) && !t.cancel();
-    ::_exit(ok ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
+    std::_Exit(ok ? 0 : 1);
+  });
+  CHECK(tests::exit_status(child) == 0);
   CHECK(t.cancel());
 }
 

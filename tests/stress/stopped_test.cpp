@@ -1,5 +1,5 @@
+#include "child_process.hpp"
 #include "park_timeout.hpp"
-#include "stopped_process.hpp"
 
 #include <corewise/engine/engine.hpp>
 

@@ -164,8 +164,8 @@ class local_queue {
     return half;
   }
 
-  /// Any thread, if the worker is not alone (`takers`). Takes half of the tasks, rounded up, at most `most`, oldest first; none when empty or when
-  /// another thief is at work. The caller has room for them.
+  /// Any thread, if the worker is not alone (`takers`). Takes half of the tasks, rounded up, at most `most`, oldest first; none
+  /// when empty or when another thief is at work. The caller has room for them.
   task_chain steal(std::uint32_t most) noexcept;
 
   /// How many tasks wait. Any thread; exact at rest.

@@ -59,13 +59,14 @@ inline detail::moving_to_group resume_on(group_id g) noexcept { return detail::m
 /// All that is one task moves together: if the calling coroutine is awaited by another (`co_await f()`), that one goes on
 /// with `e` as well. What awaits through an engine does not: the coroutine that awaits a `future`, or a `oneshot`, goes on
 /// with its own engine, wherever the other side ends. Children of `when_all`, `when_any` and `in_scope` are
-/// parts of their parent's task and cannot leave its engine; they may `co_await e.run(...)` instead. A coroutine of a type other
-/// than `task`, or whose handle has lost its type, and whatever it awaits, cannot leave either: a task may have resumed it by
-/// hand, and may still be running on this thread. Nor may a task move while one that it resumed by hand is suspended.
+/// parts of their parent's task and cannot leave its engine; they may `co_await e.run(...)` instead. A coroutine of a
+/// type other than `task`, or whose handle has lost its type, and whatever it awaits, cannot leave either: a task may have
+/// resumed it by hand, and may still be running on this thread. Nor may a task move while one that it resumed by hand is
+/// suspended.
 ///
 /// Throws `not_run` when `e` takes no more tasks (`limits.in_flight`, a shutdown), and `std::logic_error` outside of an
-/// engine's tasks, in such a child and in such a coroutine; the coroutine stays where it is then. It never waits for room. Cost: that of `submit`
-/// from outside, without a block.
+/// engine's tasks, in such a child and in such a coroutine; the coroutine stays where it is then. It never waits for room.
+/// Cost: that of `submit` from outside, without a block.
 detail::moving_to_engine resume_on(engine& e) noexcept;
 
 } // namespace corewise

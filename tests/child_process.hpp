@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
-// A child process that a test stops and continues.
+// Child processes of tests: what they answer, and that they are stopped and continued.
 
 namespace corewise::tests {
 
