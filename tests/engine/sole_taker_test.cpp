@@ -57,6 +57,30 @@ TEST_CASE("sole taker: who comes waits until the worker has taken") {
   CHECK(come.load());
 }
 
+TEST_CASE("sole taker: who comes, and others from then on, see all that the worker did alone") {
+  for (int round = 0; round < 200; ++round) {
+    sole_taker takers(true);
+    if (!takers.alone()) {
+      MESSAGE("skipped: the kernel has no such barrier");
+      return;
+    }
+    int done = 0; // no atomic one: ThreadSanitizer sees whether it was published
+    std::atomic<int> seen{0};
+    std::thread worker([&] {
+      for (; takers.enter(); takers.leave()) seen.store(++done, std::memory_order_relaxed);
+    });
+    std::thread later([&] {
+      while (!takers.shared()) std::this_thread::yield();
+      CHECK(done == seen.load(std::memory_order_relaxed));
+    });
+    while (seen.load(std::memory_order_relaxed) <= round) std::this_thread::yield();
+    CHECK(takers.share());
+    CHECK(done == seen.load(std::memory_order_relaxed));
+    worker.join();
+    later.join();
+  }
+}
+
 namespace {
 
 constexpr std::size_t tasks_in_all = 10'000;
