@@ -8,7 +8,7 @@
 // coroutine behind `sleep_for`, by the clock that it reads when it goes on. *Loaded*: two endless yielders and one task of
 // 100 us after another on each worker. *At rest*: CPU time of the process over the given seconds.
 
-#include "timer_group.hpp"
+#include "timers/timer_group.hpp"
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/sleep.hpp>

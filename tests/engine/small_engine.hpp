@@ -1,11 +1,15 @@
 #pragma once
 
+#include <corewise/engine/detail/execution.hpp>
 #include <corewise/engine/engine.hpp>
-#include <corewise/engine/execution.hpp>
 
 #include <atomic>
 #include <cstdlib>
 #include <semaphore>
+
+inline constexpr corewise::group_id first_group{0};
+inline constexpr corewise::hint urgent{.run_as = corewise::task_class::latency};
+inline constexpr corewise::hint patient{.run_as = corewise::task_class::background};
 
 /// A profile for `workers` workers of the live machine, tied to nothing, so that tests may run side by side; in one domain where
 /// the machine has one package, however many caches that has, so that they take single tasks from each other.

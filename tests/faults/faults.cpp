@@ -2,7 +2,7 @@
 
 #include <corewise/policies/policy.hpp>
 
-#include <fence.hpp>
+#include <base/fence.hpp>
 #include <sched.h>
 
 #include <atomic>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-// The engine of this folder is built with COREWISE_FAULTS (engine/src/runtime/faults.hpp). What goes wrong there:
+// The engine of this folder is built with COREWISE_FAULTS (engine/src/base/faults.hpp). What goes wrong there:
 //
 //   delays  one step in COREWISE_DELAY_ONE_IN (environment; none unless set) takes a while: it spins, yields, or sleeps.
 //           The seed is printed; COREWISE_DELAY_SEED sets it.

@@ -1,5 +1,5 @@
 #include "faults.hpp"
-#include "segment_writer.hpp"
+#include "queues/segment_writer.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 #include "faults.hpp"
-#include "runtime.hpp"
+#include "runtime/runtime.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/task.hpp>

@@ -1,4 +1,4 @@
-#include "runtime.hpp"
+#include "runtime/runtime.hpp"
 
 #include <utility>
 

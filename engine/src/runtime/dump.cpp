@@ -1,8 +1,8 @@
-#include "demangled.hpp"
-#include "runtime.hpp"
+#include "base/demangled.hpp"
+#include "runtime/runtime.hpp"
 
+#include <corewise/engine/detail/task_header.hpp>
 #include <corewise/engine/dump.hpp>
-#include <corewise/engine/task_header.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "runtime.hpp"
+#include "runtime/runtime.hpp"
 
 #include <corewise/engine/group_local.hpp>
 

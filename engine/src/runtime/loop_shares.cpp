@@ -1,6 +1,6 @@
-#include "loop_shares.hpp"
+#include "runtime/loop_shares.hpp"
 
-#include "runtime.hpp"
+#include "runtime/runtime.hpp"
 
 #include <numeric>
 #include <stdexcept>

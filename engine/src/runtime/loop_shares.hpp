@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/engine/loop.hpp>
+#include <corewise/engine/detail/loop.hpp>
 
 #include <span>
 

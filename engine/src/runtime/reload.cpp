@@ -1,5 +1,5 @@
-#include "../profile/live_change.hpp"
-#include "runtime.hpp"
+#include "profile/live_change.hpp"
+#include "runtime/runtime.hpp"
 
 #include <corewise/topology/error.hpp>
 

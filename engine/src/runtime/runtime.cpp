@@ -1,8 +1,8 @@
-#include "runtime.hpp"
+#include "runtime/runtime.hpp"
 
-#include "fence.hpp"
-#include "forked.hpp"
-#include "node_resource.hpp"
+#include "base/fence.hpp"
+#include "base/process_fork.hpp"
+#include "memory/node_resource.hpp"
 
 #include <corewise/topology/error.hpp>
 

@@ -1,23 +1,23 @@
 #pragma once
 
-#include "cpu_claims.hpp"
-#include "drain.hpp"
-#include "fence.hpp"
-#include "forked.hpp"
-#include "group_state.hpp"
-#include "idle.hpp"
-#include "in_flight_limit.hpp"
-#include "near_nodes.hpp"
-#include "stack_signal.hpp"
-#include "submitter.hpp"
-#include "supervisor.hpp"
-#include "suspended_table.hpp"
-#include "threads.hpp"
-#include "worker.hpp"
+#include "base/fence.hpp"
+#include "base/process_fork.hpp"
+#include "books/drain.hpp"
+#include "books/in_flight_limit.hpp"
+#include "books/submitter.hpp"
+#include "idle/idle.hpp"
+#include "memory/near_nodes.hpp"
+#include "runtime/suspended_table.hpp"
+#include "threads/cpu_claims.hpp"
+#include "threads/stack_signal.hpp"
+#include "threads/supervisor.hpp"
+#include "threads/threads.hpp"
+#include "worker/group_state.hpp"
+#include "worker/worker.hpp"
 
+#include <corewise/engine/detail/execution.hpp>
+#include <corewise/engine/detail/loop.hpp>
 #include <corewise/engine/engine.hpp>
-#include <corewise/engine/execution.hpp>
-#include <corewise/engine/loop.hpp>
 #include <corewise/engine/timer.hpp>
 
 #include <bit>

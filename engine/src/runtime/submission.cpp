@@ -1,6 +1,6 @@
-#include "faults.hpp"
-#include "page_nodes.hpp"
-#include "runtime.hpp"
+#include "base/faults.hpp"
+#include "memory/page_nodes.hpp"
+#include "runtime/runtime.hpp"
 
 #include <corewise/policies/origin.hpp>
 

@@ -1,7 +1,7 @@
-#include "suspended_table.hpp"
+#include "runtime/suspended_table.hpp"
 
-#include "faults.hpp"
-#include "runtime.hpp"
+#include "base/faults.hpp"
+#include "runtime/runtime.hpp"
 
 #include <new>
 #include <utility>

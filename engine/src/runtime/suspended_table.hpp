@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/engine/suspension.hpp>
+#include <corewise/engine/detail/suspension.hpp>
 
 #include <array>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "runtime.hpp"
+#include "runtime/runtime.hpp"
 
 #include <corewise/engine/deadline.hpp>
 #include <corewise/engine/timer.hpp>

@@ -1,4 +1,4 @@
-#include "queues.hpp"
+#include "queues/worker_queues.hpp"
 #include "system_engine.hpp"
 
 #include <corewise/engine/yield.hpp>

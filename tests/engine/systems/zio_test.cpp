@@ -1,4 +1,4 @@
-#include "local_queue.hpp"
+#include "queues/local_queue.hpp"
 #include "system_engine.hpp"
 
 #include <doctest/doctest.h>

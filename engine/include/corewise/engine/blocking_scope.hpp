@@ -1,8 +1,8 @@
 #pragma once
 
-#include <corewise/engine/execution.hpp>
-#include <corewise/engine/recycled.hpp>
-#include <corewise/engine/task_header.hpp>
+#include <corewise/engine/detail/execution.hpp>
+#include <corewise/engine/detail/recycled.hpp>
+#include <corewise/engine/detail/task_header.hpp>
 
 #include <atomic>
 #include <concepts>

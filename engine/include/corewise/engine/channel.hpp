@@ -1,7 +1,7 @@
 #pragma once
 
-#include <corewise/engine/awaiting.hpp>
-#include <corewise/engine/lock_word.hpp>
+#include <corewise/engine/detail/awaiting.hpp>
+#include <corewise/engine/detail/lock_word.hpp>
 
 #include <memory>
 #include <type_traits>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <corewise/engine/detail/task_header.hpp>
 #include <corewise/engine/hint.hpp>
-#include <corewise/engine/task_header.hpp>
 
 #include <exception>
 #include <stdexcept>

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <corewise/engine/apply_result.hpp>
+#include <corewise/engine/detail/schedule.hpp>
 #include <corewise/engine/dump.hpp>
 #include <corewise/engine/future.hpp>
 #include <corewise/engine/hint.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile.hpp>
-#include <corewise/engine/schedule.hpp>
 #include <corewise/engine/suspended.hpp>
 #include <corewise/engine/task.hpp>
 #include <corewise/engine/timer.hpp>

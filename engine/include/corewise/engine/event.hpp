@@ -1,8 +1,8 @@
 #pragma once
 
-#include <corewise/engine/awaiting.hpp>
-#include <corewise/engine/gate.hpp>
-#include <corewise/engine/permits.hpp>
+#include <corewise/engine/detail/awaiting.hpp>
+#include <corewise/engine/detail/gate.hpp>
+#include <corewise/engine/detail/permits.hpp>
 
 namespace corewise {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <corewise/engine/deadline_expired.hpp>
-#include <corewise/engine/suspension.hpp>
+#include <corewise/engine/detail/suspension.hpp>
 #include <corewise/engine/task.hpp>
 
 #include <atomic>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <corewise/engine/awaiting.hpp>
-#include <corewise/engine/gate.hpp>
+#include <corewise/engine/detail/awaiting.hpp>
+#include <corewise/engine/detail/gate.hpp>
 
 namespace corewise {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <corewise/engine/blocked.hpp>
-#include <corewise/engine/loop.hpp>
+#include <corewise/engine/detail/loop.hpp>
+#include <corewise/engine/detail/loop_blocks.hpp>
 
 namespace corewise {
 

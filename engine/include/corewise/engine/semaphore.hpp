@@ -1,7 +1,7 @@
 #pragma once
 
-#include <corewise/engine/awaiting.hpp>
-#include <corewise/engine/permits.hpp>
+#include <corewise/engine/detail/awaiting.hpp>
+#include <corewise/engine/detail/permits.hpp>
 
 namespace corewise {
 

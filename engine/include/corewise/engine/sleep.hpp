@@ -1,7 +1,7 @@
 #pragma once
 
-#include <corewise/engine/resumption.hpp>
-#include <corewise/engine/timer_node.hpp>
+#include <corewise/engine/detail/resumption.hpp>
+#include <corewise/engine/detail/timer_node.hpp>
 
 #include <chrono>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/engine/fork_join.hpp>
+#include <corewise/engine/detail/fork_join.hpp>
 
 #include <cassert>
 #include <exception>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/engine/resumption.hpp>
+#include <corewise/engine/detail/resumption.hpp>
 
 #include <memory>
 #include <type_traits>

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <corewise/engine/detail/waiter_list.hpp>
+
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+// How a coroutine waits in a list. What it waits for is a *place*, which answers
+//
+//     bool try_pass(W&)   whether it has it at once; never waits
+//     bool enter(W&)      the same, and if not, puts the waiter into its list: then it is not the caller's any more
+//     bool leave(W&)      `waiter_list::stop`, under the place's lock: true: the caller is to wake it
+//     void give_back()    takes back what was granted to a waiter that is destroyed before it went on
+//
+// The engine's end takes a waiter out as a stop does.
+//
+// A place whose `enter` is cheap says `enters_at_once`, and is not tried before.
+
+namespace corewise::detail {
+
+/// Awaits `Place`, a reference or a small object. Lives in the awaiting frame.
+template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]] awaiting : private Waiter {
+ public:
+  using threads_may_wait = void;
+
+  template <class... Args>
+  explicit awaiting(Place place, Args&&... args) noexcept
+      : Waiter{{}, std::forward<Args>(args)...},
+        place_(place) {}
+  awaiting(const awaiting&) = delete;
+  awaiting& operator=(const awaiting&) = delete;
+  ~awaiting() {
+    if (own().state != wait_state::taken) [[unlikely]]
+      end_untaken();
+  }
+
+  bool await_ready() noexcept {
+    if constexpr (std::remove_cvref_t<Place>::enters_at_once) return false;
+    return try_pass();
+  }
+  /// False: it goes on. After true nothing here is the caller's.
+  bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+    suspend(suspended);
+    return place_.enter(own());
+  }
+  void await_resume() noexcept { static_cast<void>(take()); }
+
+ protected:
+  bool try_pass() noexcept {
+    if (!place_.try_pass(own())) return false;
+    own().state = wait_state::granted;
+    return true;
+  }
+  void suspend(std::coroutine_handle<> suspended) noexcept { Waiter::suspend(suspended, how); }
+  /// Whether it has what it waited for; false: it was stopped.
+  bool take() noexcept {
+    this->resumed();
+    if (own().state != wait_state::granted) return false;
+    own().state = wait_state::taken;
+    return true;
+  }
+  Waiter& own() noexcept { return *this; }
+  Place& place() noexcept { return place_; }
+  void note_stopped() noexcept { own().state = wait_state::stopped; }
+
+ private:
+  static bool withdraw(suspension& s) noexcept {
+    auto& self = static_cast<awaiting&>(s);
+    return self.place_.leave(self);
+  }
+  static constexpr wait_record how{Kind, &withdraw};
+
+  /// It was stopped, never awaited, or its frame is destroyed before it went on.
+  void end_untaken() noexcept {
+    this->leave_slot();
+    if (own().state == wait_state::queued)
+      place_.leave(own());
+    else if (own().state == wait_state::granted)
+      place_.give_back(); // its engine has ended
+  }
+
+  Place place_;
+};
+
+/// As above, and a stop token ends it.
+template <wait_kind Kind, class Place, class Waiter = waiter>
+class [[nodiscard]] stoppable_awaiting : public awaiting<Kind, Place, Waiter> {
+  using base = awaiting<Kind, Place, Waiter>;
+
+ public:
+  template <class... Args>
+  explicit stoppable_awaiting(std::stop_token token, Place place, Args&&... args) noexcept
+      : base(place, std::forward<Args>(args)...),
+        token_(std::move(token)) {}
+
+  bool await_ready() noexcept {
+    if (!token_.stop_requested()) return base::await_ready();
+    if (!this->try_pass()) this->note_stopped();
+    return true;
+  }
+  bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+    this->suspend(suspended);
+    stopper_.emplace(token_, stopper{this}); // it may be called here, and any time from now on
+    return this->place().enter(this->own());
+  }
+  /// Whether it has what it waited for; false: it was stopped.
+  bool await_resume() noexcept { return take(); }
+
+ protected:
+  bool take() noexcept {
+    stopper_.reset(); // waits for it, unless this thread is in it
+    return base::take();
+  }
+
+ private:
+  struct stopper {
+    stoppable_awaiting* self;
+    void operator()() const noexcept {
+      if (self->place().leave(self->own())) self->own().wake();
+    }
+  };
+
+  std::stop_token token_;
+  std::optional<std::stop_callback<stopper>> stopper_;
+};
+
+} // namespace corewise::detail

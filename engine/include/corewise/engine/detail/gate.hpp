@@ -1,0 +1,47 @@
+#pragma once
+
+#include <corewise/engine/detail/lock_word.hpp>
+#include <corewise/engine/detail/waiter_list.hpp>
+
+namespace corewise::detail {
+
+/// Opens for all who wait when as many things have happened as are to: what latch and event are made of.
+class gate {
+ public:
+  static constexpr bool enters_at_once = false;
+  static constexpr lock_word::bits largest = lock_word::largest;
+
+  explicit gate(lock_word::bits to_happen) noexcept : word_(to_happen) {}
+  gate(const gate&) = delete;
+  gate& operator=(const gate&) = delete;
+  ~gate() { assert(waiters_.empty() && "destroyed while somebody waits for it"); }
+
+  bool open() const noexcept { return lock_word::number(word_.look()) == 0; }
+  /// So many things have happened, or as many as are left. Who opens the gate touches it no more when others see that.
+  void count(lock_word::bits happened) noexcept {
+    lock_word::bits seen = word_.look();
+    while (!lock_word::locked(seen)) {
+      const bool opens = lock_word::number(seen) <= happened;
+      if (opens && lock_word::waited_for(seen)) break;
+      const lock_word::bits left = opens ? 0 : lock_word::number(seen) - happened;
+      if (word_.replace(seen, lock_word::of(left, lock_word::waited_for(seen)))) return;
+    }
+    count_locked(happened);
+  }
+  /// Closes it, if it is open, until so many things have happened.
+  void close(lock_word::bits to_happen) noexcept;
+
+  bool try_pass(const waiter&) const noexcept { return open(); }
+  bool enter(waiter& w) noexcept;
+  bool leave(waiter& w) noexcept;
+  void give_back() const noexcept {}
+
+ private:
+  void count_locked(lock_word::bits happened) noexcept;
+  void unlock(lock_word::bits left) noexcept { word_.unlock(lock_word::of(left, !waiters_.empty())); }
+
+  lock_word word_;
+  waiter_list waiters_;
+};
+
+} // namespace corewise::detail

@@ -1,0 +1,175 @@
+#pragma once
+
+#include <corewise/engine/detail/fork_join.hpp>
+#include <corewise/engine/detail/recycled.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+// How a loop is run by several workers.
+//
+// A *piece* is what one worker goes through, from left to right. At intervals of about `loop_pace::between_looks` it looks
+// up. If its worker's deque of forks is empty, so that a thief would find nothing, it splits: the right half of what
+// is left becomes a piece of its own and is forked. When a piece has come to its end it takes that half back, if nobody has
+// it, and goes on as if it had never been split. So a loop is cut as often as somebody takes a part, and nobody has to say
+// how small the parts should be.
+//
+//     0          at        end                          n
+//     │ done ────►│ to do   │ forked ─────│ forked, stolen │        a piece, what it forked last, and what it forked before
+//                           └ taken back, or stolen: then the piece ends
+//
+// The first piece begins where the loop was called. A loop that is over at its first look has not left that worker. Else,
+// where the machine has several groups, what is left is dealt over them, in order and by capacity, and each share sent to
+// its group: half of the shares at a time, so that a thousand groups are reached in ten steps. The cuts depend on size
+// and machine alone; so data that was written by one loop lies where the next one comes for it.
+//
+// About every 200 us a piece gives way to others.
+//
+// Pieces are in a list in the order of their elements, so that what they reckon can be put together in that order. Whoever
+// runs a piece is the only one to put others behind it. They are all kept until the loop has ended: an address that
+// `take_back` is asked for is never another's.
+//
+// | tag    | release site            | acquire site | publishes                          | weakened            |
+// |--------|-------------------------|--------------|------------------------------------|---------------------|
+// | looped | loop::arrive: open_ RMW | the same     | results, the list, the first error | half a sum is read  |
+
+namespace corewise::detail {
+
+class loop;
+
+/// So much of a loop, up to `end`, belongs to a group.
+struct loop_share {
+  std::uint64_t end;
+  group_id group;
+};
+/// All shares, in order. Those of up to 256 groups lie in a recycled block.
+using loop_share_list = std::vector<loop_share, recycling_allocator<loop_share>>;
+
+/// How many elements to do until the next look, so that looks cost next to nothing, and nobody waits long for one.
+class loop_pace {
+ public:
+  static constexpr std::uint64_t between_looks_ns = 10'000;
+
+  std::uint64_t elements() const noexcept { return elements_; }
+  /// So many as planned have taken so long. It grows at most by 8, for the next ones may be longer, and shrinks at most by
+  /// 8, for the thread may have lost its CPU meanwhile.
+  void took(std::uint64_t ns) noexcept {
+    const std::uint64_t least = std::max<std::uint64_t>(1, elements_ / 8);
+    const std::uint64_t most = std::min(elements_, most_elements) * 8;
+    elements_ =
+        ns * 8 <= between_looks_ns ? most : std::clamp(elements_ * between_looks_ns / ns, least, most);
+  }
+
+ private:
+  static constexpr std::uint64_t most_elements = std::uint64_t{1}
+                                                 << 40; // times `between_looks_ns` it has room
+
+  std::uint64_t elements_ = 1;
+};
+
+/// A part of a loop.
+struct loop_piece : coroutine_root { // without a coroutine: for where it ran last, and its class
+  loop* all = nullptr;
+  std::uint64_t at = 0; ///< what is left to do, up to `end`
+  std::uint64_t end = 0;
+  std::uint32_t share = 0;      ///< which of the loop's shares that is, where it stands for several ...
+  std::uint32_t shares_end = 0; ///< ... up to this one, which it has not passed on yet
+  loop_pace pace;
+  loop_piece* next = nullptr;       ///< the one whose elements follow
+  loop_piece* right = nullptr;      ///< its right half, as it was forked last
+  loop_piece* taken_back = nullptr; ///< `next`, if that is to be forked again
+
+  /// Whether it stands for others' shares.
+  bool several() const noexcept { return shares_end > share + 1; }
+};
+
+/// The join of a loop, and what its pieces have in common. Lives in the frame of whoever awaits the loop.
+class loop : public join_point {
+ public:
+  /// `given`: how it is dealt over the groups, if not by their capacities.
+  loop(loop_piece& first, std::uint64_t size, std::stop_token stop,
+       const loop_share_list* given) noexcept
+      : first_(first), // which begins to live later
+        size_(size),
+        stop_(std::move(stop)),
+        given_(given) {}
+
+  /// Runs what the calling worker is to run of it; the suspended parent goes on with what is answered. Throws as `suspend`.
+  std::coroutine_handle<> start(std::coroutine_handle<> parent);
+
+ protected:
+  ~loop() = default;
+
+  /// When all have come: throws what was thrown first. Answers whether every element had its turn.
+  bool complete() const {
+    if (error_) std::rethrow_exception(error_);
+    return !cut_short_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  virtual void run(loop_piece& in, std::uint64_t from, std::uint64_t to) = 0;
+  virtual loop_piece* make() = 0; // throws `std::bad_alloc`
+
+  bool work(loop_piece* p) noexcept;
+  bool go_through(loop_piece*& p) noexcept;
+  void begin_turn(loop_piece& p, const worker& seat) noexcept;
+  bool look_up(loop_piece*& p, bool turn_is_over) noexcept;
+  void run_checked(loop_piece& p, std::uint64_t to) noexcept;
+  bool stopped() const noexcept { return failed_.load(std::memory_order_relaxed) || stop_.stop_requested(); }
+  loop_piece* put_behind(loop_piece& p) noexcept;
+  void split(loop_piece& p) noexcept;
+  loop_piece* spare(loop_piece& p) noexcept;
+  bool take_back(loop_piece& p) noexcept;
+  bool deal_out(loop_piece*& p) noexcept;
+  bool note_shares(const loop_piece& whole) noexcept;
+  std::uint64_t share_begin(std::uint32_t share) const noexcept;
+  void stand_for(loop_piece& p, std::uint32_t share, std::uint32_t shares_end) const noexcept;
+  void pass_on(loop_piece& p) noexcept;
+  bool arrive() noexcept;
+  static bool perform(task_header* t, task_action action);
+
+  loop_piece& first_;
+  std::uint64_t size_;
+  std::stop_token stop_;
+  const loop_share_list* given_;
+  loop_share_list shares_;       // written before any piece is sent to a group
+  std::uint64_t dealt_from_ = 0; // likewise: elements before this one are done
+  bool dealt_ = false;           // the first piece's
+  std::atomic<std::uint32_t> open_{1};
+  std::atomic<bool> failed_{false};    // relaxed: who sets it writes the error, which `arrive` publishes
+  std::atomic<bool> cut_short_{false}; // relaxed: published by `arrive`
+  std::exception_ptr error_;
+};
+
+/// A loop with pieces of its own type.
+template <class Piece> class loop_of : public loop {
+ public:
+  loop_of(std::uint64_t size, std::stop_token stop, const loop_share_list* given) noexcept
+      : loop(first_piece_, size, std::move(stop), given) {}
+
+ protected:
+  ~loop_of() {
+    for (loop_piece* p = first_piece_.next; p != nullptr;)
+      recycled<Piece>::destroy(static_cast<Piece*>(std::exchange(p, p->next)));
+  }
+
+  /// When all have come.
+  Piece& first_piece() noexcept { return first_piece_; }
+
+ private:
+  loop_piece* make() final { return recycled<Piece>::make(); }
+
+  Piece first_piece_;
+};
+
+/// How a loop that the calling coroutine's engine runs is dealt over its groups. In an engine's tasks only, else
+/// `std::logic_error`; throws `std::bad_alloc`.
+loop_share_list loop_shares_here(std::uint64_t size);
+
+} // namespace corewise::detail

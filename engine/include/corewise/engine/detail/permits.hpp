@@ -1,0 +1,58 @@
+#pragma once
+
+#include <corewise/engine/detail/lock_word.hpp>
+#include <corewise/engine/detail/waiter_list.hpp>
+
+namespace corewise::detail {
+
+/// A number of permits, and who waits for one: what semaphore, mutex and auto_reset_event are made of. While somebody waits
+/// there are none: who gives one hands it over, so nobody overtakes.
+class permits {
+ public:
+  static constexpr bool enters_at_once = false;
+  static constexpr lock_word::bits largest = lock_word::largest;
+
+  explicit permits(lock_word::bits number) noexcept : word_(number) {}
+  permits(const permits&) = delete;
+  permits& operator=(const permits&) = delete;
+  ~permits() { assert(waiters_.empty() && "destroyed while somebody waits for it"); }
+
+  bool try_take() noexcept {
+    lock_word::bits seen = word_.look();
+    while (lock_word::number(seen) != 0) {
+      if (lock_word::locked(seen)) [[unlikely]]
+        return take_locked();
+      if (word_.replace(seen, lock_word::of(lock_word::number(seen) - 1, false))) return true;
+    }
+    return false;
+  }
+  /// So many more, but no more than `most` in all.
+  void give(lock_word::bits number, lock_word::bits most = largest) noexcept {
+    lock_word::bits seen = word_.look();
+    while (lock_word::idle(seen))
+      if (word_.replace(seen, lock_word::of(sum(lock_word::number(seen), number, most), false))) return;
+    give_locked(number, most);
+  }
+  /// Takes them away; whether there were any.
+  bool clear() noexcept;
+  /// How many there are at the moment.
+  lock_word::bits number() const noexcept { return lock_word::number(word_.look()); }
+
+  bool try_pass(const waiter&) noexcept { return try_take(); }
+  bool enter(waiter& w) noexcept;
+  bool leave(waiter& w) noexcept;
+  void give_back() noexcept { give(1); }
+
+ private:
+  static lock_word::bits sum(lock_word::bits there, lock_word::bits more, lock_word::bits most) noexcept {
+    return more < most - there ? there + more : most;
+  }
+  bool take_locked() noexcept;
+  void give_locked(lock_word::bits number, lock_word::bits most) noexcept;
+  void unlock(lock_word::bits number) noexcept { word_.unlock(lock_word::of(number, !waiters_.empty())); }
+
+  lock_word word_;
+  waiter_list waiters_;
+};
+
+} // namespace corewise::detail

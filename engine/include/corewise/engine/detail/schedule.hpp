@@ -1,0 +1,25 @@
+#pragma once
+
+#include <corewise/engine/detail/resumption.hpp>
+#include <corewise/engine/hint.hpp>
+
+namespace corewise::detail {
+
+/// What `engine::schedule` answers.
+class [[nodiscard]] rescheduling {
+ public:
+  rescheduling(runtime& on, const hint& wish) noexcept : on_(on), wish_(wish) {}
+  rescheduling(const rescheduling&) = delete;
+  rescheduling& operator=(const rescheduling&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> suspended);
+  void await_resume() const noexcept {}
+
+ private:
+  runtime& on_;
+  hint wish_;
+  resumption place_;
+};
+
+} // namespace corewise::detail

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <corewise/engine/detail/execution.hpp>
+#include <corewise/engine/detail/recycled.hpp>
+#include <corewise/policies/task_class.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+namespace corewise {
+
+/// What is asked of a task: to run, to end without running any further, or, of no task at all (null), to say which kind
+/// of task this is in `detail::this_execution.kind`.
+enum class task_action : std::uint8_t { run, discard, identify };
+
+/// The intrusive header of everything that is queued: queues carry one `task_header*` (design.md, D1). Whoever
+/// takes a task from a queue owns it and calls `act` once; it answers whether the task has ended. A task that
+/// has not ended was suspended and may be queued again, even before the answer comes. Either way nothing of it
+/// is the caller's any more, nor is it when `act` throws: then the task has ended.
+struct task_header {
+  bool (*act)(task_header*, task_action) = nullptr;
+  task_header* next = nullptr; ///< free for the queue that holds the task
+  std::uint8_t phase = 0;      ///< which of the two generations of work `drain` counts it to
+  /// As it was submitted; a resumption has its root's.
+  task_class run_as = task_class::normal;
+  std::uint8_t mark = 0; ///< free for the type of the task; from 128 on: calls of a `blocking_scope`
+  /// Until it is begun a queue may hold a copy in its place: this and the `relocatable_bytes` behind it are all of the task.
+  bool relocatable = false;
+};
+
+namespace detail {
+
+/// So much a cell of an inbox has room for, besides the header.
+inline constexpr std::size_t relocatable_bytes = 16;
+
+struct discard_task {
+  void operator()(task_header* t) const noexcept { t->act(t, task_action::discard); }
+};
+/// Owns a task that nobody has begun.
+using unbegun_task = std::unique_ptr<task_header, discard_task>;
+
+template <class F> struct closure : task_header {
+  template <class G>
+    requires(!std::is_same_v<std::remove_cvref_t<G>, closure>)
+  explicit closure(G&& g) : function(std::forward<G>(g)) {
+    act = &perform;
+    relocatable = std::is_trivially_copyable_v<F> && sizeof(F) <= relocatable_bytes &&
+                  alignof(F) <= alignof(task_header);
+  }
+
+  static bool perform(task_header* t, task_action action) {
+    if (action == task_action::identify) return this_execution.kind = typeid(F).name(), false;
+    struct owner {
+      closure* self;
+      ~owner() { recycled<closure>::destroy(self); }
+    } const own{static_cast<closure*>(t)};
+    if (action == task_action::run) static_cast<void>(own.self->function());
+    return true;
+  }
+
+  alignas(task_header) alignas(F) F function; // behind the header, not in its padding
+};
+
+} // namespace detail
+
+/// A task that calls a copy of `f` once; move-only callables of any size will do. Those of up to 4072
+/// bytes live in a recycled block. Throws what copying or moving `f` throws, `std::bad_alloc`.
+template <class F> [[nodiscard]] task_header* make_closure(F&& f) {
+  return detail::recycled<detail::closure<std::decay_t<F>>>::make(std::forward<F>(f));
+}
+
+} // namespace corewise

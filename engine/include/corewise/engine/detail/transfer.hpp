@@ -1,0 +1,48 @@
+#pragma once
+
+#include <corewise/engine/detail/execution.hpp>
+
+#include <utility>
+
+// One coroutine gives the thread to another. Where the compiler makes a tail call of that, any number may follow one
+// another. Clang always does; GCC before 15 only with -O2 and without a sanitizer, which a header cannot know. There the
+// transfers are counted, and every so often the stack is unwound to whoever began, who goes on.
+
+namespace corewise::detail {
+
+#if defined(__clang__) || !defined(__GNUC__) || __GNUC__ >= 15
+
+inline std::coroutine_handle<> transfer_to(std::coroutine_handle<> next) noexcept { return next; }
+
+inline void drive(std::coroutine_handle<> frame) { frame.resume(); }
+
+#else
+
+/// What `await_suspend` returns to give the thread to `next`.
+inline std::coroutine_handle<> transfer_to(std::coroutine_handle<> next) noexcept {
+  execution& here = this_execution;
+  if (--here.transfers_left != 0) [[likely]]
+    return next;
+  here.transferred = next;
+  return std::noop_coroutine();
+}
+
+/// Resumes `frame` and all that it gives the thread to.
+inline void drive(std::coroutine_handle<> frame) {
+  constexpr std::uint64_t nested_max = 64;
+  execution& here = this_execution;
+  struct outer {
+    execution& here;
+    std::uint64_t left;
+    ~outer() { here.transfers_left = left; }
+  } const restored{here, std::exchange(here.transfers_left, nested_max)};
+  frame.resume();
+  while (here.transferred) {
+    here.transfers_left = nested_max;
+    std::exchange(here.transferred, {}).resume();
+  }
+}
+
+#endif
+
+} // namespace corewise::detail

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "base/faults.hpp"
+#include "base/futex.hpp"
+
+namespace corewise::detail {
+
+/// The bed of one worker: it sleeps until somebody leaves a token. A token left early is kept, so that no
+/// wake-up is lost; two tokens are as good as one.
+///
+///     empty ──park──► parked ──unpark──► notified ──(woken)──► empty
+///       └──────────unpark──────────────────▲
+///
+/// | tag   | release site     | acquire site        | publishes                     | weakened                         |
+/// |-------|------------------|---------------------|-------------------------------|----------------------------------|
+/// | token | unpark: exchange | park: exchange, CAS | all that the waker did before | the woken worker misses the task |
+class parker {
+ public:
+  /// The owner only. True: a token was there or came; false: `timeout` passed without one.
+  [[gnu::hot]] bool park(std::optional<std::chrono::nanoseconds> timeout) noexcept {
+    std::uint32_t expected = empty;
+    if (!state_.compare_exchange_strong(expected, parked, std::memory_order_acq_rel, // pairs: token
+                                        std::memory_order_acquire)) {
+      state_.exchange(empty, std::memory_order_acquire); // pairs: token
+      return true;
+    }
+    const auto until = std::chrono::steady_clock::now() + timeout.value_or(std::chrono::nanoseconds{0});
+    std::optional<std::chrono::nanoseconds> left = timeout;
+    for (;;) {
+      interleave();
+      const bool in_time = futex_wait(state_, parked, left);
+      if (state_.load(std::memory_order_acquire) == notified || !in_time) break; // pairs: token
+      interleave();
+      if (timeout) left = std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds{1});
+    }
+    return state_.exchange(empty, std::memory_order_acq_rel) == notified; // pairs: token
+  }
+
+  /// Any thread. Cost: a system call if the owner sleeps.
+  void unpark() noexcept {
+    if (state_.exchange(notified, std::memory_order_acq_rel) == parked) futex_wake(state_, 1); // pairs: token
+  }
+
+  /// Whether the owner lies in it, or is about to. Any thread.
+  bool occupied() const noexcept { return state_.load(std::memory_order_relaxed) == parked; }
+
+ private:
+  enum : std::uint32_t { empty, parked, notified };
+  std::atomic<std::uint32_t> state_{empty};
+};
+
+} // namespace corewise::detail

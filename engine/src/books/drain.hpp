@@ -1,0 +1,95 @@
+#pragma once
+
+#include "base/faults.hpp"
+#include "base/fence.hpp"
+#include "base/futex.hpp"
+#include "books/ledger.hpp"
+
+#include <mutex>
+
+// How `drain` waits for what was submitted before it, without waiting for what comes after.
+//
+// Work is counted in one of two phases (ledger.hpp). A drain sees that the closed phase is empty, closes the
+// open one by opening the other, and waits until the books of the phase that it closed balance. Drains take
+// turns.
+//
+// A worker says so to those who wait, if anybody does, when it runs out of work, when it goes from a task of one phase to
+// one of the other, and at the end of a tick. Either its fence comes before the waiter's, and the waiter's sums contain what
+// it finished; or the waiter's comes first, and the worker sees it. tests/model/drain.pml proves it.
+//
+// | tag      | release site             | acquire site             | publishes           | weakened                       |
+// |----------|--------------------------|--------------------------|---------------------|--------------------------------|
+// | progress | progress: full_fence     | wait: full_fence         | nothing; order only | a drain sleeps, though all     |
+// |          | wait: waiters_ fetch_add | (all seq_cst)            |                     | that it waits for has ended    |
+// | news     | progress: fetch_add      | wait: news_ load         | the books, and what | it sums older books, and       |
+// |          |                          |                          | else `done` reads   | sleeps after the last news     |
+//
+// `open_` carries nothing: a submitter may still read the older phase, and counts its task there, once for all. The drain
+// that changed it waits for what it sees of that; what it misses was submitted while it ran.
+//
+// A drain that waits for its turn also covers what is submitted until it closes the phase. So a task must not wait for a
+// drain that began before it was submitted.
+
+namespace corewise::detail {
+
+class drain_gate {
+ public:
+  /// The phase that work from outside is counted to.
+  std::uint8_t open_phase() const noexcept { return open_.load(std::memory_order_relaxed); }
+
+  /// Any thread that has finished tasks. Cost: a fence and a load while nobody waits.
+  void progress() noexcept {
+    interleave();
+    full_fence(); // pairs: progress
+    interleave();
+    if (waiters_.load(std::memory_order_relaxed) == 0) return;
+    news_.fetch_add(1, std::memory_order_release); // pairs: news
+    interleave();
+    futex_wake_all(news_);
+  }
+
+  /// `quiet(phase)` tells whether the books of a phase balance.
+  template <class Quiet> void drain(const Quiet& quiet) {
+    const std::scoped_lock turn(mutex_);
+    const std::uint8_t closing = open_phase();
+    const auto opening = static_cast<std::uint8_t>(1 - closing);
+    wait([&] { return quiet(opening); }, {});
+    interleave();
+    open_.store(opening, std::memory_order_seq_cst); // before the fence of `wait`; pairs: progress
+    wait([&] { return quiet(closing); }, {});
+  }
+
+  /// Waits until `done()`, at most until `limit`. False: the time ran out.
+  template <class Done>
+  bool wait(const Done& done, std::optional<std::chrono::steady_clock::time_point> limit) {
+    waiters_.fetch_add(1, std::memory_order_seq_cst); // pairs: progress
+    interleave();
+    full_fence(); // pairs: progress
+    bool in_time = true;
+    for (;;) {
+      const std::uint32_t seen = news_.load(std::memory_order_acquire); // pairs: news
+      interleave();
+      if (done()) break;
+      std::optional<std::chrono::nanoseconds> left;
+      if (limit) {
+        left = *limit - std::chrono::steady_clock::now();
+        if (left->count() <= 0) {
+          in_time = false;
+          break;
+        }
+      }
+      interleave();
+      futex_wait(news_, seen, left);
+    }
+    waiters_.fetch_sub(1, std::memory_order_relaxed);
+    return in_time;
+  }
+
+ private:
+  std::mutex mutex_;
+  alignas(128) std::atomic<std::uint32_t> waiters_{0};
+  std::atomic<std::uint8_t> open_{0};
+  std::atomic<std::uint32_t> news_{0};
+};
+
+} // namespace corewise::detail

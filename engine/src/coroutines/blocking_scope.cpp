@@ -1,0 +1,223 @@
+#include "base/futex.hpp"
+#include "worker/forks.hpp"
+
+#include <corewise/engine/blocking_scope.hpp>
+
+#include <cassert>
+#include <optional>
+#include <stdexcept>
+
+namespace corewise {
+
+using detail::this_execution;
+
+namespace detail {
+
+// --- a child
+
+/// What its scope's task waits for is found from here on, in the place where it is forked.
+void child_run::enter() noexcept {
+  within_ = std::exchange(this_execution.within, &scope_);
+  root_ = std::exchange(this_execution.root, nullptr);
+  if (this_execution.seat == nullptr) return;
+  seat_ = this_execution.seat;
+  first_ = seat_->next_fork();
+  const std::scoped_lock lock(scope_.away_mutex_);
+  next_ = std::exchange(scope_.away_, this);
+  if (next_ != nullptr) next_->previous_ = this;
+}
+
+void child_run::fail(std::exception_ptr error) noexcept {
+  if (!scope_.failed_.exchange(true, std::memory_order_relaxed)) scope_.error_ = std::move(error);
+  scope_.request_stop();
+}
+
+void child_run::drop() noexcept { fail(std::make_exception_ptr(not_run())); }
+
+bool child_run::leave_away() noexcept {
+  this_execution.within = within_;
+  this_execution.root = root_;
+  if (seat_ != nullptr) {
+    const std::scoped_lock lock(scope_.away_mutex_);
+    (previous_ != nullptr ? previous_->next_ : scope_.away_) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+  }
+  std::atomic<std::uint32_t>& arrived = scope_.arrived_;
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == 0) futex_wake_all(arrived); // pairs: arrived
+  return where_ == child_place::submitted;
+}
+
+} // namespace detail
+
+// --- the scope
+
+blocking_scope::blocking_scope(engine& on) noexcept : blocking_scope(*on.runtime_) {}
+blocking_scope::blocking_scope(std::stop_token token) : blocking_scope() { stop_with(std::move(token)); }
+blocking_scope::blocking_scope(engine& on, std::stop_token token) : blocking_scope(on) {
+  stop_with(std::move(token));
+}
+
+struct blocking_scope::stops {
+  struct stopper {
+    blocking_scope* scope;
+    void operator()() const noexcept { scope->request_stop(); }
+  };
+
+  std::stop_source given{std::nostopstate};         // once somebody asks for its token
+  std::optional<std::stop_callback<stopper>> outer; // goes first
+};
+
+void blocking_scope::stop_with(std::stop_token token) {
+  if (!token.stop_possible()) return;
+  stops_.reset(detail::recycled<stops>::make());
+  stops_->outer.emplace(std::move(token),
+                        stops::stopper{this}); // it may be called here, and any time from now on
+}
+void blocking_scope::end_stops::operator()(stops* s) const noexcept { detail::recycled<stops>::destroy(s); }
+
+std::stop_token blocking_scope::stop_token() {
+  const std::scoped_lock lock(away_mutex_);
+  if (!stops_) stops_.reset(detail::recycled<stops>::make());
+  std::stop_source& given = stops_->given;
+  if (!given.stop_possible()) {
+    given = std::stop_source();
+    if (stop_requested()) given.request_stop(); // nobody has a callback yet that it might call
+  }
+  return given.get_token();
+}
+
+/// Either this sees the source, or who makes it sees the word.
+void blocking_scope::request_stop() noexcept {
+  stopped_.store(true, std::memory_order_relaxed);
+  std::stop_source given = [this] {
+    const std::scoped_lock lock(away_mutex_);
+    return stops_ ? stops_->given : std::stop_source(std::nostopstate);
+  }();
+  given.request_stop();
+}
+
+void blocking_scope::refuse() {
+  throw std::logic_error("a blocking_scope outside of an engine's tasks needs an engine");
+}
+
+/// Without `wait`, or with an exception that nobody took.
+void blocking_scope::leave() noexcept {
+  const bool passing = std::uncaught_exceptions() > exceptions_;
+  if (passing) request_stop();
+  join();
+  assert((passing || !error_) && "an exception of a blocking_scope that was left without wait()");
+}
+
+/// Into the own deque; from elsewhere, and where the deque cannot grow, as a task.
+void blocking_scope::start(detail::scope_child& child) {
+  detail::worker* const seat = this_execution.engine == engine_ ? this_execution.seat : nullptr;
+  if (left_++ == 0) {
+    seat_ = seat;
+    first_ = seat != nullptr ? seat->next_fork() : 0;
+  }
+  child.put(detail::child_place::away);
+  child.phase = this_execution.phase;
+  if (seat != nullptr && seat->try_fork(&child)) [[likely]]
+    return;
+  child.put(detail::child_place::submitted);
+  static_cast<void>(engine_->accept(&child, no_hint, /*may_wait=*/true)); // refused: it arrives, dropped
+}
+
+void blocking_scope::rethrow() {
+  failed_.store(false, std::memory_order_relaxed);
+  std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void blocking_scope::join() noexcept {
+  run_own();
+  if (left_ == 0) return;
+  if (!help_thieves()) return sleep();
+  left_ = 0;
+  arrived_.store(0, std::memory_order_relaxed); // nobody is left to see it
+}
+
+void blocking_scope::run_own() noexcept {
+  detail::execution& here = this_execution;
+  blocking_scope* const within = std::exchange(here.within, this);
+  detail::coroutine_root* const root = std::exchange(here.root, nullptr);
+  while (detail::scope_child* const child = take_own()) {
+    child->act(child, task_action::run);
+    --left_;
+  }
+  here.within = within;
+  here.root = root;
+}
+
+/// The newest child that is still in the own deque, or null. Another's fork may lie among them, where a coroutine has forked
+/// as well: it goes behind the ring, in sight of all.
+detail::scope_child* blocking_scope::take_own() noexcept {
+  while (left_ != 0) {
+    detail::worker* const seat = this_execution.seat;
+    if (seat == nullptr || seat != seat_) break; // it was lent and taken: whoever sits there now runs them
+    task_header* const t = seat->take_fork_since(first_);
+    if (t == nullptr) break;
+    auto* const child = static_cast<detail::scope_child*>(t);
+    if (detail::scope_child::is(t) && child->in == this) {
+      child->put(detail::child_place::in_place);
+      seat->count_in_place();
+      return child;
+    }
+    seat->push(t);
+  }
+  return nullptr;
+}
+
+/// Looks as long as a worker that has nothing to do. True: all have arrived.
+bool blocking_scope::help_thieves() noexcept {
+  detail::monotonic::time_point until{};
+  for (;;) {
+    if (all_have_arrived()) return true;
+    detail::worker* const seat = this_execution.seat;
+    if (seat == nullptr || this_execution.engine != engine_) return false;
+    if (task_header* t = leapfrog(*seat)) {
+      t->act(t, task_action::run);
+      until = {};
+      continue;
+    }
+    const auto now = detail::monotonic::now();
+    if (until == detail::monotonic::time_point{}) until = now + seat->by().settings.idle.spin;
+    if (now >= until) return false;
+    detail::pause_core();
+  }
+}
+
+/// The oldest of what was forked within a child that runs elsewhere, or null. While the list is locked that child runs; but
+/// its seat may have been lent and taken, and then others fork there: what does not belong here is passed on.
+task_header* blocking_scope::leapfrog(detail::worker& seat) noexcept {
+  task_header* t = nullptr;
+  {
+    const std::scoped_lock lock(away_mutex_);
+    for (const detail::child_run* c = away_; c != nullptr && t == nullptr; c = c->next_)
+      if (c->seat_ != &seat) t = seat.steal_fork_since(*c->seat_, c->first_);
+  }
+  if (t == nullptr) return nullptr;
+  if (is_around(t)) return seat.count_leapfrogged(), t;
+  seat.push(t);
+  return nullptr;
+}
+
+/// Whether t, which the caller has taken, was forked within this scope, at any depth.
+bool blocking_scope::is_around(const task_header* t) const noexcept {
+  if (!detail::scope_child::is(t)) return false;
+  const blocking_scope* s = static_cast<const detail::scope_child*>(t)->in;
+  while (s != nullptr && s != this) s = s->around_;
+  return s == this;
+}
+
+void blocking_scope::sleep() noexcept {
+  const detail::blocking_region region;
+  const std::uint32_t waited_for = std::exchange(left_, 0);
+  std::uint32_t now =
+      arrived_.fetch_sub(waited_for, std::memory_order_acq_rel) - waited_for; // pairs: arrived
+  while (now != 0) {
+    detail::futex_wait(arrived_, now);
+    now = arrived_.load(std::memory_order_acquire); // pairs: arrived
+  }
+}
+
+} // namespace corewise

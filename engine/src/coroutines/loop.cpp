@@ -1,0 +1,242 @@
+#include "runtime/runtime.hpp"
+
+#include <corewise/engine/detail/loop.hpp>
+
+namespace corewise::detail {
+
+namespace {
+
+/// Others have their turn after so long.
+constexpr std::chrono::microseconds turn{200};
+/// The time between two looks is about this, and not less than half of it.
+constexpr std::chrono::nanoseconds before_look{loop_pace::between_looks_ns / 2};
+
+bool should_split(const loop_piece& p, const worker& seat) noexcept {
+  return seat.lacks_forks(p.run_as) && p.engine->layout().size() != 1;
+}
+
+/// Whether others should have their turn now.
+bool in_the_way(const loop_piece& p, const worker& seat) noexcept {
+  return p.run_as != task_class::latency && seat.others_are_due();
+}
+
+std::uint64_t ns(monotonic::duration d) noexcept {
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(d).count());
+}
+
+} // namespace
+
+std::coroutine_handle<> loop::start(std::coroutine_handle<> parent) {
+  suspend(parent);
+  first_.all = this;
+  first_.end = size_;
+  first_.act = &perform;
+  enlist(first_);
+  coroutine_root* const root = this_execution.root;
+  if (work(&first_)) return go_on();
+  this_execution.root = root; // of whoever may wait beneath
+  return std::noop_coroutine();
+}
+
+bool loop::perform(task_header* t, task_action action) {
+  if (action == task_action::identify) return this_execution.kind = "parallel loop", false;
+  auto* const p = static_cast<loop_piece*>(t);
+  loop& all = *p->all;
+  if (action == task_action::discard) {
+    all.note_discarded();
+    return all.arrive() && all.go_on_from_task();
+  }
+  return all.work(p) && all.go_on_from_task();
+}
+
+/// A piece, from where it is to its end, unless it gives way. True: it was the last of all. Else nothing of the loop is the
+/// caller's any more.
+bool loop::work(loop_piece* p) noexcept {
+  this_execution.root = nullptr; // what is called is no coroutine
+  do {
+    if (!go_through(p)) return false;
+  } while (p->at == p->end && take_back(*p));
+  if (p->at != p->end || p->several()) cut_short_.store(true, std::memory_order_relaxed);
+  return arrive();
+}
+
+/// To the end of what p has now, or of the piece that takes its place when the loop is dealt out. False: it gave way, and
+/// is somebody else's.
+bool loop::go_through(loop_piece*& p) noexcept {
+  if (worker* const seat = this_execution.seat) {
+    p->last = seat;
+    begin_turn(*p, *seat);
+  }
+  monotonic::time_point now = monotonic::now();
+  const monotonic::time_point until = now + turn;
+  monotonic::time_point next_look = now + before_look;
+  while (p->at != p->end && !stopped()) {
+    const std::uint64_t planned = p->pace.elements();
+    const std::uint64_t left = p->end - p->at;
+    run_checked(*p, p->at + std::min(planned, left));
+    if (left <= planned) break;
+    const monotonic::time_point before = std::exchange(now, monotonic::now());
+    p->pace.took(ns(now - before));
+    if (now < next_look) continue;
+    next_look = now + before_look;
+    if (!look_up(p, now >= until)) return false;
+  }
+  return true;
+}
+
+/// What came from a queue is worth splitting.
+void loop::begin_turn(loop_piece& p, const worker& seat) noexcept {
+  if (stopped()) return;
+  pass_on(p);
+  if (&p != &first_ && should_split(p, seat)) split(p);
+}
+
+/// False: it gave way.
+bool loop::look_up(loop_piece*& p, bool turn_is_over) noexcept {
+  const worker* const seat = this_execution.seat;
+  if (seat == nullptr || turn_is_over || in_the_way(*p, *seat)) {
+    static_cast<void>(take_back(*p)); // or the worker would begin with that now
+    p->engine->give_way(*p);
+    return false;
+  }
+  if (deal_out(p)) pass_on(*p);
+  if (should_split(*p, *seat)) split(*p);
+  return true;
+}
+
+void loop::run_checked(loop_piece& p, std::uint64_t to) noexcept {
+  try {
+    run(p, p.at, to);
+    p.at = to;
+  } catch (...) {
+    if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
+  }
+}
+
+// --- splitting
+
+/// Where no memory is left it goes on as it is.
+loop_piece* loop::put_behind(loop_piece& p) noexcept {
+  loop_piece* added = nullptr;
+  try {
+    added = make();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  added->all = this;
+  added->act = &perform;
+  enlist(*added);
+  added->pace = p.pace;
+  added->next = std::exchange(p.next, added);
+  open_.fetch_add(1, std::memory_order_relaxed); // p counts, so the loop does not end meanwhile
+  return added;
+}
+
+/// What is over before the next look is not worth it.
+void loop::split(loop_piece& p) noexcept {
+  const std::uint64_t left = p.end - p.at;
+  if (left <= p.pace.elements()) return;
+  loop_piece* const right = spare(p);
+  if (right == nullptr) return;
+  right->end = p.end;
+  right->at = p.end = p.at + (left + 1) / 2;
+  p.right = right;
+  fork_task(*right);
+}
+
+/// A new piece behind p, or the one there that was taken back.
+loop_piece* loop::spare(loop_piece& p) noexcept {
+  loop_piece* const right = std::exchange(p.taken_back, nullptr);
+  if (right == nullptr) return put_behind(p);
+  enlist(*right);
+  right->pace = p.pace;
+  open_.fetch_add(1, std::memory_order_relaxed); // p counts
+  return right;
+}
+
+/// The right half, if nobody has it. It may be before p has come to its own end.
+bool loop::take_back(loop_piece& p) noexcept {
+  loop_piece* const right = std::exchange(p.right, nullptr);
+  if (right == nullptr || !detail::take_back(right)) return false;
+  p.end = right->end;
+  right->at = right->end;
+  p.taken_back = right;
+  open_.fetch_sub(1, std::memory_order_relaxed); // p counts
+  return true;
+}
+
+// --- groups
+
+/// Deals out what is left at the first look. True: p is the share of the calling worker's group now, and stands for those
+/// behind it.
+bool loop::deal_out(loop_piece*& p) noexcept {
+  if (p != &first_ || dealt_ || p->end - p->at <= p->pace.elements()) return false;
+  dealt_ = true;
+  if (p->engine->groups().size() == 1 || p->run_as != task_class::normal) return false;
+  if (!note_shares(*p)) return false;
+  const group_id here = this_execution.seat->place().group;
+  const auto not_before = std::ranges::lower_bound(shares_, here, {}, &loop_share::group);
+  const auto all = static_cast<std::uint32_t>(shares_.size());
+  const std::uint32_t mine = std::min(static_cast<std::uint32_t>(not_before - shares_.begin()), all - 1);
+  loop_piece* const own = put_behind(*p);
+  if (own == nullptr) return false;
+  loop_piece* const before = mine != 0 ? put_behind(*p) : nullptr;
+  stand_for(*own, before != nullptr ? mine : 0, all);
+  if (before != nullptr) {
+    stand_for(*before, 0, mine);
+    fork_task_to(*before, shares_.front().group);
+  }
+  first_.end = first_.at;
+  open_.fetch_sub(1, std::memory_order_relaxed); // it has ended, and own counts
+  p = own;
+  return true;
+}
+
+bool loop::note_shares(const loop_piece& whole) noexcept {
+  try {
+    const bool fits = given_ != nullptr && !given_->empty() && given_->back().end == size_;
+    shares_ = fits ? *given_ : whole.engine->loop_shares(size_);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  for (loop_share& s : shares_) s.end = std::max(s.end, whole.at); // what is done already is nobody's
+  dealt_from_ = whole.at;
+  return shares_.size() > 1;
+}
+
+std::uint64_t loop::share_begin(std::uint32_t share) const noexcept {
+  return share == 0 ? dealt_from_ : shares_[share - 1].end;
+}
+
+void loop::stand_for(loop_piece& p, std::uint32_t share, std::uint32_t shares_end) const noexcept {
+  p.at = share_begin(share);
+  p.end = shares_[share].end;
+  p.share = share;
+  p.shares_end = shares_end;
+}
+
+/// Of the shares that p stands for the first is its own; the rest is sent on, the last half first.
+void loop::pass_on(loop_piece& p) noexcept {
+  while (p.several()) {
+    const std::uint32_t middle = p.share + (p.shares_end - p.share + 1) / 2;
+    if (share_begin(middle) != shares_[p.shares_end - 1].end) {
+      loop_piece* const half = put_behind(p);
+      if (half == nullptr) {
+        p.end = shares_[p.shares_end - 1].end;
+        p.shares_end = p.share + 1;
+        return;
+      }
+      stand_for(*half, middle, p.shares_end);
+      fork_task_to(*half, shares_[middle].group);
+    }
+    p.shares_end = middle;
+  }
+}
+
+/// Answers whether the caller is the last.
+bool loop::arrive() noexcept {
+  return open_.load(std::memory_order_acquire) == 1 ||       // pairs: looped
+         open_.fetch_sub(1, std::memory_order_acq_rel) == 1; // pairs: looped
+}
+
+} // namespace corewise::detail

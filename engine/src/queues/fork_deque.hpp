@@ -1,0 +1,191 @@
+#pragma once
+
+#include "base/faults.hpp"
+#include "base/fence.hpp"
+
+#include <corewise/engine/detail/task_header.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+// The deque for forked tasks: its owner pushes and pops at the bottom, the newest first, so that it works depth first as a
+// call would; thieves take at the top, the oldest and so the largest, one at a time.
+//
+//      top                          bottom
+//       ▼                             ▼
+//     [ oldest │ ... │ ... │ newest ]            load = bottom − top
+//       thieves ──►              ◄── owner
+//
+// It grows when it is full. A thief may still read the array that was replaced, so all of them are kept until the deque
+// dies; each is twice as large as the one before, so they take no more room together than the one in use.
+//
+// Only for the last task do owner and thief meet. The owner first makes bottom smaller and then looks at top; a thief
+// reads top first and bottom then; a fence each makes one of them see the other, and a CAS on top decides.
+//
+// | tag    | release site            | acquire site           | publishes                     | weakened                    |
+// |--------|-------------------------|------------------------|-------------------------------|-----------------------------|
+// | forked | each store of bottom    | steal: bottom load     | the tasks below it            | a thief takes a stale cell  |
+// | grown  | push: store of `array_` | steal: its load        | the cells that were copied    | a thief reads no task       |
+// | stolen | steal: top CAS          | push: top load         | that the cell was read        | the owner overwrites a task |
+// | last   | pop: fence              | steal: fence           | nothing; order only           | the last task runs twice    |
+//
+// Each store of bottom is a release, also those of `pop`, which push nothing: a thief that reads one of them must see the
+// tasks below it as well, and since C++20 a relaxed store does not continue the release of the one before. A thief reads the
+// cell before its CAS, and trusts it only when that succeeds: positions never go back, so top is then where it was.
+//
+// Source: David Chase and Yossi Lev, Dynamic Circular Work-Stealing Deque, SPAA 2005, doi:10.1145/1073970.1073974; orders
+// after Nhat Minh Lê, Antoniu Pop, Albert Cohen and Francesco Zappa Nardelli, Correct and Efficient Work-Stealing for Weak
+// Memory Models, PPoPP 2013, doi:10.1145/2442516.2442524.
+
+namespace corewise::detail {
+
+class fork_deque {
+ public:
+  /// The positions are the owner's to keep; `bottom` belongs on the line that it writes, `top` on that of the thieves, as in
+  /// a slot of the load board. `capacity`, a power of two, is that of the first array, which the first push makes, so
+  /// that it lies where its owner runs.
+  fork_deque(std::atomic<std::uint64_t>& bottom, std::atomic<std::uint64_t>& top,
+             std::uint64_t capacity) noexcept
+      : bottom_(bottom),
+        top_(top),
+        first_capacity_(capacity) {}
+  fork_deque(const fork_deque&) = delete;
+  fork_deque& operator=(const fork_deque&) = delete;
+
+  /// Owner only. False: it is full and there is no memory to grow. Cost: two stores, no locked instruction.
+  [[nodiscard]] bool push(task_header* t) noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
+    const std::uint64_t top = top_.load(std::memory_order_acquire);       // pairs: stolen
+    array* cells = array_.load(std::memory_order_relaxed);                // own
+    if (bottom - top >= cells->capacity()) cells = grow(*cells, top, bottom);
+    if (cells == nullptr) return false;
+    cells->put(bottom, t);
+    interleave();
+    bottom_.store(bottom + 1, std::memory_order_release); // pairs: forked
+    return true;
+  }
+
+  /// Owner only. The newest task, or null. Cost: a fence; a locked instruction for the last task.
+  task_header* pop() noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
+    // Nobody makes it more, so what looks empty is.
+    if (bottom == top_.load(std::memory_order_relaxed)) return nullptr;
+    const std::uint64_t newest = bottom - 1;
+    bottom_.store(newest, std::memory_order_release); // pairs: forked
+    full_fence();                                     // pairs: last
+    interleave();
+    std::uint64_t top = top_.load(std::memory_order_relaxed);
+    task_header* t = nullptr;
+    if (top < newest) return array_.load(std::memory_order_relaxed)->get(newest); // thieves are far
+    if (top == newest) {
+      t = array_.load(std::memory_order_relaxed)->get(newest);
+      if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, // pairs: last
+                                        std::memory_order_relaxed))
+        t = nullptr; // a thief was quicker
+    }
+    bottom_.store(bottom, std::memory_order_release); // pairs: forked
+    return t;
+  }
+
+  /// Owner only. Takes the newest task if it is `t`. Cost: a few loads if it is not, else that of `pop`.
+  bool take_back(const task_header* t) noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
+    if (bottom == top_.load(std::memory_order_relaxed)) return false;
+    if (array_.load(std::memory_order_relaxed)->get(bottom - 1) != t) return false;
+    return pop() != nullptr;
+  }
+
+  /// Owner only. The position that the next push takes.
+  std::uint64_t next_position() const noexcept { return bottom_.load(std::memory_order_relaxed); }
+  /// Owner only. As `pop`, but only what was pushed since `first` was the next position, while nothing below it was popped.
+  task_header* pop_since(std::uint64_t first) noexcept { return next_position() > first ? pop() : nullptr; }
+
+  enum class outcome : std::uint8_t { empty, lost, task };
+  struct loot {
+    outcome what;
+    task_header* task; ///< null unless `what` says so
+  };
+
+  /// Any thread. The oldest task; `lost` when another one took it meanwhile, and there may be more.
+  [[nodiscard]] loot steal() noexcept { return steal_since(0); }
+  /// The same, if it lies at position `first` or above.
+  [[nodiscard]] loot steal_since(std::uint64_t first) noexcept {
+    std::uint64_t top = top_.load(std::memory_order_acquire); // pairs: stolen
+    if (top < first) return {outcome::empty, nullptr};
+    interleave();
+    full_fence();                                                         // pairs: last
+    const std::uint64_t bottom = bottom_.load(std::memory_order_acquire); // pairs: forked
+    if (static_cast<std::int64_t>(bottom - top) <= 0) return {outcome::empty, nullptr};
+    task_header* t = array_.load(std::memory_order_acquire)->get(top); // pairs: grown
+    interleave();
+    if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, // pairs: stolen
+                                      std::memory_order_relaxed))
+      return {outcome::lost, nullptr};
+    return {outcome::task, t};
+  }
+
+  /// How many tasks wait. Any thread; exact at rest.
+  std::uint64_t size() const noexcept {
+    // Top first: it only grows.
+    const std::uint64_t top = top_.load(std::memory_order_acquire); // pairs: stolen
+    const auto waiting = static_cast<std::int64_t>(bottom_.load(std::memory_order_relaxed) - top);
+    return waiting > 0 ? static_cast<std::uint64_t>(waiting) : 0;
+  }
+
+  /// Whether none waits. Any thread; exact at rest, and for the owner where it answers true.
+  bool empty() const noexcept {
+    return bottom_.load(std::memory_order_relaxed) == top_.load(std::memory_order_relaxed);
+  }
+
+  /// Owner only.
+  std::uint64_t capacity() const noexcept { return array_.load(std::memory_order_relaxed)->capacity(); }
+
+ private:
+  /// Cells by position, modulo the capacity.
+  class array {
+   public:
+    array() noexcept = default; // of capacity 0
+    explicit array(std::uint64_t capacity)
+        : mask_(capacity - 1),
+          cells_(std::make_unique<std::atomic<task_header*>[]>(capacity)) {}
+
+    std::uint64_t capacity() const noexcept { return mask_ + 1; }
+    task_header* get(std::uint64_t at) const noexcept {
+      return cells_[at & mask_].load(std::memory_order_relaxed); // ordered by bottom and top
+    }
+    void put(std::uint64_t at, task_header* t) noexcept {
+      cells_[at & mask_].store(t, std::memory_order_relaxed);
+    }
+
+   private:
+    std::uint64_t mask_ = ~std::uint64_t{0};
+    std::unique_ptr<std::atomic<task_header*>[]> cells_;
+  };
+
+  /// Null: no memory. By itself, so that a push saves no registers for it.
+  [[gnu::noinline]] array* grow(const array& full, std::uint64_t top, std::uint64_t bottom) noexcept {
+    try {
+      auto larger = std::make_unique<array>(std::max(full.capacity() * 2, first_capacity_));
+      for (std::uint64_t at = top; at != bottom; ++at) larger->put(at, full.get(at));
+      arrays_.push_back(std::move(larger));
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+    interleave();
+    array_.store(arrays_.back().get(), std::memory_order_release); // pairs: grown
+    return arrays_.back().get();
+  }
+
+  std::atomic<std::uint64_t>& bottom_;
+  std::atomic<std::uint64_t>& top_;
+  std::uint64_t first_capacity_;
+  array none_;
+  std::atomic<array*> array_{&none_};
+  std::vector<std::unique_ptr<array>> arrays_; // the owner's; the last one is in use
+};
+
+} // namespace corewise::detail

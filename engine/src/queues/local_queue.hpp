@@ -1,0 +1,254 @@
+#pragma once
+
+#include "base/faults.hpp"
+#include "queues/sole_taker.hpp"
+
+#include <corewise/engine/detail/task_header.hpp>
+#include <corewise/policies/load_board.hpp>
+#include <corewise/policies/shared_work.hpp>
+
+#include <span>
+
+// The local queue of a worker: a bounded ring that its owner fills and empties at the ends, and that thieves
+// rob of half.
+//
+//     ───┬─────────┬────────────────┬───      owner:   push at tail, pop at real; push_front before real
+//      steal  ≤   real      ≤      tail       thieves: move real ahead by half, copy, move steal after it
+//
+// The head packs two positions. `real` is the next task to take. `steal` lags behind while a thief copies
+// what it has claimed, so that the owner does not overwrite it; one thief at a time. The positions live in
+// the worker's slot of the load board: they are what is counted, and nothing else is.
+//
+// | tag    | release site               | acquire site                | publishes            | weakened                    |
+// |--------|----------------------------|-----------------------------|----------------------|-----------------------------|
+// | filled | push: tail store           | steal: tail load            | the cells up to tail | a thief takes a stale cell  |
+// | copied | steal: last head CAS       | push: head load             | that cells were read | the owner overwrites a cell |
+// | taken  | pop, steal, shed: head CAS | pop, steal, shed: head load | who owns which tasks | a task runs twice           |
+// | given  | push_front: head CAS       | pop, steal: head load, CAS  | the cells before it  | a thief takes a stale cell  |
+//
+// `exchange_oldest` is a push and a pop: its CAS expects the head that it read before the push.
+//
+// Where nobody else takes (sole_taker.hpp) `pop` and `exchange_oldest` move the head by a store in place of the CAS, which is a
+// release of *taken* as well.
+//
+// `push_front` moves the head back, so a thief may find a head again that it has read before, with other tasks behind it.
+// That is harmless: it reads the cells only after its CAS, which acquires what the owner's released, and the tail that
+// it read with the older head is at most the tail now.
+//
+// `taken` publishes the tail as well: a thief that sees `real` moved by the owner also sees the tail that it was moved
+// towards, so `tail - real` never is negative.
+//
+// Source: the queue of Go's and Tokio's schedulers; the packed head is Tokio's.
+
+namespace corewise::detail {
+
+/// A chain of tasks through `task_header::next`.
+struct task_chain {
+  task_header* first = nullptr;
+  task_header* last = nullptr;
+  std::uint32_t size = 0;
+
+  void push(task_header* t) noexcept {
+    t->next = nullptr;
+    (last == nullptr ? first : last->next) = t;
+    last = t;
+    ++size;
+  }
+  void append(const task_chain& chain) noexcept {
+    if (chain.size == 0) return;
+    (last == nullptr ? first : last->next) = chain.first;
+    last = chain.last;
+    size += chain.size;
+  }
+  task_header* pop() noexcept {
+    task_header* t = first;
+    if (t == nullptr) return nullptr;
+    first = t->next;
+    if (first == nullptr) last = nullptr;
+    --size;
+    return t;
+  }
+};
+
+class local_queue {
+ public:
+  using cell = std::atomic<task_header*>; // relaxed: ordered by head and tail
+
+  /// `cells` has a power-of-two size and, like `slot` and `takers`, is the owner's to keep.
+  local_queue(load_slot& slot, std::span<cell> cells, sole_taker& takers) noexcept
+      : slot_(slot),
+        takers_(takers),
+        cells_(cells.data()),
+        mask_(static_cast<std::uint32_t>(cells.size() - 1)) {}
+
+  /// Owner only. False: full.
+  bool push(task_header* t) noexcept {
+    const std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied
+    const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed);  // own
+    if (tail - steal_of(head) >= capacity()) return false;
+    cells_[tail & mask_].store(t, std::memory_order_relaxed);
+    interleave();
+    slot_.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
+    return true;
+  }
+
+  /// Owner only. Puts tasks before the oldest, in their order, and empties the chain; or does nothing when there is no
+  /// room for them or a thief is at work. Answers how many it put.
+  std::uint32_t push_front(task_chain& chain) noexcept {
+    std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied, taken
+    const std::uint32_t real = real_of(head);
+    const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed); // own
+    const std::uint32_t count = chain.size;
+    if (count == 0 || steal_of(head) != real || tail - real + count > capacity()) return 0;
+    const std::uint32_t first = real - count;
+    std::uint32_t at = first;
+    for (task_header* t = chain.first; t != nullptr; t = t->next)
+      cells_[at++ & mask_].store(t, std::memory_order_relaxed);
+    interleave();
+    if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(first, first),
+                                                        std::memory_order_acq_rel, // pairs: given
+                                                        std::memory_order_acquire))
+      return 0;
+    chain = {};
+    return count;
+  }
+
+  /// Owner only. The oldest task, or null.
+  task_header* pop() noexcept {
+    std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
+    for (;;) {
+      const std::uint32_t real = real_of(head);
+      if (real == slot_.owner.ring_tail.load(std::memory_order_relaxed)) return nullptr; // own
+      interleave();
+      if (move_head(slot_, head, without_oldest(head)))
+        return cells_[real & mask_].load(std::memory_order_relaxed);
+    }
+  }
+
+  /// Owner only. Puts t in and takes the oldest out in its place, as `push` and `pop` do one after the other, but looks at the
+  /// positions once: null when a thief came between. False: full.
+  bool exchange_oldest(task_header*& t) noexcept {
+    load_slot& slot = slot_;
+    std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire);      // pairs: copied, taken
+    const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed); // own
+    const std::uint32_t real = real_of(head);
+    cell* const cells = cells_;
+    const std::uint32_t mask = mask_;
+    if (tail - steal_of(head) > mask) [[unlikely]]
+      return false;
+    cells[tail & mask].store(t, std::memory_order_relaxed);
+    task_header* const oldest = cells[real & mask].load(std::memory_order_relaxed); // t, while nothing waits
+    interleave();
+    slot.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
+    interleave();
+    t = move_head(slot, head, without_oldest(head)) ? oldest : nullptr;
+    return true;
+  }
+
+  /// Owner only, when full: takes the older half out. Empty when a thief is at work, which makes room as
+  /// well.
+  task_chain shed() noexcept {
+    std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
+    const std::uint32_t real = real_of(head);
+    if (steal_of(head) != real) return {};
+    const std::uint32_t count = shed_of(slot_.owner.ring_tail.load(std::memory_order_relaxed) - real); // own
+    interleave();
+    if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(real + count, real + count),
+                                                        std::memory_order_acq_rel, // pairs: taken
+                                                        std::memory_order_acquire))
+      return {};
+    interleave();
+    task_chain half;
+    for (std::uint32_t i = 0; i < count; ++i)
+      half.push(cells_[(real + i) & mask_].load(std::memory_order_relaxed));
+    return half;
+  }
+
+  /// Any thread, if the worker is not alone (`takers`). Takes half of the tasks, rounded up, at most `most`, oldest first; none
+  /// when empty or when another thief is at work. The caller has room for them.
+  task_chain steal(std::uint32_t most) noexcept;
+
+  /// How many tasks wait. Any thread; exact at rest.
+  std::uint32_t size() const noexcept {
+    const std::uint32_t real =
+        real_of(slot_.shared.ring_head.load(std::memory_order_acquire)); // pairs: taken
+    const auto waiting =
+        static_cast<std::int32_t>(slot_.owner.ring_tail.load(std::memory_order_relaxed) - real);
+    return static_cast<std::uint32_t>(
+        std::clamp<std::int32_t>(waiting, 0, static_cast<std::int32_t>(capacity())));
+  }
+
+  /// Where the oldest task is: so many were ever taken out, less those that were put in front, modulo 2^32.
+  std::uint32_t taken() const noexcept {
+    return real_of(slot_.shared.ring_head.load(std::memory_order_relaxed));
+  }
+
+  /// Owner only. Cost: a load of each position.
+  bool nothing_waits() const noexcept {
+    return taken() == slot_.owner.ring_tail.load(std::memory_order_relaxed); // own
+  }
+
+  std::uint32_t capacity() const noexcept { return mask_ + 1; }
+
+ private:
+  static std::uint64_t pack(std::uint32_t steal, std::uint32_t real) noexcept {
+    return std::uint64_t{steal} << 32 | real;
+  }
+  /// One task further; a thief that copies stays where it is.
+  static std::uint64_t without_oldest(std::uint64_t head) noexcept {
+    const std::uint32_t next = real_of(head) + 1;
+    return pack(steal_of(head) == real_of(head) ? next : steal_of(head), next);
+  }
+  static std::uint32_t steal_of(std::uint64_t head) noexcept {
+    return static_cast<std::uint32_t>(head >> 32);
+  }
+  static std::uint32_t real_of(std::uint64_t head) noexcept { return static_cast<std::uint32_t>(head); }
+
+  /// The owner takes what is before `to`. False: another came between, and `head` is what it left.
+  [[gnu::always_inline]] bool move_head(load_slot& slot, std::uint64_t& head, std::uint64_t to) noexcept {
+    if (takers_.enter()) {
+      slot.shared.ring_head.store(to, std::memory_order_release); // pairs: taken
+      takers_.leave();
+      return true;
+    }
+    return slot.shared.ring_head.compare_exchange_strong(head, to, std::memory_order_acq_rel, // pairs: taken
+                                                         std::memory_order_acquire);
+  }
+
+  load_slot& slot_;
+  sole_taker& takers_;
+  cell* cells_;
+  std::uint32_t mask_;
+};
+
+inline task_chain local_queue::steal(std::uint32_t most) noexcept {
+  std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  do {
+    first = real_of(head);
+    if (steal_of(head) != first) return {};
+    const std::uint32_t waiting =
+        slot_.owner.ring_tail.load(std::memory_order_acquire) - first; // pairs: filled
+    // A tail read long after the head may seem further ahead than the ring is long; the CAS then fails.
+    count = half_of(waiting, std::min(most, capacity()));
+    if (count == 0) return {};
+    interleave();
+  } while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(first, first + count),
+                                                         std::memory_order_acq_rel, // pairs: taken
+                                                         std::memory_order_acquire));
+  task_chain stolen;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    interleave();
+    stolen.push(cells_[(first + i) & mask_].load(std::memory_order_relaxed));
+  }
+
+  head = pack(first, first + count);
+  while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(real_of(head), real_of(head)),
+                                                       std::memory_order_acq_rel, // pairs: copied
+                                                       std::memory_order_acquire)) {
+  }
+  return stolen;
+}
+
+} // namespace corewise::detail

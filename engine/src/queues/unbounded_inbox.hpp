@@ -1,0 +1,108 @@
+#pragma once
+
+#include "base/faults.hpp"
+
+#include <corewise/engine/detail/task_header.hpp>
+#include <corewise/policies/load_board.hpp>
+
+#include <bit>
+
+// A worker's inbox where none may be full: an unbounded list of many producers and one consumer, the worker that owns
+// it. Nobody else may take from it, so it is for engines in which nobody steals.
+//
+//     stub or      ┌──next──┐   ┌──next──┐
+//     first  ──► task ──► task ──► task  ◄── last      producers: exchange `last`, then link the one before
+//                                                      owner: follow `next` from `first`
+//
+// A producer is wait-free: it does the same few steps whatever others do. Between its exchange and its link the list is
+// cut, and the owner sees its end there, complete tasks behind it too. That is no lost wake-up: the producer that links
+// last wakes the owner then (idle.hpp, P1 is both steps).
+//
+// The positions that the load board shows need a count, and an exchange counts nothing. So a producer pays one more
+// locked instruction, on the line that its exchange takes as well.
+//
+// | tag    | release site          | acquire site         | publishes                   | weakened                         |
+// |--------|-----------------------|----------------------|-----------------------------|----------------------------------|
+// | end    | push: exchange        | push: exchange       | that the last one's next is | a producer's link is overwritten |
+// |        |                       |                      | null                        | with null, and tasks are lost    |
+// | linked | push: store of `next` | pop, ready: its load | the task that is linked     | the owner runs a half-made task  |
+//
+// The counts (relaxed) are for the load board only; a task is counted before it is linked, so that the difference
+// never is negative.
+//
+// Source: Dmitry Vyukov's intrusive MPSC queue; Nio's queues are of this kind.
+
+namespace corewise::detail {
+
+class unbounded_inbox {
+ public:
+  /// `slot` is the owner's to keep. Not to be moved: tasks are linked to what lies within.
+  explicit unbounded_inbox(load_slot& slot) noexcept : slot_(slot) {
+    last().store(word(&stub_), std::memory_order_relaxed); // nobody else knows of it yet
+  }
+  unbounded_inbox(const unbounded_inbox&) = delete;
+  unbounded_inbox& operator=(const unbounded_inbox&) = delete;
+
+  /// Any thread. Wait-free. Cost: two locked instructions on one line.
+  void push(task_header* t) noexcept {
+    slot_.producers.inbox_in.fetch_add(1, std::memory_order_relaxed);
+    interleave();
+    link(t);
+  }
+
+  /// Owner only. The oldest task, or null when there is none or when it cannot be reached yet.
+  task_header* pop() noexcept {
+    [[maybe_unused]] const one_at_a_time::turn owner(owners_);
+    interleave();
+    task_header* first = first_;
+    task_header* second = next_of(first);
+    if (first == &stub_) {
+      if (second == nullptr) return nullptr;
+      first = first_ = second;
+      second = next_of(first);
+    }
+    if (second == nullptr) {
+      interleave();
+      if (!is_last(first)) return nullptr; // a producer is about to link
+      interleave();
+      link(&stub_); // so that the last task has a successor
+      second = next_of(first);
+      if (second == nullptr) return nullptr; // another one came between
+    }
+    first_ = second;
+    slot_.owner.inbox_out.store(slot_.owner.inbox_out.load(std::memory_order_relaxed) + 1, // own
+                                std::memory_order_relaxed);
+    return first;
+  }
+
+  /// Owner only. Whether `pop` would find a task now.
+  bool ready() const noexcept {
+    [[maybe_unused]] const one_at_a_time::turn owner(owners_);
+    return next_of(first_) != nullptr || (first_ != &stub_ && is_last(first_));
+  }
+
+ private:
+  static std::uintptr_t word(const task_header* t) noexcept { return reinterpret_cast<std::uintptr_t>(t); }
+  static task_header* next_of(task_header* t) noexcept {
+    return std::atomic_ref(t->next).load(std::memory_order_acquire); // pairs: linked
+  }
+  std::atomic<std::uintptr_t>& last() const noexcept { return slot_.producers.inbox_last; }
+  bool is_last(const task_header* t) const noexcept {
+    return last().load(std::memory_order_relaxed) == word(t); // followed by nobody
+  }
+
+  void link(task_header* t) noexcept {
+    std::atomic_ref(t->next).store(nullptr, std::memory_order_relaxed);
+    const std::uintptr_t before = last().exchange(word(t), std::memory_order_acq_rel); // pairs: end
+    interleave();
+    std::atomic_ref(std::bit_cast<task_header*>(before)->next)
+        .store(t, std::memory_order_release); // pairs: linked
+  }
+
+  load_slot& slot_;
+  task_header stub_;
+  task_header* first_ = &stub_; // the owner's
+  [[no_unique_address]] mutable one_at_a_time owners_;
+};
+
+} // namespace corewise::detail

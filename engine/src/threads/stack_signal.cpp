@@ -1,0 +1,166 @@
+#include "threads/stack_signal.hpp"
+
+#include "base/demangled.hpp"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+namespace corewise::detail {
+
+namespace {
+
+constexpr std::size_t most_frames = 64;
+constexpr std::size_t frames_of_handler = 2; // itself, and the kernel's way into it
+
+/// Where a stack is written to. One in the process, for ever: a signal may arrive late.
+struct place {
+  enum class state : int { ready, asked, writing, written };
+  std::atomic<state> now{state::ready};
+  std::atomic<pid_t> thread{0}; // relaxed: checked again by the change of state
+  std::array<void*, most_frames> frames{};
+  int count = 0;
+};
+static_assert(std::atomic<place::state>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);
+
+place answer;
+
+struct installation {
+  struct sigaction before{};
+  int users = 0;
+  bool stays = false; // somebody has put a handler above ours, and may call it
+};
+
+std::mutex mutex; // for the installations and for asking
+std::array<installation, 65> installations;
+
+bool is_ours(const siginfo_t& info) noexcept {
+  return info.si_code == SI_QUEUE && info.si_pid == ::getpid() && info.si_value.sival_ptr == &answer;
+}
+
+void write_stack() noexcept {
+  if (answer.thread.load(std::memory_order_relaxed) != ::gettid()) return;
+  auto expected = place::state::asked;
+  if (!answer.now.compare_exchange_strong(expected, place::state::writing,
+                                          std::memory_order_acquire)) // pairs: asked
+    return;
+  answer.count = ::backtrace(answer.frames.data(), most_frames);
+  answer.now.store(place::state::written, std::memory_order_release); // pairs: stack
+}
+
+/// What would have happened without us.
+void pass_on(int number, siginfo_t* info, void* context) noexcept {
+  const struct sigaction& before = installations[static_cast<std::size_t>(number)].before;
+  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
+  if (before.sa_handler == SIG_IGN || (before.sa_handler == SIG_DFL && number == SIGURG)) return;
+  if (before.sa_handler != SIG_DFL) return before.sa_handler(number);
+  ::sigaction(number, &before, nullptr); // it ends the process, as soon as we return
+  ::raise(number);
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  const int error = errno;
+  if (is_ours(*info))
+    write_stack();
+  else
+    pass_on(number, info, context);
+  errno = error;
+}
+
+bool send(pid_t thread, int number) noexcept {
+  siginfo_t info{};
+  info.si_signo = number;
+  info.si_code = SI_QUEUE;
+  info.si_pid = ::getpid();
+  info.si_uid = ::getuid();
+  info.si_value.sival_ptr = &answer;
+  return ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread, number, &info) == 0;
+}
+
+/// False: no answer came, and none is written any more.
+bool wait_for_answer() {
+  using namespace std::chrono_literals;
+  const auto until = std::chrono::steady_clock::now() + 200ms;
+  while (answer.now.load(std::memory_order_acquire) != place::state::written) { // pairs: stack
+    auto expected = place::state::asked;
+    if (std::chrono::steady_clock::now() >= until &&
+        answer.now.compare_exchange_strong(expected, place::state::ready, std::memory_order_relaxed))
+      return false;
+    std::this_thread::sleep_for(100us);
+  }
+  return true;
+}
+
+std::string frame_text(std::size_t index, void* address) {
+  Dl_info found{};
+  if (::dladdr(address, &found) == 0 || found.dli_fname == nullptr)
+    return fmt::format("\n  #{} {}", index, address);
+  const auto offset = [&](const void* from) {
+    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(from);
+  };
+  const std::string_view path = found.dli_fname;
+  const std::string where =
+      fmt::format("{}+{:#x}", path.substr(path.rfind('/') + 1), offset(found.dli_fbase));
+  if (found.dli_sname == nullptr) return fmt::format("\n  #{} {}", index, where);
+  return fmt::format("\n  #{} {}+{:#x} ({})", index, demangled(found.dli_sname), offset(found.dli_saddr),
+                     where);
+}
+
+} // namespace
+
+stack_signal::stack_signal(int number) : number_(number) {
+  void* first = nullptr;
+  ::backtrace(&first, 1); // loads what it needs, which a handler must not
+  const std::scoped_lock lock(mutex);
+  installation& here = installations.at(static_cast<std::size_t>(number));
+  if (here.users++ != 0 || here.stays) return;
+  struct sigaction ours{};
+  ours.sa_sigaction = &on_signal;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  ::sigemptyset(&ours.sa_mask);
+  if (::sigaction(number, nullptr, &here.before) == 0 && ::sigaction(number, &ours, nullptr) == 0) return;
+  --here.users;
+  throw std::system_error(errno, std::generic_category(), "debug.stack_signal");
+}
+
+stack_signal::~stack_signal() {
+  const std::scoped_lock lock(mutex);
+  installation& here = installations[static_cast<std::size_t>(number_)];
+  if (--here.users != 0) return;
+  struct sigaction now{};
+  ::sigaction(number_, nullptr, &now);
+  here.stays = (now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != &on_signal;
+  if (!here.stays) ::sigaction(number_, &here.before, nullptr);
+}
+
+std::string stack_signal::stack_of(pid_t thread) const {
+  const std::scoped_lock lock(mutex);
+  answer.thread.store(thread, std::memory_order_relaxed);
+  answer.now.store(place::state::asked, std::memory_order_release); // pairs: asked
+  if (!send(thread, number_)) {
+    answer.now.store(place::state::ready, std::memory_order_relaxed);
+    return {};
+  }
+  if (!wait_for_answer()) return {};
+  std::string text;
+  const std::span frames(answer.frames.data(), static_cast<std::size_t>(answer.count));
+  for (std::size_t i = frames_of_handler; i < frames.size(); ++i)
+    text += frame_text(i - frames_of_handler, frames[i]);
+  answer.now.store(place::state::ready, std::memory_order_relaxed);
+  return text;
+}
+
+} // namespace corewise::detail

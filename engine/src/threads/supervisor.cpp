@@ -1,0 +1,297 @@
+#include "threads/supervisor.hpp"
+
+#include "base/demangled.hpp"
+#include "base/faults.hpp"
+#include "base/fence.hpp"
+#include "runtime/runtime.hpp"
+
+#include <corewise/topology/binding.hpp>
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace corewise::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::nanoseconds lent_interval_max = 1ms;
+/// While every offer is refused, for want of spare threads.
+constexpr std::chrono::nanoseconds refused_interval = 5ms;
+/// So long after the last lending it is attentive.
+constexpr std::chrono::nanoseconds attention_time = 5ms;
+constexpr std::chrono::nanoseconds task_interval_max = 100ms;
+/// So long after the last task it looks at tasks.
+constexpr std::chrono::nanoseconds linger = 1s;
+
+/// What a thread has used of CPUs; nothing when it is gone.
+std::optional<std::chrono::nanoseconds> cpu_time(clockid_t clock) noexcept {
+  timespec t{};
+  if (::clock_gettime(clock, &t) != 0) return std::nullopt;
+  return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+}
+
+std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms; }
+
+} // namespace
+
+void supervisor::prepare(std::size_t seats) {
+  seats_ = std::make_unique<seat_record[]>(seats);
+  set_words(engine_.settings());
+}
+
+void supervisor::set_words(const profile& p) noexcept {
+  spares_.store(p.blocking.spares_max != 0, std::memory_order_relaxed);
+  stuck_after_ns_.store(p.blocking.stuck_after ? p.blocking.stuck_after->count() : never,
+                        std::memory_order_relaxed);
+}
+
+void supervisor::set(const profile& p) noexcept {
+  const auto before = stuck_after();
+  set_words(p);
+  interleave();
+  if (stuck_after() && stuck_after() != before) static_cast<void>(wake()); // who is awake has told nobody
+  full_fence(); // with B2: who reads the older word is seen
+  bool lent = false;
+  engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
+  if (lent)
+    static_cast<void>(attend()); // for want of spare threads, or of its mark, it may have been passed by
+}
+
+optional_duration supervisor::stuck_after() const noexcept {
+  const std::int64_t ns = stuck_after_ns_.load(std::memory_order_relaxed);
+  if (ns == never) return std::nullopt;
+  return nanoseconds{ns};
+}
+
+// --- what workers call
+
+bool supervisor::attend() noexcept {
+  if (!spares_.load(std::memory_order_relaxed)) return true;   // nobody could take it
+  attention seen = attention_.load(std::memory_order_seq_cst); // B3, pairs: B2, V2
+  interleave();
+  if (seen == attention::calm)
+    attention_.compare_exchange_strong(seen, attention::called, std::memory_order_seq_cst); // pairs: B2, V2
+  return seen != attention::absent || wake();
+}
+
+void supervisor::note_awake() noexcept {
+  if (!stuck_after()) return;
+  interleave();
+  full_fence(); // A2
+  interleave();
+  if (asleep_.load(std::memory_order_relaxed)) static_cast<void>(wake()); // A3
+}
+
+bool supervisor::wake() noexcept {
+  if (!started_.load(std::memory_order_acquire)) return start(); // pairs: started
+  bed_.unpark();
+  return true;
+}
+
+bool supervisor::start() noexcept {
+  const std::scoped_lock lock(starting_);
+  if (refused_) return false;
+  if (started_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) return true;
+  try {
+    bed_.unpark(); // it begins as one that was woken
+    thread_ = std::thread([this] { main(); });
+  } catch (const std::system_error& e) {
+    refused_ = true;
+    engine_.warn_once(std::string("stuck workers are not reported: no thread for it: ") + e.what());
+    return false;
+  }
+  started_.store(true, std::memory_order_release); // pairs: started
+  return true;
+}
+
+void supervisor::stop() noexcept {
+  stopping_.store(true, std::memory_order_seq_cst); // pairs: token; with `start` by its lock
+  bed_.unpark();
+  std::thread ending;
+  {
+    const std::scoped_lock lock(starting_);
+    ending = std::move(thread_);
+  }
+  if (ending.joinable()) ending.join();
+}
+
+// --- its thread
+
+void supervisor::main() noexcept {
+  ::pthread_setname_np(::pthread_self(), "corewise-watch");
+  // It was made by a worker, which may be tied to its group.
+  if (engine_.machine().is_this_system() && engine_.settings().workers.pin != pin_to::none)
+    static_cast<void>(pin_this_thread(engine_.machine().cpus()));
+  std::optional<nanoseconds> wait;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    if (bed_.park(wait)) woken();
+    wait = look();
+  }
+}
+
+/// Somebody lent a seat while it was absent, or is the first that works again.
+void supervisor::woken() noexcept {
+  const auto now = monotonic::now();
+  if (spares_.load(std::memory_order_relaxed))
+    attention_.store(attention::called, std::memory_order_relaxed); // only the supervisor changes `absent`
+  lent_interval_ = patience;
+  if (!asleep_.load(std::memory_order_relaxed)) return;
+  interleave();
+  asleep_.store(false, std::memory_order_relaxed);
+  tasks_looked_at_ = now;
+  task_interval_ = task_interval();
+  idle_since_.reset();
+}
+
+/// Until when it may sleep; nothing: until it is woken.
+std::optional<std::chrono::nanoseconds> supervisor::look() noexcept {
+  const auto now = monotonic::now();
+  const std::optional<nanoseconds> lent = look_at_lent(now);
+  const std::optional<nanoseconds> tasks = look_at_tasks(now);
+  if (lent && tasks) return std::min(*lent, *tasks);
+  return lent ? lent : tasks;
+}
+
+// --- lent seats
+
+std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time_point now) noexcept {
+  const attention before = attention_.load(std::memory_order_relaxed);
+  if (before == attention::absent) return std::nullopt;
+  if (before == attention::called) {
+    interleave();
+    // Nobody else changes `called`.
+    attention_.store(attention::calm, std::memory_order_seq_cst); // pairs: B2, V2
+    last_lending_ = now;
+  }
+  bool lent = false;
+  bool fresh = false;
+  bool offered = false;
+  bool refused = false;
+  engine_.for_each_lent([&](worker_id w, std::uint64_t lending) {
+    lent = true;
+    lending_sight& sight = seats_[w.value].lent;
+    if (sight.lending != lending) {
+      sight = {lending, now, false};
+      fresh = true;
+    } else if (!sight.offered && now - sight.since >= patience) {
+      sight.offered = engine_.offer_seat(engine_.seat(w), lending);
+      (sight.offered ? offered : refused) = true;
+    }
+  });
+  if (lent) last_lending_ = now;
+  if (!lent && now - last_lending_ >= attention_time && leave_attention()) return std::nullopt;
+  if (offered) lent_interval_ = patience;
+  if (fresh && !seen_fresh_) return seen_fresh_ = true, patience; // to see whether it lasts
+  seen_fresh_ = false;
+  const nanoseconds wait = lent_interval_;
+  lent_interval_ = std::min(lent_interval_ * 2, refused ? refused_interval : lent_interval_max);
+  return wait;
+}
+
+/// False: a seat was lent meanwhile.
+bool supervisor::leave_attention() noexcept {
+  attention expected = attention::calm;
+  interleave();
+  if (!attention_.compare_exchange_strong(expected, attention::absent,
+                                          std::memory_order_seq_cst)) // V1, pairs: B2, V2
+    return false;
+  interleave();
+  full_fence(); // V2
+  interleave();
+  bool lent = false;
+  engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
+  interleave();
+  if (lent) attention_.store(attention::called, std::memory_order_relaxed); // V3
+  return !lent;
+}
+
+// --- stuck workers
+
+std::chrono::nanoseconds supervisor::task_interval() const noexcept {
+  return std::clamp<nanoseconds>(stuck_after().value_or(1s) / 8, 1ms, task_interval_max);
+}
+
+std::optional<std::chrono::nanoseconds> supervisor::look_at_tasks(monotonic::time_point now) noexcept {
+  if (!stuck_after()) return std::nullopt;
+  if (asleep_.load(std::memory_order_relaxed)) return std::nullopt;
+  const nanoseconds passed = now - tasks_looked_at_;
+  if (passed < task_interval_) return task_interval_ - passed;
+  for (const worker_place& p : engine_.layout().workers())
+    look_at_task(p.id, std::min(passed, 2 * task_interval_), now);
+  tasks_looked_at_ = now;
+  if (!engine_.idle().all_parked()) {
+    idle_since_.reset();
+    task_interval_ = task_interval();
+  } else if (fall_asleep(now)) {
+    return std::nullopt;
+  }
+  return task_interval_;
+}
+
+/// All workers sleep: it looks less and less often. True: not at all any more.
+bool supervisor::fall_asleep(monotonic::time_point now) noexcept {
+  task_interval_ = std::min(2 * task_interval_, task_interval_max);
+  if (!idle_since_) idle_since_ = now;
+  if (now - *idle_since_ < linger) return false;
+  asleep_.store(true, std::memory_order_seq_cst); // Z1, pairs: A2, Z2
+  interleave();
+  full_fence(); // Z2
+  interleave();
+  if (engine_.idle().all_parked()) return true; // Z3
+  asleep_.store(false, std::memory_order_relaxed);
+  return false;
+}
+
+void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept {
+  worker& seat = engine_.seat(w);
+  task_sight& sight = seats_[w.value].task;
+  const std::uint32_t started = seat.queues().started();
+  const bool running = seat.runs() && !seat.lending(); // who blocks has said so
+  if (!running || !sight.running || sight.started != started) {
+    sight = {};
+    sight.started = started;
+    sight.running = running;
+    return;
+  }
+  sight.age += passed;
+  const nanoseconds limit = stuck_after().value_or(nanoseconds::max());
+  if (sight.reported || sight.age < limit / 2) return;
+  if (!sight.cpu_then) {
+    sight.cpu_then = cpu_time(seat.thread_clock());
+    sight.then = now;
+  }
+  if (sight.age < limit) return;
+  sight.reported = true;
+  std::atomic<std::uint64_t>& stuck = seats_[w.value].stuck;
+  stuck.store(stuck.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  report(seat, sight, now);
+}
+
+void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept {
+  try {
+    const char* kind = seat.task_kind();
+    if (seat.queues().started() != sight.started) kind = nullptr; // it has ended just now
+    std::string text = fmt::format("worker {} of group {} is stuck: it has run a task for {} ms or more: {}",
+                                   seat.id().value, seat.place().group.value, milliseconds(sight.age),
+                                   kind != nullptr ? demangled(kind) : "of unknown kind");
+    const std::optional<nanoseconds> cpu_now = cpu_time(seat.thread_clock());
+    if (now > sight.then && sight.cpu_then && cpu_now)
+      text += fmt::format("; of the last {} ms its thread used a CPU for {} ms",
+                          milliseconds(now - sight.then), milliseconds(*cpu_now - *sight.cpu_then));
+    if (const std::uint32_t waiting = seat.queues().waiting(); waiting != 0)
+      text += fmt::format("; {} tasks wait in its queues", waiting);
+    if (const std::string stack = engine_.stack_of(seat.thread());
+        !stack.empty() && seat.queues().started() == sight.started)
+      text += "; its stack:" + stack;
+    engine_.report_stuck(std::move(text));
+  } catch (const std::bad_alloc&) {
+    if (engine_.hooks().log) engine_.hooks().log("a worker is stuck, and there is no memory to say which");
+  }
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,152 @@
+#pragma once
+
+#include "base/parker.hpp"
+#include "base/task_clock.hpp"
+
+#include <corewise/engine/profile.hpp>
+#include <corewise/topology/ids.hpp>
+
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+// Who looks after the seats of an engine: one thread, made when the first task runs, with two duties.
+//
+// *Lent seats.* A task that blocks lends its seat (seat_generation.hpp) and wakes nobody. The supervisor sees the lending
+// twice, `patience` apart, and offers the seat to a spare thread. So a call that is over sooner costs no thread switch. It
+// looks every 50 us while lendings last that long, and less and less often, to 1 ms, while they are short; after
+// 5 ms without any it is *absent*, and the next one wakes it.
+//
+//     task's thread                               supervisor
+//     B1  mark the seat as lent                   V1  absent
+//     B2  full fence (the exchange of `lend`)     V2  full fence
+//     B3  not absent: done; else wake it          V3  a seat is marked: attentive again
+//
+// Of the two fences one comes first: B3 sees that it is absent, or V3 sees the mark. tests/model/seat.pml proves that
+// nothing waits for ever in a lent seat while there is a spare thread, and that something does without B2, V2 or V3.
+//
+// *Stuck workers.* While anybody is awake it looks for tasks that do not end, eight times in `blocking.stuck_after` and at
+// least every 100 ms, and reports those that have run for that long. Its time is that of its own looks, each of which counts at most twice the time that it
+// meant to sleep: so when the process was stopped, or got no CPU, nobody looks stuck. It reports only: ADR 0011. When all
+// workers sleep it looks for a second longer, and then sleeps without a time-out, until a worker that wakes up wakes it:
+//
+//     worker that was woken                       supervisor
+//     A1  not counted as parked                   Z1  asleep = true
+//     A2  full fence                              Z2  full fence
+//     A3  asleep: wake it                         Z3  somebody is not parked: awake again
+//
+// | tag     | release site         | acquire site         | publishes           | weakened                         |
+// |---------|----------------------|----------------------|---------------------|----------------------------------|
+// | B2, V2  | exchange; full_fence | full_fence; exchange | nothing; order only | a lent seat that nobody looks at |
+// | A2, Z2  | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only | a stuck worker that nobody sees  |
+// | started | start: store         | wake: load           | that a thread sits  | the lock of `start` is taken     |
+// |         |                      |                      | on the bed          | once more, for nothing           |
+
+namespace corewise {
+class runtime;
+}
+
+namespace corewise::detail {
+
+class worker;
+
+class supervisor {
+ public:
+  /// A lending that is seen twice, so far apart, is taken for a long one: several times what changing threads costs.
+  static constexpr std::chrono::microseconds patience{50};
+
+  explicit supervisor(runtime& engine) noexcept : engine_(engine) {}
+  supervisor(const supervisor&) = delete;
+  supervisor& operator=(const supervisor&) = delete;
+
+  /// For the number of seats, before any other call. Throws `std::bad_alloc`.
+  void prepare(std::size_t seats);
+  /// What the profile says from here on; the boards show already who is lent. One thread at a time. Cost: a word for 64
+  /// workers, and a system call when it has something to do.
+  void set(const profile& settings) noexcept;
+
+  /// A seat was lent. False: there is no supervisor and cannot be one, so the caller must see to it. Cost: a load; after
+  /// a while without lendings a system call.
+  bool attend() noexcept;
+  /// A worker goes to work after a sleep. Cost: a fence and a load; after a long idleness of all a system call.
+  void note_awake() noexcept;
+
+  /// Tasks of the worker that were reported as stuck. Any thread.
+  std::uint64_t stuck(worker_id w) const noexcept {
+    return seats_[w.value].stuck.load(std::memory_order_relaxed);
+  }
+
+  /// Ends the thread. Once, by a thread that is not it.
+  void stop() noexcept;
+
+ private:
+  using nanoseconds = std::chrono::nanoseconds;
+
+  /// Whether it looks at lent seats, and whether any was lent since it looked last. Lenders change `calm` to `called`,
+  /// the rest is the supervisor's.
+  enum class attention : std::uint8_t { absent, calm, called };
+
+  static constexpr std::int64_t never = -1;
+
+  struct lending_sight {
+    std::uint64_t lending = 0;
+    monotonic::time_point since;
+    bool offered = false;
+  };
+  struct task_sight {
+    std::uint32_t started = 0;
+    bool running = false;
+    bool reported = false;
+    nanoseconds age{0};                  // on the supervisor's own clock
+    std::optional<nanoseconds> cpu_then; // what its thread had used of CPUs
+    monotonic::time_point then;          // when
+  };
+  struct seat_record {
+    lending_sight lent;
+    task_sight task;
+    std::atomic<std::uint64_t> stuck{0}; // single writer: the supervisor; relaxed: a number for people
+  };
+
+  void set_words(const profile& settings) noexcept;
+  optional_duration stuck_after() const noexcept;
+  bool wake() noexcept;
+  bool start() noexcept;
+  void main() noexcept;
+  void woken() noexcept;
+  std::optional<nanoseconds> look() noexcept;
+
+  std::optional<nanoseconds> look_at_lent(monotonic::time_point now) noexcept;
+  bool leave_attention() noexcept;
+
+  std::optional<nanoseconds> look_at_tasks(monotonic::time_point now) noexcept;
+  void look_at_task(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept;
+  void report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept;
+  nanoseconds task_interval() const noexcept;
+  bool fall_asleep(monotonic::time_point now) noexcept;
+
+  runtime& engine_;
+
+  // The supervisor's, but for `stuck`.
+  std::unique_ptr<seat_record[]> seats_;
+  nanoseconds lent_interval_{patience};
+  bool seen_fresh_ = false;            // its last look found a new lending
+  monotonic::time_point last_lending_; // when it last saw that there was one
+  nanoseconds task_interval_{0};       // between the last look at the tasks and the next
+  monotonic::time_point tasks_looked_at_;
+  std::optional<monotonic::time_point> idle_since_;
+
+  parker bed_;
+  alignas(128) std::atomic<attention> attention_{attention::absent};
+  std::atomic<bool> spares_{
+      false}; // somebody may take a lent seat; relaxed, both: who reads late is told by `set`
+  std::atomic<std::int64_t> stuck_after_ns_{never};
+  std::atomic<bool> asleep_{true};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> started_{false};
+  std::mutex starting_;
+  bool refused_ = false; // guarded by starting_: the system gave no thread
+  std::thread thread_;   // guarded by starting_
+};
+
+} // namespace corewise::detail

@@ -1,0 +1,261 @@
+#include "threads/threads.hpp"
+
+#include "runtime/runtime.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace corewise::detail {
+
+namespace {
+
+/// The CPUs that a worker's thread is tied to; empty: none.
+cpu_set pin_target(const runtime& engine, const worker_place& place) {
+  const locality_group& g = engine.groups()[place.group];
+  switch (engine.settings().workers.pin) {
+  case pin_to::none: return {};
+  case pin_to::core: return engine.machine().cores()[place.core].cpus;
+  case pin_to::node: return g.node ? engine.machine().nodes()[*g.node].home_cpus : engine.machine().cpus();
+  case pin_to::automatic:
+  case pin_to::group: break;
+  }
+  return g.cpus;
+}
+
+} // namespace
+
+worker_threads::worker_threads(runtime& engine, std::size_t seats) noexcept
+    : engine_(engine),
+      seats_(seats) {}
+
+worker_threads::~worker_threads() {
+  for (const auto& t : threads_)
+    if (t->handle.joinable()) t->handle.detach();
+}
+
+void worker_threads::start(std::shared_ptr<runtime> keep) {
+  {
+    const std::scoped_lock lock(mutex_);
+    keep_ = std::move(keep);
+  }
+  for (const worker_place& p : engine_.layout().workers())
+    if (!start_thread({.seat = &engine_.seat(p.id), .lending = {}}, seats_))
+      throw std::system_error(EAGAIN, std::generic_category(), "cannot start a worker thread");
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return seated_ >= seats_; });
+}
+
+bool worker_threads::start_thread(seat_offer first, std::size_t alive_max) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (stopping_ || alive_ >= alive_max) return false;
+  try {
+    threads_.push_back(std::make_shared<thread_record>());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  thread_record& record = *threads_.back();
+  record.offered = first;
+  try {
+    record.handle = std::thread([this, &record, keep = keep_] { main(record); });
+  } catch (const std::exception&) {
+    threads_.pop_back();
+    return false;
+  }
+  ++alive_;
+  return true;
+}
+
+bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
+  std::shared_ptr<thread_record> spare; // it may be forgotten before it is woken here
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopping_) return false;
+    spare = take_spare({&seat, lending});
+    if (!spare) reap();
+  }
+  if (spare) {
+    spare->bed.unpark(); // it needs the lock next
+    return true;
+  }
+  const auto spares_max = [](const rules& r) { return r.settings.blocking.spares_max; };
+  return start_thread({&seat, lending}, seats_ + engine_.newest_rules().read(spares_max));
+}
+
+/// The nearest to the seat, and of these the one that became spare last. The caller holds the lock, as in the two below.
+std::shared_ptr<worker_threads::thread_record> worker_threads::take_spare(seat_offer offered) noexcept {
+  if (spares_.empty()) return nullptr;
+  const worker_place& place = offered.seat->place();
+  const auto nearness = [&](const thread_record* t) {
+    if (t->bound_to != place.group) return 0;
+    return t->bound_core == place.core ? 2 : 1;
+  };
+  const auto at = std::ranges::max_element(spares_.rbegin(), spares_.rend(), {}, nearness);
+  thread_record& spare = **at;
+  spares_.erase(std::next(at).base());
+  spare.offered = offered;
+  send_to_core(spare, place);
+  return spare.shared_from_this();
+}
+
+/// A spare thread wakes up on the core of the seat, which the lender is about to leave, and `bind` lets it go wherever it may go.
+/// Left to the kernel it often comes to a CPU where another worker is in a task, and waits there for a time slice.
+void worker_threads::send_to_core(thread_record& spare, const worker_place& place) noexcept {
+  const pin_to pin = engine_.settings().workers.pin;
+  const bool there = pin == pin_to::core && spare.bound_core == place.core;
+  if (there || pin == pin_to::none || !engine_.machine().is_this_system()) return;
+  try {
+    const auto refused = pin_thread(spare.handle.native_handle(), engine_.machine().cores()[place.core].cpus);
+    spare.on_core = !refused;
+  } catch (const std::bad_alloc&) {
+    spare.on_core = false; // it comes from where it is
+  }
+}
+
+/// Whoever sat there is in its task still, or has just ended it.
+void worker_threads::note_seatless(const worker& seat) noexcept {
+  for (const auto& t : threads_) {
+    if (t->seat != &seat || t->seatless) continue;
+    t->seatless = true;
+    t->since = monotonic::now() - seat.busy_for().value_or(std::chrono::nanoseconds{0});
+  }
+}
+
+void worker_threads::main(thread_record& me) {
+  this_execution.engine = &engine_;
+  seat_offer offered;
+  {
+    const std::scoped_lock lock(mutex_); // the record is complete
+    offered = std::exchange(me.offered, {});
+  }
+  for (; offered.seat != nullptr; offered = wait_for_seat(me)) {
+    worker* const seat = offered.seat;
+    if (!sit(me, offered)) continue;
+    const bool kept = seat->run();
+    if (kept) { // the engine has ended
+      this_execution = {};
+      engine_.leave_ended(*seat);
+    }
+    if (engine_.hooks().on_worker_stop) engine_.hooks().on_worker_stop(seat->id());
+    if (kept) break;
+  }
+  engine_.suspended().give(this_execution);
+  this_execution = {};
+  if (leave(me)) engine_.drop_suspended();
+}
+
+/// Answers whether the calling thread is the last, and nobody waits for it.
+bool worker_threads::leave(thread_record& me) noexcept {
+  const std::scoped_lock lock(mutex_);
+  me.ended = true;
+  --alive_;
+  changed_.notify_all();
+  return alive_ == 0 && left_to_themselves_;
+}
+
+/// False: the thread that lent the seat has it again.
+bool worker_threads::sit(thread_record& me, seat_offer offered) {
+  worker& seat = *offered.seat;
+  interleave();
+  bind(me, seat);
+  if (offered.lending && !seat.take(*offered.lending)) return false;
+  seat.note_thread();
+  {
+    const std::scoped_lock lock(mutex_);
+    note_seatless(seat);
+    me.seat = &seat;
+    me.seatless = false;
+  }
+  if (engine_.hooks().on_worker_start) engine_.hooks().on_worker_start(seat.id());
+  this_execution.seat = &seat; // a hook that blocks cannot lend it
+  const std::scoped_lock lock(mutex_);
+  ++seated_;
+  changed_.notify_all();
+  return true;
+}
+
+void worker_threads::bind(thread_record& me, const worker& seat) {
+  const worker_place& place = seat.place();
+  const bool at_home = me.bound_to == place.group;
+  const bool tied =
+      at_home && (engine_.settings().workers.pin != pin_to::core || me.bound_core == place.core);
+  if (!std::exchange(me.on_core, false) && tied) return;
+  const locality_group& g = engine_.groups()[place.group];
+  if (!at_home) {
+    const std::string name = "corewise-g" + std::to_string(place.group.value);
+    ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+  }
+  if (engine_.machine().is_this_system()) {
+    if (const cpu_set cpus = pin_target(engine_, place); !cpus.empty())
+      if (const refusal why = pin_this_thread(cpus)) engine_.warn_once("workers are not pinned: " + *why);
+    if (!at_home && g.node && engine_.wants_node_memory())
+      if (const refusal why = prefer_node(engine_.machine().nodes()[*g.node].os_index))
+        engine_.warn_once("workers' memory is not bound to their node: " + *why);
+  }
+  me.bound_to = place.group;
+  me.bound_core = place.core;
+}
+
+worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
+  const auto keep_alive = [](const rules& r) { return r.settings.blocking.keep_alive; };
+  const auto until = monotonic::now() + engine_.newest_rules().read(keep_alive);
+  std::unique_lock lock(mutex_);
+  if (stopping_) return {};
+  me.seat = nullptr;
+  me.seatless = false;
+  spares_.push_back(&me);
+  for (;;) {
+    const auto left = until - monotonic::now();
+    if (stopping_ || left.count() <= 0) {
+      std::erase(spares_, &me);
+      return {};
+    }
+    lock.unlock();
+    me.bed.park(left);
+    lock.lock();
+    if (me.offered.seat != nullptr) return std::exchange(me.offered, {});
+  }
+}
+
+/// Forgets the threads that are gone.
+void worker_threads::reap() noexcept {
+  std::erase_if(threads_, [](const std::shared_ptr<thread_record>& t) {
+    if (t->ended) t->handle.join(); // it is past its last lock
+    return t->ended;
+  });
+}
+
+void worker_threads::stop() noexcept {
+  const std::scoped_lock lock(mutex_);
+  stopping_ = true;
+  keep_.reset();
+  for (thread_record* t : spares_) t->bed.unpark();
+}
+
+std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_point limit) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, limit, [&] { return alive_ == 0; });
+  left_to_themselves_ = alive_ != 0;
+  reap();
+  std::vector<shutdown_report::running_task> running;
+  for (const auto& t : threads_) {
+    t->handle.detach();
+    if (t->seat == nullptr) continue;
+    const auto busy = t->seatless ? std::nullopt : t->seat->busy_for();
+    running.push_back({t->seat->id(), busy.value_or(monotonic::now() - t->since)});
+  }
+  return running;
+}
+
+bool worker_threads::left_to_themselves() const {
+  const std::scoped_lock lock(mutex_);
+  return left_to_themselves_;
+}
+
+std::size_t worker_threads::spares() const {
+  const std::scoped_lock lock(mutex_);
+  return spares_.size();
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,131 @@
+#pragma once
+
+#include "timers/timer_wheel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <mutex>
+#include <span>
+
+// The timers of a group: a wheel behind a lock, and one number beside it that says when to look. Any thread sets and
+// cancels; whoever looks after the group takes what is due. What becomes of a timer is decided under the lock: it is taken
+// as due, or cancelled, never both.
+//
+// A lock, and not a wheel for each worker: cancelling from another thread needs one anyway, a worker in a long task would
+// keep its timers from its neighbours, and one that retires would have to move them. It is held for a list operation, or
+// while at most `moved_at_once` timers move down in the wheel, and nobody takes it who uses no timer.
+
+namespace corewise::detail {
+
+class timer_group {
+ public:
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+  enum class outcome : std::uint8_t {
+    set,
+    earliest, ///< set, and `next_ns` is earlier than it was: to be told to who sleeps
+    stopped,  ///< it was stopped before
+    closed,   ///< nobody will look here any more
+  };
+
+  /// When to look here next, in the steady clock's nanoseconds; may be too early, never too late. Any thread. One load.
+  std::int64_t next_ns() const noexcept { return next_ns_.load(std::memory_order_relaxed); }
+
+  /// Any thread. `now_ns` is about the present, and not later. From here on the timer is not the caller's.
+  outcome set(timer_node& t, std::int64_t now_ns) noexcept {
+    const std::scoped_lock lock(mutex_);
+    if (closed_) return outcome::closed;
+    if (t.state.load(std::memory_order_relaxed) == timer_state::stopped) return outcome::stopped;
+    t.state.store(timer_state::pending, std::memory_order_relaxed);
+    wheel_.insert(t, timer_wheel::at(now_ns));
+    return show_next() ? outcome::earliest : outcome::set;
+  }
+
+  /// Any thread. True: it was pending and is the caller's. One that has not been set yet never will be.
+  bool cancel(timer_node& t) noexcept {
+    const std::scoped_lock lock(mutex_);
+    const timer_state state = t.state.load(std::memory_order_relaxed);
+    if (state == timer_state::fired) return false;
+    t.state.store(timer_state::stopped, std::memory_order_relaxed);
+    if (state != timer_state::pending) return false;
+    wheel_.remove(t);
+    ++cancelled_;
+    if (wheel_.size() == 0) next_ns_.store(never, std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Whether any is due. Any thread.
+  bool ripe(std::int64_t now_ns) noexcept {
+    const std::scoped_lock lock(mutex_);
+    return turn(now_ns);
+  }
+
+  /// Takes those that are due, the earliest first, as many as there is room for; answers how many. Any thread.
+  std::size_t take_due(std::int64_t now_ns, std::span<timer_node*> room) noexcept {
+    const std::scoped_lock lock(mutex_);
+    static_cast<void>(turn(now_ns));
+    std::size_t taken = 0;
+    while (taken < room.size()) {
+      timer_node* t = wheel_.pop_due();
+      if (t == nullptr) break;
+      t->state.store(timer_state::fired, std::memory_order_relaxed);
+      room[taken++] = t;
+    }
+    fired_ += taken;
+    show_next();
+    return taken;
+  }
+
+  /// No timer is set here from now on; takes any that is; null: there is none left. Any thread.
+  timer_node* close() noexcept {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    timer_node* t = wheel_.pop_any();
+    if (t != nullptr) t->state.store(timer_state::fired, std::memory_order_relaxed);
+    next_ns_.store(never, std::memory_order_relaxed);
+    return t;
+  }
+
+  struct counts {
+    std::uint64_t pending = 0;
+    std::uint64_t fired = 0;
+    std::uint64_t cancelled = 0;
+  };
+  counts count() const noexcept {
+    const std::scoped_lock lock(mutex_);
+    return {wheel_.size(), fired_, cancelled_};
+  }
+
+ private:
+  static constexpr std::size_t moved_at_once = 1024; // about 50 us, where each is a cache miss
+
+  /// Whether any is due.
+  bool turn(std::int64_t now_ns) noexcept {
+    static_cast<void>(
+        wheel_.advance(timer_wheel::at(now_ns), moved_at_once)); // what is left makes `next_ns` 0
+    show_next();
+    return wheel_.any_due();
+  }
+
+  /// Whether it is earlier than it was.
+  bool show_next() noexcept {
+    constexpr timer_wheel::tick last = timer_wheel::at(never);
+    const timer_wheel::tick next = wheel_.next();
+    std::int64_t ns = never;
+    if (next != timer_wheel::never)
+      ns = next > last ? never - 1 : static_cast<std::int64_t>(next << timer_wheel::tick_bits);
+    const std::int64_t before = next_ns();
+    if (ns != before) next_ns_.store(ns, std::memory_order_relaxed);
+    return ns < before;
+  }
+
+  alignas(128) std::atomic<std::int64_t> next_ns_{never}; // relaxed: the fences of timer_watch.hpp order it
+  alignas(128) mutable std::mutex mutex_;
+  bool closed_ = false;
+  std::uint64_t fired_ = 0;
+  std::uint64_t cancelled_ = 0;
+  timer_wheel wheel_;
+};
+
+} // namespace corewise::detail

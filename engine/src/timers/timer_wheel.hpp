@@ -1,0 +1,194 @@
+#pragma once
+
+#include <corewise/engine/detail/timer_node.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+// Timers by deadline: a hierarchical wheel. Time is counted in ticks of 2^16 ns; a slot of level 0 is one tick, a slot of
+// each further level 64 of the level below.
+//
+//     level   0      1       2      3      4      5       6      7
+//     slot    66 us  4.2 ms  268 ms 17 s   18 min 20 h    52 d   9 a
+//
+// A timer lies at the level of the highest bit in which its tick differs from `elapsed`, the time up to which the wheel has
+// turned. So everything at a level is earlier than everything above, each level's slots that are in use lie behind the
+// present one, and nothing ever wraps around: eight levels reach as far as the clock does. Setting and removing a timer is
+// a list operation; each timer moves down at most seven times on its way. Times between are skipped by the bitmaps, so a
+// jump of the clock costs no more than what it makes due.
+//
+// A deadline is rounded up to a tick and the present down, so nothing fires early.
+//
+// Knows no clock and no lock: timer_group.hpp has both.
+//
+// Rejected: a heap or a tree (O(log n), and no removal by address without a second link); a wheel without cascades, as
+// Linux has it (what is far away fires up to an eighth late); ticks of 1 ms (a sleep of 100 us would take ten times that).
+//
+// Source: Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", doi:10.1145/41457.37504; the level by exclusive or
+// is Tokio's.
+
+namespace corewise::detail {
+
+class timer_wheel {
+ public:
+  using tick = std::uint64_t;
+  static constexpr unsigned tick_bits = 16; ///< of nanoseconds
+  static constexpr tick never = ~tick{0};
+
+  /// The tick at whose beginning a deadline has passed.
+  static constexpr tick after(std::int64_t deadline_ns) noexcept {
+    if (deadline_ns <= 0) return 0;
+    return (static_cast<std::uint64_t>(deadline_ns) + (tick{1} << tick_bits) - 1) >> tick_bits;
+  }
+  /// The tick that a moment is in.
+  static constexpr tick at(std::int64_t ns) noexcept {
+    return ns <= 0 ? 0 : static_cast<std::uint64_t>(ns) >> tick_bits;
+  }
+
+  timer_wheel() noexcept {
+    for (timer_link& head : heads_) head.next = head.previous = &head;
+  }
+  timer_wheel(const timer_wheel&) = delete;
+  timer_wheel& operator=(const timer_wheel&) = delete;
+
+  std::size_t size() const noexcept { return size_; }
+  bool any_due() const noexcept { return !empty(due()); }
+
+  /// A lower bound of when there will be something to do: 0 when it is now, `never` when there is no timer.
+  tick next() const noexcept {
+    if (any_due() || !empty(moving())) return 0;
+    for (unsigned level = 0; level < levels; ++level)
+      if (used_[level] != 0) return start_of(level, first_slot(level));
+    return never;
+  }
+
+  /// `now` may be anything up to the present; what is true of it makes the wheel turn less.
+  void insert(timer_node& t, tick now) noexcept {
+    if (now > elapsed_ && now < next()) elapsed_ = now; // no slot in use lies between
+    ++size_;
+    place(t);
+  }
+
+  /// t is in the wheel.
+  void remove(timer_node& t) noexcept {
+    unlink(t);
+    --size_;
+    if (t.next == t.previous) note_empty(t.next); // only the head is left
+  }
+
+  /// Makes due what has its deadline in `now` or before. Moves `most` timers at most; false: there are more.
+  bool advance(tick now, std::size_t most) noexcept {
+    for (;;) {
+      while (!empty(moving())) {
+        if (most-- == 0) return false;
+        timer_link* t = moving().next;
+        unlink(*t);
+        place(static_cast<timer_node&>(*t));
+      }
+      if (!turn(now)) break;
+    }
+    if (now > elapsed_) elapsed_ = now;
+    return true;
+  }
+
+  /// The one that has been due longest, which is in the wheel no more; null: none is due.
+  timer_node* pop_due() noexcept {
+    if (empty(due())) return nullptr;
+    timer_link* t = due().next;
+    unlink(*t);
+    --size_;
+    return static_cast<timer_node*>(t);
+  }
+
+  /// Any timer, which is in the wheel no more; null: there is none.
+  timer_node* pop_any() noexcept {
+    if (timer_node* t = pop_due()) return t;
+    timer_link* head = &moving();
+    for (unsigned level = 0; level < levels && empty(*head); ++level)
+      if (used_[level] != 0) head = &heads_[level * slots + first_slot(level)];
+    if (empty(*head)) return nullptr;
+    auto* t = static_cast<timer_node*>(head->next);
+    remove(*t);
+    return t;
+  }
+
+ private:
+  static constexpr unsigned levels = 8;
+  static constexpr unsigned slot_bits = 6;
+  static constexpr std::size_t slots = std::size_t{1} << slot_bits;
+
+  static bool empty(const timer_link& head) noexcept { return head.next == &head; }
+  static void append(timer_link& head, timer_link& t) noexcept {
+    t.next = &head;
+    t.previous = head.previous;
+    head.previous->next = &t;
+    head.previous = &t;
+  }
+  static void unlink(timer_link& t) noexcept {
+    t.previous->next = t.next;
+    t.next->previous = t.previous;
+  }
+  /// All of `from` behind what is in `to`.
+  static void splice(timer_link& to, timer_link& from) noexcept {
+    if (empty(from)) return;
+    from.next->previous = to.previous;
+    to.previous->next = from.next;
+    from.previous->next = &to;
+    to.previous = from.previous;
+    from.next = from.previous = &from;
+  }
+
+  timer_link& due() noexcept { return heads_[levels * slots]; }
+  const timer_link& due() const noexcept { return heads_[levels * slots]; }
+  /// What has left a slot and is on its way to lower ones.
+  timer_link& moving() noexcept { return heads_[levels * slots + 1]; }
+  const timer_link& moving() const noexcept { return heads_[levels * slots + 1]; }
+
+  std::size_t first_slot(unsigned level) const noexcept {
+    return static_cast<std::size_t>(std::countr_zero(used_[level]));
+  }
+  tick start_of(unsigned level, std::size_t slot) const noexcept {
+    const unsigned shift = level * slot_bits;
+    const tick above = elapsed_ >> (shift + slot_bits) << (shift + slot_bits);
+    return above | static_cast<tick>(slot) << shift;
+  }
+
+  void place(timer_node& t) noexcept {
+    const tick when = after(t.deadline_ns);
+    if (when <= elapsed_) return append(due(), t);
+    const auto highest = static_cast<unsigned>(std::bit_width(when ^ elapsed_)) - 1;
+    const unsigned level = highest / slot_bits;
+    const std::size_t slot = (when >> (level * slot_bits)) % slots;
+    used_[level] |= std::uint64_t{1} << slot;
+    append(heads_[level * slots + slot], t);
+  }
+
+  void note_empty(const timer_link* head) noexcept {
+    const auto index = static_cast<std::size_t>(head - heads_.data());
+    if (index < levels * slots) used_[index / slots] &= ~(std::uint64_t{1} << (index % slots));
+  }
+
+  /// Empties the earliest slot that is in use, if it begins by `now`.
+  bool turn(tick now) noexcept {
+    for (unsigned level = 0; level < levels; ++level) {
+      if (used_[level] == 0) continue;
+      const std::size_t slot = first_slot(level);
+      const tick start = start_of(level, slot);
+      if (start > now) return false;
+      elapsed_ = start;
+      used_[level] &= used_[level] - 1;
+      splice(level == 0 ? due() : moving(), heads_[level * slots + slot]);
+      return true;
+    }
+    return false;
+  }
+
+  tick elapsed_ = 0;
+  std::size_t size_ = 0;
+  std::array<std::uint64_t, levels> used_{};
+  std::array<timer_link, levels * slots + 2> heads_;
+};
+
+} // namespace corewise::detail

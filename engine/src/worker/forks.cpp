@@ -1,0 +1,75 @@
+#include "worker/forks.hpp"
+
+#include <corewise/engine/detail/fork_join.hpp>
+#include <corewise/policies/activity.hpp>
+
+// What a worker does with forked tasks: the way in, back to the task that forked them, to the loop, and to thieves.
+
+namespace corewise {
+
+using detail::this_execution;
+
+void runtime::fork(detail::coroutine_root& child) noexcept {
+  detail::worker* const seat = this_execution.seat;
+  if (seat != nullptr && child.run_as == task_class::normal) return seat->fork(&child);
+  send_on(&child, child);
+}
+
+void runtime::fork_to(detail::coroutine_root& child, group_id to) noexcept {
+  detail::worker* const seat = this_execution.seat;
+  if (seat == nullptr || child.run_as != task_class::normal) return send_on(&child, child);
+  place_from_seat(*seat, &child, {.group = to});
+  if (ended()) drop_queued(); // nobody else comes for it
+}
+
+namespace detail {
+
+void fork_task(coroutine_root& child) noexcept { child.engine->fork(child); }
+
+void fork_task_to(coroutine_root& child, group_id to) noexcept { child.engine->fork_to(child, to); }
+
+bool take_back(const task_header* t) noexcept {
+  worker* const seat = this_execution.seat;
+  return seat != nullptr && seat->take_back(t);
+}
+
+/// Whether thieves find nothing of what the task that runs could give them.
+bool worker::lacks_forks(task_class c) const noexcept {
+  return c == task_class::normal ? queues_.forks.empty() : !classes_.of(c).waiting();
+}
+
+/// What a batch has put in front comes before forks, as it comes before the LIFO slot.
+task_header* worker::take_fork() noexcept { return in_front() ? nullptr : queues_.forks.pop(); }
+
+/// When others are due: the ring, behind the forks, takes turns with what all share.
+task_header* worker::poll_ring() noexcept {
+  if (queues_.forks.empty()) return nullptr;
+  return std::exchange(ring_turn_, !ring_turn_) ? queues_.ring.pop() : nullptr;
+}
+
+task_header* worker::steal_fork(worker_queues& from) noexcept {
+  for (;;) {
+    const fork_deque::loot loot = from.forks.steal();
+    if (loot.what != fork_deque::outcome::lost) return loot.task;
+  }
+}
+
+// --- for a task that waits (blocking_scope.cpp)
+
+task_header* worker::steal_fork_since(worker& from, std::uint64_t first) noexcept {
+  for (;;) {
+    const fork_deque::loot loot = from.queues_.forks.steal_since(first);
+    if (loot.what == fork_deque::outcome::lost) continue;
+    if (loot.task != nullptr) engine_.publish_load(from.place());
+    return loot.task;
+  }
+}
+
+void worker::count_leapfrogged() noexcept {
+  touch(slot_, stamp_);
+  counts_.leapfrogged.add();
+}
+
+} // namespace detail
+
+} // namespace corewise

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "timers/timer_group.hpp"
+#include "worker/worker.hpp"
+
+#include <corewise/topology/binding.hpp>
+
+namespace corewise::detail {
+
+/// Memory on one node that is handed out piece by piece and given back as a whole.
+class node_arena {
+ public:
+  /// Throws `std::bad_alloc`; a refused binding is written to `why`.
+  node_arena(std::size_t bytes, std::optional<std::uint32_t> node, refusal* why)
+      : memory_(bytes, node, why) {}
+
+  /// Room for `count` objects. The caller asks for no more than the arena has.
+  template <class T> T* take(std::size_t count) noexcept {
+    used_ = (used_ + alignof(T) - 1) / alignof(T) * alignof(T);
+    auto* at = static_cast<std::byte*>(memory_.data()) + used_;
+    used_ += count * sizeof(T);
+    return reinterpret_cast<T*>(at);
+  }
+
+ private:
+  node_memory memory_;
+  std::size_t used_ = 0;
+};
+
+/// What a group's workers write, on the group's node (design.md, D6): board slots, queues and the seats
+/// themselves.
+class group_state {
+ public:
+  struct sizes {
+    std::uint32_t ring;
+    std::uint32_t inbox; ///< both powers of two; no inbox: unbounded
+  };
+
+  group_state(std::span<const worker_place> workers, sizes capacity, std::optional<std::uint32_t> node,
+              refusal* why);
+  group_state(const group_state&) = delete;
+  group_state& operator=(const group_state&) = delete;
+  ~group_state();
+
+  /// Makes the seats; once.
+  void make_seats(runtime& engine, std::span<const worker_place> workers);
+
+  load_slot* slots() const noexcept { return slots_; }
+  std::span<worker> seats() const noexcept { return {seats_, made_}; }
+  injection_queue& injection() noexcept { return injection_; }
+  timer_group& timers() noexcept { return *timers_; }
+
+  /// The average task time of the group's workers, for tasks that come from outside. Any thread; a number.
+  std::uint64_t task_time_ns() const noexcept { return task_time_ns_.load(std::memory_order_relaxed); }
+  void note_task_time(std::uint64_t ns) noexcept;
+
+ private:
+  sizes capacity_;
+  node_arena arena_;
+  load_slot* slots_;
+  worker* seats_;
+  timer_group* timers_;
+  std::size_t made_ = 0;
+  injection_queue injection_;
+  alignas(128) std::atomic<std::uint64_t> task_time_ns_{spill_task_time_ns};
+};
+
+} // namespace corewise::detail

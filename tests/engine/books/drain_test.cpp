@@ -1,0 +1,135 @@
+#include "runtime/runtime.hpp"
+#include "small_engine.hpp"
+
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace corewise;
+
+TEST_CASE("drain: covers what the drained tasks submit in turn") {
+  engine e(small_profile(4));
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> runs{0};
+    struct tree {
+      engine* e;
+      std::atomic<int>* runs;
+      int depth;
+      void operator()() const {
+        runs->fetch_add(1);
+        for (int i = 0; i < 2 && depth > 0; ++i)
+          if (e->submit(tree{e, runs, depth - 1}) != submit_result::accepted) std::abort();
+      }
+    };
+    CHECK(e.submit(tree{&e, &runs, 6}) == submit_result::accepted);
+    e.drain();
+    CHECK(runs == 127);
+  }
+}
+
+TEST_CASE("drain: does not wait for what others submit after the call") {
+  engine e(small_profile(2));
+  std::atomic<bool> stop{false};
+  std::thread flood([&] {
+    while (!stop.load()) static_cast<void>(e.submit([] {}));
+  });
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<bool> ran{false};
+    CHECK(e.submit([&] { ran = true; }) == submit_result::accepted);
+    e.drain();
+    CHECK(ran);
+  }
+  stop = true;
+  flood.join();
+}
+
+TEST_CASE("drain: hears of the last task although its worker goes on with one that waits for the drain") {
+  engine e(small_profile(1));
+  gate held;
+  std::atomic<bool> drained{false};
+  // The third task of a tick: the clock is not read after it, so the tick does not end there.
+  for (int i = 0; i < 2; ++i) CHECK(e.submit([] {}) == submit_result::accepted);
+  CHECK(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(1);
+  std::thread drainer([&] {
+    e.drain();
+    drained = true;
+    drained.notify_all();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds{50}); // the drain has begun
+  CHECK(e.submit([&] { drained.wait(false); }) == submit_result::accepted);
+  held.open();
+  drainer.join();
+  e.drain();
+  CHECK(drained);
+}
+
+TEST_CASE("drain: several threads may drain at once") {
+  engine e(small_profile(4));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        std::atomic<int> ran{0};
+        for (int k = 0; k < 5; ++k) CHECK(e.submit([&] { ran.fetch_add(1); }) == submit_result::accepted);
+        e.drain();
+        CHECK(ran == 5);
+      }
+    });
+  for (auto& t : threads) t.join();
+}
+
+TEST_CASE("drain: on a worker, where it would deadlock, it is a reported error") {
+  engine e(small_profile(1));
+  std::atomic<int> errors{0};
+  CHECK(e.submit([&] {
+    try {
+      e.drain();
+    } catch (const std::logic_error&) {
+      errors.fetch_add(1);
+    }
+    try {
+      static_cast<void>(e.shutdown(std::chrono::seconds{1}));
+    } catch (const std::logic_error&) {
+      errors.fetch_add(1);
+    }
+    blocking([&] {
+      try {
+        e.drain();
+      } catch (const std::logic_error&) {
+        errors.fetch_add(1);
+      }
+    });
+  }) == submit_result::accepted);
+  e.drain();
+  CHECK(errors == 3);
+}
+
+TEST_CASE("drain: of two coroutines that take turns each stays in the phase in which it was submitted") {
+  engine e(small_profile(1));
+  runtime& inside = inside_of(e);
+  std::atomic<int> begun{0};
+  int wrong = 0; // the worker's
+  std::atomic<int> ended{0};
+  const auto take_turns = [](std::atomic<int>& all, std::atomic<int>& left, int& strays) -> task<> {
+    const std::uint8_t mine = detail::this_execution.phase;
+    all.fetch_add(1);
+    while (all != 2) co_await yield();
+    for (int turns = 0; turns < 200'000; ++turns) {
+      co_await yield();
+      if (detail::this_execution.phase != mine) ++strays;
+    }
+    left.fetch_add(1);
+  };
+  REQUIRE(e.submit(take_turns(begun, ended, wrong)) == submit_result::accepted);
+  while (begun != 1) std::this_thread::yield();
+  const std::uint8_t first = inside.drains().open_phase();
+  inside.drains().drain([](std::uint8_t) { return true; }); // one that does not wait
+  REQUIRE(inside.drains().open_phase() != first);
+  REQUIRE(e.submit(take_turns(begun, ended, wrong)) == submit_result::accepted);
+  while (ended != 2) std::this_thread::yield();
+  CHECK(wrong == 0);
+  e.drain();
+}

@@ -1,0 +1,107 @@
+#include <corewise/engine/detail/lock_word.hpp>
+#include <corewise/engine/detail/waiter_list.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <deque>
+#include <random>
+#include <thread>
+#include <vector>
+
+using namespace corewise::detail;
+
+TEST_CASE("waiter_list: who is taken out, alone, some or all, is what a plain queue has in front") {
+  const std::uint64_t seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  std::array<waiter, 40> waiters;
+  std::deque<waiter*> expected;
+  waiter_list list;
+  for (int step = 0; step < 200'000; ++step) {
+    waiter& any = waiters[random() % waiters.size()];
+    const auto taken = [&](waiter* w, wait_state gets) {
+      REQUIRE(w == expected.front());
+      REQUIRE(w->state == gets);
+      expected.pop_front();
+    };
+    switch (random() % 16) {
+    default:
+      if (any.state == wait_state::queued) break;
+      list.push(any);
+      expected.push_back(&any);
+      break;
+    case 0:
+    case 1: {
+      waiter* w = list.pop();
+      REQUIRE((w == nullptr) == expected.empty());
+      if (w != nullptr) taken(w, wait_state::granted);
+      break;
+    }
+    case 2: {
+      auto most = static_cast<std::uint32_t>(random() % 5);
+      const std::size_t some = std::min<std::size_t>(most, expected.size());
+      const std::uint32_t left = most - static_cast<std::uint32_t>(some);
+      static_cast<void>(list.pop_some(most));
+      REQUIRE(most == left);
+      for (std::size_t i = 0; i < some; ++i) taken(expected.front(), wait_state::granted);
+      break;
+    }
+    case 3:
+      if (random() % 8 != 0) break;
+      static_cast<void>(list.pop_all(wait_state::stopped));
+      while (!expected.empty()) taken(expected.front(), wait_state::stopped);
+      break;
+    case 4:
+    case 5:
+    case 6: {
+      const bool was_in = any.state == wait_state::queued;
+      REQUIRE(list.stop(any) == was_in);
+      if (was_in) std::erase(expected, &any);
+      if (was_in) REQUIRE(any.state == wait_state::stopped);
+      break;
+    }
+    }
+    REQUIRE(list.empty() == expected.empty());
+  }
+}
+
+TEST_CASE("lock_word: one at a time holds it, and none is left asleep") {
+  for (const int threads : {2, 16}) {
+    lock_word word(0);
+    std::uint64_t held = 0; // not atomic
+    std::vector<std::jthread> all;
+    for (int t = 0; t < threads; ++t)
+      all.emplace_back([&] {
+        for (int i = 0; i < 20'000; ++i) {
+          const lock_word::bits seen = word.lock();
+          ++held;
+          if (i % 1024 == 0) std::this_thread::yield(); // so that others have to sleep
+          word.unlock(lock_word::of(lock_word::number(seen) + 1, lock_word::waited_for(seen)));
+        }
+      });
+    all.clear();
+    CHECK(held == static_cast<std::uint64_t>(threads) * 20'000);
+    CHECK(lock_word::number(word.look()) == held);
+    CHECK(lock_word::idle(word.look()));
+  }
+}
+
+TEST_CASE("lock_word: what needs no lock is not lost to those who hold it") {
+  lock_word word(0);
+  const auto adds_alone = [&] {
+    for (int i = 0; i < 20'000; ++i) {
+      lock_word::bits seen = word.look();
+      while (lock_word::locked(seen) ||
+             !word.replace(seen, lock_word::of(lock_word::number(seen) + 1, false)))
+        seen = word.look();
+    }
+  };
+  const auto adds_locked = [&] {
+    for (int i = 0; i < 20'000; ++i) word.unlock(lock_word::of(lock_word::number(word.lock()) + 1, false));
+  };
+  std::vector<std::jthread> all;
+  for (int t = 0; t < 3; ++t) all.emplace_back(adds_alone), all.emplace_back(adds_locked);
+  all.clear();
+  CHECK(lock_word::number(word.look()) == 120'000);
+}

@@ -1,0 +1,473 @@
+// Who wakes, who searches and who may take what (idle.hpp), on described machines whose workers are held where they are. What
+// must not happen is counted after somebody has looked; what must happen is waited for, however long it takes.
+
+#include "runtime/runtime.hpp"
+#include "small_engine.hpp"
+
+#include <corewise/engine/detail/execution.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// So many workers in each group of a described machine.
+profile described(const std::string& machine, std::uint32_t per_group, domain_kind domains) {
+  profile p = small_profile(0);
+  p.workers.total.reset();
+  p.workers.per_group = per_group;
+  p.topology.machine.source = synthetic_source{machine};
+  p.topology.groups.group_by = domains;
+  p.idle.park_timeout.kind = park_timeout_setting::mode::never; // nobody wakes up by himself
+  p.queues.lifo_cap = 0;                                        // nor for the sake of a slot
+  return p;
+}
+
+profile packages(std::uint32_t count, std::uint32_t per_group) {
+  return described("pack:" + std::to_string(count) + " numa:1 l3:1 core:8 pu:1", per_group,
+                   domain_kind::machine);
+}
+
+/// Until it holds; false: it does not, with all patience.
+bool in_the_end(const std::function<bool()>& holds) {
+  const auto patience = std::chrono::steady_clock::now() + 60s;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > patience) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// An engine whose workers can each be held by a task.
+class held_engine {
+ public:
+  explicit held_engine(const profile& p) : e_(p) {
+    for (std::size_t w = 0; w < e_.workers().size(); ++w) gates_.push_back(std::make_unique<gate>());
+    inside_ = &inside_of(e_);
+    REQUIRE(settled());
+    at_first_ = e_.metrics();
+  }
+  held_engine(const held_engine&) = delete;
+  held_engine& operator=(const held_engine&) = delete;
+  ~held_engine() {
+    for (std::uint32_t w = 0; w < gates_.size(); ++w) release(w);
+    e_.drain();
+  }
+
+  engine& get() { return e_; }
+  runtime& inside() { return *inside_; }
+
+  void submit_to(std::uint32_t w, const std::function<void()>& f) {
+    if (e_.submit(f, {.worker = worker_id{w}}) != submit_result::accepted) std::abort();
+  }
+  /// The worker is in a task until it is released. It sleeps before.
+  void hold(std::uint32_t w) {
+    submit_to(w, [this] { hold_here(); });
+    gates_[w]->wait_for(1);
+  }
+  /// Whichever worker runs this is held.
+  void hold_here() { gates_[e_.this_worker()->value]->pass(); }
+  void release(std::uint32_t w) { gates_[w]->open(); }
+
+  worker_metrics counts(std::uint32_t w) const { return e_.metrics().workers[w]; }
+  /// By that worker, or by all, since the engine was made; what it was seen with before is left out.
+  std::uint64_t stolen(std::uint32_t w, level l) const {
+    const auto of = static_cast<std::size_t>(l);
+    return counts(w).stolen[of] - at_first_.workers[w].stolen[of];
+  }
+  std::uint64_t stolen_by_all() const {
+    const auto sum = [](const metrics_snapshot& m) {
+      const auto all = m.total().stolen;
+      return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
+    };
+    return sum(e_.metrics()) - sum(at_first_);
+  }
+
+  bool parked(std::uint32_t w) const { return state(w) == seat_state::parked; }
+  seat_state state(std::uint32_t w) const { return e_.dump().seats[w].state; }
+  /// Nobody is held, and all sleep in the end.
+  bool settled() const {
+    return in_the_end([&] {
+      return std::ranges::all_of(e_.dump().seats,
+                                 [](const seat_dump& s) { return s.state == seat_state::parked; });
+    });
+  }
+  /// The worker, which sleeps, wakes up, looks everywhere and sleeps again. False: it does not.
+  bool look_around(std::uint32_t w) {
+    for (int i = 0; i < 2; ++i) { // a sleep that has only just begun may be counted late
+      const std::uint64_t before = counts(w).parks;
+      submit_to(w, [] {});
+      if (!in_the_end([&] { return counts(w).parks > before && parked(w); })) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::unique_ptr<gate>> gates_;
+  engine e_;
+  runtime* inside_ = nullptr;
+  metrics_snapshot at_first_;
+};
+
+} // namespace
+
+// --- what waits elsewhere
+
+TEST_CASE(
+    "idle: of a busy domain others take nothing below the threshold, and half of what waits from there on") {
+  struct distant {
+    level far;
+    const char* machine;
+    std::uint32_t least;
+  };
+  for (const distant& d : {distant{level::same_node, "pack:1 numa:1 l3:2 core:2 pu:1", 3},
+                           distant{level::same_package, "pack:1 numa:2 l3:1 core:2 pu:1", 4},
+                           distant{level::cross_package, "pack:2 numa:1 l3:1 core:2 pu:1", 6}}) {
+    CAPTURE(d.machine);
+    profile p = described(d.machine, 1, domain_kind::llc);
+    p.steal.minimum_at = {.same_node = 3, .same_package = 4, .cross_package = 6};
+    std::atomic<std::uint32_t> ran{0};
+    held_engine e(p);
+    REQUIRE(e.get().workers().size() == 2);
+    REQUIRE(e.get().groups().level_between({0}, {1}) == d.far);
+    e.hold(0);
+    const std::uint64_t wakes = e.counts(1).wakes;
+    const auto task = [&] { ++ran; };
+    for (std::uint32_t i = 1; i < d.least; ++i) e.submit_to(0, task);
+    CHECK(e.parked(1));
+    CHECK(e.counts(1).wakes == wakes); // nobody was woken for them
+    REQUIRE(e.look_around(1));         // nor does who is awake take them
+    CHECK(e.stolen_by_all() == 0);
+    CHECK(ran == 0);
+
+    e.submit_to(0, task);
+    const std::uint32_t half = (d.least + 1) / 2;
+    REQUIRE(in_the_end([&] { return ran == half && e.parked(1); }));
+    REQUIRE(e.look_around(1)); // what is left is too little again
+    CHECK(ran == half);
+    CHECK(e.stolen(1, d.far) == half);
+    CHECK(e.stolen_by_all() == half);
+    e.release(0);
+    e.get().drain();
+    CHECK(ran == d.least);
+    CHECK(e.stolen_by_all() == half);
+  }
+}
+
+TEST_CASE("idle: a single task is taken from a busy worker of the own domain") {
+  std::atomic<bool> ran{false};
+  held_engine e(packages(1, 2));
+  e.hold(0);
+  e.submit_to(0, [&] { ran = true; });
+  REQUIRE(in_the_end([&] { return ran.load(); }));
+  CHECK(e.stolen(1, level::same_group) == 1);
+}
+
+TEST_CASE("idle: for what waits in a busy domain the nearest sleeper of the others is woken") {
+  for (const std::uint32_t near : {1U, 2U}) {
+    CAPTURE(near);
+    const std::uint32_t far = 3 - near;
+    profile p = packages(3, 1);
+    p.steal.minimum_at.cross_package = 4;
+    auto& distances = p.topology.machine.distances;
+    distances = {{10, 30, 30}, {30, 10, 30}, {30, 30, 10}};
+    distances[0][near] = distances[near][0] = 20;
+    std::atomic<int> ran{0};
+    held_engine e(p);
+    e.hold(0);
+    const std::uint64_t wakes_near = e.counts(near).wakes;
+    const std::uint64_t wakes_far = e.counts(far).wakes;
+    for (int i = 0; i < 4; ++i) e.submit_to(0, [&] { ++ran; });
+    REQUIRE(in_the_end([&] { return ran == 2 && e.parked(near); }));
+    CHECK(e.stolen(near, level::cross_package) == 2);
+    CHECK(e.counts(near).wakes == wakes_near + 1);
+    CHECK(e.counts(far).wakes == wakes_far);
+    CHECK(e.parked(far));
+  }
+}
+
+TEST_CASE("idle: while the nearest is busy the next one is woken") {
+  profile p = packages(3, 1);
+  p.steal.minimum_at.cross_package = 4;
+  p.topology.machine.distances = {{10, 20, 30}, {20, 10, 30}, {30, 30, 10}};
+  std::atomic<int> ran{0};
+  held_engine e(p);
+  e.hold(0);
+  e.hold(1);
+  for (int i = 0; i < 4; ++i) e.submit_to(0, [&] { ++ran; });
+  REQUIRE(in_the_end([&] { return ran == 2; }));
+  CHECK(e.stolen(2, level::cross_package) == 2);
+}
+
+TEST_CASE("idle: who is woken for what waits in another domain wakes the next one while more waits there") {
+  for (int round = 0; round < 5; ++round) {
+    profile p = packages(2, 3);
+    p.steal.minimum_at.cross_package = 1;
+    held_engine e(p);
+    for (std::uint32_t w = 0; w < 3; ++w) e.hold(w);
+    for (int i = 0; i < 3; ++i)
+      e.submit_to(0, [&] { e.hold_here(); }); // the first wakes one, who is on its way then
+    for (std::uint32_t w = 3; w < 6; ++w)
+      REQUIRE(in_the_end([&] { return e.state(w) == seat_state::running; }));
+  }
+}
+
+// --- who searches
+
+namespace {
+
+constexpr std::uint32_t each = 8; // workers of each of two domains
+
+struct search_bound {
+  std::uint32_t per_mille;
+  std::uint32_t most;
+};
+constexpr std::array<search_bound, 4> search_bounds{{{1, 1}, {250, 2}, {251, 3}, {1000, 8}}};
+
+profile two_domains(std::uint32_t searchers_per_mille) {
+  profile p = packages(2, each);
+  p.idle.searchers_per_mille = searchers_per_mille;
+  p.steal.minimum_at.cross_package = 1000; // each domain keeps to itself
+  p.dispatch.weights.spill.cross_package = 2000;
+  return p;
+}
+
+void hold_all(held_engine& e) {
+  for (std::uint32_t w = 0; w < 2 * each; ++w) e.submit_to(w, [&] { e.hold_here(); });
+  for (std::uint32_t w = 0; w < 2 * each; ++w)
+    REQUIRE(in_the_end([&] { return e.state(w) == seat_state::running; }));
+}
+
+} // namespace
+
+TEST_CASE("idle: of each domain so many workers may search at once as the profile allows") {
+  for (const search_bound& b : search_bounds) {
+    CAPTURE(b.per_mille);
+    held_engine e(two_domains(b.per_mille));
+    hold_all(e); // nobody searches but who is said to, here
+    detail::idle_workers& idle = e.inside().idle();
+    for (const std::uint32_t first : {0U, each}) {
+      for (std::uint32_t i = 0; i < each; ++i) CHECK(idle.try_search(worker_id{first + i}) == (i < b.most));
+      idle.found_work(worker_id{first}); // one fewer: there is room for one
+      CHECK(idle.try_search(worker_id{first}));
+      CHECK_FALSE(idle.try_search(worker_id{first}));
+    }
+    for (const std::uint32_t first : {0U, each})
+      for (std::uint32_t i = 0; i < b.most; ++i) idle.found_work(worker_id{first + i});
+  }
+}
+
+TEST_CASE("idle: workers that have nothing to do keep to that") {
+  for (const search_bound& b : search_bounds) {
+    CAPTURE(b.per_mille);
+    profile p = two_domains(b.per_mille);
+    p.idle.spin = 50ms;
+    held_engine e(p);
+    hold_all(e);
+    for (std::uint32_t w = 0; w < 2 * each;
+         ++w) { // one after another: two at once might overshoot for a moment
+      const group_id g{w / each};
+      const worker_bits& spinning = e.inside().board(g).spinning;
+      const std::uint64_t parks = e.counts(w).parks;
+      e.release(w);
+      REQUIRE(
+          in_the_end([&] { return spinning.test(w % each) || (e.parked(w) && e.counts(w).parks > parks); }));
+      CHECK(std::popcount(spinning.word(0)) <= static_cast<int>(b.most));
+    }
+  }
+}
+
+TEST_CASE("idle: who finds nothing looks for as long as the profile says, and then sleeps") {
+  for (const auto spin : {0ms, 20ms}) {
+    profile p = packages(1, 1);
+    p.idle.spin = spin;
+    held_engine e(p);
+    for (int i = 0; i < 5; ++i) {
+      const std::uint64_t parks = e.counts(0).parks;
+      std::chrono::steady_clock::time_point idle_since;
+      e.submit_to(0, [&] { idle_since = std::chrono::steady_clock::now(); });
+      REQUIRE(in_the_end([&] { return e.counts(0).parks > parks; }));
+      CHECK(std::chrono::steady_clock::now() - idle_since >= spin);
+    }
+    CHECK(e.settled());
+  }
+}
+
+// --- what others are shown
+
+TEST_CASE("idle: while a worker is held others are shown what thieves have left it") {
+  constexpr std::uint32_t waiting = 41;
+  for (const bool from_within : {false, true}) {
+    CAPTURE(from_within);
+    profile p = packages(2, 1); // so there are levels of groups as well
+    p.steal.minimum_at.cross_package = 1;
+    std::atomic<std::uint32_t> wrong{0};
+    std::atomic<std::uint32_t> ran{0};
+    std::atomic<bool> begun{false};
+    held_engine e(p);
+    const load_view view = e.inside().view();
+    const load_levels& shown = e.inside().board({0}).levels;
+    const auto right = [&] { return load_level(view.load({0}, 0).total()); };
+    const auto look = [&] { // the thief's, between two of its thefts
+      if (shown.at(0) != right() || view.group_levels->at(0) != right()) ++wrong;
+      ++ran;
+    };
+    e.hold(1);
+    if (from_within) { // into its ring
+      e.submit_to(0, [&] {
+        for (std::uint32_t i = 0; i < waiting; ++i) e.submit_to(0, look);
+        begun = true;
+        e.hold_here();
+      });
+      REQUIRE(in_the_end([&] { return begun.load(); }));
+    } else {
+      e.hold(0);
+      for (std::uint32_t i = 0; i < waiting; ++i) e.submit_to(0, look);
+    }
+    REQUIRE(view.load({0}, 0).total() == waiting + 1);
+    e.release(1);
+    REQUIRE(in_the_end([&] { return ran == waiting; }));
+    CHECK(wrong == 0);
+    CHECK(e.stolen(1, level::cross_package) == waiting);
+    CHECK(shown.at(0) == 1); // the task that holds it
+  }
+}
+
+// --- the LIFO slot of a worker that is held
+
+TEST_CASE("idle: who is woken again and again hands the sentinel's duties over once, and not each time") {
+  constexpr std::uint64_t rounds = 50;
+  held_engine e(small_profile(2));
+  for (std::uint32_t w = 0; w < 2; ++w) e.hold(w);
+  e.release(0);
+  REQUIRE(in_the_end([&] { return e.parked(0); })); // as the sentinel
+  e.release(1);
+  REQUIRE(e.settled());
+  const std::uint64_t before = e.counts(1).wakes;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    e.submit_to(0, [] {});
+    e.get().drain();
+    REQUIRE(e.settled());
+  }
+  // Once, but that a submitter who comes as the first lies down may wake the second instead.
+  CHECK(e.counts(1).wakes - before <= rounds / 2);
+}
+
+/// Worker 0, the sentinel, is woken for a task and wakes worker 1 for its duties, which looks for work first; worker 2
+/// begins to look for some in the middle of that, and gets a task when worker 1 has lain down. Whether it has to wake
+/// that one.
+bool duties_are_taken_among_searchers() {
+  profile p = small_profile(3);
+  p.idle.searchers_per_mille = 1000;
+  p.idle.spin = 60ms;
+  held_engine e(p);
+  for (std::uint32_t w = 0; w < 3; ++w) e.hold(w);
+  for (std::uint32_t w = 0; w < 2; ++w) {
+    e.release(w);
+    REQUIRE(in_the_end([&] { return e.parked(w); }));
+  }
+  gate held;
+  gate held_too;
+  e.submit_to(0, [&] { held.pass(); });
+  held.wait_for(1);
+  std::this_thread::sleep_for(p.idle.spin / 2);
+  e.release(2);
+  REQUIRE(in_the_end([&] { return e.parked(1); }));
+  const std::uint64_t before = e.counts(1).wakes;
+  e.submit_to(2, [&] { held_too.pass(); });
+  held_too.wait_for(1);
+  std::this_thread::sleep_for(p.idle.spin / 2);
+  const bool taken = e.counts(1).wakes == before;
+  held.open();
+  held_too.open();
+  e.get().drain();
+  return taken;
+}
+
+TEST_CASE("idle: who is woken for the sentinel's duties takes them, though others search") {
+  // Under load worker 1 may be the last to lie down, or not quite asleep: then it says nothing.
+  bool taken = false;
+  for (int attempt = 0; attempt < 3 && !taken; ++attempt) taken = duties_are_taken_among_searchers();
+  CHECK(taken);
+}
+
+TEST_CASE("idle: a task in the slot of a held worker is taken by another when it has aged, and not by a "
+          "thief before") {
+  for (const bool ages : {false, true}) {
+    CAPTURE(ages);
+    profile p = packages(1, 2);
+    p.dispatch.policy = "local_first"; // what a worker submits stays there
+    p.queues.lifo_cap = 3;
+    p.queues.lifo_age = ages ? optional_duration{50us} : std::nullopt;
+    std::atomic<bool> begun{false};
+    std::atomic<std::uint32_t> ran_on{99};
+    held_engine e(p);
+    e.submit_to(0, [&] {
+      const auto child = [&] { ran_on = e.get().this_worker()->value; };
+      if (e.get().submit(child) != submit_result::accepted) std::abort();
+      begun = true;
+      e.hold_here();
+    });
+    REQUIRE(in_the_end([&] { return begun.load(); }));
+    if (ages) {
+      REQUIRE(in_the_end([&] { return ran_on != 99; }));
+      CHECK(ran_on == 1);
+      CHECK(e.get().metrics().total().lifo_rescued == 1);
+    } else {
+      REQUIRE(e.look_around(1));
+      CHECK(e.inside().view().load({0}, 0).slot == 1);
+      e.release(0);
+      e.get().drain();
+      CHECK(ran_on == 0);
+      CHECK(e.get().metrics().total().lifo_rescued == 0);
+    }
+  }
+}
+
+// --- when a tick ends
+
+namespace {
+
+void take(std::chrono::microseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+/// How many ticks so many tasks of one worker take that wait for it.
+std::uint64_t ticks_of(std::uint32_t tasks, std::chrono::microseconds time, std::uint32_t budget) {
+  profile p = packages(1, 1);
+  p.queues.budget = budget;
+  held_engine e(p);
+  e.hold(0);
+  const std::uint64_t before = e.counts(0).ticks;
+  for (std::uint32_t i = 0; i < tasks; ++i) e.submit_to(0, [&] { take(time); });
+  e.release(0);
+  e.get().drain();
+  return e.counts(0).ticks - before;
+}
+
+} // namespace
+
+TEST_CASE("tick: it ends after 500 us, however many tasks it might have") {
+  CHECK(ticks_of(40, 600us, 512) >= 40);
+  CHECK(ticks_of(40, 260us, 512) >= 20);
+}
+
+TEST_CASE("tick: it ends after its budget of tasks, however short they are") {
+  CHECK(ticks_of(512, 0us, 16) >= 32);
+  CHECK(ticks_of(512, 0us, 1) >= 512);
+}

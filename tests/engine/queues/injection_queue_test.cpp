@@ -1,0 +1,224 @@
+#include "queues/segment_writer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using namespace corewise;
+using namespace corewise::detail;
+
+TEST_CASE("injection queue: between producers and consumers no task is lost, taken twice or overtaken by a "
+          "later one") {
+  constexpr std::size_t producers = 2;
+  constexpr std::size_t each = 20'000;
+  std::vector<task_header> tasks(producers * each);
+  std::vector<std::atomic<int>> taken(tasks.size());
+  std::atomic<std::size_t> left{tasks.size()};
+  std::atomic<int> overtaken{0};
+  std::atomic<int> too_long{0};
+  injection_queue queue;
+  std::vector<std::thread> threads;
+  for (std::size_t p = 0; p < producers; ++p)
+    threads.emplace_back([&, p] {
+      for (std::size_t i = 0; i < each; ++i) queue.push(&tasks[p * each + i]);
+    });
+  for (std::uint32_t most = 1; most <= 3; ++most)
+    threads.emplace_back([&, most] {
+      std::vector<std::size_t> next(producers); // of each producer's, the least that may come
+      while (left.load() != 0) {
+        if (queue.size() > tasks.size()) too_long.fetch_add(1);
+        task_chain some = queue.pop(most);
+        if (some.size == 0) std::this_thread::yield();
+        while (const task_header* t = some.pop()) {
+          const auto number = static_cast<std::size_t>(t - tasks.data());
+          if (number % each < next[number / each]) overtaken.fetch_add(1);
+          next[number / each] = number % each + 1;
+          taken[number].fetch_add(1);
+          left.fetch_sub(1);
+        }
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  for (const auto& times : taken) REQUIRE(times.load() == 1);
+  CHECK(overtaken == 0);
+  CHECK(too_long == 0);
+  CHECK(queue.size() == 0);
+  CHECK(queue.put() == tasks.size());
+}
+
+namespace {
+
+/// What a writer puts in: every third one is no copy.
+struct numbered {
+  std::vector<std::atomic<int>>* taken;
+  std::uint64_t number;
+  void operator()() const { (*taken)[number].fetch_add(1); }
+};
+struct numbered_elsewhere : numbered {
+  std::uint64_t more[2] = {};
+};
+
+task_header* numbered_task(std::vector<std::atomic<int>>& taken, std::uint64_t number) {
+  if (number % 3 == 0) return make_closure(numbered_elsewhere{{&taken, number}});
+  return make_closure(numbered{&taken, number});
+}
+
+/// Its number.
+std::uint64_t number_of(const task_header* t) {
+  if (!t->relocatable) return static_cast<const closure<numbered_elsewhere>*>(t)->function.number;
+  return static_cast<const closure<numbered>*>(t)->function.number;
+}
+
+} // namespace
+
+TEST_CASE(
+    "injection queue: segments keep each writer's order and what each task was, and say how many wait") {
+  std::uint32_t tasks = 0;
+  SUBCASE("one full") { tasks = task_segment::capacity; }
+  SUBCASE("two full") { tasks = 2 * task_segment::capacity; }
+  SUBCASE("the last one not full") { tasks = 3 * task_segment::capacity + 5; }
+  std::vector<std::atomic<int>> taken(tasks);
+  injection_queue queue;
+  segment_writer writer;
+  for (std::uint32_t i = 0; i < tasks; ++i) {
+    task_header* t = numbered_task(taken, i);
+    t->phase = i % 2;
+    writer.push(queue, t);
+    CHECK(queue.count() == i + 1);
+    CHECK(queue.size() >= i + 1);
+  }
+  std::uint32_t next = 0;
+  for (std::uint32_t most = 1; next < tasks; most = most % 50 + 1) {
+    task_chain some = queue.pop(most);
+    CHECK(some.size == std::min(most, tasks - next));
+    for (; task_header* t = some.pop(); ++next) {
+      CHECK(number_of(t) == next);
+      CHECK(t->phase == next % 2);
+      CHECK(t->relocatable == (next % 3 != 0));
+      CHECK(t->act(t, task_action::run));
+    }
+    CHECK(queue.count() == tasks - next);
+  }
+  CHECK(queue.size() == 0);
+  for (const auto& times : taken) CHECK(times == 1);
+}
+
+TEST_CASE("injection queue: where many tasks wait, up to a segment more is said for each writer") {
+  constexpr std::uint32_t tasks = 20 * task_segment::capacity;
+  std::vector<std::atomic<int>> taken(2 * tasks);
+  injection_queue queue;
+  segment_writer writers[2];
+  for (std::uint32_t i = 1; i < 2 * tasks; ++i) {
+    if (i % 3 == 0) continue;
+    writers[i % 2].push(queue, numbered_task(taken, i));
+  }
+  const std::uint32_t put = 2 * tasks - 1 - (2 * tasks - 1) / 3;
+  CHECK(queue.count() >= put);
+  CHECK(queue.count() < put + 2 * task_segment::capacity);
+  std::uint32_t left = put;
+  for (task_chain some = queue.pop(50); some.size != 0; some = queue.pop(50))
+    while (task_header* t = some.pop()) {
+      t->act(t, task_action::run);
+      --left;
+    }
+  CHECK(left == 0);
+  CHECK(queue.size() == 0);
+}
+
+TEST_CASE("injection queue: what is no copy begins no segment, but goes into one that is there") {
+  std::vector<std::atomic<int>> taken(7);
+  injection_queue queue;
+  segment_writer writer;
+  writer.push(queue, numbered_task(taken, 0));
+  writer.push(queue, numbered_task(taken, 3));
+  CHECK(queue.size() == 2);
+  writer.push(queue, numbered_task(taken, 4));
+  CHECK(queue.size() == 2 + task_segment::capacity);
+  writer.push(queue, numbered_task(taken, 6));
+  CHECK(queue.size() == 2 + task_segment::capacity);
+  task_chain all = queue.pop(9);
+  for (const std::uint64_t number : {0U, 3U, 4U, 6U}) {
+    task_header* t = all.pop();
+    REQUIRE(t != nullptr);
+    CHECK(number_of(t) == number);
+    t->act(t, task_action::run);
+  }
+  CHECK(queue.size() == 0);
+}
+
+TEST_CASE("injection queue: a writer whose segment was left goes on in another one, and in each queue it has "
+          "its own") {
+  std::vector<std::atomic<int>> taken(6);
+  injection_queue queues[2];
+  segment_writer writer;
+  const auto take = [&](injection_queue& from) {
+    task_header* t = from.pop(1).first;
+    REQUIRE(t != nullptr);
+    const std::uint64_t number = number_of(t);
+    t->act(t, task_action::run);
+    return number;
+  };
+  writer.push(queues[0], numbered_task(taken, 0));
+  CHECK(take(queues[0]) == 0);
+  CHECK(queues[0].size() == 0);
+  writer.push(queues[0], numbered_task(taken, 1));
+  writer.push(queues[0], numbered_task(taken, 2));
+  writer.push(queues[1], numbered_task(taken, 3));
+  writer.push(queues[0], numbered_task(taken, 4));
+  CHECK(queues[0].count() == 3);
+  CHECK(queues[1].count() == 1);
+  CHECK(take(queues[1]) == 3);
+  for (const std::uint64_t number : {1U, 2U, 4U}) CHECK(take(queues[0]) == number);
+  for (injection_queue& q : queues) CHECK(q.size() == 0);
+}
+
+TEST_CASE("injection queue: between writers and takers no task is lost, taken twice or overtaken by a later "
+          "one of its writer") {
+  constexpr std::uint64_t writers = 3;
+  constexpr std::uint64_t each = 20'000;
+  std::vector<std::atomic<int>> taken(writers * each);
+  std::atomic<std::uint64_t> left{taken.size()};
+  std::atomic<int> overtaken{0};
+  injection_queue queue;
+  injection_queue other; // the writers' other way, now and then
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t w = 0; w < writers; ++w)
+      threads.emplace_back([&, w] {
+        segment_writer writer;
+        for (std::uint64_t i = 0; i < each; ++i) {
+          writer.push(i % 701 == 700 ? other : queue, numbered_task(taken, w * each + i));
+          if (i % 97 == 0) std::this_thread::yield(); // so that takers come to the end
+        }
+      });
+    for (std::uint32_t most = 1; most <= 3; ++most)
+      threads.emplace_back([&, most] {
+        std::vector<std::uint64_t> next(writers);
+        const auto take = [&](injection_queue& from, bool in_order) {
+          task_chain some = from.pop(most);
+          while (task_header* t = some.pop()) {
+            const std::uint64_t number = number_of(t);
+            if (in_order) {
+              if (number < next[number / each]) overtaken.fetch_add(1);
+              next[number / each] = number + 1;
+            }
+            t->act(t, task_action::run);
+            left.fetch_sub(1);
+          }
+        };
+        while (left != 0) {
+          take(queue, true);
+          take(other, false);
+        }
+      });
+  }
+  for (const auto& times : taken) REQUIRE(times == 1);
+  CHECK(overtaken == 0);
+  for (injection_queue* q : {&queue, &other}) {
+    CHECK(q->size() == 0);
+    CHECK(q->count() == 0);
+  }
+}

@@ -1,0 +1,147 @@
+// The levels of load (ADR 0014) of an engine that runs: what others are shown of a worker, against what it has.
+
+#include "base/fence.hpp"
+#include "runtime/runtime.hpp"
+#include "small_engine.hpp"
+
+#include <corewise/engine/detail/execution.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+
+using namespace corewise;
+
+namespace {
+
+constexpr worker_id first_worker{0};
+/// So many tasks that it pushes or runs may its owner not have shown, where half a tick has no more.
+constexpr std::uint32_t unshown = 16;
+constexpr std::uint32_t tasks_in_tick = 2 * unshown;
+
+/// What was placed stays where it was placed, and who sleeps does so until it is woken.
+profile undisturbed(profile p) {
+  p.queues.budget = tasks_in_tick;
+  p.steal.policy = "none";
+  p.idle.park_timeout.kind = park_timeout_setting::mode::never;
+  return p;
+}
+
+/// An engine, and what its threads see of it.
+class seen_engine {
+ public:
+  explicit seen_engine(const profile& p) : e_(undisturbed(p)) {
+    run([this] { inside_ = detail::this_execution.engine; });
+  }
+
+  runtime& inside() { return *inside_; }
+  std::uint32_t load() { return inside_->view().load(first_group, 0).total(); }
+  std::uint8_t shown() { return inside_->board(first_group).levels.at(0); }
+  load_levels& group_levels() { return const_cast<load_levels&>(*inside_->view().group_levels); }
+
+  void submit(const std::function<void()>& f) {
+    if (e_.submit(f, {.worker = first_worker}) != submit_result::accepted) std::abort();
+  }
+
+  /// One task of the first worker, and all that it submits; then until all workers sleep.
+  void run(const std::function<void()>& f) {
+    submit(f);
+    e_.drain();
+    while (asleep() != e_.workers().size()) std::this_thread::yield();
+    detail::full_fence(); // what they did before is seen
+  }
+
+  /// Everybody wakes up, finds nothing and sleeps again.
+  void wake_all() {
+    const std::uint64_t parks = e_.metrics().total().parks + e_.workers().size();
+    inside_->idle().wake_all();
+    while (e_.metrics().total().parks < parks) std::this_thread::yield();
+    detail::full_fence();
+  }
+
+ private:
+  std::uint64_t asleep() const {
+    const worker_metrics all = e_.metrics().total();
+    return all.parks - all.wakes;
+  }
+
+  engine e_;
+  runtime* inside_ = nullptr;
+};
+
+/// A task that counts as a long one.
+void take_a_while() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds{2};
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+} // namespace
+
+TEST_CASE("levels: of short tasks others see how many a worker has, but for 16") {
+  seen_engine e(small_profile(1));
+  int wrong = 0; // the worker's
+  const auto look = [&](std::uint32_t fewer, std::uint32_t more) {
+    const std::uint32_t load = e.load();
+    const std::uint8_t shown = e.shown();
+    if (shown < load_level(load - std::min(load, fewer)) || shown > load_level(load + more)) ++wrong;
+  };
+  // Until the engine has seen that they are short it shows each; so there are many.
+  for (int burst = 0; burst < 200; ++burst) {
+    CAPTURE(burst);
+    e.run([&] {
+      for (int i = 0; i < 200; ++i) {
+        e.submit([&] { look(unshown, unshown); });
+        look(unshown, 0);
+      }
+    });
+    REQUIRE(e.shown() == 0);
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("levels: of long tasks others see at each how many a worker has left") {
+  seen_engine e(small_profile(1));
+  int wrong = 0;
+  for (int burst = 0; burst < 40; ++burst) {
+    CAPTURE(burst);
+    e.run([&] {
+      for (int i = 0; i < 100; ++i)
+        e.submit([&] {
+          if (e.shown() != load_level(e.load())) ++wrong;
+          take_a_while();
+        });
+      take_a_while();
+    });
+    REQUIRE(e.shown() == 0);
+  }
+  CHECK(wrong == 0);
+}
+
+// Of two who publish at once the one may write over the group's level what was true before the other. The tests write it.
+
+TEST_CASE("levels: what is wrong about a group is right after a tick of one of its workers") {
+  seen_engine e(two_package_profile(1));
+  int runs = 0;
+  e.run([&] {
+    for (std::uint32_t i = 0; i < 4 * tasks_in_tick; ++i)
+      e.submit([&] {
+        if (++runs != 2 * tasks_in_tick) return;
+        CHECK(e.shown() > 0);
+        CHECK(e.group_levels().at(first_group.value) == e.shown());
+      });
+    e.group_levels().publish(first_group.value, 0);
+  });
+  CHECK(runs == 4 * tasks_in_tick);
+}
+
+TEST_CASE("levels: what is wrong about a group is right before one of its workers sleeps") {
+  seen_engine e(two_package_profile(1));
+  e.group_levels().publish(first_group.value, 7);
+  e.wake_all();
+  CHECK(e.group_levels().at(first_group.value) == 0);
+}
