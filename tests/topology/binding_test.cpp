@@ -11,7 +11,7 @@ using namespace corewise;
 
 namespace {
 
-/// Runs `f` on a thread of its own, so that the test program's stays as it was.
+/// Runs `f` on a thread of its own, so that the test program's thread keeps its affinity and memory policy.
 template <class F> void on_a_thread(F f) { std::thread(f).join(); }
 
 std::string text(const refusal& r) { return r.value_or("done"); }

@@ -1,4 +1,4 @@
-// What holds for all sets of CPUs, tried on random ones against std::set.
+// Properties of all sets of CPUs, tried on random sets against std::set.
 
 #include <corewise/topology/cpu_set.hpp>
 

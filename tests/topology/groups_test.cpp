@@ -247,7 +247,7 @@ TEST_CASE("groups: a machine of a thousand nodes is grouped at once") {
   }
   const topology machine = build(made);
   auto best = std::chrono::nanoseconds::max();
-  for (int i = 0; i < 5; ++i) { // of several, since the machine may be busy with other things
+  for (int i = 0; i < 5; ++i) { // the best of several runs: the machine may be busy with other things
     const auto begin = std::chrono::steady_clock::now();
     const locality_groups groups(machine, {});
     best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begin);

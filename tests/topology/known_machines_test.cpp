@@ -1,5 +1,5 @@
-// A collection of real machines, which is not part of this project: where it is present, every file in it is
-// tried.
+// A collection of real machines, which is not part of this project. Where it is present, the test tries every
+// file in it.
 
 #include <corewise/topology/discovery.hpp>
 
@@ -28,7 +28,7 @@ std::string text(const json& value) { return value.is_null() ? "" : value.get<st
 
 using named_sets = std::multiset<std::pair<std::string, std::string>>;
 
-/// An unknown number is null, or -1 in some places.
+/// Returns the number as text. An unknown number is null in the collection, or -1 in some places.
 std::string number(const json& value) {
   return value.is_number() && value.get<long>() >= 0 ? std::to_string(value.get<long>()) : "null";
 }
@@ -55,7 +55,8 @@ void check_nodes(const topology& machine, const json& expected) {
   CHECK(std::ranges::is_sorted(machine.nodes(), {}, &numa_node::os_index));
 }
 
-/// Each CPU that lies in a node has a home that it lies in, and the others have none.
+/// Checks that each CPU that lies in a node has a home node that contains it, and that the other CPUs have
+/// none.
 void check_homes(const topology& machine, const json& expected) {
   cpu_set homes;
   for (const auto& n : machine.nodes()) {
@@ -155,8 +156,8 @@ void check_machine(const fs::path& file, const json& expected, const std::string
   check_kinds(machine, name);
 }
 
-/// The facts that default flags give: those of the plain file, for one that was written with all that is not
-/// allowed.
+/// Returns the file with the facts that hwloc's default flags give. `X.disallowed` was written with the CPUs
+/// that are not allowed, too; default flags leave them out, so its facts are those of `X`.
 fs::path expectation_of(const fs::path& folder, std::string name) {
   constexpr std::string_view suffix = ".disallowed";
   if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());

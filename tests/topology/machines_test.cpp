@@ -82,7 +82,8 @@ topology discover_file(const fs::path& file) {
   return discover(description);
 }
 
-/// Whether `place` is the part that contains the CPU; or no place, where no part does.
+/// Returns whether `place` is the part that contains the CPU; or, where no part contains it, whether there is
+/// no place.
 template <class Part>
 bool is_place_of(std::optional<std::uint32_t> place, const std::vector<Part>& parts, cpu_set Part::* set,
                  std::uint32_t cpu) {

@@ -141,7 +141,7 @@ TEST_CASE("sources: variables for hwloc in the environment do not change what a 
 }
 
 TEST_CASE("sources: machines of a thousand CPUs and of a thousand nodes") {
-  // What their discovery costs is measured by bench/topology/discovery_cost.
+  // bench/topology/discovery_cost measures what their discovery costs.
   for (const char* text : {"pack:4 numa:2 l3:8 core:16 pu:1", "numa:256 core:4 pu:1", "numa:1024 pu:1"}) {
     CAPTURE(text);
     machine_description description;

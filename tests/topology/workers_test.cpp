@@ -109,7 +109,7 @@ TEST_CASE("workers: a quota takes whole domains, the starting one first, then ou
   CHECK(laid_out(made, automatic()).per_group() == numbers{4, 2, 0, 0});
   CHECK(laid_out(made, automatic(9)).per_group() == numbers{0, 0, 4, 2});
   CHECK(laid_out(made, automatic(15)).per_group() == numbers{2, 0, 0, 4});
-  CHECK(laid_out(made, automatic(77)).per_group() == numbers{4, 2, 0, 0}); // not one of this machine's
+  CHECK(laid_out(made, automatic(77)).per_group() == numbers{4, 2, 0, 0}); // no CPU of this machine
   CHECK(laid_out(made, automatic(9)).cpus() == numbers{8, 9, 10, 11, 12, 13});
 }
 

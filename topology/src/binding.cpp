@@ -61,7 +61,7 @@ refusal pin_thread(std::thread::native_handle_type thread, const cpu_set& cpus) 
 }
 
 cpu_set this_thread_affinity() {
-  // The kernel refuses a set that is narrower than its own and does not say how wide that is.
+  // The kernel refuses a set that is narrower than its own and does not say how wide its own is.
   for (std::size_t width = 1024; width <= std::size_t{1} << 20; width *= 2) {
     kernel_cpu_set found(width);
     const int error = pthread_getaffinity_np(pthread_self(), found.bytes(), found.data());

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 struct mount {
   std::string root;  ///< the directory of the file system that is mounted
-  std::string point; ///< where
+  std::string point; ///< where it is mounted
   std::string type;
   std::string options; ///< of the file system; version 1 names its controllers here
 };
@@ -108,8 +108,9 @@ group_path parse_group_path(const std::string& text) {
   return path;
 }
 
-/// The steps from the mounted directory down to the group; nothing when the group is not below it. A mount
-/// whose root lies above the namespace is an ancestor, but the names between the two are unknown: no steps.
+/// The steps from the mounted directory down to the group. Returns nothing when the group is not below it. A
+/// mount whose root lies above the namespace is an ancestor, but the names between the two are unknown: it
+/// has no steps.
 std::optional<std::vector<std::string>> steps_below(const group_path& mounted, const group_path& group) {
   if (mounted.ups > group.ups && mounted.names.empty()) return std::vector<std::string>{};
   if (mounted.ups != group.ups || mounted.names.size() > group.names.size()) return std::nullopt;
@@ -127,8 +128,8 @@ std::vector<fs::path> directories_of(const fs::path& root, const mount& m,
   return directories;
 }
 
-/// Among several mounts of one hierarchy, the first that shows the group itself; else the first that shows an
-/// ancestor.
+/// Among several mounts of one hierarchy, finds the first that shows the group itself, else the first that
+/// shows an ancestor.
 template <class Matches>
 std::optional<std::vector<fs::path>> locate(const fs::path& root, const std::vector<mount>& mounts,
                                             const std::string& path, Matches matches) {

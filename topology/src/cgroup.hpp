@@ -14,8 +14,8 @@ struct controller_place {
 };
 
 /// Finds a controller ("cpu", "cpuset") through proc/self/mountinfo and proc/self/cgroup below `root`, in
-/// version 1, 2 or both at once (hybrid). Nothing when there is none or the process's group lies outside of
-/// what is mounted. Source: cgroups(7), cgroup_namespaces(7), proc_pid_mountinfo(5).
+/// version 1, 2 or both at once (hybrid). Returns nothing when there is none or the process's group lies
+/// outside of every mount. Source: cgroups(7), cgroup_namespaces(7), proc_pid_mountinfo(5).
 std::optional<controller_place> find_controller(const std::filesystem::path& root,
                                                 std::string_view controller);
 

@@ -37,7 +37,7 @@ class list_reader {
   std::string_view rest_;
 };
 
-/// `used` CPUs at the start of each `period`; plain ranges use the whole of it.
+/// `used` CPUs at the start of each `period`. A plain range uses its whole period.
 struct stride {
   std::uint32_t used = 1;
   std::uint32_t period = 1;

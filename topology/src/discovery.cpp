@@ -73,7 +73,7 @@ machine_facts gather(machine_scan& found, const machine_description& description
   return facts;
 }
 
-/// What the host allows of `cpus`.
+/// Returns the part of `cpus` that the host allows.
 cpu_set obey_limits(cpu_set cpus, const host_limits& limits, const std::filesystem::path& root) {
   const auto found = cpus;
   if (const auto online = read_online_cpus(root)) cpus &= *online;

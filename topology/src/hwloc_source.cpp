@@ -29,7 +29,8 @@ struct destroy_topology {
 using hwloc_handle = std::unique_ptr<hwloc_topology, destroy_topology>;
 
 /// Keeps hwloc from writing to standard error. hwloc listens to the environment only, which must not be
-/// changed beside other threads; then hwloc's default remains: critical messages.
+/// changed beside other threads. Where there are other threads hwloc's default remains: it prints critical
+/// messages.
 void quiet_hwloc() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -133,7 +134,7 @@ void read_trait(cpu_traits& traits, const hwloc_info_s& info) {
   if (name == "FrequencyBaseMHz") traits.base_mhz = to_number(info.value);
 }
 
-/// hwloc's kinds may name CPUs that the machine doesn't have; those are left out.
+/// Reads hwloc's kinds. They may name CPUs that the machine does not have; the scan leaves those out.
 void scan_kinds(hwloc_topology_t handle, machine_scan& scan) {
   const int kinds = hwloc_cpukinds_get_nr(handle, 0);
   if (kinds <= 0) return;
@@ -160,7 +161,8 @@ bool is_node_latency(const hwloc_distances_s& matrix, const char* name) {
                      [](hwloc_obj_t o) { return o != nullptr && o->type == HWLOC_OBJ_NUMANODE; });
 }
 
-/// The matrix in ascending order of the nodes' numbers; hwloc's order is any. Nothing when it makes no sense.
+/// Returns the matrix in ascending order of the nodes' numbers; hwloc's order is arbitrary. Returns nothing
+/// when the matrix makes no sense.
 std::optional<node_distances> to_distances(const hwloc_distances_s& matrix) {
   const std::size_t count = matrix.nbobjs;
   std::map<std::uint32_t, std::size_t> row_of;
@@ -179,8 +181,8 @@ std::optional<node_distances> to_distances(const hwloc_distances_s& matrix) {
   return distances;
 }
 
-/// A machine may have matrices of other things too (GPUs, packages, bandwidths): the first one of node
-/// latencies counts.
+/// Reads the distances of the nodes. A machine may have matrices of other things too (GPUs, packages,
+/// bandwidths): the first one of node latencies counts.
 void scan_distances(hwloc_topology_t handle, machine_scan& scan) {
   unsigned count = 0;
   if (hwloc_distances_get(handle, &count, nullptr, 0, 0) != 0 || count == 0) return;
@@ -223,14 +225,14 @@ std::vector<const char*> set_in_environment(const std::array<const char*, N>& na
   return set;
 }
 
-/// What makes hwloc show another machine and call it this one.
+/// The environment variables that make hwloc show another machine and call it this one.
 std::vector<const char*> lies_in_environment() {
   if (std::getenv("HWLOC_THISSYSTEM") == nullptr) return {};
   return set_in_environment(
       std::array{"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH"});
 }
 
-/// HWLOC_THISSYSTEM makes hwloc call everything this system, so it proves nothing then.
+/// HWLOC_THISSYSTEM makes hwloc call every machine this system, so hwloc's answer proves nothing then.
 bool claims_to_be_this_system(hwloc_topology_t handle) {
   return hwloc_topology_is_thissystem(handle) != 0 && std::getenv("HWLOC_THISSYSTEM") == nullptr;
 }

@@ -39,7 +39,8 @@ measure by_type(const trait_list& kinds) {
                   [](const cpu_traits& t) { return t.typed() ? type_factor(t) : 0; });
 }
 
-/// hwloc only tells the order; each rank is assumed to have .6 of the next one's speed.
+/// Rates kinds by their rank. hwloc tells only the order; each rank is assumed to have .6 of the next one's
+/// speed.
 measure by_rank(const trait_list& kinds) {
   std::set<int> faster;
   for (const auto& t : kinds) faster.insert(t.rank);
@@ -48,7 +49,7 @@ measure by_rank(const trait_list& kinds) {
   });
 }
 
-/// The first measure that knows all kinds; else the one that knows most.
+/// Returns the first measure that knows all kinds, else the measure that knows most.
 measure best_measure(const trait_list& kinds) {
   const std::array measures{
       measured(kinds, "cpu_capacity", [](const cpu_traits& t) { return t.capacity; }),

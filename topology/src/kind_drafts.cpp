@@ -14,7 +14,8 @@ namespace {
 
 constexpr double same_kind_ratio = 1.3;
 
-/// Whether a core is rather what `a` says than what `b` says: type first, since a type says more than a clock.
+/// Orders two descriptions of one core: returns whether the core counts as `a` rather than as `b`. The type
+/// decides first, since a type says more than a clock.
 bool tells_more(const cpu_traits& a, const cpu_traits& b) {
   if (a.typed() != b.typed()) return a.typed();
   if (type_factor(a) != type_factor(b)) return type_factor(a) > type_factor(b);
@@ -35,7 +36,7 @@ bool differ_in_kind(const cpu_traits& fast, const cpu_traits& other) {
   return speed_ratio(fast, other).value_or(1) > same_kind_ratio;
 }
 
-/// Cores by what is known about them, so that what follows handles few different things.
+/// Sorts the cores by their traits, so that the rules that follow handle few different traits.
 std::map<cpu_traits, cpu_set> sort_cores(const machine_scan& scan, std::vector<std::string>& warnings) {
   std::map<cpu_traits, cpu_set> sorted;
   cpu_set cut;
@@ -53,7 +54,7 @@ std::map<cpu_traits, cpu_set> sort_cores(const machine_scan& scan, std::vector<s
   return sorted;
 }
 
-/// hwloc's ranks count only where nothing else is known of any core.
+/// Forgets hwloc's ranks unless nothing else is known of any core.
 void keep_ranks_only_if_alone(std::map<cpu_traits, cpu_set>& sorted) {
   const auto silent = [](const auto& entry) { return !entry.first.typed() && !entry.first.has_speed(); };
   if (std::ranges::all_of(sorted, silent)) return;
@@ -70,7 +71,7 @@ bool same_type(const cpu_traits& a, const cpu_traits& b) {
   return a.core_type == b.core_type && a.part == b.part;
 }
 
-/// The draft nearest in speed; nothing when there is none to compare with.
+/// Returns the draft nearest in speed; nothing when there is no draft to compare with.
 draft* nearest_by_speed(std::vector<draft>& drafts, const cpu_traits& traits, double* distance) {
   draft* nearest = nullptr;
   for (auto& d : drafts) {
@@ -84,8 +85,8 @@ draft* nearest_by_speed(std::vector<draft>& drafts, const cpu_traits& traits, do
   return nearest;
 }
 
-/// The drafts of typed cores, and of all cores where no core has a type. `fastest_first` is sorted by speed,
-/// so a core's kind, if it exists, is the last one of its type.
+/// Adds typed cores to the drafts, and all cores where no core has a type. `fastest_first` is sorted by
+/// speed, so a core's kind, if it exists, is the last draft of its type.
 void add_by_type_and_speed(std::vector<draft>& drafts, const cpu_traits& traits, const cpu_set& cpus) {
   const auto last = std::find_if(drafts.rbegin(), drafts.rend(),
                                  [&](const draft& d) { return same_type(d.fastest, traits); });
@@ -97,7 +98,7 @@ void add_by_type_and_speed(std::vector<draft>& drafts, const cpu_traits& traits,
     drafts.push_back({traits, cpus});
 }
 
-/// Cores without a type on a machine whose other cores have one.
+/// Adds cores without a type on a machine whose other cores have one.
 void add_untyped(std::vector<draft>& drafts, const cpu_traits& traits, const cpu_set& cpus) {
   double away = 0;
   auto* nearest = nearest_by_speed(drafts, traits, &away);
@@ -112,7 +113,7 @@ const package* package_of(const machine_scan& scan, std::uint32_t cpu) {
   return at == scan.packages.end() ? nullptr : &*at;
 }
 
-/// Cores of which nothing is known, on a machine where something is known of others.
+/// Adds cores of which nothing is known, on a machine where something is known of others.
 void add_unknown(std::vector<draft>& drafts, const machine_scan& scan, const cpu_set& unknown,
                  std::vector<std::string>& warnings) {
   if (unknown.empty()) return;

@@ -9,7 +9,7 @@ namespace {
 
 using choices = std::vector<std::string>;
 
-/// The first choice that is free; else the last one with the least free number.
+/// Returns the first choice that is free, else the last choice followed by the least free number.
 std::string first_free(const choices& wanted, const std::vector<std::string>& taken) {
   const auto is_free = [&](const std::string& name) { return std::ranges::find(taken, name) == taken.end(); };
   if (const auto free = std::ranges::find_if(wanted, is_free); free != wanted.end()) return *free;

@@ -14,7 +14,8 @@
 namespace corewise::detail {
 namespace {
 
-/// A capacity that contradicts the clocks is right on some machines and a wrong table on others.
+/// Warns of capacities that contradict the clocks. Such a capacity is right on some machines, and a wrong
+/// table on others.
 void warn_of_contradictions(const std::vector<core_kind>& slowest_first,
                             const std::vector<cpu_traits>& traits, std::vector<std::string>& warnings) {
   for (std::size_t i = 1; i < slowest_first.size(); ++i) {

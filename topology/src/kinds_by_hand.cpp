@@ -11,10 +11,10 @@
 namespace corewise::detail {
 namespace {
 
-/// A kind by hand while it is being made.
+/// A kind that is described by hand, before the kinds are complete.
 struct hand_kind {
   std::string name;
-  cpu_set wanted; ///< as described, on this machine
+  cpu_set wanted; ///< as described, less what this machine does not have
   cpu_set cpus;   ///< whole cores
   std::uint32_t discovered = 0;
   std::uint32_t capacity = 0;
@@ -28,7 +28,7 @@ const core_kind& kind_of(const std::vector<core_kind>& kinds, std::uint32_t cpu)
 hand_kind make_hand_kind(const kind_description& described, const cpu_set& machine,
                          const std::vector<core_kind>& discovered) {
   hand_kind kind{described.name, described.cpus & machine, {}, 0, 0, "profile"};
-  for (const auto& found : discovered) { // slowest first: the fastest one that it covers stays
+  for (const auto& found : discovered) { // slowest first: the fastest one that the kind covers stays
     if (!found.cpus.intersects(kind.wanted)) continue;
     kind.discovered = found.capacity;
     if (!described.capacity) kind.source = found.source;
@@ -72,7 +72,7 @@ std::vector<hand_kind> make_hand_kinds(const machine_scan& scan, const std::vect
   return kinds;
 }
 
-/// The fastest of the kinds that name a CPU of the core.
+/// Returns the fastest of the kinds that name a CPU of the core.
 hand_kind* owner_of(std::vector<hand_kind>& kinds, const cpu_set& core) {
   hand_kind* owner = nullptr;
   for (auto& kind : kinds)
@@ -80,7 +80,8 @@ hand_kind* owner_of(std::vector<hand_kind>& kinds, const cpu_set& core) {
   return owner;
 }
 
-/// The kinds whose discovered speed is nearest to that of the core; all where no speeds are known.
+/// Returns the kinds whose discovered speed is nearest to that of the core; all kinds where no speeds are
+/// known.
 std::vector<std::size_t> nearest_kinds(const std::vector<hand_kind>& kinds, std::uint32_t speed) {
   const auto away = [&](const hand_kind& k) { return std::abs(std::log(double{1} * k.discovered / speed)); };
   const auto least = away(*std::ranges::min_element(kinds, {}, away));

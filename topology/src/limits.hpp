@@ -6,11 +6,11 @@
 
 namespace corewise::detail {
 
-/// What the host allows the calling thread, read from /proc and /sys below `root`. Whatever cannot be read or
-/// makes no sense is no limit. Throws nothing but `std::bad_alloc`.
+/// Reads what the host allows the calling thread, from /proc and /sys below `root`. A limit that cannot be
+/// read or makes no sense counts as none. Throws nothing but `std::bad_alloc`.
 host_limits read_limits(const std::filesystem::path& root);
 
-/// The CPUs that are online; nothing when the kernel doesn't tell.
+/// Reads the CPUs that are online. Returns nothing when the kernel does not tell.
 std::optional<cpu_set> read_online_cpus(const std::filesystem::path& root);
 
 } // namespace corewise::detail

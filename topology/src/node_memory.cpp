@@ -30,7 +30,7 @@ std::string explain(int error) {
                          : std::generic_category().message(error);
 }
 
-/// A set with one node in it, as the kernel reads it.
+/// A set with one node in it, in the form that the kernel reads.
 struct node_mask {
   std::vector<unsigned long> words;
 
@@ -43,7 +43,7 @@ struct node_mask {
   static constexpr std::size_t bits_per_word = sizeof(unsigned long) * CHAR_BIT;
 };
 
-/// Calls `apply` with the node as a mask, where that makes sense at all.
+/// Calls `apply` with the node as a mask, if the machine has nodes and the node's number is possible.
 template <class Apply> refusal with_node(std::uint32_t node, Apply apply) {
   if (!node_memory_available()) return refused(node, "this kernel or container has no memory policies");
   if (node >= nodes_max) return refused(node, explain(EINVAL));
@@ -78,7 +78,7 @@ refusal prefer_node(std::uint32_t os_index) {
 }
 
 std::optional<std::uint32_t> node_of_page(const void* address) {
-  void* page = const_cast<void*>(address); // asked about, not written
+  void* page = const_cast<void*>(address); // the call only asks about the page and does not write to it
   int node = -1;
   if (move_pages(0, 1, &page, nullptr, &node, 0) != 0 || node < 0) return std::nullopt;
   return static_cast<std::uint32_t>(node);

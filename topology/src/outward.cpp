@@ -7,8 +7,8 @@
 namespace corewise::detail {
 namespace {
 
-/// One pass of a radix sort: stable, by a key of one byte. A comparison sort of each group's order would take
-/// longer than the discovery of a machine with a thousand groups.
+/// Sorts by a key of one byte: one stable pass of a radix sort. A comparison sort of each group's order would
+/// take longer than the discovery of a machine with a thousand groups.
 template <class Key>
 void sort_by_byte(std::vector<group_id>& order, std::vector<group_id>& scratch, const Key& key) {
   std::array<std::uint32_t, 257> place{};
@@ -30,7 +30,7 @@ level level_of(const locality_group& a, const locality_group& b) noexcept {
   if (a.id == b.id) return level::same_group;
   if (a.domain == b.domain) return level::same_domain;
   if (a.node && a.node == b.node) return level::same_node;
-  if (a.package == b.package) return level::same_package; // two that nobody told are one
+  if (a.package == b.package) return level::same_package; // two unknown packages count as one
   return level::cross_package;
 }
 

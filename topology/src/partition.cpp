@@ -9,7 +9,8 @@
 namespace corewise::detail {
 namespace {
 
-/// What the cores of one domain have in common. Made of facts about whole cores, so that no core is ever cut.
+/// The key that the cores of one domain share. It consists of facts about whole cores, so that no core is
+/// ever cut.
 struct domain_key {
   std::optional<std::uint32_t> package;
   std::optional<std::uint32_t> node;
@@ -23,7 +24,7 @@ struct domain_cores {
   std::vector<std::uint32_t> cores; // in logical order
 };
 
-/// How many cores use each last-level cache.
+/// Counts how many cores use each last-level cache.
 std::vector<std::uint32_t> users_of_llcs(const topology& machine) {
   std::vector<std::uint32_t> users(machine.llcs().size());
   for (const core& c : machine.cores())
@@ -69,7 +70,7 @@ std::vector<std::uint32_t> kinds_fastest_first(const topology& machine) {
   return order;
 }
 
-/// The level of the cache that all of these cores share; nothing when they share none.
+/// Returns the level of the cache that all of these cores share; nothing when they share none.
 std::optional<std::uint32_t> shared_llc_level(const topology& machine, std::span<const std::uint32_t> cores) {
   const auto llc = machine.cores()[cores.front()].llc;
   const auto same = [&](std::uint32_t c) { return machine.cores()[c].llc == llc; };
@@ -92,8 +93,8 @@ locality_group make_group(const topology& machine, std::span<const std::uint32_t
   return group;
 }
 
-/// Cuts into as few consecutive parts as `part_max` allows; the first ones are larger by one where it does
-/// not divide.
+/// Cuts into as few consecutive parts as `part_max` allows. The first parts are larger by one where the
+/// number does not divide.
 std::vector<std::span<const std::uint32_t>> cut_evenly(std::span<const std::uint32_t> cores,
                                                        std::size_t part_max) {
   const std::size_t parts = part_max == 0 ? 1 : (cores.size() + part_max - 1) / part_max;

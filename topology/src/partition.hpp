@@ -4,7 +4,7 @@
 
 namespace corewise::detail {
 
-/// The groups of a machine in the order of their numbers, complete but for `steal_order`.
+/// Returns the groups of a machine in the order of their numbers, complete except for `steal_order`.
 std::vector<locality_group> partition_into_groups(const topology& machine, const grouping_options& options);
 
 } // namespace corewise::detail

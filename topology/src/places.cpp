@@ -19,7 +19,7 @@ std::vector<std::size_t> by_preference(const std::vector<scanned_node>& nodes) {
   return order;
 }
 
-/// Which part each CPU is in, by CPU number.
+/// Returns which part each CPU is in, by CPU number.
 template <class Part> std::vector<std::optional<std::uint32_t>> index_cpus(const std::vector<Part>& parts) {
   std::vector<std::optional<std::uint32_t>> index;
   for (std::uint32_t i = 0; i < parts.size(); ++i) {

@@ -12,7 +12,7 @@ struct cpu_traits {
   std::uint32_t nominal = 0; ///< CPPC nominal performance
   std::uint32_t max_mhz = 0;
   std::uint32_t base_mhz = 0;
-  int rank = -1; ///< hwloc's ranking; only looked at where nothing else is known
+  int rank = -1; ///< hwloc's ranking; it counts only where nothing else is known
 
   auto operator<=>(const cpu_traits&) const = default;
 
@@ -20,7 +20,7 @@ struct cpu_traits {
   bool has_speed() const { return capacity != 0 || nominal != 0 || max_mhz != 0 || base_mhz != 0; }
 };
 
-/// Normalises the words for core types: "IntelAtom" and sysfs' "cpu_atom" are both "atom".
+/// Normalises the words for core types: "IntelAtom" and sysfs' "cpu_atom" both become "atom".
 std::string core_type_word(std::string_view source_word);
 
 struct scanned_node {
@@ -30,7 +30,8 @@ struct scanned_node {
   bool special = false; ///< not ordinary memory: MCDRAM, HBM, a GPU's ...
 };
 
-/// A machine as a source shows it, before any rule of ours. Lists are in the source's logical order.
+/// A machine as a source shows it, before any rule of this project applies. Lists are in the source's logical
+/// order.
 struct machine_scan {
   bool this_system = false;
   std::string architecture; ///< "x86_64", "aarch64" ...; "" when unknown
@@ -41,7 +42,7 @@ struct machine_scan {
   std::vector<cpu_set> cores;         ///< partition `cpus`
   std::vector<cpu_traits> traits;     ///< by CPU number; shorter when the rest is unknown
   std::optional<node_distances> distances;
-  std::vector<cpu_set> kernel_node_cpus; ///< beside `nodes`: whose home the kernel says it is; empty: unasked
+  std::vector<cpu_set> kernel_node_cpus; ///< beside `nodes`: home CPUs, as the kernel says; empty: unasked
   std::vector<std::string> warnings;
 
   const cpu_traits& traits_of(std::uint32_t cpu) const;

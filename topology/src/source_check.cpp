@@ -75,7 +75,7 @@ void check_format(const fs::path& file, std::string_view text) {
                     *version));
 }
 
-/// A synthetic description without what stands in brackets.
+/// A synthetic description without the parts in brackets.
 std::string without_attributes(const std::string& text) {
   std::string plain;
   int depth = 0;

@@ -4,15 +4,15 @@
 
 namespace corewise::detail {
 
-/// How many times as fast `a` is as `b`: of cpu_capacity where both have one, else of CPPC nominal
+/// Returns how many times as fast `a` is as `b`: by cpu_capacity where both have one, else by CPPC nominal
 /// performance, else the larger of the base and the maximum frequency ratio, since turbo bins make equal
-/// cores differ in one of them. Nothing where the two cannot be compared.
+/// cores differ in one of them. Returns nothing where the two cannot be compared.
 std::optional<double> speed_ratio(const cpu_traits& a, const cpu_traits& b);
 
-/// Orders by speed, slower first, types aside.
+/// Orders by speed alone, slower first. The types do not count.
 bool slower(const cpu_traits& a, const cpu_traits& b);
 
-/// What a core of this type does in the time of a performance core at the same clock; assumed.
+/// The share of a performance core's work that a core of this type does at the same clock; assumed.
 double type_factor(const cpu_traits& traits);
 
 /// The clock that counts: the maximum, else the base.

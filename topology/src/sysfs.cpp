@@ -35,7 +35,7 @@ bool append_all(int file, std::string& text) {
 
 } // namespace
 
-// Plain system calls: a large machine has thousands of such files, and most of them don't exist.
+// Uses plain system calls: a large machine has thousands of such files, and most of them do not exist.
 std::optional<std::string> read_text(const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;

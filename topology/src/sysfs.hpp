@@ -6,14 +6,15 @@
 
 namespace corewise::detail {
 
-/// The text of a small file of /proc or /sys, without blanks at its ends; nothing when it cannot be read.
+/// Reads the text of a small file of /proc or /sys, without blanks at its ends. Returns nothing when the file
+/// cannot be read.
 std::optional<std::string> read_text(const std::filesystem::path& file);
 
-/// A decimal number; nothing when `text` is anything else.
+/// Reads a decimal number. Returns nothing when `text` is anything else.
 std::optional<std::uint64_t> parse_number(std::string_view text);
 
-/// Reads facts below a root. What is missing is nothing; what is there but makes no sense is nothing too, and
-/// is remembered. One thread at a time.
+/// Reads facts below a root. A missing file gives nothing. A file that makes no sense gives nothing too, and
+/// the tree remembers it. One thread at a time.
 class fact_tree {
  public:
   explicit fact_tree(std::filesystem::path root) : root_(std::move(root)) {}
@@ -24,7 +25,7 @@ class fact_tree {
   /// The numbers N of the directories `directory`/`prefix`N, ascending.
   std::vector<std::uint32_t> numbered(const std::string& directory, const std::string& prefix) const;
 
-  /// For people: the files that made no sense, many in one line.
+  /// The files that made no sense, in words for people, many in one line.
   std::vector<std::string> complaints() const;
 
  private:

@@ -104,7 +104,7 @@ void add_llcs(machine_scan& scan, const std::vector<cpu_facts>& cpus) {
   }
 }
 
-/// "Node 0 MemTotal:       32592764 kB"
+/// Reads a line such as "Node 0 MemTotal:       32592764 kB".
 std::uint64_t read_memory(fact_tree& tree, const std::string& node) {
   const auto text = tree.text(node + "meminfo").value_or("");
   const auto at = text.find("MemTotal:");
@@ -123,7 +123,7 @@ void add_nodes(fact_tree& tree, machine_scan& scan) {
   }
 }
 
-/// A row has one number for each online node, in the order of their numbers.
+/// Reads a row, which has one number for each online node, in the order of their numbers.
 std::optional<std::vector<std::uint32_t>> read_row(fact_tree& tree, std::uint32_t node, std::size_t count) {
   const auto text = tree.text(fmt::format("{}node{}/distance", node_directory, node));
   if (!text) return std::nullopt;

@@ -11,7 +11,7 @@ namespace corewise::detail {
 /// CPU below `root`.
 machine_scan scan_sysfs(const std::filesystem::path& root);
 
-/// Whose home the kernel says each node is, beside `scan.nodes`.
+/// Reads which CPUs each node is home to, as the kernel says, beside `scan.nodes`.
 void read_kernel_nodes(const std::filesystem::path& root, machine_scan& scan);
 
 } // namespace corewise::detail

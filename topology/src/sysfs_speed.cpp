@@ -10,7 +10,7 @@
 namespace corewise::detail {
 namespace {
 
-/// CPUs about which two sources differ in one thing.
+/// The CPUs about which two sources differ in one thing.
 struct difference {
   const char* what;
   cpu_set cpus;
@@ -51,7 +51,7 @@ class speed_reader {
       read_part(traits, *midr, cpu);
   }
 
-  /// MIDR_EL1 has the part number in bits 4 to 15.
+  /// Reads ARM's part number: bits 4 to 15 of MIDR_EL1.
   void read_part(cpu_traits& traits, const std::string& midr, std::uint32_t cpu) {
     if (!midr.starts_with("0x")) return;
     std::uint64_t value = 0;
@@ -71,7 +71,8 @@ class speed_reader {
     known = std::move(told);
   }
 
-  /// hwloc lowers turbo clocks by up to a tenth on purpose; that is no difference.
+  /// Takes sysfs's clock and notes a difference. hwloc lowers turbo clocks by up to a tenth on purpose; that
+  /// is no difference.
   void believe_clock(std::uint32_t& known, std::uint32_t mhz, std::uint32_t cpu) {
     const auto apart = known > mhz ? known - mhz : mhz - known;
     if (known != 0 && std::uint64_t{apart} * 10 > mhz) clocks_.cpus.insert(cpu);

@@ -77,11 +77,11 @@ void check(const machine_facts& facts) {
   if (facts.distances) check_distances(*facts.distances);
 }
 
-/// For each of `nodes`, its row in `distances`.
+/// Returns the row of each of `nodes` in `distances`.
 std::vector<std::optional<std::size_t>> rows_of(const std::vector<numa_node>& nodes,
                                                 const node_distances& distances) {
   std::vector<std::optional<std::size_t>> rows(nodes.size());
-  std::size_t row = 0; // both are ascending
+  std::size_t row = 0; // both lists are ascending
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     while (row < distances.nodes.size() && distances.nodes[row] < nodes[i].os_index) ++row;
     if (row < distances.nodes.size() && distances.nodes[row] == nodes[i].os_index) rows[i] = row;

@@ -19,9 +19,9 @@ struct seat {
   std::uint32_t cpu = 0;
 };
 
-/// A group's seats in the order in which workers take them: every core once, then the second CPU of every
-/// core that has one, and so on. So few workers never share a core, and equally loaded ones with low numbers
-/// are on different cores.
+/// Returns a group's seats in the order in which workers take them: every core once, then the second CPU of
+/// every core that has one, and so on. So a few workers never share a core, and equally loaded workers with
+/// low numbers are on different cores.
 std::vector<seat> seats_of(const topology& machine, const locality_group& group, smt_use smt) {
   std::vector<seat> seats;
   for (std::size_t round = 0;; ++round) {
@@ -38,8 +38,8 @@ std::uint32_t seat_count(const locality_group& group, smt_use smt) {
   return static_cast<std::uint32_t>(smt == smt_use::all ? group.cpus.size() : group.cores.size());
 }
 
-/// The groups in the order in which a quota is filled: whole domains outward from the start, in a domain the
-/// fastest kind first, of its cuts the start's own first.
+/// Returns the groups in the order in which a quota is filled: whole domains outward from the start; in a
+/// domain the fastest kind first; of that kind's cuts the start's own first.
 std::vector<group_id> filling_order(const locality_groups& groups, group_id start) {
   std::vector<bool> taken(groups.domains().size());
   std::vector<group_id> order;
@@ -56,7 +56,7 @@ std::vector<group_id> filling_order(const locality_groups& groups, group_id star
   return order;
 }
 
-/// One for each seat, but not more in all than the host's quota.
+/// Gives each seat one worker, but not more in all than the host's quota.
 counts automatic(const topology& machine, const locality_groups& groups, const worker_options& options) {
   double left = machine.limits().quota_cpus ? std::max(1.0, std::ceil(*machine.limits().quota_cpus))
                                             : static_cast<double>(machine.cpus().size());
@@ -70,8 +70,8 @@ counts automatic(const topology& machine, const locality_groups& groups, const w
   return result;
 }
 
-/// Deals `total` in proportion to capacity × cores; what rounding leaves goes to the largest remainders, of
-/// equal ones to the lower group (which is of the faster kind where both share a domain).
+/// Deals `total` in proportion to capacity × cores. What rounding leaves goes to the largest remainders; of
+/// equal remainders to the lower group (which is of the faster kind where both share a domain).
 counts by_capacity(const locality_groups& groups, std::uint64_t total) {
   std::vector<std::uint64_t> weights;
   for (const locality_group& g : groups.groups())

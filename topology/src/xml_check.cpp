@@ -41,7 +41,7 @@ bool is_small_number(std::string_view text) {
   return parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size() && value <= cpu_set::largest;
 }
 
-/// Devices lie beside the CPUs and need no sets.
+/// Returns whether the type is a device's. Devices lie beside the CPUs and need no sets.
 bool is_device(std::string_view type) {
   constexpr std::array devices{"Misc", "Bridge", "PCIDev", "OSDev"};
   return std::ranges::find(devices, type) != devices.end();
@@ -165,7 +165,8 @@ class tag_reader {
                        value_of(all, "os_index"), cpu_set::largest));
   }
 
-  /// Format 1 has no version, and no node sets on machines with one node.
+  /// Returns whether an object needs this set. Format 1 has no version, and no node sets on machines with one
+  /// node.
   bool is_needed(std::string_view set) const { return has_version_ || set.ends_with("cpuset"); }
 
   std::string_view text_;

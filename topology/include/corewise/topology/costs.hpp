@@ -10,31 +10,33 @@
 
 namespace corewise {
 
-/// What things cost on a machine, in nanoseconds: what the simulator reckons with, what `corewise calibrate` measures, and
-/// what a machine file says under `costs` and `energy`. Names there are those of `cost_names()`.
+/// What things cost on a machine, in nanoseconds. The simulator computes with these costs, `corewise
+/// calibrate` measures them, and a machine file states them under `costs` and `energy`. Their names there are
+/// those of `cost_names()`.
 ///
-/// Sources of the defaults: a line from another core of one last-level cache costs about 10 ns more than a hit, from
-/// another socket about 80 (Intel's and AMD's published latencies, David et al., "Everything you always wanted to know about
-/// synchronization", SOSP 2013); sleeping and waking are a futex's on current servers; submitting, running and stealing nearby
-/// are this engine's on one machine (docs/performance.md). The levels in between, the slowdowns and the power are assumed.
+/// Sources of the defaults: a line from another core of one last-level cache costs about 10 ns more than a
+/// hit, from another socket about 80 (Intel's and AMD's published latencies, David et al., "Everything you
+/// always wanted to know about synchronization", SOSP 2013); sleeping and waking are a futex's on current
+/// servers; submitting, running and stealing nearby are this engine's on one machine (docs/performance.md).
+/// The levels in between, the slowdowns and the power are assumed.
 struct machine_costs {
-  double submit = 40;    ///< until a task that is submitted can be seen by its worker, without the transfer
+  double submit = 40;    ///< until the worker of a submitted task can see it, without the transfer
   double run = 20;       ///< between two tasks of one queue
   double wake_up = 4000; ///< from the call that wakes a sleeper until it looks for work
-  double waking = 1500;  ///< what that call takes of the one who calls
-  /// What a cache line takes from one core to another, such as a task's from where it was put to where it runs, by the level
-  /// between the two.
+  double waking = 1500;  ///< what that call takes of the caller's time
+  /// What a cache line takes from one core to another, by the level between the two: a task's, for example,
+  /// from the core that submits it to the core that runs it.
   std::array<double, level_count> transfer{10, 10, 20, 30, 80};
   /// What a thief takes to find and move tasks, by the level between it and the victim.
   std::array<double, level_count> steal{60, 60, 80, 120, 300};
-  /// How many times as long a task takes on a worker of another memory node than its data's.
+  /// How many times as long a task takes on a worker of another memory node than that of its data.
   struct away {
     double same_package = 1.1;
     double cross_package = 1.4;
   } slowdown;
 
-  /// What a core draws, in watts, by the name of its kind; kinds that are not named have `default_active` and
-  /// `default_idle`. Searching is drawn as being active.
+  /// What a core draws, in watts, by the name of its kind. Kinds without an entry have `default_active` and
+  /// `default_idle`. A searching core draws as much as an active one.
   struct power {
     double active = 4;
     double idle = 0.2;
@@ -51,7 +53,7 @@ struct machine_costs {
 
 /// The names below `costs`: "submit", "transfer.same_group" and so on. Any thread.
 std::span<const std::string> cost_names();
-/// The cost of that name, or null. Any thread.
+/// The cost of that name. Returns null for an unknown name. Any thread.
 double* find_cost(machine_costs& costs, std::string_view name) noexcept;
 const double* find_cost(const machine_costs& costs, std::string_view name) noexcept;
 

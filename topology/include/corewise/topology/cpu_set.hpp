@@ -15,7 +15,7 @@ namespace corewise {
 /// `highest CPU / 64` unless stated otherwise.
 class cpu_set {
  public:
-  /// The largest CPU number that is accepted; larger ones in a list are an error, not an allocation.
+  /// The largest CPU number that is accepted. A larger one in a list is an error, not an allocation.
   static constexpr std::uint32_t largest = 65535;
 
   cpu_set() = default;
@@ -24,7 +24,7 @@ class cpu_set {
   static cpu_set range(std::uint32_t first, std::uint32_t last);
 
   /// Reads a Linux CPU list ("0-3,8", also with a stride, "0-14:2/4"; blanks around it are ignored; "" is
-  /// empty). Answers nothing when the text is not such a list or names a CPU above `largest`.
+  /// empty). Returns nothing when the text is not such a list or names a CPU above `largest`.
   static std::optional<cpu_set> parse(std::string_view list);
 
   void insert(std::uint32_t cpu);
@@ -56,7 +56,7 @@ class cpu_set {
  private:
   void trim();
 
-  std::vector<std::uint64_t> words_; // the last word is never 0, so that equality is that of the words
+  std::vector<std::uint64_t> words_; // the last word is never 0, so that equal sets have equal words
 };
 
 } // namespace corewise

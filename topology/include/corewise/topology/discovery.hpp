@@ -9,8 +9,8 @@
 
 namespace corewise {
 
-/// The machine that the process runs on. /proc and /sys are read below `root`, so that tests can show a
-/// recorded tree; with a root other than "/" nothing can be bound.
+/// The machine that the process runs on. Discovery reads /proc and /sys below `root`, so that tests can show
+/// it a recorded tree. With a root other than "/" nothing can be bound.
 struct live_source {
   std::filesystem::path root = "/";
 };
@@ -35,14 +35,14 @@ struct kind_description {
 struct machine_description {
   machine_source source;
   std::string source_name; ///< how to name the source to people; empty: made from `source`
-  /// Replaces the discovered kinds (they are not merged); CPUs in none of them are told by the rule for such
-  /// CPUs.
+  /// Replaces the discovered kinds (they are not merged). A CPU that is in none of these kinds gets one by
+  /// the rule for such CPUs.
   std::vector<kind_description> kinds;
   /// Replaces the discovered distances: row and column order is ascending os_index of the nodes.
   std::vector<std::vector<std::uint32_t>> distances;
-  /// Replaces the capacity of the kinds named; wins over all else.
+  /// Replaces the capacity of the named kinds; wins over all else.
   std::map<std::string, std::uint32_t> capacities;
-  /// What the simulator reckons with; discovery does not look at it.
+  /// The costs that the simulator computes with; discovery does not look at them.
   machine_costs costs = {};
 
   /// What to use of the machine; empty: all. Naming what the machine does not have is an error.
@@ -55,9 +55,9 @@ struct machine_description {
   } use;
 };
 
-/// Looks at a machine. Never answers with another machine than the one asked for.
+/// Looks at a machine. Never returns another machine than the one asked for.
 /// Cost: the largest known machines (1,024 CPUs) take under 50 ms. Any thread.
-/// Throws `topology_error` saying what is wrong with the source, the description or the selection.
+/// Throws `topology_error` that says what is wrong with the source, the description or the selection.
 topology discover(const machine_description& description);
 
 } // namespace corewise

@@ -7,8 +7,9 @@
 
 namespace corewise {
 
-/// What a locality domain is, always within one home node and one package. `llc`: the cores that share a last-level cache;
-/// those that have one each for themselves, as most virtual machines' do, are a domain together.
+/// What a locality domain is, always within one home node and one package. `llc`: the cores that share a
+/// last-level cache. Cores that have a last-level cache each to themselves, as on most virtual machines, form
+/// one domain together.
 enum class domain_kind : std::uint8_t { core, llc, numa, package, machine };
 
 /// Between two groups, the smallest thing that holds both.
@@ -47,7 +48,7 @@ struct locality_group {
 /// domains.
 class locality_groups {
  public:
-  /// More groups than this are refused: what is known between groups grows with their square.
+  /// More groups than this are refused: the tables between groups grow with the square of their number.
   static constexpr std::size_t largest = 8192;
 
   /// Cost: 10 ms for a thousand groups. Throws `topology_error` for more than `largest` groups.
@@ -63,11 +64,12 @@ class locality_groups {
   level level_between(group_id a, group_id b) const noexcept {
     return levels_[a.value * groups_.size() + b.value];
   }
-  /// SLIT distance from a's node to b's; as `topology::distance`, 10 where either has no node. O(1).
+  /// SLIT distance from a's node to b's; as `topology::distance`. Returns 10 where either group has no node.
+  /// O(1).
   std::uint32_t distance(group_id a, group_id b) const noexcept {
     return distances_[a.value * groups_.size() + b.value];
   }
-  /// The group of a CPU; nothing for CPUs that are not used. O(1).
+  /// The group of a CPU. Returns nothing for a CPU that is not used. O(1).
   std::optional<group_id> group_of_cpu(std::uint32_t cpu) const noexcept {
     return cpu < group_of_cpu_.size() ? group_of_cpu_[cpu] : std::nullopt;
   }

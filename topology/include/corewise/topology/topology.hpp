@@ -21,15 +21,15 @@ struct package {
 /// A memory node. Nodes without CPUs and nodes that lie beside another one's CPUs are listed too.
 struct numa_node {
   std::uint32_t os_index = 0; ///< the operating system's number: sparse on some machines, never an index
-  cpu_set cpus;               ///< the CPUs that it is local to; nodes may overlap
-  cpu_set home_cpus;          ///< the CPUs whose home it is; these never overlap
+  cpu_set cpus;               ///< the CPUs that the node is local to; nodes may overlap
+  cpu_set home_cpus;          ///< the CPUs whose home the node is; these never overlap
   std::uint64_t memory_bytes = 0;
 };
 
 /// A last-level cache: the outermost data or unified cache of its CPUs.
 struct last_level_cache {
   std::uint32_t level = 0; ///< 1, 2, 3 ...
-  cpu_set cpus;            ///< the CPUs whose outermost cache it is
+  cpu_set cpus;            ///< the CPUs whose outermost cache this is
 };
 
 /// Cores of one speed class.

@@ -26,12 +26,12 @@ struct worker_place {
   std::uint32_t cpu = 0;  ///< the CPU of that core for `pin: core`
 };
 
-/// Which workers there are and where: by groups, and by cores inside a group. Immutable: any thread may read
-/// it.
+/// Which workers there are and where they are: by groups, and by cores inside a group. Immutable: any thread
+/// may read it.
 ///
-/// In a group they are dealt over the cores, one each; where they share cores, over the cores' CPUs in turn.
-/// Automatic numbers obey the host: no more workers than ⌈quota⌉ CPUs, taken from the fewest domains, the
-/// domain of `start_cpu` first, fastest kind first. A group may be left without workers.
+/// The layout deals a group's workers over the cores, one each; where workers share cores, over the cores'
+/// CPUs in turn. Automatic numbers obey the host: no more workers than ⌈quota⌉ CPUs, taken from the fewest
+/// domains, the domain of `start_cpu` first, fastest kind first. A group may be left without workers.
 class worker_layout {
  public:
   static constexpr std::uint32_t largest = 65536;
@@ -43,7 +43,7 @@ class worker_layout {
   std::size_t size() const noexcept { return workers_.size(); }
   const worker_place& operator[](worker_id w) const noexcept { return workers_[w.value]; }
 
-  /// The first worker whose place is that CPU, or else its core; nothing where there is none.
+  /// The first worker whose place is that CPU, or else its core. Returns nothing where there is none.
   std::optional<worker_id> at_cpu(std::uint32_t cpu) const noexcept {
     return cpu < at_cpu_.size() ? at_cpu_[cpu] : std::nullopt;
   }
