@@ -7,10 +7,11 @@
 // activity: the worker that has been least active of late.
 //
 // Workers stand in an order of activity, head idle, tail hot: tasks go to the head, thieves rob the tail
-// (`hottest_half`). A worker moves towards the tail when it takes work; who was robbed is cooled, that is, its
-// activity halves (the frequency part). Of equally active workers the one that was touched longer ago comes
-// first (the age part), then the lowest index. The original keeps a list and pays for a lock on each touch;
-// here the order is a scan over words that their owners write (activity.hpp).
+// (`hottest_half`). A worker moves towards the tail when it takes work. A thief cools the worker that it has
+// robbed, that is, it halves the victim's activity (the frequency part). Of equally active workers the one
+// that was touched longer ago comes first (the age part), then the lowest index. The original keeps a list
+// and pays for a lock on each touch; here the order is a scan over words that their owners write
+// (activity.hpp).
 //
 // Source: the worker activity tracker of the retrospective on bringing Nio to ZIO.
 //

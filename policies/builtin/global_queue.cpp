@@ -3,13 +3,13 @@
 #include "answer.hpp"
 #include "injection.hpp"
 
-// global_queue: everything goes to the injection queue, from a worker too, and after each suspension.
+// global_queue: every task goes to the injection queue, also from a worker, and after each suspension.
 //
-// With `injection.scope: engine` that is one queue for all, from which whoever is free first takes the oldest task: fair,
-// never unbalanced, and a lock that all workers share. It is here to be measured against.
+// With `injection.scope: engine` that is one queue for all, from which the first free worker takes the oldest
+// task: it is fair, never unbalanced, and a lock that all workers share. It is here to be measured against.
 //
-// A hint that counts is stronger: the queue could be anybody's, so one of the workers that the hint allows is drawn and
-// gets the task itself.
+// A hint that counts is stronger: any worker might take the task from the queue, so the policy draws one of
+// the workers that the hint allows, and that worker gets the task itself.
 //
 // Source: ZIO 1, whose executor was a thread pool with one queue.
 //

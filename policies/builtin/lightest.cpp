@@ -4,11 +4,12 @@
 
 // lightest: of all workers the one with the fewest tasks queued.
 //
-// A linear sweep over everybody who is not in a blocking call: strictly smaller wins, so ties go to the lowest
-// index. It reads *queued*, ring and inbox, and neither the LIFO slot nor the running task, because that is
-// what the counters count of the systems that it reproduces: ZIO with a global least-loaded scan, and Nio.
+// A linear sweep over all workers that are not in a blocking call: strictly smaller wins, so ties go to the
+// lowest index. It reads *queued*, ring and inbox, and neither the LIFO slot nor the running task, because
+// the counters of the systems that it reproduces count that: ZIO with a global least-loaded scan, and Nio.
 //
-// Cost: two cache lines a worker, up to the first one with nothing queued, which nobody can undercut.
+// Cost: two cache lines a worker, up to the first one with nothing queued, which no other worker can
+// undercut.
 
 namespace corewise {
 namespace {

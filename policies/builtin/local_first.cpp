@@ -5,16 +5,16 @@
 
 #include <limits>
 
-// local_first: a worker keeps what it submits; what comes from outside goes to the injection queue.
+// local_first: a worker keeps what it submits; a task from outside goes to the injection queue.
 //
-// It looks at no load: who has nothing to do comes for it, as a thief or to the injection queue. From outside
-// that is the queue of the home group (or of the engine, `injection.scope`); where nobody of that group is
-// available, of the nearest one where somebody is. The worker that is named is the one to wake: a parked one,
-// else any.
+// The policy looks at no load: a worker with nothing to do comes for work, as a thief or to the injection
+// queue. A task from outside goes to the injection queue of the home group (or of the engine,
+// `injection.scope`); where no worker of that group is available, to that of the nearest group with an
+// available worker. The worker that the answer names is the one to wake: a parked one, else any.
 //
-// A hint that counts is stronger: the queue could be anybody's, so one of the workers that the hint allows is
-// drawn and gets the task itself. A worker in a blocking call that keeps its seat sends to the injection queue
-// of its group.
+// A hint that counts is stronger: any worker might take the task from the queue, so the policy draws one of
+// the workers that the hint allows, and that worker gets the task itself. A worker in a blocking call that
+// keeps its seat sends to the injection queue of its group.
 //
 // Source: Tokio, Volt; ZIO's submit from outside.
 //

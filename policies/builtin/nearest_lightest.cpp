@@ -13,34 +13,36 @@
 
 // nearest_lightest: the worker that costs least, where distance costs too.
 //
-// The rule is that of `place_by_trying_all`, and so is the answer whenever loads stand still. What is fast
-// here is knowing when to stop: an idle worker is the least that a group can offer, so a group (or all that
-// is further out) whose idle worker could not win is not looked at.
+// The rule is that of `place_by_trying_all`, and so is the answer whenever loads stand still. The speed comes
+// from knowing when to stop: an idle worker is the least that a group can offer, so the policy skips a group
+// (or all groups further out) whose idle worker could not win.
 //
-//   0. from outside the lightest of the home domain, if it is idle and of the fastest kind, or nobody outside could win:
-//                   nearly always, so this has a short way of its own, without the steps below
-//   1. own queue    a worker that costs itself less than anybody could, or whose tasks are too short to be worth a
-//                   look: one slot is read
+//   0. from outside the lightest of the home domain, if it is idle and of the fastest kind, or no worker
+//                   outside could win: nearly always, so this has a short way of its own, without the steps
+//                   below
+//   1. own queue    a worker that costs itself less than any other could, or whose tasks are too short to be
+//                   worth a look: one board slot is read
 //   2. idle nearby  an idle worker of the domain's fastest kind: a line of each group is read
 //   3. near         the groups of the domain, each its lightest worker
 //   4. far          outward by level, while the lightest out there could win
 //
-// Who is idle, who is unavailable and what level of load each worker has lies in one cache line of up to 16 workers. Slots
-// are read only of workers that have the least level, where that stands for several loads.
+// One cache line of up to 16 workers says which of them are idle, which are unavailable, and what level of
+// load each has. The policy reads board slots only of workers that have the least level, and only where that
+// level stands for several loads.
 //
 // Of workers that cost the same and differ in nothing but their number, the reference takes the lowest. Here
 // those whose idle bit is set come first, spinning ones before parked ones, because waking them costs less
-// than a worker that is just between two tasks might. That is the only difference.
+// than waking a worker might that is just between two tasks. That is the only difference.
 
 namespace corewise {
 namespace {
 
 using detail::neighbourhood;
 using penalties = std::array<double, level_count>;
-/// By load level, the score of the least load of that level.
+/// The score of the least load of each load level, by level.
 using level_scores = std::array<double, load_levels::nobody + 1>;
 
-/// What never changes about a group.
+/// The facts about a group that never change.
 struct group_facts {
   std::uint32_t first_worker = 0;
   std::uint32_t workers = 0;
@@ -91,9 +93,10 @@ class nearest_lightest final : public policy {
 
   std::string_view name() const noexcept override { return nearest_lightest_name; }
 
-  /// Cost: one slot when the own queue is cheapest, a cache line for each cut of the domain's fastest kind when
-  /// somebody of it is idle, else one for each group of the domain, a byte for each group outward while its level could
-  /// win, and the slots of workers whose level does not tell who is lighter (16 tasks and more).
+  /// Places a task. Cost: one board slot when the own queue is cheapest; a cache line for each cut of the
+  /// domain's fastest kind when a worker of that kind is idle; else a cache line for each group of the
+  /// domain, a byte for each group outward while its level could win, and the board slots of workers whose
+  /// level does not tell which is lighter (16 tasks and more).
   [[gnu::hot]] placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
                                placement_rng& rng, placement_cursor& cursor) const noexcept override;
 
@@ -111,7 +114,7 @@ class nearest_lightest final : public policy {
  private:
   friend class decision;
 
-  /// What has no short way; by itself, so that the short way saves no registers for it.
+  /// Answers without a short way. A function of its own, so that the short way saves no registers for it.
   [[gnu::noinline]] placement place_by_decision(const load_view& loads, const task_origin& origin,
                                                 const placement_hint& hint) const noexcept;
   bool place_on_idle(const load_view& loads, const neighbourhood& around, placement& p) const noexcept;
@@ -120,7 +123,8 @@ class nearest_lightest final : public policy {
   bool place_at_home(const load_view& loads, group_id home, placement& p) const noexcept;
   std::uint32_t repeats(std::uint64_t task_time_ns) const noexcept;
 
-  /// The scores of cores of that capacity; there are few.
+  /// The scores of cores of that capacity. A machine has few capacities, so all cores of one capacity share
+  /// them.
   const level_scores* scores_for(std::uint32_t capacity) {
     level_scores& scores = scores_[capacity];
     for (std::uint32_t l = 0; l < load_levels::nobody; ++l)
@@ -129,7 +133,7 @@ class nearest_lightest final : public policy {
     return &scores;
   }
 
-  /// What nobody at this level or further out undercuts; infinite where there is nobody.
+  /// The cost that no worker at this level or further out undercuts; infinite where there is no worker.
   double least_cost_beyond(const neighbourhood& around, level from, const penalties& penalty) const noexcept {
     double least = std::numeric_limits<double>::infinity();
     for (auto l = static_cast<std::size_t>(from); l < level_count; ++l)
@@ -147,7 +151,7 @@ class nearest_lightest final : public policy {
   std::vector<double> least_cost_outside_;       // by domain, with full penalties
 };
 
-/// One question to the policy, on the stack of the one who asks.
+/// One question to the policy, on the caller's stack.
 class decision {
  public:
   decision(const nearest_lightest& rule, const load_view& loads, const task_origin& origin,
@@ -168,7 +172,7 @@ class decision {
   decision(const decision&) = delete;
   decision& operator=(const decision&) = delete;
 
-  /// Finds the cheapest of all; answers whether anybody is available.
+  /// Finds the cheapest of all workers. Returns whether any worker is available.
   bool find_cheapest() noexcept {
     consider_own();
     if (found_ && (loads_.task_time_ns < rule_.weights_.keep_below_ns || own_queue_wins(best_.cost)))
@@ -178,7 +182,7 @@ class decision {
     return found_;
   }
 
-  /// Finds the cheapest that the hint allows; answers whether anybody available fulfils it.
+  /// Finds the cheapest worker that the hint allows. Returns whether any available worker fulfils the hint.
   bool find_cheapest_of(const placement_hint& hint) noexcept {
     if (hint.worker) {
       consider_named(hint);
@@ -190,7 +194,7 @@ class decision {
     return found_;
   }
 
-  /// The greatest load at which the submitting worker cannot be beaten.
+  /// The greatest load at which no other worker can beat the submitting worker.
   std::optional<std::uint32_t> keeps_up_to() const noexcept {
     constexpr std::uint32_t enough = 64;
     std::uint32_t load = 0;
@@ -202,7 +206,7 @@ class decision {
     return load;
   }
 
-  /// Whom it found.
+  /// The placement of the worker that the search found.
   placement answer(bool hinted) const noexcept {
     const bool own = origin_.worker && origin_.worker->value == best_.worker;
     const bool idle_fastest_at_home = best_.load == 0 && at_home(best_.group) &&
@@ -234,14 +238,14 @@ class decision {
     return even_unavailable_ || !loads_.board(g).unavailable.test(place);
   }
 
-  /// The offer of a group's worker; the submitting worker's own is made by `consider_own`.
+  /// The offer of a group's worker. `consider_own` makes the submitting worker's own offer.
   offer offer_of(group_id g, const seat& s) const noexcept {
     offer o{g, facts(g).first_worker + s.place, level_to(g), s.load, score(g, s.load), 0};
     o.cost = o.score + (at_home(g) ? near_penalty_ : penalty(o.level));
     return o;
   }
 
-  /// Whether a beats b where both are in the home domain; distance never differs there.
+  /// Returns whether a beats b where both are in the home domain; distance never differs there.
   bool better_near(const offer& a, const offer& b) const noexcept {
     if (a.cost != b.cost) return a.cost < b.cost;
     if (a.level != b.level) return a.level < b.level;
@@ -280,8 +284,7 @@ class decision {
 
   // 2. idle nearby
 
-  /// Takes an idle worker that nobody else of the domain can beat, if there is one; answers whether there
-  /// was.
+  /// Takes an idle worker that no other worker of the domain can beat. Returns whether there was one.
   bool find_idle_nearby() noexcept {
     if (around_.near.empty()) return false;
     // Where scores do not tell the kinds apart (drain_time, count), the own group is as good, and nearer.
@@ -316,7 +319,8 @@ class decision {
     }
   }
 
-  /// `far` is in the order that decides ties, so what was found earlier stays when something costs the same.
+  /// Considers the groups out of the domain. `far` is in the order that decides ties, so the earlier offer
+  /// stays when a later one costs the same.
   void consider_far(const placement_hint* hint) noexcept {
     if (found_ && best_.cost <= least_cost_outside_) return;
     for (auto l = static_cast<std::size_t>(level::same_node); l < level_count; ++l) {
@@ -332,7 +336,7 @@ class decision {
     }
   }
 
-  /// What the lightest of g would cost here, as far as the group's level tells.
+  /// The cost of g's lightest worker from here, as far as the group's level tells.
   double least_cost_of(group_id g) const noexcept {
     if (loads_.group_levels == nullptr) return facts(g).idle_score;
     return (*facts(g).scores)[loads_.group_levels->at(g.value)];
@@ -357,8 +361,8 @@ class decision {
 
   // One group
 
-  /// Whom not to choose among workers 64w to 64w + 63 of g: the unavailable, and the submitting worker, which
-  /// makes an offer of its own.
+  /// The workers not to choose among workers 64w to 64w + 63 of g: the unavailable ones, and the submitting
+  /// worker, which makes an offer of its own.
   std::uint64_t excluded(group_id g, std::size_t w) const noexcept {
     std::uint64_t bits = even_unavailable_ ? 0 : loads_.board(g).unavailable.word(w);
     if (is_own(g)) {
@@ -368,8 +372,8 @@ class decision {
     return bits;
   }
 
-  /// The lowest worker whose bit says idle and whose level says that it has nothing: a sleeper may be about to be robbed
-  /// of what was sent to it while somebody else was searching.
+  /// The lowest worker whose bit says idle and whose level says that nothing waits for it. A sleeper may have
+  /// tasks that a thief is about to take: tasks that were sent to it while another worker was searching.
   seat lowest_idle(group_id g, const worker_bits& idle) const noexcept {
     const group_board& board = loads_.board(g);
     for (std::uint32_t first = 0; first < idle.size(); first += 64) {
@@ -407,7 +411,8 @@ class decision {
     return lightest_by_slot(g, board);
   }
 
-  /// Where the least level stands for several loads: those that have it are compared by their slots.
+  /// The lightest worker where the least level stands for several loads: compares the board slots of the
+  /// workers that have that level.
   seat lightest_by_slot(group_id g, const group_board& board) const noexcept {
     seat least;
     for (std::uint32_t first = 0; first < facts(g).workers; first += 64) {
@@ -429,12 +434,13 @@ class decision {
   penalties scaled_; // of tasks that take longer than 50 us
   const penalties* penalties_ = &rule_.full_penalties_;
   double least_cost_outside_;
-  double near_penalty_ = 0; // of everybody in the domain but the submitting worker itself
+  double near_penalty_ = 0; // of all workers in the domain but the submitting one
   offer best_;
   bool found_ = false;
 };
 
-/// A task that follows unasked waits behind those before it: 2 us at most, as far as tasks are as short as they were.
+/// How many tasks may follow the last one unasked. Such a task waits behind those before it: 2 us at most, as
+/// far as tasks are as short as they were.
 std::uint32_t nearest_lightest::repeats(std::uint64_t task_time_ns) const noexcept {
   constexpr std::uint64_t wait_ns = 2000;
   constexpr std::uint64_t most = 16;
@@ -443,8 +449,8 @@ std::uint32_t nearest_lightest::repeats(std::uint64_t task_time_ns) const noexce
       std::clamp<std::uint64_t>(wait_ns / std::max<std::uint64_t>(task_time_ns, 1), 1, most) - 1);
 }
 
-/// The lowest of some places that has level 0, in a group whose places `first` to `first + 63` the bits stand for; none:
-/// `nobody`.
+/// The lowest of 64 places of a group, from `first` on, whose bit is set and whose level is 0; `nobody` if
+/// there is none.
 constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 std::uint32_t lowest_with_nothing(const load_levels& levels, std::uint32_t first,
                                   std::uint64_t places) noexcept {
@@ -455,7 +461,8 @@ std::uint32_t lowest_with_nothing(const load_levels& levels, std::uint32_t first
   return nobody;
 }
 
-/// From outside: an idle worker of the home domain's fastest kind, a spinning one before all parked ones.
+/// Places a task from outside on an idle worker of the home domain's fastest kind, a spinning one before all
+/// parked ones.
 bool nearest_lightest::place_on_idle(const load_view& loads, const neighbourhood& around,
                                      placement& p) const noexcept {
   std::uint32_t parked = nobody;
@@ -488,7 +495,8 @@ bool nearest_lightest::place_on_idle(const load_view& loads, const neighbourhood
   return parked != nobody && found(group, parked);
 }
 
-/// From outside: the lightest of the home domain. False: nobody is available, or the levels do not tell.
+/// Places a task from outside on the lightest worker of the home domain. Returns false if no worker is
+/// available, or if the levels do not tell which is the lightest.
 bool nearest_lightest::place_on_lightest(const load_view& loads, const neighbourhood& around,
                                          placement& p) const noexcept {
   p.cost = std::numeric_limits<double>::infinity();
@@ -511,7 +519,8 @@ bool nearest_lightest::place_on_lightest(const load_view& loads, const neighbour
   return p.cost != std::numeric_limits<double>::infinity();
 }
 
-/// Whether somebody outside the domain might cost less, as far as the groups' levels tell; with full penalties.
+/// Returns whether a worker outside the domain might cost less, as far as the groups' levels tell; with full
+/// penalties.
 bool nearest_lightest::might_win_outside(const load_view& loads, const neighbourhood& around,
                                          double cost) const noexcept {
   if (loads.group_levels == nullptr) return true;
@@ -524,7 +533,8 @@ bool nearest_lightest::might_win_outside(const load_view& loads, const neighbour
   return false;
 }
 
-/// From outside, with full penalties. False: the levels do not tell, or somebody outside the domain might win.
+/// Places a task from outside at home, with full penalties. Returns false if the levels do not tell, or if a
+/// worker outside the domain might win.
 bool nearest_lightest::place_at_home(const load_view& loads, group_id home, placement& p) const noexcept {
   const std::uint32_t domain = facts_[home.value].domain;
   const neighbourhood& around = around_[domain];

@@ -4,7 +4,7 @@
 
 // random: one of the available workers, each as likely.
 //
-// What every rule that looks at loads is measured against: its maximum load is O(log n / log log n).
+// Every rule that looks at loads is measured against this one: its maximum load is O(log n / log log n).
 //
 // Cost: a random number and a bit.
 

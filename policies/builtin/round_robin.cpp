@@ -5,7 +5,7 @@
 // round_robin: the available workers in turn.
 //
 // Each submitting thread has its own cursor, so there is nothing to share, and the rotation is exact for each
-// thread. Tasks whose hint counts rotate among those whom it allows, by a count of their own.
+// thread. Tasks whose hint counts rotate among the workers that the hint allows, by a count of their own.
 //
 // Source: the rotating allocator of the C reference, less its look at the queues; Go's and Java's pools.
 //

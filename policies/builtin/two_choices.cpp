@@ -4,8 +4,8 @@
 
 // two_choices: of two workers drawn at random, the one with less to do.
 //
-// The two are distinct, and what is compared is the queued tasks and the LIFO slot; ties go to the first
-// drawn. Who is in a blocking call is drawn again, so the pair is uniform over the available workers; when
+// The two are distinct. The policy compares the queued tasks and the LIFO slot; ties go to the first drawn.
+// It draws again for a worker in a blocking call, so the pair is uniform over the available workers; when
 // there is only one, it is that one. The same holds from outside and from a worker, as upstream.
 //
 // Source: ZIO 2's scheduler; Mitzenmacher, "The power of two choices in randomized load balancing",

@@ -10,13 +10,13 @@ inline level level_from(const locality_groups& groups, const task_origin& origin
   return !origin.worker && between == level::same_domain ? level::same_group : between;
 }
 
-/// The answer of a policy that makes nobody pay for distance.
+/// The answer of a policy that charges nothing for distance.
 inline placement answer(const locality_groups& groups, const task_origin& origin, const candidate& chosen,
                         double score, placement_reason reason) noexcept {
   return {chosen.worker, chosen.group, level_from(groups, origin, chosen.group), score, score, reason, false};
 }
 
-/// What a policy considers that looks at one worker only, the one that it answers.
+/// The considered offers of a policy that looks at one worker only, its answer.
 inline std::vector<considered> only(const placement& p) {
   return {{p.group, p.worker, p.score, p.cost - p.score}};
 }

@@ -3,7 +3,7 @@
 namespace corewise::detail {
 namespace {
 
-/// Draws at which only unavailable workers came up, before all bits are counted.
+/// How many draws may bring up unavailable workers only, before all bits are counted.
 constexpr int draws_most = 8;
 
 /// Two different numbers below `bound`, which is at least 2; each pair as likely.

@@ -17,24 +17,25 @@ struct candidate {
   std::uint32_t place = 0; ///< in its group
 };
 
-/// Among whom a policy chooses, for those to which hints and blocking calls are all that leaves workers out:
-/// the available ones that fulfil the hint; when there are none, all available ones; when nobody at all is
-/// available, the same as if everybody were. One question to a policy, on the stack of the one who asks;
-/// allocates nothing.
+/// The workers among which a policy chooses, for policies that leave workers out only for hints and blocking
+/// calls: the available ones that fulfil the hint; when there are none, all available ones; when no worker at
+/// all is available, the same as if all were. One question to a policy, on the caller's stack; allocates
+/// nothing.
 ///
-/// Cost: without a hint nothing beyond the `unavailable` bits of whom it answers; with one a word of bits for
-/// each 64 workers of a group, and a look at each group.
+/// Cost: without a hint nothing beyond the `unavailable` bits of the workers that it answers; with one a word
+/// of bits for each 64 workers of a group, and a look at each group.
 ///
-/// Bits may change between two looks. It answers a worker all the same, one that was a candidate a moment ago.
+/// Bits may change between two looks. It answers a worker all the same, one that was a candidate a moment
+/// ago.
 class candidates {
  public:
-  /// All arguments must outlive it.
+  /// A choice among these workers; all arguments must outlive it.
   candidates(const locality_groups& groups, const load_view& loads, const placement_hint& hint) noexcept
       : groups_(groups),
         loads_(loads),
         hint_(hint) {}
 
-  /// Calls `visit(candidate)` for each in the order of ids, until it answers false.
+  /// Calls `visit(candidate)` for each in the order of ids, until it returns false.
   template <class Visit> void each(const Visit& visit) noexcept {
     for (const admission& a : strictest_first)
       if (walk(a, visit)) {
@@ -43,17 +44,18 @@ class candidates {
       }
   }
 
-  /// One of them, each as likely. Cost: one bit while most workers are available.
+  /// Draws one candidate, each as likely. Cost: one bit while most workers are available.
   candidate draw(placement_rng& rng) noexcept;
-  /// Two different ones, each pair as likely; twice the same where there is only one.
+  /// Draws two different candidates, each pair as likely; twice the same where there is only one.
   std::pair<candidate, candidate> draw_two(placement_rng& rng) noexcept;
-  /// The first at or after the cursor, which moves past it. Hinted tasks have a rotation of their own.
+  /// The first candidate at or after the cursor, which moves past it. Hinted tasks have a rotation of their
+  /// own.
   candidate next_in_turn(placement_cursor& cursor) noexcept;
-  /// Whether this worker is one of them.
+  /// Returns whether this worker is a candidate.
   bool include(worker_id worker) noexcept;
 
-  /// Whether the hint has made a difference: somebody available fulfils it, or nobody is available and
-  /// somebody fulfils it.
+  /// Returns whether the hint has made a difference: an available worker fulfils it, or no worker is
+  /// available and one fulfils it.
   bool hinted() noexcept {
     if (hint_.empty()) return false;
     settle();
@@ -73,7 +75,8 @@ class candidates {
   static constexpr std::array<admission, 4> strictest_first{
       {{true, false}, {false, false}, {true, true}, {false, true}}};
 
-  /// Calls `visit` with each admitted worker until it answers false; answers whether there was one.
+  /// Calls `visit` with each admitted worker until it returns false. Returns whether there was an admitted
+  /// worker.
   template <class Visit> bool walk(const admission& a, const Visit& visit) const noexcept {
     bool any = false;
     each_word(a, [&](group_id g, std::uint32_t first, std::uint64_t left) {
@@ -88,8 +91,8 @@ class candidates {
     return any;
   }
 
-  /// Calls `visit(group, first, bits)` for each 64 workers of a group, from place `first` on, of whom some are
-  /// admitted, until it answers false.
+  /// Calls `visit(group, first, bits)` for each 64 workers of a group, from place `first` on, if some of them
+  /// are admitted, until it returns false.
   template <class Visit> void each_word(const admission& a, const Visit& visit) const noexcept {
     if (a.hinted && hint_.empty()) return;
     for (const locality_group& group : groups_.groups()) {
@@ -117,9 +120,9 @@ class candidates {
   }
   std::uint32_t workers() const noexcept { return static_cast<std::uint32_t>(loads_.layout().size()); }
 
-  /// Finds who is admitted and how many there are.
+  /// Finds which workers are admitted and how many there are.
   void settle() noexcept;
-  /// The n-th of those who are admitted, from 0; the last one when there are no longer so many.
+  /// The n-th of the admitted workers, from 0; the last one when there are no longer so many.
   candidate nth(std::uint32_t n) const noexcept;
 
   const locality_groups& groups_;
@@ -129,8 +132,8 @@ class candidates {
   std::uint32_t count_ = 0; // once settled by `settle`
 };
 
-/// Each group's best candidate, in the order of groups, with the key by which it is: the lowest key wins, of
-/// equal ones the lowest worker. `key(candidate)` answers something that can be compared.
+/// Finds each group's best candidate, in the order of groups, with its key: the lowest key wins, of equal
+/// keys the lowest worker. `key(candidate)` returns something that can be compared.
 template <class Key> auto best_of_groups(candidates among, const Key& key) {
   using keyed = std::pair<candidate, decltype(key(candidate{}))>;
   std::vector<keyed> best;

@@ -22,7 +22,7 @@ std::optional<worker_id> someone_of(const load_view& loads, group_id g, bool eve
   return std::nullopt;
 }
 
-/// A parked worker of the nearest group where anybody is available, else one of the group by chance.
+/// A parked worker of the nearest group with an available worker, else a drawn worker of that group.
 worker_id whom_to_wake(const locality_groups& groups, const load_view& loads, group_id home,
                        placement_rng& rng) noexcept {
   for (const bool even_unavailable : {false, true})

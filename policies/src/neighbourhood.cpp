@@ -12,8 +12,8 @@ std::size_t count_fastest(const locality_groups& groups, const std::vector<group
   return static_cast<std::size_t>(std::ranges::count_if(near, as_fast));
 }
 
-/// A group with what decides a tie before its number does, in one word: comparing words is what makes sorting
-/// the orders of a thousand domains bearable.
+/// A group, and one word with all that decides a tie before its number does. Comparing words is what makes
+/// sorting the orders of a thousand domains bearable.
 struct ranked_group {
   std::uint64_t rank = 0; // level, then how much capacity it lacks, then distance
   group_id group;

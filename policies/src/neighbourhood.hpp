@@ -7,8 +7,8 @@
 
 namespace corewise::detail {
 
-/// The groups that have workers, as they look from inside one domain. All its groups see the others alike:
-/// they are on one node of one package.
+/// The groups that have workers, as they look from inside one domain. All groups of the domain see the others
+/// alike: they are on one node of one package.
 struct neighbourhood {
   std::vector<group_id> near; ///< the domain's own groups: higher capacity first, then lower number
   std::size_t fastest = 0;    ///< how many of them have the highest capacity

@@ -4,8 +4,8 @@
 
 namespace corewise::detail {
 
-/// Names what decided. `idle_fastest_at_home`: the chosen worker has load 0, and no worker of the home domain
-/// has a higher capacity.
+/// Names the reason of a choice. `idle_fastest_at_home`: the chosen worker has load 0, and no worker of the
+/// home domain has a higher capacity.
 inline placement_reason reason_for(bool hinted, bool own, bool idle_fastest_at_home) noexcept {
   if (hinted) return placement_reason::hinted;
   if (own) return placement_reason::own_queue;

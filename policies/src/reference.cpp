@@ -9,13 +9,13 @@
 namespace corewise {
 namespace {
 
-/// What stands between a policy and all workers: those in blocking calls, and those that the hint leaves out.
+/// The reasons to leave a worker out: a blocking call, and the hint.
 struct admission {
   bool hinted = false;
   bool even_unavailable = false;
 };
 
-/// One worker with all that the rule asks about it.
+/// One worker with all facts that the rule asks about it.
 struct offer {
   worker_id worker;
   group_id group;
@@ -30,14 +30,14 @@ struct offer {
 };
 
 bool better(const offer& a, const offer& b) noexcept {
-  // The capacities stand crosswise: the higher one wins.
+  // The capacities stand crosswise, since the higher one wins.
   const double a_cost = a.cost();
   const double b_cost = b.cost();
   return std::tie(a_cost, a.level, b.capacity, a.distance, a.worker) <
          std::tie(b_cost, b.level, a.capacity, b.distance, b.worker);
 }
 
-/// A question to the rule, with every worker's answer.
+/// A question to the rule, with the offer of every worker.
 class weighing {
  public:
   weighing(const locality_groups& groups, const load_view& loads, const dispatch_weights& weights,
@@ -59,7 +59,7 @@ class weighing {
   }
 
  private:
-  /// The strictest that admits anybody.
+  /// The strictest admission that admits any worker.
   admission choose_admission() const noexcept {
     for (const bool even_unavailable : {false, true})
       for (const bool hinted : {true, false}) {

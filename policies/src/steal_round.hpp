@@ -4,7 +4,7 @@
 
 namespace corewise::detail {
 
-/// One thief's way through the machine, on its stack: what all steal policies do at a stop.
+/// One thief's way through the machine, on its stack: the part of a stop that all steal policies share.
 class steal_round {
  public:
   steal_round(const locality_groups& groups, const load_view& loads, worker_id thief,
@@ -33,7 +33,7 @@ class steal_round {
     return try_steal_({g, level_to(g), loads_.layout().of_group(g)[place].id});
   }
   bool at_injection(group_id g) const { return g != home_ && try_steal_({g, level_to(g), std::nullopt}); }
-  /// At the injection queues of all other groups, outward.
+  /// Stops at the injection queues of all other groups, outward.
   bool at_injections() const {
     for (const group_id g : groups_[home_].steal_order)
       if (at_injection(g)) return true;

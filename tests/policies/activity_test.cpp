@@ -45,7 +45,7 @@ TEST_CASE("activity: it never falls below 0, and outlives the end of its numbers
   situation s(build(one_kind(1, 1)));
   load_slot& slot = slot_of(s, 0);
   slot.shared.cooled.store(
-      3, std::memory_order_relaxed); // as a thief may see it who reads the owner's line late
+      3, std::memory_order_relaxed); // as a thief may see it that reads the owner's line late
   CHECK(s.view().activity({0}, 0).touches == 0);
   cool(slot);
   CHECK(slot.shared.cooled.load(std::memory_order_relaxed) == 3);

@@ -8,11 +8,11 @@
 #include <sstream>
 #include <string>
 
-// Machines, loads, origins and hints of all sorts, for properties that hold of any.
+// Machines, loads, origins and hints of all sorts, for properties that hold for all of them.
 
 namespace corewise::tests {
 
-/// Evenly, also in the first cases, which rapidcheck would make small.
+/// Draws evenly, also in the first cases, which rapidcheck would make small.
 inline std::uint32_t below(std::uint32_t n) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::uint32_t>(0, n));
 }
@@ -91,7 +91,8 @@ inline dispatch_weights any_weights() {
   return weights;
 }
 
-/// Loads around `usual`, so that every way through the policy is taken: all idle, some idle, none idle.
+/// Gives workers loads around `usual`, so that every way through the policy is taken: all idle, some idle,
+/// none idle.
 inline void any_loads(situation& s) {
   const std::uint32_t usual = *rc::gen::elementOf(std::vector<std::uint32_t>{0, 1, 2, 3, 5, 20, 100});
   const std::uint32_t idle = *rc::gen::elementOf(std::vector<std::uint32_t>{1, 2, 10, 1000});
@@ -113,7 +114,7 @@ inline task_origin any_origin(const situation& s) {
   return {{below(static_cast<std::uint32_t>(s.groups().size()))}, std::nullopt};
 }
 
-/// Often one that somebody fulfils, sometimes one that names what does not exist.
+/// Draws a hint: often one that some worker fulfils, sometimes one that names what does not exist.
 inline placement_hint any_hint(const situation& s) {
   const auto& wished = s.groups()[{below(static_cast<std::uint32_t>(s.groups().size()))}];
   placement_hint hint;
@@ -122,7 +123,7 @@ inline placement_hint any_hint(const situation& s) {
   if (one_in(4)) hint.node = one_in(5) ? below(5) : wished.node;
   if (one_in(4)) hint.kind = one_in(5) ? below(5) : wished.kind;
   if (one_in(4)) hint.worker = worker_id{below(static_cast<std::uint32_t>(s.workers().size()) + 3)};
-  if (one_in(4)) hint.run_as = static_cast<task_class>(below(3)); // neither is a policy's affair
+  if (one_in(4)) hint.run_as = static_cast<task_class>(below(3)); // neither concerns a policy
   if (one_in(4)) hint.address = &s;
   return hint;
 }

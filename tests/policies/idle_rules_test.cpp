@@ -1,4 +1,5 @@
-// Whom work wakes and who may take what, asked of a machine that only writes down whom it is told to wake.
+// Tests which worker a task wakes and which worker may take what. The machine only writes down which worker
+// it is told to wake.
 
 #include "made_machine.hpp"
 
@@ -27,7 +28,8 @@ topology three_packages() {
   return build(made);
 }
 
-/// What the rules are told, and whom they wake. A sleeper that is woken sleeps no longer.
+/// Holds what the rules are told, and records which workers they wake. A sleeper that is woken sleeps no
+/// longer.
 class sleepers : public idle_rules<sleepers> {
   friend idle_rules<sleepers>;
 
@@ -49,20 +51,21 @@ class sleepers : public idle_rules<sleepers> {
   void sleep(std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t w = first; w <= last; ++w) asleep.insert(w);
   }
-  /// Whom it wakes that a task is pushed to w; nothing: nobody.
+  /// The worker that wakes when a task is pushed to w; nothing if no worker wakes.
   std::optional<std::uint32_t> woken_by(std::uint32_t w) {
     woken.reset();
     announce(worker_id{w});
     return woken;
   }
-  /// The same, task by task, until nobody wakes up; who was woken searches no longer when the next one comes.
+  /// The workers that wake task by task, until no worker wakes up. A woken worker no longer searches when the
+  /// next task comes.
   std::vector<std::uint32_t> all_woken_by(std::uint32_t w) {
     std::vector<std::uint32_t> order;
     while (const auto next = woken_by(w)) order.push_back(*next);
     return order;
   }
 
-  /// All that it wakes that worker w finds work, as its domain's last searcher.
+  /// All workers that wake when worker w finds work as its domain's last searcher.
   std::vector<std::uint32_t> woken_when_found(std::uint32_t w) {
     std::vector<std::uint32_t> order;
     looked_at.clear();
@@ -74,8 +77,8 @@ class sleepers : public idle_rules<sleepers> {
 
   bool steals = true;
   bool lowest = false;
-  bool leave_when_asked = false; // those who search
-  bool woken_search = false;     // who is woken counts as a searcher
+  bool leave_when_asked = false; // the searchers leave when they are asked
+  bool woken_search = false;     // a woken worker counts as a searcher
   std::vector<std::uint32_t>* all_woken = nullptr;
   std::set<std::uint32_t> asleep;
   std::vector<std::uint32_t> active;         // by group
@@ -227,14 +230,14 @@ TEST_CASE("idle rules: while somebody searches the nearest domain that has sleep
   rules_situation s;
   s.rules.sleep(4, last_worker);
   s.rules.waiting[0] = elsewhere;
-  s.rules.searchers[1] = 1; // who finds nothing there comes here
+  s.rules.searchers[1] = 1; // it finds nothing there and comes here
   CHECK(!s.rules.woken_by(0));
   s.rules.searchers[1] = 0;
   s.rules.searchers[4] = 1; // farther out than the first that sleeps
   CHECK(s.rules.woken_by(0) == 4U);
   s.rules.asleep.clear();
   s.rules.sleep(8, 15);
-  s.rules.searchers[1] = 1; // where nobody sleeps
+  s.rules.searchers[1] = 1; // no worker sleeps there
   s.rules.searchers[4] = 0;
   CHECK(s.rules.woken_by(0) == 8U);
 }
@@ -267,7 +270,7 @@ TEST_CASE(
     CAPTURE(thief.value);
     s.rules.waiting[0] = least - 1;
     CHECK_FALSE(s.rules.may_steal(thief, {0}));
-    CHECK_FALSE(s.rules.may_steal(thief, {1})); // what waits in the domain counts, not in the group
+    CHECK_FALSE(s.rules.may_steal(thief, {1})); // the domain's waiting tasks count, not the group's
     s.rules.waiting[0] = least;
     CHECK(s.rules.may_steal(thief, {0}));
     CHECK(s.rules.may_steal(thief, {1}));
@@ -337,12 +340,12 @@ TEST_CASE(
   s.rules.asked = {1};
   s.rules.woken_search = true;
   CHECK(s.rules.woken_when_found(4) == order{5});
-  CHECK(s.rules.asked == std::set<std::uint32_t>{1}); // who was woken is asked in its turn
+  CHECK(s.rules.asked == std::set<std::uint32_t>{1}); // the woken worker is asked in its turn
   CHECK(s.rules.woken_when_found(4).empty());
-  CHECK(s.rules.asked == std::set<std::uint32_t>{1}); // it is left to that one
+  CHECK(s.rules.asked == std::set<std::uint32_t>{1}); // the rest is left to that worker
   CHECK(s.rules.looked_at == std::set<std::uint32_t>{1});
   s.rules.searchers[1] = 0;
-  CHECK(s.rules.woken_when_found(5) == order{6}); // there is nobody left in its group but itself
+  CHECK(s.rules.woken_when_found(5) == order{6}); // no sleeper is left in its group
   s.rules.searchers[1] = 0;
 
   s.rules.waiting[0] = on_node - 1;
@@ -425,7 +428,7 @@ TEST_CASE(
   CHECK(s.rules.asked.empty());
   s.rules.waiting[0] = on_node;
   CHECK(stays(4, true));
-  CHECK(s.rules.asked.empty()); // nobody relies on it
+  CHECK(s.rules.asked.empty()); // no worker relies on it
 
   s.rules.steals = false;
   s.rules.searchers[1] = 1;
@@ -453,7 +456,7 @@ TEST_CASE("idle rules: where nobody steals the target is woken, or whoever takes
   rules_situation s;
   s.rules.steals = false;
   s.rules.sleep(0, last_worker);
-  s.rules.searchers[0] = 1; // which is nobody who counts
+  s.rules.searchers[0] = 1; // a searcher that does not count
   s.rules.waiting[0] = elsewhere;
   CHECK(s.rules.woken_by(1) == 1U);
   CHECK(!s.rules.woken_by(1));
@@ -475,5 +478,5 @@ TEST_CASE("searchers: a share of the domain's workers, rounded up, one at least"
   CHECK(searchers_of(8, 1000) == 8);
   CHECK(searchers_of(7, 999) == 7);
   CHECK(searchers_of(65'536, 1000) == 65'536);
-  CHECK(searchers_of(4'000'000'000, 1000) == 4'000'000'000); // of what it multiplies nothing is lost
+  CHECK(searchers_of(4'000'000'000, 1000) == 4'000'000'000); // the product loses nothing
 }

@@ -10,7 +10,7 @@ using namespace corewise;
 
 namespace {
 
-/// A board without slots: who is idle and the levels.
+/// A board without board slots: idle bits and levels.
 struct levels_of {
   explicit levels_of(std::size_t workers) : count(workers), board(workers, nullptr) {}
 

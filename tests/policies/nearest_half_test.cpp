@@ -107,7 +107,7 @@ TEST_CASE("nearest half: a slow thief takes from its like, and from a fast core 
   const workers all = tours.victims(10, steal_effort::usual);
   CHECK(part(all, 0, 7) == without(range(8, 15), 10));
   CHECK(all[7] == 5);
-  CHECK(part(all, 8, 16) == range(16, 31)); // two waiting here; there it is the caller who refuses
+  CHECK(part(all, 8, 16) == range(16, 31)); // two waiting here; there the caller refuses
   CHECK(all.size() == 24);
 }
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-// What `nearest_lightest` answers fast is what trying all workers answers. RC_PARAMS sets the number of
+// Checks the fast answer of `nearest_lightest` against trying all workers. RC_PARAMS sets the number of
 // machines and the seed ("max_success=20000 seed=1"); rapidcheck prints both.
 
 using namespace corewise;
@@ -29,7 +29,7 @@ void check_answer(situation& s) {
             "\n the rule: " + describe(plain));
 }
 
-/// What is kept unasked is what would be kept when asked.
+/// Checks that a worker keeps unasked only what it would keep if it asked.
 void check_keeping(situation& s) {
   const task_origin origin = any_origin(s);
   if (!origin.worker) return;

@@ -199,7 +199,7 @@ TEST_CASE("nearest_lightest: a worker keeps tasks that are not worth a look") {
 
 TEST_CASE("nearest_lightest: up to which load a worker keeps its own") {
   situation s(build(four_nodes()));
-  // With load 2 it costs itself 3, as much as an idle neighbour, 1 + 2, who must be asked for then.
+  // With load 2 it costs itself 3, as much as an idle neighbour, 1 + 2; then it must ask.
   CHECK(s.rule().keeps_up_to(s.view(), s.on_worker(0)) == 1);
   s.task_time_ns = 100'000; // the neighbour 1 + 1
   CHECK(s.rule().keeps_up_to(s.view(), s.on_worker(0)) == 0);

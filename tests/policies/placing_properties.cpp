@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-// What holds of every policy on any machine, and two of them against their rules written out.
+// Properties of every policy on any machine, and two policies against their rules written out.
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -30,7 +30,7 @@ bool fulfils(const situation& s, const worker_place& w, const placement_hint& hi
   return !hint.kind || *hint.kind == g.kind;
 }
 
-/// Whom a policy may choose.
+/// The workers that a policy may choose.
 std::vector<worker_id> legal_choices(const situation& s, const placement_hint& hint) {
   for (const bool available_only : {true, false})
     for (const bool wished_only : {true, false}) {
@@ -60,7 +60,7 @@ void check_answer(const situation& s, const policy& p, placement_rng& rng, place
   RC_ASSERT(s.workers()[chosen.worker].group == chosen.group);
   RC_ASSERT(chosen.level == level_seen(s, origin, chosen.group));
   RC_ASSERT(!chosen.injected || p.name() == "local_first" || p.name() == "global_queue");
-  // From an injection queue anybody might take it.
+  // Any worker might take it from an injection queue.
   const bool obeyed = !hint.empty() && fulfils(s, s.workers()[chosen.worker], hint);
   RC_ASSERT(!(chosen.injected && obeyed));
   const auto as_chosen = [&](const considered& c) {
@@ -70,7 +70,7 @@ void check_answer(const situation& s, const policy& p, placement_rng& rng, place
   RC_ASSERT(std::ranges::any_of(weighed, as_chosen));
 }
 
-/// Levels are hints: whatever they say, choices stay legal.
+/// Sets any levels. Levels are hints: whatever they say, choices stay legal.
 void any_levels(situation& s) {
   for (const worker_place& w : s.workers().workers())
     if (one_in(2)) s.boards().set_level(w.id, static_cast<std::uint8_t>(below(load_levels::nobody)));
@@ -106,7 +106,7 @@ void check_machine(topology machine) {
   check_situation(s, situations_per_machine);
 }
 
-/// Tries all legal workers, lowest first; strictly less wins.
+/// Tries all legal workers, lowest first; a strictly smaller one wins.
 template <class Less>
 worker_id first_least(const situation& s, const placement_hint& hint, const Less& less) {
   const std::vector<worker_id> legal = legal_choices(s, hint);
@@ -149,7 +149,8 @@ TEST_CASE("every policy: on every machine of tests/machines its choice is legal"
     machine_description description;
     description.source = xml_source{file.path()};
     const topology machine = discover(description);
-    // Alone and together, obeyed where anybody available can: `legal_choices` says so.
+    // Each hint alone and all together must be obeyed where any available worker can: `legal_choices` says
+    // so.
     CHECK(rc::check([&] {
       situation s(machine, any_weights(), any_workers(), {static_cast<domain_kind>(below(5)), below(6)});
       check_situation(s, 2);

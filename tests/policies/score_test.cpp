@@ -11,7 +11,7 @@ using namespace corewise;
 
 namespace {
 
-/// A server that works its queue off in order, at a speed.
+/// A server that runs its queue in order, at a speed.
 class server {
  public:
   explicit server(std::uint32_t capacity) : capacity_(capacity) {}
@@ -21,7 +21,7 @@ class server {
     while (!ends_.empty() && ends_.front() <= now) ends_.pop_front();
     return static_cast<std::uint32_t>(ends_.size());
   }
-  /// Takes a task and answers when it will be done.
+  /// Takes a task. Returns when it will be done.
   double take(double now, double size) {
     const double begin = ends_.empty() ? now : std::max(now, ends_.back());
     ends_.push_back(begin + size * full_capacity / capacity_);
@@ -34,7 +34,7 @@ class server {
 };
 
 /// The mean response of tasks of mean size 1 that arrive as a Poisson process at two servers, of speed 1 and
-/// `slow`, together loaded to `utilization`, each sent where the score is lower.
+/// `slow`, together loaded to `utilization`. Each task goes where the score is lower.
 double mean_response(score_kind kind, std::uint32_t slow, double utilization, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   server fast_server(full_capacity);

@@ -22,7 +22,7 @@ class situation {
         workers_(machine_, groups_, workers),
         boards_(groups_, workers_),
         policy_(make_policy(policy_name, groups_, workers_, weights)) {}
-  /// With a policy other than `nearest_lightest`.
+  /// A situation with a policy other than `nearest_lightest`.
   situation(topology machine, const char* policy_name)
       : situation(std::move(machine), {}, {}, {}, policy_name) {}
   situation(situation&&) = delete;

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-// What holds of every steal policy on any machine.
+// Properties of every steal policy on any machine.
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -34,7 +34,8 @@ void check_stops(const situation& s, steal_tours& tours, std::uint32_t thief) {
     RC_ASSERT(injections[g.id] == (g.id != s.workers()[{thief}].group ? 1 : 0));
 }
 
-/// The order of nearest_half in a number that never falls: the domain by capacity, then levels.
+/// The place of a stop in the order of nearest_half, as a number that never falls: the domain by capacity,
+/// then levels.
 std::uint64_t zone(const situation& s, group_id thief, const steal_stop& stop) {
   if (stop.level > level::same_domain)
     return (std::uint64_t{1} << 32) * static_cast<std::uint64_t>(stop.level);

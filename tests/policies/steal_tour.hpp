@@ -17,11 +17,11 @@ class steal_tours {
 
   const steal_policy& rule() const noexcept { return *policy_; }
 
-  /// All stops, when nothing is taken at any of them.
+  /// All stops of a tour on which no stop yields anything.
   std::vector<steal_stop> all(std::uint32_t thief, steal_effort effort = steal_effort::thorough) {
     return until(thief, effort, [](const steal_stop&) { return false; });
   }
-  /// The stops up to the first at which `take` answers true.
+  /// The stops up to the first at which `take` returns true.
   template <class Take>
   std::vector<steal_stop> until(std::uint32_t thief, steal_effort effort, const Take& take) {
     std::vector<steal_stop> stops;
@@ -38,7 +38,7 @@ class steal_tours {
       if (s.victim) workers.push_back(s.victim->value);
     return workers;
   }
-  /// Whether the last way ended with a theft.
+  /// Returns whether the last tour ended with a theft.
   bool taken() const noexcept { return taken_; }
 
  private:

@@ -25,7 +25,7 @@ constexpr std::uint32_t first_e = 8;
 constexpr std::uint32_t second_p = 16;
 constexpr std::uint32_t second_e = 24;
 
-/// From each CPU of a socket: the worker that a task from outside goes to, if it is the same for all of them.
+/// The worker that a task from outside goes to from each CPU of a socket, if it is the same for all of them.
 std::optional<std::uint32_t> chosen_from_socket(const situation& s, std::uint32_t socket) {
   const std::uint32_t first = socket * 16;
   const worker_id chosen = s.place(s.on_cpu(first)).worker;

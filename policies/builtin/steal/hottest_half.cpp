@@ -6,17 +6,19 @@
 #include <array>
 #include <compare>
 
-// hottest_half: the most active worker first: thieves rob the tail of the order at whose head `activity` places.
+// hottest_half: the most active worker first: thieves rob the tail of the order at whose head `activity`
+// places.
 //
-// Of equally active ones the one that was touched last, then the highest index: exactly the reverse of the order
-// in which tasks are placed. A thief cools whom it has robbed (activity.hpp), so that the next one tries another.
-// Distance does not matter; the injection queues of other groups come after the workers.
+// Of equally active workers the one that was touched last comes first, then the highest index: exactly the
+// reverse of the order in which tasks are placed. A thief cools the worker that it has robbed (activity.hpp),
+// so that the next thief tries another. Distance does not matter; the injection queues of other groups come
+// after the workers.
 //
-// The hottest few are picked in one sweep; only when all of them refuse, the next few in another. Sorting all
-// workers instead would take memory for all of them on each theft.
+// One sweep picks the hottest few; only when all of them refuse does another sweep pick the next few. Sorting
+// all workers instead would take memory for all of them on each theft.
 //
-// Source: the worker activity tracker of the retrospective on bringing Nio to ZIO, whose list gave the tail at
-// once and cost a lock on each touch.
+// Source: the worker activity tracker of the retrospective on bringing Nio to ZIO, whose list gave the tail
+// at once and cost a lock on each touch.
 //
 // Cost: two cache lines for each worker, and as much again for each 16 that refuse.
 
@@ -32,7 +34,7 @@ struct warmth {
   auto operator<=>(const warmth&) const noexcept = default;
 };
 
-/// The hottest of those that it is shown, as many as there is room for, hottest first.
+/// Keeps the hottest of the workers that it is shown, as many as there is room for, hottest first.
 class hottest_few {
  public:
   void show(const warmth& w) noexcept {
@@ -60,7 +62,7 @@ class hottest_half final : public steal_policy {
   bool visit(const load_view& loads, worker_id thief, placement_rng& /*rng*/, steal_effort /*effort*/,
              function_ref<bool(const steal_stop&)> try_steal) const noexcept override {
     const detail::steal_round round(groups_, loads, thief, try_steal);
-    std::optional<warmth> tried; // all who are as hot or hotter
+    std::optional<warmth> tried; // all workers as hot as this one or hotter
     for (;;) {
       const hottest_few few = hottest_below(tried, round, loads);
       for (const warmth& w : few.all()) {

@@ -7,27 +7,30 @@
 
 // nearest_half: the thief's own domain first, then outward by level and distance.
 //
-// Inside the domain, which shares a cache, it is capacity that decides and not the level: what waits for a slow
-// core waits longest, and a fast one does it soonest.
+// Inside the domain, which shares a cache, capacity decides and not the level: a task that waits for a slow
+// core waits longest, and a fast core runs it soonest.
 //
 //   1. groups slower than the thief's, slowest first
 //   2. the own group, then others of the same speed
-//   3. faster groups: only workers for whom at least two tasks wait. One task alone would be done sooner where
-//      it is, unless its worker is in a blocking call. In a thorough round, the last before the thief parks, it is
-//      taken all the same: it has waited as long as thieves spin, so whatever runs before it may run for long.
+//   3. faster groups: only workers with at least two tasks waiting. One task alone would be done sooner where
+//      it is, unless its worker is in a blocking call. In a thorough round, the last before the thief parks,
+//      the thief takes it all the same: it has waited as long as thieves spin, so the task before it may run
+//      for long.
 //
-// So an idle P-core takes from the E-cores of its domain before it takes from other P-cores, and an E-core from
-// other E-cores before it takes from a P-core. Outside the domain the order is the group's steal order: level,
-// SLIT distance, next in number, so that thieves of different groups do not all begin with the same.
+// So an idle P-core takes from the E-cores of its domain before it takes from other P-cores, and an E-core
+// from other E-cores before it takes from a P-core. Outside the domain the order is the group's steal order:
+// level, SLIT distance, next in number, so that thieves of different groups do not all begin with the same
+// group.
 //
-// In each group the start is drawn. An injection queue of the domain is looked at before its group's workers,
-// whom that relieves; a far one after them, since what the workers have is about to be run there.
+// In each group the start is drawn. The thief looks at an injection queue of the domain before the workers of
+// its group, since that relieves them; at a far injection queue after those workers, since they are about to
+// run its tasks there.
 //
-// Rejected: levels inside the domain as well (a P-core would take from P-cores that are about to be done, while
-// E-cores drown); never taking a single task from a faster core (it is stranded when the task before it does not
-// end, and the last look before parking, which sees it, would never let the thief sleep).
+// Rejected: levels inside the domain as well (a P-core would take from P-cores that are about to be done,
+// while E-cores drown); never taking a single task from a faster core (the task is stranded when the task
+// before it does not end, and the last look before parking, which sees it, would never let the thief sleep).
 //
-// Cost: two cache lines a worker until somebody has something, nearest first.
+// Cost: two cache lines a worker until a worker has something, nearest first.
 
 namespace corewise {
 namespace {
@@ -60,7 +63,7 @@ class nearest_half final : public steal_policy {
   }
 
  private:
-  /// The groups of g's domain as its workers visit them.
+  /// The groups of g's domain in the order in which its workers visit them.
   static std::vector<group_id> domain_order(const locality_groups& groups, const locality_group& g) {
     std::vector<group_id> order;
     for (const group_id other : g.steal_order)

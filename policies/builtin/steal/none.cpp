@@ -1,6 +1,7 @@
 #include "none.hpp"
 
-// none: nobody steals. For purely local queues, one of the extremes that ZIO is measured against, and for Nio.
+// none: no worker steals. For purely local queues, one of the extremes that ZIO is measured against, and for
+// Nio.
 
 namespace corewise {
 namespace {

@@ -4,12 +4,12 @@
 
 // random_half: all workers in the order of ids, from one that is drawn; distance does not matter.
 //
-// The injection queues of other groups come after the workers, so that what waits in one whose workers all
-// block is found, too; with one queue for the engine there are no others.
+// The injection queues of other groups come after the workers, so that thieves also find tasks in a queue
+// whose workers all block. With one queue for the engine there are no others.
 //
 // Source: Tokio, and Volt, which draws by xorshift64+ and multiply-shift; `placement_rng` draws as evenly.
 //
-// Cost: two cache lines a worker until somebody has something.
+// Cost: two cache lines a worker until a worker has something.
 
 namespace corewise {
 namespace {

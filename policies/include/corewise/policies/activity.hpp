@@ -5,22 +5,23 @@
 // The activity order without a lock: a worker's activity is `touches - cooled`, and each of the two words has
 // writers that never wait.
 //
-// A touch adds one. Cooling halves what is left, so that a worker that was just robbed moves away from the hot
-// end and the next thief tries another (least frequently used); of equally active workers the one that was
-// touched longer ago comes first (least recently used). Source: the retrospective on bringing Nio to ZIO,
+// A touch adds one. Cooling halves the difference, so that a worker that was just robbed moves away from the
+// hot end and the next thief tries another (least frequently used). Of equally active workers the one that
+// was touched longer ago comes first (least recently used). Source: the retrospective on bringing Nio to ZIO,
 // which kept workers in a list and paid for a lock on each touch.
 
 namespace corewise {
 
-/// The worker took work. `stamp` grows with time: a clock, or a count. Only the slot's owner.
+/// Notes that the worker took work. `stamp` grows with time: a clock, or a count. Only the board slot's
+/// owner.
 inline void touch(load_slot& slot, std::uint64_t stamp) noexcept {
   const std::uint32_t touches = slot.owner.touches.load(std::memory_order_relaxed); // own
   slot.owner.touches.store(touches + 1, std::memory_order_relaxed);
   slot.owner.touched_at.store(stamp, std::memory_order_relaxed);
 }
 
-/// The worker was robbed: halves its activity, rounded down. Any thread; of two at once one may be lost, which
-/// leaves the worker warmer than it should be and no more.
+/// Halves the activity of a robbed worker, rounded down. Any thread. Of two calls at once one may be lost,
+/// which leaves the worker warmer than it should be and does no other harm.
 inline void cool(load_slot& slot) noexcept {
   const std::uint32_t cooled = slot.shared.cooled.load(std::memory_order_relaxed);
   const auto left = static_cast<std::int32_t>(slot.owner.touches.load(std::memory_order_relaxed) - cooled);

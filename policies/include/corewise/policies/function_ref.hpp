@@ -8,11 +8,11 @@ namespace corewise {
 
 template <class Signature> class function_ref;
 
-/// A function that is only borrowed, for the length of a call: two words, no allocation. As std::function_ref
-/// of C++26, as far as it is needed here.
+/// A borrowed function, for the length of a call: two words, no allocation. As std::function_ref of C++26, as
+/// far as it is needed here.
 template <class Result, class... Args> class function_ref<Result(Args...)> {
  public:
-  /// `f` must outlive this.
+  /// Borrows `f`, which must outlive this object.
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, function_ref> &&
              std::is_invocable_r_v<Result, F&, Args...>)

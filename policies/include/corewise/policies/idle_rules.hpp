@@ -11,38 +11,44 @@
 
 namespace corewise {
 
-/// How many workers of a domain may search at once: a share of those who take part, rounded up, one at least.
+/// How many workers of a domain may search at once: a share of the workers that take part, rounded up, one at
+/// least.
 constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mille) noexcept {
   return std::max(1U, static_cast<std::uint32_t>((std::uint64_t{workers} * per_mille + 999) / 1000));
 }
 
-/// Whom work wakes, and who may take what, without the threads: the engine's workers and those of the simulator go by this.
-/// `Self` derives from it, makes it a friend, and answers
+/// Which worker a task wakes, and which worker may take what, without the threads. The engine's workers and
+/// the simulator's follow these rules. `Self` derives from it, makes it a friend, and has these functions:
 ///
-///     stealing()            whether workers take from each other
-///     anybody_parked()      whether somebody sleeps who may be woken for work
-///     searching(domain)     whether any of the domain's workers search
-///     ask(domain)           asks them to look after other domains as well; false: nobody searches
-///     was_asked(domain)     whether they were asked and nobody searches any more; then nobody is asked any more
-///     active_in(group)      how many of its workers take part
-///     can_wake(group)       whether somebody of it sleeps who takes part
-///     wake(group, place)    wakes that worker; false: it does not sleep
-///     wake_any(group)       wakes somebody of it
-///     lowest_first()        whether the lowest worker is woken first, instead of the one that the task was sent to
-///     waiting_in(domain)    tasks that wait there and may be taken
-///     work_in(group)        whether anything does
-///     injected(group)       what waits in its injection queue
+///     stealing()            returns whether workers take from each other
+///     anybody_parked()      returns whether a worker sleeps that may be woken for work
+///     searching(domain)     returns whether any of the domain's workers search
+///     ask(domain)           asks its searchers to look after other domains as well; returns false if no
+///                           worker searches
+///     was_asked(domain)     returns whether its searchers were asked and none searches any more; then the
+///                           request ends
+///     active_in(group)      returns how many of its workers take part
+///     can_wake(group)       returns whether a worker of it sleeps that takes part
+///     wake(group, place)    wakes that worker; returns false if it does not sleep
+///     wake_any(group)       wakes a worker of it
+///     lowest_first()        returns whether the lowest worker is woken first, instead of the one that the
+///                           task was sent to
+///     waiting_in(domain)    returns how many tasks wait there and may be taken
+///     work_in(group)        returns whether any task waits there and may be taken
+///     injected(group)       returns how many tasks wait in its injection queue
 ///     wake_for_injection(group)
-///     least_at(level)       tasks that must wait in a domain for somebody at that level to take them
-///     class_waits(domain, class)  whether a task of that class waits there
-///     own_work(worker)      whether something waits in its queues
-///     work_for(worker)      whether something waits, anywhere, that it may take
-///     spins_in(group)       whether somebody of it looks for work, and takes part
-///     on_its_way(group)     whether somebody of it was woken and has not come yet
-///     wake_to_hand_over(domain)   where nobody of the domain takes part, wakes somebody who hands over what waits there
-///     between_steps()       nothing, or a place where tests let others come between
+///     least_at(level)       returns how many tasks must wait in a domain before a worker at that level takes
+///                           them
+///     class_waits(domain, class)  returns whether a task of that class waits there
+///     own_work(worker)      returns whether a task waits in its queues
+///     work_for(worker)      returns whether a task waits, anywhere, that it may take
+///     spins_in(group)       returns whether a worker of it looks for work, and takes part
+///     on_its_way(group)     returns whether a worker of it was woken and has not come yet
+///     wake_to_hand_over(domain)   where no worker of the domain takes part, wakes a worker that hands over
+///                           what waits there
+///     between_steps()       does nothing, or is a place where tests let other threads come between
 ///
-/// engine/src/runtime/idle.hpp says why it is so.
+/// engine/src/runtime/idle.hpp gives the reasons.
 template <class Self> class idle_rules {
   friend Self;
 
@@ -59,11 +65,11 @@ template <class Self> class idle_rules {
   }
 
  protected:
-  /// A task was pushed to worker w, or to its group's injection queue.
+  /// Wakes a worker for a task that was pushed to worker w, or to its group's injection queue.
   [[gnu::hot]] void announce(worker_id w) noexcept {
     const group_id g = layout_[w].group;
     if (!self().stealing()) {
-      // Nobody else would take it from there.
+      // No other worker would take the task from there.
       if (!self().wake(g, place_in_group(w)) && self().injected(g) != 0) self().wake_for_injection(g);
       return;
     }
@@ -74,7 +80,7 @@ template <class Self> class idle_rules {
     if (!wake_in_domain(w)) wake_farther(g);
   }
 
-  /// A task of class c was pushed to the domain's queue.
+  /// Wakes a worker for a task of class c that was pushed to the domain's queue.
   void announce(std::uint32_t domain, task_class c) noexcept {
     if (self().stealing() && self().searching(domain)) {
       if (c == task_class::latency && kinds_[domain].unequal) wake_fastest(domain);
@@ -83,12 +89,14 @@ template <class Self> class idle_rules {
     wake_for_class(domain, c);
   }
 
-  /// Worker w has found work, as the domain's last searcher, or where nobody steals: if more waits, somebody else is woken.
+  /// Wakes another worker if more work waits. Call it when worker w has found work, as the domain's last
+  /// searcher, or where workers do not steal.
   [[gnu::hot]] void pass_on_rest(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     const std::uint32_t domain = groups_[own].domain;
     if (!self().stealing()) {
-      // It may have been woken for the injection queue, or for a task with a class, and have found work of its own.
+      // Worker w may have been woken for the injection queue, or for a task with a class, and have found work
+      // of its own.
       if (self().injected(own) != 0) self().wake_for_injection(own);
       return pass_classes_on(domain);
     }
@@ -96,8 +104,9 @@ template <class Self> class idle_rules {
     if (self().was_asked(domain)) pass_others_on(w);
   }
 
-  /// Whether worker w, which lies down, sees something to do. `last`: it was the domain's last searcher, or none; else those
-  /// who are left look after the rest, and have to be asked to where there are other domains.
+  /// Returns whether worker w, which is about to sleep, sees something to do. `last`: w was the domain's last
+  /// searcher, or none searched; else the remaining searchers look after the rest, and w has to ask them to
+  /// where there are other domains.
   [[gnu::hot]] bool stays(worker_id w, bool last) noexcept {
     const std::uint32_t domain = groups_[layout_[w].group].domain;
     if (!self().stealing()) return self().work_for(w);
@@ -118,9 +127,10 @@ template <class Self> class idle_rules {
     if (self().stealing()) wake_farther(groups_.domains()[domain].front());
   }
 
-  /// Whether worker w, which searches, leaves what waits of class c in its domain to another that is idle there and suits
-  /// it better; wakes that one if it sleeps. `handed`: it has left it to one that was woken, since it began to search; set
-  /// here. `last_round`: it will park if it leaves it, so it leaves it only to such a one.
+  /// Returns whether worker w, which searches, leaves the waiting tasks of class c in its domain to another
+  /// worker that is idle there and suits them better; wakes that worker if it sleeps. `handed`: w has left
+  /// them to a worker that was woken since w began to search; set here. `last_round`: w parks if it leaves
+  /// them, so it leaves them only to a worker that was woken.
   bool leave(worker_id w, task_class c, bool last_round, bool& handed) noexcept {
     if (handed) return true;
     handed = any_better_suited(w, c, [&](group_id g) { return self().wake_any(g) || self().on_its_way(g); });
@@ -128,8 +138,8 @@ template <class Self> class idle_rules {
     return any_better_suited(w, c, [&](group_id g) { return self().spins_in(g); });
   }
 
-  /// Visits the groups of w's domain that suit class c better than w's own, the fastest first, until one answers true;
-  /// answers whether one did.
+  /// Visits the groups of w's domain that suit class c better than w's own, the fastest first, until one
+  /// visit returns true. Returns whether one did.
   template <class Visit>
   bool any_better_suited(worker_id w, task_class c, const Visit& visit) const noexcept {
     const locality_group& own = groups_[layout_[w].group];
@@ -142,16 +152,16 @@ template <class Self> class idle_rules {
     });
   }
 
-  /// Whether workers of group `thief` may take what waits with a class in that domain: nobody is idle there, and enough
-  /// waits.
+  /// Returns whether workers of group `thief` may take the tasks that wait with a class in that domain: no
+  /// worker is idle there, and enough tasks wait.
   bool may_steal_class(group_id thief, std::uint32_t domain) const noexcept {
     for (const group_id g : kinds_[domain].fastest_first)
       if (self().can_wake(g) || self().spins_in(g)) return false;
     return may_steal(thief, groups_.domains()[domain].front());
   }
 
-  /// The domain's last searcher, worker w, has found work: if more waits there, somebody else is woken for what is urgent
-  /// first, and last for what can wait.
+  /// Wakes another worker if more work waits in the domain, for urgent tasks first and for those that can
+  /// wait last. Call it when the domain's last searcher, worker w, has found work.
   [[gnu::hot]] void pass_domain_on(worker_id w) noexcept {
     const std::uint32_t domain = groups_[layout_[w].group].domain;
     if (self().class_waits(domain, task_class::latency)) return wake_for_class(domain, task_class::latency);
@@ -159,21 +169,22 @@ template <class Self> class idle_rules {
     if (self().class_waits(domain, task_class::background)) wake_for_class(domain, task_class::background);
   }
 
-  /// The domain's searchers were asked, and the last one, worker w, has found work: if something waits in a domain where
-  /// nobody searches, somebody else is woken for it.
+  /// Wakes another worker for each domain where something waits and no worker searches. Call it when the
+  /// domain's searchers were asked, and the last one, worker w, has found work.
   void pass_others_on(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     const std::uint32_t domain = groups_[own].domain;
     for (const group_id g : groups_[own].steal_order) {
       const std::uint32_t other = groups_[g].domain;
       if (other == domain || self().searching(other) || !may_find(own, g)) continue;
-      self().ask(domain); // of who is woken now
+      self().ask(domain); // on behalf of the worker that is woken now
       if (wake_in_domain(w)) return;
       wake_farther(g);
     }
   }
 
-  /// Whether something waits in group g, or with a class in its domain, that workers of group `thief` may take.
+  /// Returns whether something waits in group g, or with a class in its domain, that workers of group `thief`
+  /// may take.
   bool may_find(group_id thief, group_id g) const noexcept {
     if (self().work_in(g) && may_steal(thief, g)) return true;
     const std::uint32_t domain = groups_[g].domain;
@@ -182,7 +193,8 @@ template <class Self> class idle_rules {
     return waits && may_steal_class(thief, domain);
   }
 
-  /// The domain's last searcher, worker w, has found work: if more waits there, somebody else is woken.
+  /// Wakes another worker if more work waits in the domain. Call it when the domain's last searcher, worker
+  /// w, has found work. Returns whether more waits.
   [[gnu::hot]] bool pass_search_on(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     for (const group_id g : groups_.domains()[groups_[own].domain]) {
@@ -203,8 +215,8 @@ template <class Self> class idle_rules {
                                [&](group_id g) { return self().wake_any(g); });
   }
 
-  /// The nearest one in another domain, if enough waits in this one. Who searches there may find something else, and more may
-  /// wait than one takes: so they are asked.
+  /// Wakes the nearest worker in another domain, if enough waits in this one. If a worker searches there,
+  /// asks it instead: it may find something else, and more may wait than one worker takes.
   void wake_farther(group_id from) noexcept {
     std::uint32_t waiting = 0;
     for (const group_id g : groups_[from].steal_order) {
@@ -216,8 +228,8 @@ template <class Self> class idle_rules {
     }
   }
 
-  /// Whether workers of group `thief` may take what waits in group `victim`. Cost outside the own domain: a look at each
-  /// worker of the victim's domain.
+  /// Returns whether workers of group `thief` may take what waits in group `victim`. Cost outside the own
+  /// domain: a look at each worker of the victim's domain.
   bool may_steal(group_id thief, group_id victim) const noexcept {
     const level l = groups_.level_between(thief, victim);
     return l <= level::same_domain || self().waiting_in(groups_[victim].domain) >= threshold(l, victim);
@@ -228,8 +240,8 @@ template <class Self> class idle_rules {
   }
 
   struct domain_kinds {
-    std::vector<group_id> fastest_first; ///< those with workers
-    bool unequal = false;                ///< they differ in capacity
+    std::vector<group_id> fastest_first; ///< the groups with workers
+    bool unequal = false;                ///< the groups differ in capacity
   };
 
   const locality_groups& groups_;
@@ -237,7 +249,7 @@ template <class Self> class idle_rules {
   std::vector<domain_kinds> kinds_; ///< by domain
 
  private:
-  /// The fastest for `latency`, the slowest for `background`.
+  /// Wakes a worker of the fastest group for `latency`, of the slowest for `background`.
   bool wake_suited(std::uint32_t domain, task_class c) noexcept {
     const std::vector<group_id>& by_speed = kinds_[domain].fastest_first;
     const auto wakes = [&](group_id g) { return self().wake_any(g); };
@@ -245,7 +257,8 @@ template <class Self> class idle_rules {
     return std::any_of(by_speed.begin(), by_speed.end(), wakes);
   }
 
-  /// Somebody of the domain's fastest kind that takes part, unless one of them is looking for work.
+  /// Wakes a worker of the fastest kind that takes part in the domain, unless a worker of that kind is
+  /// looking for work.
   void wake_fastest(std::uint32_t domain) noexcept {
     const std::vector<group_id>& by_speed = kinds_[domain].fastest_first;
     const auto fastest = std::ranges::find_if(by_speed, [&](group_id g) { return self().active_in(g) != 0; });
@@ -257,11 +270,11 @@ template <class Self> class idle_rules {
       if (as_fast(g) && self().wake_any(g)) return;
   }
 
-  /// How many tasks must wait in the domain of `victim` for somebody at that level to take them.
+  /// How many tasks must wait in the domain of `victim` before a worker at that level takes them.
   std::uint32_t threshold(level l, group_id victim) const noexcept {
     const auto& domain = groups_.domains()[groups_[victim].domain];
     const bool nobody = std::ranges::all_of(domain, [&](group_id g) { return self().active_in(g) == 0; });
-    return nobody ? 1 : self().least_at(l); // nobody else comes
+    return nobody ? 1 : self().least_at(l); // no other worker comes
   }
 
   Self& self() noexcept { return static_cast<Self&>(*this); }

@@ -11,9 +11,10 @@
 // The load board: how many tasks wait for each worker, without counting them.
 //
 // Other systems add an atomic read-modify-write to each push and pop to keep a counter. Here the counter *is*
-// the block of queue positions that the queues need anyway: load is the difference of positions. One line is
-// written by the owner, one by it and thieves, one by producers, so that a reader takes three misses a worker at
-// most, nobody pays for counting alone, and a producer meets its worker only where a task changes hands (ADR 0024).
+// the block of queue positions that the queues need anyway: load is the difference of positions. The owner
+// writes one line, the owner and thieves write one, producers write one. So a reader takes three misses a
+// worker at most, no thread pays for counting alone, and a producer meets its worker only where a task
+// changes hands (ADR 0024).
 //
 // A reader takes the others' lines first and the owner's line last: a position that only grows is then read
 // early where it is subtracted. What a reader sees may be out of date by the pushes and pops that ran
@@ -25,10 +26,10 @@
 
 namespace corewise {
 
-/// One worker's slot. The queues of the engine work on these words directly; the simulator and `explain` set
-/// them.
+/// One worker's board slot. The queues of the engine work on these words directly; the simulator and
+/// `explain` set them.
 struct alignas(128) load_slot {
-  /// Written by the worker that owns the slot.
+  /// Written by the worker that owns the board slot.
   struct alignas(64) owner_line {
     std::atomic<std::uint32_t> ring_tail{0};
     std::atomic<std::uint32_t> running{0};     ///< 1 while a task runs
@@ -41,11 +42,11 @@ struct alignas(128) load_slot {
   /// Written by thieves, and by the owner when it takes from its ring, for the queue's own sake.
   struct alignas(64) shared_line {
     std::atomic<std::uint64_t> ring_head{0}; ///< steal position << 32 | real position
-    std::atomic<std::uint32_t> cooled{0};    ///< so many of `touches` have been forgotten (activity.hpp)
+    std::atomic<std::uint32_t> cooled{0};    ///< how many of `touches` are forgotten (activity.hpp)
     std::atomic<std::uint64_t> fork_top{
         0}; ///< the oldest forked task; its owner moves it too, for the last one
   } shared;
-  /// Written by producers only, who come from everywhere.
+  /// Written by producers only, on any thread.
   struct alignas(64) producers_line {
     std::atomic<std::uint64_t> inbox_in{0};
     std::atomic<std::uintptr_t> inbox_last{0}; ///< the newest task of an unbounded inbox
@@ -55,7 +56,7 @@ static_assert(sizeof(load_slot::owner_line) == 64 && sizeof(load_slot::shared_li
               sizeof(load_slot::producers_line) == 64);
 static_assert(sizeof(load_slot) == 256);
 
-/// What one worker has: the parts that the systems we learned from count differently.
+/// The tasks of one worker, in the parts that the systems we learned from count differently.
 struct worker_load {
   std::uint32_t queued = 0;  ///< tasks in its ring, its inbox and its deque of forks
   std::uint32_t slot = 0;    ///< 1: its LIFO slot is taken
@@ -64,31 +65,32 @@ struct worker_load {
   std::uint32_t total() const noexcept { return queued + slot + running; }
 };
 
-/// How busy a worker has been of late: what the activity order compares.
+/// How busy a worker has been of late: the activity order compares this.
 struct worker_activity {
-  std::uint32_t touches = 0;    ///< how often it took work, less what cooling has made forgotten
+  std::uint32_t touches = 0;    ///< how often it took work, less what cooling has taken off
   std::uint64_t touched_at = 0; ///< when it last did; larger means later, 0 never
 };
 
 /// A set of workers of one group, one bit each, of any width; every operation is one atomic instruction on
-/// one word. `claim` clears, so two submitters never win the same worker. What a set means, and which of its orders pairs with
-/// which, is said by who has it: idle.hpp for `parked` (claim), seat_generation.hpp for `unavailable` (shown).
+/// one word. `claim` clears, so two submitters never win the same worker. The owner of a set says what it
+/// means and which of its orders pairs with which: idle.hpp for `parked` (claim), seat_generation.hpp for
+/// `unavailable` (shown).
 class worker_bits {
  public:
   static constexpr std::size_t words_for(std::size_t count) noexcept { return (count + 63) / 64; }
 
-  /// An empty set. `words`, as many as `words_for` says, are the owner's to keep.
+  /// An empty set. The owner keeps `words`, as many as `words_for` says.
   worker_bits(std::atomic<std::uint64_t>* words, std::size_t count) noexcept : words_(words), count_(count) {}
 
   std::size_t size() const noexcept { return count_; }
-  /// Workers `64 * w` to `64 * w + 63`, the first in the lowest bit; for those who combine sets.
+  /// Workers `64 * w` to `64 * w + 63`, the first in the lowest bit. For callers that combine sets.
   std::uint64_t word(std::size_t w, std::memory_order order = std::memory_order_relaxed) const noexcept {
     return words_[w].load(order);
   }
   void set(std::size_t i, std::memory_order order = std::memory_order_seq_cst) noexcept {
     words_[i / 64].fetch_or(bit(i), order);
   }
-  /// Clears bit i; answers whether it was set, that is, whether the caller claimed it.
+  /// Clears bit i. Returns whether it was set, that is, whether the caller claimed the worker.
   bool claim(std::size_t i, std::memory_order order = std::memory_order_seq_cst) noexcept {
     return (words_[i / 64].fetch_and(~bit(i), order) & bit(i)) != 0;
   }

@@ -11,14 +11,15 @@
 #include <emmintrin.h>
 #endif
 
-// Load levels: what the loads of a group are, in a byte each, so that sixteen workers are compared in one cache line.
+// Load levels: the loads of a group in a byte each, so that sixteen workers are compared in one cache line.
 //
-// A level is the load itself up to 15, and from there on the load to three digits (in the binary system), so a level says
-// which workers are worth an exact look. Levels are hints. Whoever changes a load publishes the worker's level: its owner
-// at every task where tasks are long enough for that not to matter, else now and then; who sends it a task or takes some
-// away, for it. Two that publish at once may leave the older level behind, until somebody publishes again.
+// A level is the load itself up to 15, and from there on the load to three binary digits, so a level says
+// which workers are worth an exact look. Levels are hints. A thread that changes a load publishes the
+// worker's level: the owner at every task where tasks are so long that the cost does not matter, else now and
+// then; a thread that sends the worker a task or takes some away publishes for it. If two threads publish at
+// once the older level may stay until a thread publishes again.
 //
-// Bytes are written and words of eight bytes are read; both are single accesses on the processors that there are.
+// Bytes are written and words of eight bytes are read; both are single accesses on all supported processors.
 
 namespace corewise {
 
@@ -29,7 +30,7 @@ constexpr std::uint8_t load_level(std::uint32_t load) noexcept {
   return static_cast<std::uint8_t>(16 + (exponent - 4) * 8 + ((load >> (exponent - 3)) & 7));
 }
 
-/// So many levels further is twice the load, from where levels are not exact.
+/// From where levels are not exact, a level this much higher stands for twice the load.
 inline constexpr std::uint8_t levels_in_a_doubling = 8;
 
 /// The least load of that level.
@@ -39,12 +40,12 @@ constexpr std::uint32_t least_load_of(std::uint8_t level) noexcept {
   return (8 + (level - 16U) % 8) << (exponent - 3);
 }
 
-/// The level of one task more, at least.
+/// The level of one more task, at least.
 constexpr std::uint8_t next_level(std::uint8_t level) noexcept {
   return load_level(least_load_of(level) + 1) > level ? static_cast<std::uint8_t>(level + 1) : level;
 }
 
-/// Whether all loads of that level are the same.
+/// Returns whether all loads of that level are the same.
 constexpr bool is_exact(std::uint8_t level) noexcept { return level < 16; }
 
 /// The levels of one group's workers. Any thread.
@@ -53,12 +54,12 @@ class load_levels {
   static constexpr std::uint8_t nobody = std::numeric_limits<std::uint8_t>::max(); ///< above every level
   static constexpr std::size_t chunk = 16;
 
-  /// So many bytes are needed, at an address that is a multiple of 16.
+  /// How many bytes are needed, at an address that is a multiple of 16.
   static constexpr std::size_t bytes_for(std::size_t workers) noexcept {
     return (workers + chunk - 1) / chunk * chunk;
   }
 
-  /// `bytes` are the owner's to keep. At first every worker has level 0.
+  /// Gives every worker level 0. The owner keeps `bytes`.
   load_levels(unsigned char* bytes, std::size_t workers) noexcept : bytes_(bytes), workers_(workers) {
     std::fill_n(bytes, bytes_for(workers), nobody);
     std::fill_n(bytes, workers, std::uint8_t{0});
@@ -68,7 +69,7 @@ class load_levels {
     return std::atomic_ref(bytes_[place]).load(std::memory_order_relaxed);
   }
 
-  /// Answers the level before. Cost: a load; a store if the level changes.
+  /// Sets a level. Returns the level before. Cost: a load; a store if the level changes.
   std::uint8_t publish(std::size_t place, std::uint8_t level) noexcept {
     std::atomic_ref byte(bytes_[place]);
     const std::uint8_t before = byte.load(std::memory_order_relaxed);
@@ -76,14 +77,14 @@ class load_levels {
     return before;
   }
 
-  /// The least level of some workers, and who has it.
+  /// The least level of some workers, and the workers that have it.
   struct least {
     std::uint8_t level = nobody;
     std::uint64_t places = 0;
   };
 
-  /// Of the workers 64b to 64b + 63, less those whose bit is set in `excluded`; bits as in `worker_bits::word`. Cost: a
-  /// cache line, 5 ns for 16 workers.
+  /// Finds the least level of the workers 64b to 64b + 63, less those whose bit is set in `excluded`; bits as
+  /// in `worker_bits::word`. Cost: a cache line, 5 ns for 16 workers.
   least least_of(std::size_t b, std::uint64_t excluded) const noexcept {
     least found;
     const std::size_t end = std::min(workers_, b * 64 + 64);

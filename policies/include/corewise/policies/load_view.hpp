@@ -10,11 +10,11 @@
 
 namespace corewise {
 
-/// The board of one group: a slot per worker and who is idle. The engine, the simulator and `explain` each
-/// own theirs.
+/// The board of one group: a board slot per worker, and which workers are idle. The engine, the simulator and
+/// `explain` each own theirs.
 struct group_board {
  private:
-  // What is looked at before any slot is: of up to 16 workers it is one cache line.
+  // The words that a policy reads before any board slot: for up to 16 workers they are one cache line.
   struct alignas(64) line {
     std::array<unsigned char, 64> bytes{};
   };
@@ -24,17 +24,18 @@ struct group_board {
   group_board(std::size_t workers, load_slot* first_slot);
 
   load_slot* slots;                  ///< one per worker of the group, on the group's node
-  std::atomic<std::uint32_t> active; ///< the first so many workers take part; the others have retired
+  std::atomic<std::uint32_t> active; ///< so many, from the first on, take part; the others have retired
   worker_bits spinning;              ///< awake without work: claiming one costs no system call
   worker_bits parked;                ///< asleep
   worker_bits unavailable;           ///< in a blocking call, or retired: never placed on
-  load_levels levels;                ///< about how much each has to do; of the retired, `nobody`
+  load_levels levels;                ///< about how much each has to do; `nobody` for retired ones
 };
 
-/// What a policy is shown: loads and who is idle, by group. It reads the live words, so two looks may differ.
+/// The loads and idle workers, by group, that a policy is shown. It reads the live words, so two looks may
+/// differ.
 class load_view {
  public:
-  /// `boards` and `layout` are the owner's and must outlive the view; one board per group.
+  /// A view of `boards` and `layout`, which are the owner's and must outlive the view; one board per group.
   load_view(std::span<const std::unique_ptr<group_board>> boards, const worker_layout& layout,
             std::uint32_t ring_capacity, std::uint32_t inbox_capacity) noexcept
       : boards_(boards),
@@ -78,7 +79,8 @@ class load_view {
 
   /// The average time of a task near the origin, from which the spill costs are scaled.
   std::uint64_t task_time_ns = 50'000;
-  /// The least level of each group, a group as a place; null: not kept, so each group is looked at itself.
+  /// The least level of each group, a group as a place. Null: not kept, so the policy looks at each group
+  /// itself.
   const load_levels* group_levels = nullptr;
 
  private:
@@ -90,12 +92,13 @@ class load_view {
   std::uint32_t inbox_capacity_;
 };
 
-/// Makes known the level of load of the worker at `place` of group g, and of its group's lightest, if that has changed.
-/// `of_groups` may be null. Any thread; of two at once the one may miss what the other publishes, so workers call
-/// `publish_least` once a tick and before they sleep. Cost: a load and a compare where nothing changes, else two cache lines.
+/// Publishes the level of load of the worker at `place` of group g, and of its group's lightest, if that has
+/// changed. `of_groups` may be null. Any thread; of two at once the one may miss what the other publishes, so
+/// workers call `publish_least` once a tick and before they sleep. Cost: a load and a compare where nothing
+/// changes, else two cache lines.
 [[gnu::hot]] void publish_level(group_board& board, std::size_t place, std::uint8_t level,
                                 load_levels* of_groups, group_id g) noexcept;
-/// Makes known the least level of a group. Any thread. Cost: two cache lines.
+/// Publishes the least level of a group. Any thread. Cost: two cache lines.
 void publish_least(const group_board& board, load_levels& of_groups, group_id g) noexcept;
 
 } // namespace corewise

@@ -4,16 +4,16 @@
 
 namespace corewise {
 
-/// The origin of a task that a thread outside submits from `cpu`; nothing when the engine does not use that
-/// CPU. O(1). Any thread.
+/// The origin of a task that a thread outside submits from `cpu`. Returns nothing when the engine does not
+/// use that CPU. O(1). Any thread.
 inline std::optional<task_origin> origin_from_cpu(const locality_groups& groups, std::uint32_t cpu) noexcept {
   const std::optional<group_id> home = groups.group_of_cpu(cpu);
   if (!home) return std::nullopt;
   return task_origin{*home, std::nullopt};
 }
 
-/// A home domain for a task from a thread whose CPU says nothing: that of a worker drawn by `rng`, so it has
-/// workers, and larger domains are drawn more often. O(1).
+/// Draws a home domain for a task from a thread whose CPU says nothing: the domain of a worker drawn by
+/// `rng`. So it has workers, and larger domains are drawn more often. O(1).
 task_origin origin_at_random(const worker_layout& workers, placement_rng& rng) noexcept;
 
 /// The origin of a task that a worker submits. O(1). Any thread.

@@ -22,7 +22,7 @@ enum class score_kind : std::uint8_t {
   count,          ///< load
 };
 
-/// What it costs to send a task away, by level, in tasks of the fastest kind.
+/// The cost of sending a task away, by level, in tasks of the fastest kind.
 struct spill_costs {
   double same_domain = 2;
   double same_node = 4;
@@ -33,8 +33,8 @@ struct spill_costs {
 struct dispatch_weights {
   score_kind score = score_kind::expected_delay;
   spill_costs spill;
-  /// A worker keeps what it submits while its tasks take less than this: looking at others, and moving a task to one of
-  /// them, would take longer, and thieves even it out. 0 where nobody steals.
+  /// A worker keeps what it submits while its tasks take less than this: looking at other workers and moving
+  /// a task to one of them would take longer, and thieves even the loads out. 0 where workers do not steal.
   std::uint64_t keep_below_ns = 1000;
 };
 
@@ -47,28 +47,29 @@ struct task_origin {
   std::optional<worker_id> worker; ///< nothing: from outside
 };
 
-/// What the submitter wishes. Workers that fulfil all of it are preferred to all others; when none does, or
-/// none that is available, the hint is as good as absent. Policies know neither addresses nor classes nor deadlines: the
-/// engine turns an address into a node, of a task with a class only the domain is what the policy answered, and a deadline
-/// changes nothing about the place.
+/// What the submitter wishes. Workers that fulfil all of it are preferred to all others; when no worker does,
+/// or none that is available, the hint is as good as absent. Policies know neither addresses nor classes nor
+/// deadlines: the engine turns an address into a node; for a task with a class only the domain of the
+/// policy's answer counts; a deadline changes nothing about the place.
 struct placement_hint {
   std::optional<group_id> group = {};
   std::optional<std::uint32_t> package = {}; ///< index into `topology::packages()`
   std::optional<std::uint32_t> node = {};    ///< index into `topology::nodes()`
   std::optional<worker_id> worker = {};
   std::optional<std::uint32_t> kind = {}; ///< index into `topology::kinds()`
-  /// Whose memory node is wanted, unless `node` says which. Null, not mapped, not touched yet, or on a machine with one
-  /// node: no wish. On a node without workers: the nearest with workers, by SLIT distance.
+  /// An address whose memory node is wanted, unless `node` says which. Null, not mapped, not touched yet, or
+  /// on a machine with one node: no wish. On a node without workers: the nearest with workers, by SLIT
+  /// distance.
   const void* address = nullptr;
   task_class run_as = task_class::normal;
-  /// A task that has not begun by then is dropped when its turn comes.
+  /// The engine drops the task when its turn comes, if it has not begun by then.
   std::chrono::steady_clock::time_point deadline = no_deadline;
 
   static constexpr auto no_deadline = std::chrono::steady_clock::time_point::max();
 
-  /// Whether it names no place.
+  /// Returns whether the hint names no place.
   bool empty() const noexcept { return !group && !package && !node && !worker && !kind; }
-  /// Whether it wishes nothing of where and as what it runs.
+  /// Returns whether the hint wishes nothing of where and as what the task runs.
   bool plain() const noexcept { return empty() && address == nullptr && run_as == task_class::normal; }
 };
 
@@ -92,11 +93,11 @@ class placement_rng {
   std::uint64_t state_;
 };
 
-/// What a policy must remember between two decisions of one submitting thread.
+/// The state that a policy must keep between two decisions of one submitting thread.
 struct placement_cursor {
   std::uint32_t position = 0; ///< of the rotation over all workers
   std::uint32_t among_hinted =
-      0; ///< of the one over those that hints allow, so that neither disturbs the other
+      0; ///< of the rotation over those that hints allow, so that neither disturbs the other
 };
 
 /// Why a worker was chosen; the `reason` of `explain`.
@@ -105,11 +106,11 @@ enum class placement_reason : std::uint8_t {
   idle_nearby,    ///< an idle worker of the domain's fastest kind: nothing can be cheaper
   least_cost,     ///< the least cost of all groups
   hinted,         ///< the policy's choice among the workers that the hint allows
-  fewest_queued,  ///< nobody has fewer tasks queued
+  fewest_queued,  ///< no worker has fewer tasks queued
   lighter_of_two, ///< of two workers drawn at random the one with less to do
-  least_active,   ///< nobody has been less active of late
+  least_active,   ///< no worker has been less active of late
   kept_local,     ///< a worker keeps what it submits, whatever its load
-  injected,       ///< the injection queue, from which whoever is free first takes it
+  injected,       ///< the injection queue, from which the first free worker takes it
   next_in_turn,   ///< the rotation has come to it
   drawn,          ///< at random
 };
@@ -123,15 +124,15 @@ struct placement {
   double score = 0;      ///< what the policy compares, in its `score_unit`; 0 where it compares nothing
   double cost = 0;       ///< score + penalty
   placement_reason reason = placement_reason::least_cost;
-  /// No worker's: it goes to the injection queue of `group`, and `worker`, who is of that group, is the one to
-  /// wake first. Where there are no injection queues, that worker gets it.
+  /// The task goes to the injection queue of `group`, not to a worker; `worker`, which is of that group, is
+  /// the one to wake first. Where there are no injection queues, that worker gets the task.
   bool injected = false;
-  /// So many more tasks from the same place may go to the same worker unasked: while tasks are that short, asking takes
-  /// longer than what a better answer would gain.
+  /// How many more tasks from the same place may go to the same worker unasked: while tasks are that short,
+  /// asking takes longer than a better answer would gain.
   std::uint32_t repeat = 0;
 };
 
-/// One offer that was weighed.
+/// One offer that the policy weighed.
 struct considered {
   group_id group;
   worker_id lightest; ///< the group's best by what the policy compares, or the one worker that was looked at
@@ -149,21 +150,22 @@ class policy {
   virtual ~policy() = default;
   virtual std::string_view name() const noexcept = 0;
   /// Chooses among the available workers. When no worker at all is available (every one is in a blocking
-  /// call) it answers one as if all were. Cost: stated by each policy.
+  /// call) it chooses as if all were. Cost: stated by each policy.
   virtual placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
                           placement_rng& rng, placement_cursor& cursor) const noexcept = 0;
-  /// The greatest load, with what it runs, at which the worker `origin` keeps what it submits without a hint, whatever
-  /// others have; nothing: it must ask. Reads no board. Any thread.
+  /// The greatest load, including the running task, at which the worker `origin` keeps what it submits
+  /// without a hint, whatever the loads of the others. Returns nothing if it must ask. Reads no board. Any
+  /// thread.
   virtual std::optional<std::uint32_t> keeps_up_to(const load_view& /*loads*/,
                                                    const task_origin& /*origin*/) const noexcept {
     return std::nullopt;
   }
-  /// Whether a suspended task goes on where it ran last; else it is injected as well.
+  /// Returns whether a suspended task goes on where it ran last; else it is injected as well.
   virtual bool returns() const noexcept { return true; }
-  /// In what scores are counted; empty when the policy compares nothing.
+  /// The unit of the scores; empty when the policy compares nothing.
   virtual std::string_view score_unit() const noexcept = 0;
-  /// What `place` weighs when it is asked the same with the same random state and cursor: for `explain`. Any
-  /// thread.
+  /// The offers that `place` weighs when it is asked the same with the same random state and cursor: for
+  /// `explain`. Any thread.
   virtual std::vector<considered> consider(const load_view& loads, const task_origin& origin,
                                            const placement_hint& hint, placement_rng rng,
                                            placement_cursor cursor) const = 0;

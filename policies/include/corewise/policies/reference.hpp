@@ -4,16 +4,17 @@
 
 namespace corewise {
 
-/// The rule of `nearest_lightest` as it is written, with nothing made fast: it prices every worker and takes
-/// the least cost; of equal ones the lower level, then the higher capacity, the lower distance, the lower id.
-/// What `nearest_lightest` must answer, and how `explain` shows why. Cost: linear in the workers. Any thread.
+/// Places by the rule of `nearest_lightest` as it is written, with no shortcut: it prices every worker and
+/// takes the least cost; of equal costs the lower level, then the higher capacity, the lower distance, the
+/// lower id. `nearest_lightest` must give this answer, and `explain` shows it. Cost: linear in the workers.
+/// Any thread.
 placement place_by_trying_all(const locality_groups& groups, const load_view& loads,
                               const dispatch_weights& weights, const task_origin& origin,
                               const placement_hint& hint) noexcept;
 
 /// The offers among which `place_by_trying_all` chooses: for a task from a worker first that worker itself,
-/// then each group's lightest (other) worker, in the order of groups; only what the hint allows, where
-/// anybody fulfils it. Any thread.
+/// then each group's lightest (other) worker, in the order of groups; only those that the hint allows, where
+/// any worker fulfils it. Any thread.
 std::vector<considered> consider_groups(const locality_groups& groups, const load_view& loads,
                                         const dispatch_weights& weights, const task_origin& origin,
                                         const placement_hint& hint);

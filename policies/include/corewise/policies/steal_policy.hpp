@@ -13,7 +13,7 @@ enum class steal_start : std::uint8_t {
 
 /// How hard a thief looks.
 enum class steal_effort : std::uint8_t {
-  usual,    ///< a policy may leave work to those who will do it sooner
+  usual,    ///< a policy may leave work to workers that will do it sooner
   thorough, ///< nothing that waits is left out. Each worker's last round before it parks must be one
 };
 
@@ -27,20 +27,21 @@ struct steal_stop {
 /// Decides where an idle worker looks for work, and in which order. Pure like `policy`: the engine, the
 /// simulator and tests run the same code. Any number of threads may call `visit` at once.
 ///
-/// What a stop yields is the caller's affair: half of a queue, rounded up and bounded, and whether so little may
-/// be taken from so far (`steal.minimum_at`). Loads that a thief may see but not take (a LIFO slot that is too
-/// young) are refused there as well.
+/// The caller decides what a stop yields: half of a queue, rounded up and bounded, and whether so little may
+/// be taken from so far (`steal.minimum_at`). The caller also refuses loads that a thief may see but not take
+/// (a LIFO slot that is too young).
 ///
 /// To add one: a file in policies/builtin/steal/ and its line in policies/src/steal_registry.cpp.
 class steal_policy {
  public:
   virtual ~steal_policy() = default;
   virtual std::string_view name() const noexcept = 0;
-  /// Calls `try_steal` with one stop after another until it answers true; answers whether it did.
+  /// Calls `try_steal` with one stop after another until it returns true. Returns whether it did.
   ///
-  /// Stops are workers of whom the board shows that something waits (queued, or in the LIFO slot), those in
-  /// blocking calls too, the thief itself never; and the injection queues of all groups but its own, which it
-  /// has looked at already. At rest, with `thorough` effort, each of them is visited exactly once.
+  /// Stops are the workers for which the board shows that something waits (queued, or in the LIFO slot), also
+  /// those in blocking calls, but never the thief itself; and the injection queues of all groups but the
+  /// thief's own, at which the thief has looked already. At rest, with `thorough` effort, each stop is
+  /// visited exactly once.
   /// Cost: two cache lines for each worker that is passed, beside what `try_steal` costs.
   virtual bool visit(const load_view& loads, worker_id thief, placement_rng& rng, steal_effort effort,
                      function_ref<bool(const steal_stop&)> try_steal) const noexcept = 0;

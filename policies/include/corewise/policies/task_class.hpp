@@ -6,7 +6,7 @@
 
 namespace corewise {
 
-/// How urgent a task is. None starves another; there is no other notion of priority.
+/// How urgent a task is. No class starves another; there is no other notion of priority.
 enum class task_class : std::uint8_t {
   normal,
   latency,    ///< looked at before each task; the fast cores of a domain prefer it
