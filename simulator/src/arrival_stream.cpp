@@ -19,11 +19,11 @@ constexpr std::uint64_t named(std::string_view word) noexcept {
 
 constexpr double latest_ns = 0x1p62;
 
-/// Poisson arrivals whose rate changes between two values; with one value, plain ones.
+/// The times of Poisson arrivals whose rate changes between two values; with one value, plain ones.
 ///
-/// The chain stays in a state for an exponential time: a burst for `burst_ns` on average, and calm for as long as makes
-/// bursts `burst_share` of all time. Within a state times to the next arrival are exponential, so when a state ends
-/// before the next arrival, that may be drawn again from there.
+/// The chain stays in a state for an exponential time: a burst for `burst_ns` on average, and calm for as
+/// long as makes bursts `burst_share` of all time. Within a state times to the next arrival are exponential,
+/// so when a state ends before the next arrival, the time may be drawn again from there.
 class arrival_times {
  public:
   arrival_times(const workload& w, double rate, std::uint64_t seed)
@@ -91,7 +91,7 @@ struct arrival_stream::state {
   random_stream services;
   std::optional<arrival_times> times;
   std::optional<trace_file> trace;
-  std::optional<arrival> first; ///< of the trace, until it is asked for: that an empty one is seen at once
+  std::optional<arrival> first; ///< of the trace, held for `next`, so that an empty trace is seen at once
 };
 
 arrival_stream::arrival_stream(const workload& w, double capacity, std::uint64_t seed)

@@ -11,7 +11,7 @@ namespace corewise::detail {
 /// The load boards of simulated workers: the words that the policies read in an engine.
 class simulated_boards {
  public:
-  /// All must outlive it.
+  /// Makes the boards; all arguments must outlive them.
   simulated_boards(const locality_groups& groups, const worker_layout& workers, std::uint32_t ring_capacity,
                    std::uint32_t inbox_capacity);
 
@@ -20,7 +20,7 @@ class simulated_boards {
   std::uint32_t place(worker_id w) const noexcept { return places_[w.value]; }
   group_board& of_worker(worker_id w) noexcept { return *boards_[layout_[w].group.value]; }
 
-  /// What waits for the worker, and whether it runs something; publishes its level.
+  /// Sets what waits for the worker, and whether it runs something; publishes its level.
   void show(worker_id w, std::uint32_t ring, std::uint32_t inbox, std::uint32_t forks, bool slot_taken,
             bool running) noexcept;
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t groups_with_names = 16;
 
-/// Runs gnuplot, what it prints being dropped, and answers its wait status. Throws `chart_error`: it cannot be started.
+/// Runs gnuplot and drops its output. Returns its wait status. Throws `chart_error` if it cannot be started.
 int run_gnuplot(std::string argument) {
   std::string name = "gnuplot";
   const std::array<char*, 3> words{name.data(), argument.data(), nullptr};
@@ -40,7 +40,7 @@ int run_gnuplot(std::string argument) {
   return status;
 }
 
-/// In gnuplot's single quotes, in which nothing but themselves means anything.
+/// Quotes a text in gnuplot's single quotes, between which only the quote itself has a meaning.
 std::string literal(std::string_view text) {
   std::string result = "'";
   for (const char c : text) {

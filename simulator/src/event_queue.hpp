@@ -7,8 +7,9 @@
 
 namespace corewise::detail {
 
-/// What will happen, the earliest first; of several at one time in the order in which they were put in, so that a simulation
-/// repeats. A heap of four children a node: half as deep as a binary one, and the children of a node are neighbours.
+/// The events that will happen, the earliest first; of several at one time the first pushed, so that a
+/// simulation repeats. A heap of four children a node: half as deep as a binary one, and the children of a
+/// node are neighbours.
 template <class Event> class event_queue {
  public:
   struct entry {
@@ -21,7 +22,7 @@ template <class Event> class event_queue {
   std::size_t size() const noexcept { return heap_.size(); }
   const entry& top() const noexcept { return heap_.front(); }
 
-  /// `time_ns` is not earlier than what was popped last.
+  /// Pushes an event. `time_ns` is not earlier than that of the last popped event.
   void push(std::int64_t time_ns, const Event& event) {
     entry e{time_ns, next_++, event};
     heap_.push_back(e);
@@ -50,7 +51,7 @@ template <class Event> class event_queue {
     return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.sequence < b.sequence;
   }
 
-  /// Puts `e` in the place of the top.
+  /// Puts `e` in place of the top, and moves it down to where it belongs.
   void sink(const entry& e) noexcept {
     std::size_t at = 0;
     for (;;) {

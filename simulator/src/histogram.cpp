@@ -7,7 +7,8 @@ namespace corewise {
 
 namespace {
 
-// As HdrHistogram's: values below 256 have buckets of width 1; from there on each power of two has 128 of equal width.
+// The buckets are HdrHistogram's: values below 256 have buckets of width 1; from there on each power of two
+// has 128 of equal width.
 constexpr int bits = 7;
 constexpr std::uint64_t per_power = std::uint64_t{1} << bits;
 constexpr std::uint64_t largest = std::uint64_t{1} << 62;

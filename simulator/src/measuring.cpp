@@ -35,7 +35,7 @@ void measuring::ended(std::int64_t now_ns, double response_ns, double service_ns
   if (service_ns > 0) result_.slowdown.add(response_ns / service_ns * 1000);
 }
 
-/// What was counted until now was the warm-up.
+/// Begins the measured part: forgets the counts of the warm-up.
 void measuring::begin(std::int64_t now_ns) noexcept {
   advance(now_ns);
   integral_before_ = integral_;

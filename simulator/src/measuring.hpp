@@ -8,15 +8,17 @@ namespace corewise::detail {
 
 __extension__ using wide = unsigned __int128; // ISO C++ has none
 
-/// What a run has found so far. Until the warm-up is over, what is counted is forgotten.
+/// The findings of a run so far. At the end of the warm-up it forgets what it has counted.
 class measuring {
  public:
   measuring(const simulated_machine& machine, std::uint64_t tasks, double warm_up);
 
-  /// One task more, or one fewer, is in the system. Little's law is checked on these at the end.
+  /// Counts one task more, or one fewer, in the system. The end of the run checks Little's law on these
+  /// counts.
   void enters(std::int64_t now_ns) noexcept { advance(now_ns), ++in_system_; }
   void leaves(std::int64_t now_ns, std::int64_t entered_ns) noexcept;
-  /// A task of that service has ended after that time; `responded`: it is one whose response is asked for.
+  /// Counts a task of that service that has ended after that time; `responded`: its response time is
+  /// measured.
   void ended(std::int64_t now_ns, double response_ns, double service_ns, bool responded) noexcept;
   void ran(level l, std::uint32_t kind) noexcept {
     ++result_.ran_at[static_cast<std::size_t>(l)], ++result_.kinds[kind].tasks;
@@ -27,9 +29,9 @@ class measuring {
   void placed() noexcept { ++result_.placed; }
   void woken() noexcept { ++result_.wake_ups; }
   void parked() noexcept { ++result_.parks; }
-  /// A worker of that kind was busy, or asleep, or neither, for that time until now.
+  /// Counts the time until now that a worker of that kind was busy, or asleep, or neither.
   void spent(std::uint32_t kind, std::int64_t from_ns, std::int64_t to_ns, bool busy, bool asleep) noexcept;
-  /// Somebody had no task meanwhile although one waited.
+  /// Counts a time in which a worker had no task although one waited.
   void idled_beside_work(std::int64_t from_ns, std::int64_t to_ns) noexcept {
     result_.idle_beside_work_ns += to_ns - from_ns;
   }
@@ -39,8 +41,8 @@ class measuring {
 
   std::uint64_t ended_tasks() const noexcept { return ended_; }
   bool warm() const noexcept { return ended_ >= warm_after_; }
-  /// `still_ns`: for how long those have been in the system who are there still, added up. Throws std::logic_error if
-  /// Little's law does not hold: tasks were lost or counted twice.
+  /// Finishes the run. `still_ns`: how long the tasks that are still in the system have been there, added up.
+  /// Throws std::logic_error if Little's law does not hold: tasks were lost or counted twice.
   simulation_result finish(std::int64_t now_ns, const machine_costs& costs, std::uint64_t events,
                            wide still_ns);
 
@@ -59,7 +61,7 @@ class measuring {
   std::int64_t integrated_to_ = 0;
   wide integral_ = 0;        // of the tasks in the system over time, in all
   wide integral_before_ = 0; // until the warm-up was over
-  wide times_ = 0;           // of those who left
+  wide times_ = 0;           // of the tasks that left
   struct spent_time {
     double busy = 0;
     double asleep = 0;

@@ -14,7 +14,7 @@ using json = nlohmann::ordered_json;
 
 constexpr double exact_up_to = 0x1p53;
 
-/// A whole number without a point.
+/// Writes a whole number without a point.
 json number(double value) {
   if (std::trunc(value) == value && std::abs(value) < exact_up_to) return static_cast<std::int64_t>(value);
   return value;
@@ -30,7 +30,7 @@ json json_of(const profile_runs& p) {
   return object;
 }
 
-/// A field of RFC 4180.
+/// Writes a field of RFC 4180.
 std::string field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
@@ -38,7 +38,7 @@ std::string field(std::string_view text) {
   return quoted + '"';
 }
 
-/// The names of all profiles' figures: machines of their own may have kinds of their own.
+/// The names of all profiles' figures. A profile with a machine of its own may have kinds of its own.
 std::vector<std::string> names_in(const std::vector<simulation_report>& reports) {
   std::vector<std::string> names;
   for (const simulation_report& report : reports)

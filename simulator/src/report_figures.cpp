@@ -7,7 +7,7 @@ namespace corewise {
 
 namespace {
 
-/// a / b, 0 where there is nothing to divide by.
+/// Returns a / b; 0 where there is nothing to divide by.
 double share(double a, double b) { return b > 0 ? a / b : 0; }
 
 void add_responses(std::vector<figure>& to, const simulation_result& r) {

@@ -4,7 +4,7 @@
 
 namespace corewise {
 
-/// A number that a run came to, with its unit in its name.
+/// A number from a run, with its unit in its name.
 struct figure {
   std::vector<std::string> path; ///< its name in JSON, level by level
   double value = 0;
@@ -12,13 +12,14 @@ struct figure {
   std::string name() const; ///< with dots between the levels
 };
 
-/// All numbers of a run, in the order in which they are told; the same names for all runs on machines with the same kinds.
+/// All numbers of a run, in the order of the report; the same names for all runs on machines with the same
+/// kinds.
 std::vector<figure> figures_of(const simulation_result& result);
 
-/// The medians over the runs, and what is known only of several.
+/// The medians over the runs, and the figures that only several runs have.
 std::vector<figure> figures_of(const profile_runs& runs);
 
-/// The median of numbers, of which there is one at least.
+/// The median of numbers, of which there must be at least one.
 double median(std::vector<double> numbers);
 
 } // namespace corewise

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, level_count> level_heads{"group", "domain
 
 using row = std::vector<std::string>;
 
-/// Columns as wide as they must be: the first begins at the left, the others end at the right.
+/// Writes columns as wide as they must be: the first is aligned to the left, the others to the right.
 std::string table(const std::vector<row>& rows) {
   std::vector<std::size_t> widths;
   for (const row& r : rows) {
@@ -31,7 +31,7 @@ std::string table(const std::vector<row>& rows) {
   return text;
 }
 
-/// In three digits or so, with the largest unit that leaves at least 1.
+/// Writes a time in three digits or so, with the largest unit that leaves at least 1.
 std::string time(double ns) {
   static constexpr std::array<std::pair<double, std::string_view>, 3> units{
       {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}}};

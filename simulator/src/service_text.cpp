@@ -51,7 +51,8 @@ bool read_time(double& ns, std::string_view text, bool may_be_zero) {
   return true;
 }
 
-/// Whether the text is a number above `low` (or it, with `low_too`) and at most `high`.
+/// Reads a number above `low` (or `low` itself, with `low_too`) and at most `high`. Returns whether the text
+/// is one.
 bool read_ratio(double& ratio, std::string_view text, double low, bool low_too, double high) {
   const std::optional<double> number = read_number(text);
   if (!number || *number > high || *number < low || (*number == low && !low_too)) return false;

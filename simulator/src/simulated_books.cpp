@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-// Whether what the policies are shown, and what the counters say, is what the queues hold: counted anew, by walking through
-// every queue.
+// Checks that the boards that the policies are shown, and the counters, agree with the queues: counts anew,
+// by walking through every queue.
 
 namespace corewise::detail {
 
@@ -18,7 +18,7 @@ void require(bool right, const char* what, std::uint32_t of) {
 
 } // namespace
 
-/// By following the tasks.
+/// Counts a row by following its tasks.
 std::uint32_t simulation::counted(const task_row& row) {
   std::uint32_t n = 0;
   for (task_index t = row.front(); t != no_task; t = tasks_[t].next) ++n;
@@ -26,7 +26,8 @@ std::uint32_t simulation::counted(const task_row& row) {
   return n;
 }
 
-/// Answers what waits there for anybody.
+/// Checks a worker's board slot against its queues. Returns how many tasks wait there that any worker may
+/// take.
 std::uint32_t simulation::look_through_seat(worker_id w) {
   const seat& s = at(w);
   const std::uint32_t queued = counted(s.ring) + counted(s.inbox) + counted(s.forks);
@@ -40,7 +41,7 @@ std::uint32_t simulation::look_through_seat(worker_id w) {
   const std::uint32_t place = boards_.place(w);
   require(board.levels.at(place) == load_level(shown.total()), "a worker's level of load", w.value);
   require(board.parked.test(place) == (s.now == state::asleep), "who is parked", w.value);
-  // Who sends a searcher a task takes its bit.
+  // A submitter that sends a searcher a task clears the searcher's bit.
   require(!board.spinning.test(place) || s.now == state::spinning, "who searches", w.value);
   return queued;
 }

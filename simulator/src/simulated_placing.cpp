@@ -3,7 +3,7 @@
 #include <corewise/policies/lifo_rules.hpp>
 #include <corewise/policies/origin.hpp>
 
-// The way of a task to a queue, as in the engine's submission.cpp and worker.cpp.
+// How a task gets to a queue, as in the engine's submission.cpp and worker.cpp.
 
 namespace corewise::detail {
 
@@ -103,8 +103,8 @@ void simulation::inject(group_id g, task_index t) {
   ++injected_;
 }
 
-/// So many lines of a queue come from who used them last: of an inbox the end where tasks are put, of an injection queue its
-/// lock's as well.
+/// Charges for the lines of a queue that come from the worker that used them last: of an inbox the end where
+/// tasks are put, of an injection queue its lock's as well.
 void simulation::fetch(std::uint32_t& last_user, std::uint32_t user, double lines) noexcept {
   const std::uint32_t last = std::exchange(last_user, user);
   if (user == nowhere || last == user) return;
@@ -125,7 +125,8 @@ void simulation::put_in_class(task_index t, group_id g) {
   offer_class(domain, c, g);
 }
 
-/// One of those who spin will come upon it: of the domain who suits it best, or of the nearest that may take it.
+/// Lets a spinning worker come upon the task: of the domain the worker that suits it best, or of the nearest
+/// domain the worker that may take it.
 void simulation::offer_class(std::uint32_t domain, task_class c, group_id first) {
   const domain_kinds& kinds = kinds_[domain];
   if (kinds.unequal) {
@@ -159,7 +160,7 @@ void simulation::yield(worker_id w, task_index t) {
   return resumptions_return_ ? give_way(w, t) : send_back(t, w);
 }
 
-/// A task that goes on, where its policy does not bring it back to who woke it.
+/// Places a task that goes on, where its policy does not bring it back to the worker that it ran on.
 void simulation::send_back(task_index t, worker_id from) {
   const worker_id to = tasks_[t].last == nowhere ? from : worker_id{tasks_[t].last};
   send(t, {.worker = to, .group = group_of(to), .injected = !resumptions_return_});
@@ -204,7 +205,7 @@ void simulation::fork(worker_id w, task_index t) {
   pushed(w);
 }
 
-/// Into the ring; when that is full its older half goes to the injection queue with it.
+/// Stores a task in the ring. When the ring is full its older half goes to the injection queue with the task.
 void simulation::store(worker_id w, task_index t) {
   seat& s = at(w);
   if (s.ring.size() < ring_capacity_) {
@@ -226,7 +227,7 @@ void simulation::store(worker_id w, task_index t) {
   count_waiting(w, 1);
 }
 
-/// Whom the rules wake, and who of those that are awake will see it.
+/// Wakes the worker that the rules choose, and lets a worker that is awake see the task.
 void simulation::pushed(worker_id w) {
   if (asleep_ != 0) announce(w);
   if (at(w).now == state::spinning && !at(w).look_planned) return plan_look(w);
@@ -237,7 +238,7 @@ void simulation::pushed(worker_id w) {
   offer_to_searchers(group_of(w));
 }
 
-/// One of those who spin will come upon it: of its domain, or of the nearest that may take so much.
+/// Lets a spinning worker come upon the task: one of its domain, or the nearest one that may take so much.
 void simulation::offer_to_searchers(group_id own) {
   if (offer_in_domain(groups_[own].domain, own)) return;
   if (listed_ == 0 || !anything_for_others()) return;
@@ -251,7 +252,8 @@ void simulation::offer_to_searchers(group_id own) {
   }
 }
 
-/// Somebody has found work; those who go on spinning will come upon what is left, whoever it was offered to.
+/// Lets spinning workers come upon the tasks that are left, whichever worker they were offered to before.
+/// Called when a worker has found work.
 void simulation::offer_rest() {
   if (!stealing_ || listed_ == 0 || waiting_ + injected_ + in_classes_ == 0) return;
   for (std::uint32_t domain = 0; domain < domains_.size(); ++domain) {
@@ -264,7 +266,8 @@ void simulation::offer_rest() {
   }
 }
 
-/// The first in the group that spins, or in the domain. False: nobody does who has no look planned.
+/// Plans a look of the first worker in the group, else in the domain, that spins with no look planned.
+/// Returns false if there is none.
 bool simulation::offer_in_domain(std::uint32_t domain, group_id first) {
   std::vector<std::uint32_t>& spinners = domains_[domain].spinners;
   std::erase_if(spinners, [&](std::uint32_t w) {
@@ -281,8 +284,8 @@ bool simulation::offer_in_domain(std::uint32_t domain, group_id first) {
   return true;
 }
 
-/// Nobody has taken what was put into the slot for so long: it goes to the inbox, as the engine's sentinel does it. `puts`:
-/// how many had been put there when it was.
+/// Moves a task that no worker has taken from the slot for so long to the inbox, as the engine's sentinel
+/// does. `puts`: how many tasks had been put into the slot when this one was.
 void simulation::slot_aged(worker_id w, std::uint32_t puts) {
   seat& s = at(w);
   if (s.lifo == no_task || s.lifo_puts != puts) return;

@@ -1,10 +1,11 @@
 #include "simulation_state.hpp"
 
-// How a worker without work looks for some, sleeps and is woken, as in the engine's worker_search.cpp and idle.cpp.
+// How a worker without work looks for some, sleeps and is woken, as in the engine's worker_search.cpp and
+// idle.cpp.
 
 namespace corewise::detail {
 
-/// There is nothing to do: it looks for work elsewhere for a while, if it may, and sleeps.
+/// Lets a worker with nothing to do look for work elsewhere for a while, if it may, and then sleep.
 void simulation::rest(worker_id w) {
   seat& s = at(w);
   if (s.now == state::running) end_tick(w);
@@ -48,14 +49,14 @@ void simulation::plan_look(worker_id w) {
     events_.push(now_ns_, {event::kind::look, w.value, at(w).generation});
 }
 
-/// It has a task, and may have been idle.
+/// Notes that a worker has a task; it may have been idle.
 void simulation::found(worker_id w) {
   seat& s = at(w);
   if (s.now != state::running) {
     begin_tick(w);
     note_task_time(w);
     s.next_left = profile_.queues.lifo_cap;
-    // A background task goes on waiting for its turn.
+    // A background task still waits for its turn.
     if (!class_waits(domain_of(w), task_class::background)) s.until_shared = s.interval;
     set_state(w, state::running);
   }
@@ -71,7 +72,7 @@ void simulation::park(worker_id w) {
   bool last = true;
   if (std::exchange(s.searching, false)) last = --domains_[domain_of(w)].searching == 0;
   if (stays(w, last)) {
-    // As one that was woken, after another round.
+    // The worker goes on as a woken one, after another round.
     ++domains_[domain_of(w)].searching;
     s.searching = true;
     set_state(w, state::waking);
@@ -135,7 +136,8 @@ bool simulation::work_for(worker_id w) const noexcept {
   return std::ranges::any_of(groups_[own].steal_order, [&](group_id g) { return may_find(own, g); });
 }
 
-/// Whether a visit of the steal policy could find anything: most find out at once that it could not.
+/// Returns whether a visit of the steal policy could find anything. Most workers find out here at once that
+/// it could not.
 bool simulation::anything_to_steal(worker_id w) const noexcept {
   if (waiting_ + injected_ + in_slots_ == 0) return false;
   const group_id own = group_of(w);
@@ -162,7 +164,8 @@ task_index simulation::look_around(worker_id w, steal_effort effort, double& cos
   return stealing_ ? take_far_class(w) : no_task;
 }
 
-/// A task of the domain's queue, unless it is left to an idle worker that suits it better: if that one spins, it looks.
+/// Takes a task of the domain's queue, unless it leaves it to an idle worker that suits the task better; if
+/// that worker spins, it looks.
 task_index simulation::take_suited(worker_id w, task_class c, steal_effort effort) {
   const std::uint32_t domain = domain_of(w);
   if (!class_waits(domain, c)) return no_task;
@@ -184,7 +187,7 @@ bool simulation::on_its_way(group_id g) const noexcept {
                              [&](const worker_place& p) { return seats_[p.id.value].now == state::waking; });
 }
 
-/// Where to look, and in which order, is the steal policy's affair.
+/// Steals. The steal policy decides where to look, and in which order.
 task_index simulation::steal(worker_id w, steal_effort effort, double& cost_ns) {
   const group_id own = group_of(w);
   task_index t = no_task;
@@ -197,7 +200,7 @@ task_index simulation::steal(worker_id w, steal_effort effort, double& cost_ns) 
   return t;
 }
 
-/// From the nearest domain where nobody is idle and enough waits.
+/// Takes a task with a class from the nearest domain where no worker is idle and enough tasks wait.
 task_index simulation::take_far_class(worker_id w) {
   std::uint32_t asked = domain_of(w);
   for (const group_id g : groups_[group_of(w)].steal_order) {
@@ -212,7 +215,7 @@ task_index simulation::take_far_class(worker_id w) {
   return no_task;
 }
 
-/// Half of the victim's ring, or else half of its inbox, or else its oldest fork.
+/// Takes half of the victim's ring, or else half of its inbox, or else its oldest fork.
 task_index simulation::steal_from(worker_id thief, worker_id victim, level distance) {
   seat& v = at(victim);
   const std::uint32_t most = with_room(profile_.steal.batch_max, room(thief));

@@ -25,7 +25,7 @@ void simulation::begin_task(worker_id w, task_index t, double extra_ns) {
   const simulated_task& task = tasks_[t];
   const double line =
       costs_.transfer[static_cast<std::size_t>(groups_.level_between(task.lines_at, group_of(w)))];
-  const double coming = task.last == w.value ? 0 : line * workload_.lines; // or it has just been here
+  const double coming = task.last == w.value ? 0 : line * workload_.lines; // 0: its lines are here
   const double before = costs_.run + coming + extra_ns + std::exchange(s.debt_ns, 0);
   show(w);
   events_.push(now_ns_ + static_cast<std::int64_t>(std::llround(before + run_time(w, task))),
@@ -210,7 +210,7 @@ task_index simulation::take_inbox(worker_id w, bool batch) {
   return keep(w, taken, 0);
 }
 
-/// Of what waits in the inboxes of the group, what came first.
+/// Takes the task that came first of those that wait in the inboxes of the group.
 task_index simulation::take_oldest(worker_id w) {
   worker_id from = w;
   const auto waits = [&](worker_id o) { return !at(o).inbox.empty(); };
@@ -256,7 +256,8 @@ std::uint32_t simulation::room(worker_id w) const noexcept {
   return room_of(ring_capacity_, seats_[w.value].ring.size());
 }
 
-/// The first to run now, the rest into the ring, `in_front` of them before what is there.
+/// Keeps taken tasks: the first is to run now, the rest go into the ring, `in_front` of them before the tasks
+/// there.
 task_index simulation::keep(worker_id w, task_row& taken, std::uint32_t in_front) {
   seat& s = at(w);
   const task_index first = taken.pop_front(tasks_);

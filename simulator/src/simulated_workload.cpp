@@ -72,7 +72,7 @@ void simulation::client_submits(std::uint32_t client) {
   submit_from(t, cpu);
 }
 
-/// From a thread outside that waits for the end of what it begins.
+/// Submits a root from a thread outside that waits for the end of the tree.
 void simulation::submit_root() {
   const std::uint32_t cpu = draw_cpu();
   const task_index root = make_task(workload_.service.draw(services_), cpu);
@@ -102,12 +102,13 @@ task_index simulation::make_task(double service_ns, std::uint32_t cpu) {
   return t;
 }
 
-/// From a thread outside, or from a worker that is at work, as if one of its tasks had submitted it.
+/// Submits from a thread outside, or from a worker that is at work, as if one of its tasks had submitted the
+/// task.
 void simulation::submit_from(task_index t, std::uint32_t cpu) {
   tasks_[t].submitted_ns = now_ns_;
   measured_.enters(now_ns_);
   if (workload_.submitted != workload::from::worker) return submit_outside(t, cpu);
-  constexpr int tries = 8; // to find one that is at work
+  constexpr int tries = 8; // to find a worker that is at work
   for (int i = 0; i < tries; ++i) {
     const worker_id w{origins_.below(static_cast<std::uint32_t>(layout_.size()))};
     if (at(w).now != state::running) continue;
@@ -118,7 +119,7 @@ void simulation::submit_from(task_index t, std::uint32_t cpu) {
   submit_outside(t, cpu);
 }
 
-/// A task that one which runs on worker w begins.
+/// Makes a task that the running task of worker w begins.
 task_index simulation::make_child(worker_id w, task_index parent) {
   const task_index child = tasks_.make();
   simulated_task& c = tasks_[child];
@@ -145,7 +146,8 @@ void simulation::fork_children(worker_id w, task_index parent) {
   }
 }
 
-/// Of pairs that are spawned: the root begins those who ask, each of whom begins one who answers, waits, and ends.
+/// Runs a task of spawned pairs: the root begins the tasks that ask; each of these begins a task that
+/// answers, waits, and ends.
 void simulation::ask(worker_id w, task_index t) {
   switch (tasks_[t].depth) {
   case spawns:
@@ -169,7 +171,7 @@ void simulation::ask(worker_id w, task_index t) {
   }
 }
 
-/// Tasks that wait for nobody any more end with the last that they waited for.
+/// Ends a task. A parent whose last child this was ends with it.
 void simulation::end_task(task_index t) {
   for (;;) {
     const simulated_task& task = tasks_[t];
@@ -183,14 +185,14 @@ void simulation::end_task(task_index t) {
   }
 }
 
-/// A task that goes on later has had its turn.
+/// Ends the turn of a task that goes on later.
 void simulation::end_turn(task_index t) {
   const simulated_task& task = tasks_[t];
   measured_.leaves(now_ns_, task.submitted_ns);
   measured_.ended(now_ns_, static_cast<double>(now_ns_ - task.submitted_ns), task.service_ns, true);
 }
 
-/// It goes on, for which who runs on worker w sees.
+/// Begins a turn of a task that goes on; the running task of worker w wakes it.
 void simulation::begin_turn(worker_id w, task_index t) {
   simulated_task& task = tasks_[t];
   task.submitted_ns = now_ns_;

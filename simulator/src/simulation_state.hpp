@@ -15,20 +15,22 @@
 #include <memory>
 #include <vector>
 
-// The engine's workers as states and events. What decides is the engine's own: the policies, the boards that they read, and
-// the rules of idle_rules.hpp and shared_work.hpp; here is only what happens between two decisions, and when.
+// The engine's workers as states and events. The engine's own code decides: the policies, the boards that
+// they read, and the rules of idle_rules.hpp and shared_work.hpp. This class has only what happens between
+// two decisions, and when.
 //
 //     asleep ──wake──► waking ──► looking ──found──► running ──task ends──► its next task, or looking
 //       ▲                            │
 //       └──── spun for idle.spin ────┘
 //
-// A worker that looks and finds nothing is one of its domain's searchers and spins. Instead of a look every few
-// nanoseconds, it has one when something is put where it could take it (`offer_to_searchers`), and one when its time is up.
-// Its bits on the board are those of the engine's worker.
+// A worker that looks and finds nothing is one of its domain's searchers and spins. Instead of a look every
+// few nanoseconds, it has a look when something is put where it could take it (`offer_to_searchers`), and one
+// when its time is up. Its bits on the board are those of the engine's worker.
 
 namespace corewise::detail {
 
-/// The names of random streams: each thing is drawn by itself. `arrival_stream` has those below.
+/// The names of random streams: each thing is drawn from a stream of its own. `arrival_stream` has the names
+/// below these.
 enum stream_name : std::uint64_t {
   services_stream = 100,
   origins_stream,
@@ -41,7 +43,7 @@ class simulation : private idle_rules<simulation> {
   friend class scripted_simulation; // tests/simulator/order_test.cpp
 
  public:
-  /// All must outlive it.
+  /// Prepares a run; all arguments must outlive it.
   simulation(const profile& p, const simulated_machine& machine, const workload& w,
              const simulation_options& options);
 
@@ -59,16 +61,16 @@ class simulation : private idle_rules<simulation> {
     bool background_turn = true;
     std::uint32_t background_at = 0;
     std::array<bool, queued_classes> handed{}; ///< as in the engine's worker
-    std::uint32_t generation = 0; ///< grows with each change of state: what was planned before is void
+    std::uint32_t generation = 0; ///< grows with each change of state and voids what was planned before
     task_row ring, inbox, forks;
-    bool times_inbox = false;           ///< what comes into the inbox is told the time
+    bool times_inbox = false;           ///< the inbox notes when its tasks came
     std::uint32_t inbox_user = nowhere; ///< the worker that put into the inbox, or took from it, last
     task_index lifo = no_task;
-    std::uint32_t lifo_puts = 0; ///< how many tasks were ever put there
-    std::uint32_t lifo_put = 0;  ///< how many tasks had been begun when the task was put there
+    std::uint32_t lifo_puts = 0; ///< how many tasks were ever put into the slot
+    std::uint32_t lifo_put = 0;  ///< how many tasks had begun when the slot's task was put there
     task_index running = no_task;
-    std::uint32_t front = 0; ///< so many of the ring come before the LIFO slot
-    double debt_ns = 0;      ///< what it has done for others, to be paid before its next task
+    std::uint32_t front = 0; ///< how many of the ring's tasks come before the LIFO slot
+    double debt_ns = 0;      ///< its work for others, to be paid before its next task
     // As in the engine's worker.
     std::uint32_t until_shared = 1;
     std::uint32_t interval = 8;
@@ -92,14 +94,14 @@ class simulation : private idle_rules<simulation> {
   };
   struct domain_books {
     std::array<task_row, queued_classes> classes;
-    /// By class: the engine's word, which stays true until somebody finds nothing there.
+    /// By class, the engine's word: true until a worker finds nothing there.
     std::array<bool, queued_classes> waiting_words{};
     std::uint32_t searching = 0;
     bool asked = false;
     std::uint32_t searchers_max = 1;
     std::uint32_t waiting = 0;           ///< as of groups
     std::uint32_t slots = 0;             ///< LIFO slots that are taken
-    std::vector<std::uint32_t> spinners; ///< workers that spin with no look planned; some do so no more
+    std::vector<std::uint32_t> spinners; ///< workers that spin with no look planned; some have stopped
   };
   struct outside_thread { ///< one on each CPU
     placement_rng rng{0};
@@ -151,7 +153,7 @@ class simulation : private idle_rules<simulation> {
   }
   bool spins_in(group_id g) const noexcept { return boards_.view().board(g).spinning.any(); }
   bool on_its_way(group_id g) const noexcept;
-  static bool wake_to_hand_over(std::uint32_t) noexcept { return false; } // nobody retires
+  static bool wake_to_hand_over(std::uint32_t) noexcept { return false; } // no simulated worker retires
   static void between_steps() noexcept {}
 
   // --- arrivals (simulated_workload.cpp)
@@ -169,7 +171,7 @@ class simulation : private idle_rules<simulation> {
   void ask(worker_id w, task_index t);
   void end_turn(task_index t);
   void begin_turn(worker_id w, task_index t);
-  /// What follows from the task's end.
+  /// Does what follows from the task's end.
   void after(worker_id w, task_index t);
   void end_task(task_index t);
 
@@ -179,7 +181,7 @@ class simulation : private idle_rules<simulation> {
   void send(task_index t, const placement& to);
   void put(task_index t, const placement& to);
   void put_in_class(task_index t, group_id g);
-  /// What goes on, woken by what runs on worker w, or after it has given way.
+  /// Wakes a task that goes on: the running task of worker w wakes it, or it has yielded there.
   void wake_task(worker_id w, task_index t);
   void yield(worker_id w, task_index t);
   void send_back(task_index t, worker_id from);
@@ -228,7 +230,7 @@ class simulation : private idle_rules<simulation> {
   void plan_look(worker_id w);
   task_index look_around(worker_id w, steal_effort effort, double& cost_ns);
   bool anything_to_steal(worker_id w) const noexcept;
-  /// Whether so much waits in any domain that workers of another may take from it.
+  /// Returns whether enough waits in any domain for workers of another domain to take from it.
   bool anything_for_others() const noexcept { return injected_ + in_classes_ + loaded_domains_ != 0; }
   task_index steal(worker_id w, steal_effort effort, double& cost_ns);
   task_index take_suited(worker_id w, task_class c, steal_effort effort);
@@ -251,7 +253,7 @@ class simulation : private idle_rules<simulation> {
   void sample_loads();
   void note_places();
   void handle(const event& e);
-  /// For how long those have been in the system who are there still, added up.
+  /// How long the tasks that are still in the system have been there, added up.
   wide still_in_system();
 
   // --- whether the books are right (simulated_books.cpp)
@@ -292,7 +294,7 @@ class simulation : private idle_rules<simulation> {
   std::uint32_t waiting_ = 0; // in rings, inboxes and deques of forks
   std::uint32_t injected_ = 0;
   std::uint32_t in_slots_ = 0;
-  std::uint32_t loaded_domains_ = 0; // of which others may take: so much waits in rings, inboxes and deques
+  std::uint32_t loaded_domains_ = 0; // domains where enough waits in rings, inboxes and deques for others
   std::uint32_t least_for_others_ = 1;
   std::uint32_t in_classes_ = 0;
   std::uint32_t listed_ = 0; // in all domains' `spinners`
@@ -307,7 +309,7 @@ class simulation : private idle_rules<simulation> {
   random_stream origins_;
   random_stream homes_;
   std::vector<random_stream> clients_;
-  std::uint32_t pairs_left_ = 0; // of those that the last root has spawned
+  std::uint32_t pairs_left_ = 0; // of the pairs that the last root has spawned
   measuring measured_;
 };
 

@@ -13,18 +13,18 @@ using task_index = std::uint32_t;
 inline constexpr task_index no_task = ~std::uint32_t{0};
 inline constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
-/// What a task does whose pair is spawned: each is spawned by the one before it.
+/// The part of a task in a spawned pair: `spawns` spawns `asks`, which spawns `answers` and then `has_asked`.
 enum pair_part : std::uint16_t { has_asked = 0, answers, asks, spawns };
 
 struct simulated_task {
   double service_ns = 0; ///< on the fastest kind, near its data
   std::int64_t submitted_ns = 0;
-  std::int64_t came_ns = 0;     ///< into the inbox where it is; 0: nobody looked
-  std::uint32_t node = nowhere; ///< its data's
+  std::int64_t came_ns = 0;     ///< when it came into its inbox; 0: no one looked at the time
+  std::uint32_t node = nowhere; ///< the node of its data
   group_id from;                ///< where it was submitted
   group_id lines_at;            ///< where it was put last: its lines come from there
   task_class run_as = task_class::normal;
-  bool measured = true;    ///< its response time is one of those that are asked for
+  bool measured = true;    ///< its response time is measured
   std::uint16_t depth = 0; ///< fork_join: levels below it; ping_pong: its part in a pair that is spawned
   std::uint32_t owner = nowhere; ///< fork_join: the parent; closed: the client; ping_pong: the partner
   std::uint32_t waits_for = 0;   ///< fork_join: children that have not ended

@@ -9,10 +9,10 @@ namespace corewise {
 /// Arrivals from a file, one line after another. Memory does not grow with the file or with its lines.
 class trace_file {
  public:
-  /// Throws `workload_error`: it cannot be opened.
+  /// Opens the file. Throws `workload_error` if it cannot be opened.
   explicit trace_file(std::filesystem::path file);
 
-  /// Nothing after the last. Throws `workload_error` naming file and line.
+  /// Reads the next arrival; nothing after the last. Throws `workload_error` that names file and line.
   std::optional<arrival> next();
 
  private:

@@ -20,7 +20,7 @@ struct unit {
 
 constexpr std::array<unit, 4> units{{{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}};
 
-/// Letters to insert, delete or replace (Levenshtein).
+/// How many letters to insert, delete or replace (Levenshtein).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -81,7 +81,7 @@ std::optional<std::uint64_t> read_count(std::string_view text, std::uint64_t mos
 }
 
 std::optional<double> read_duration(std::string_view text) {
-  for (const unit& u : units) { // what ends in "ms" ends in "s" as well, but is no number without that
+  for (const unit& u : units) { // a text that ends in "ms" ends in "s" as well, but is no number without "s"
     if (!text.ends_with(u.name)) continue;
     const std::optional<double> number = read_number(text.substr(0, text.size() - u.name.size()));
     if (number && *number >= 0 && std::isfinite(*number * u.ns)) return *number * u.ns;

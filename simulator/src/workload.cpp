@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-/// Reads one text, and gathers what is wrong with it.
+/// Reads one text, and gathers its errors.
 class workload_reader {
  public:
   workload read(std::string_view text) {
@@ -92,7 +92,7 @@ class workload_reader {
   }
   std::string expected_keys() const { return "one of " + joined(names_of_keys()); }
 
-  /// What is wrong with values that are right each for itself.
+  /// Checks values that are right each for itself, but not together.
   void check_together() {
     if (kind_ == nullptr) return;
     const workload& w = result_;

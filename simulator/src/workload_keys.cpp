@@ -29,7 +29,7 @@ constexpr std::uint32_t most_places = 65535; // CPUs, nodes
 constexpr double shortest_burst_ns = 1;
 constexpr double longest_burst_ns = 3600e9;
 
-/// Above `low` and at most `high`.
+/// Reads a number above `low` and at most `high`.
 std::string read_above(double& number, std::string_view value, double low, double high) {
   const std::optional<double> read = read_number(value);
   if (!read || !(*read > low) || *read > high)
@@ -58,7 +58,7 @@ template <bool workload::* Member> answer write_flag(const workload& w) {
   return w.*Member ? answer("") : std::nullopt;
 }
 
-/// The N of "PREFIX:N".
+/// Reads the N of "PREFIX:N".
 std::optional<std::uint32_t> read_place(std::string_view prefix, std::string_view value) {
   if (!value.starts_with(prefix)) return std::nullopt;
   const std::optional<std::uint64_t> read = read_count(value.substr(prefix.size()), most_places);

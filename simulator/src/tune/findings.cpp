@@ -30,7 +30,8 @@ std::string_view name_of(tuning_goal goal) {
 
 namespace {
 
-/// "2.1% less". Figures are costs; of throughput people count what comes of it.
+/// Writes a change, such as "2.1% less". Figures are costs; for throughput it tells the change of the rate
+/// instead.
 std::string change_of(double ratio, tuning_goal goal) {
   const double shown = 100 * ((goal == tuning_goal::throughput ? 1 / ratio : ratio) - 1);
   return fmt::format("{:.1f}% {}", std::abs(shown), shown > 0 ? "more" : "less");
@@ -77,7 +78,7 @@ std::string verdict(const tuning_result& r, const tuning_options& options) {
   return fmt::format("No gain beyond luck. What the search liked best has {} The start is kept.", found);
 }
 
-/// More about what was changed.
+/// Adds more figures about the changes.
 void add_figures(std::vector<std::string>& to, const tuning_result& r, const tuning_options& options) {
   if (r.gained && !began_with_defaults(r))
     to.push_back(fmt::format("{}{}",

@@ -6,9 +6,9 @@
 
 namespace corewise::detail {
 
-/// What the goal's figure is called: "p99 of the response time".
+/// The name of the goal's figure: "p99 of the response time".
 std::string_view subject_of(tuning_goal goal);
-/// As on the command line: "p99".
+/// The name of the goal on the command line: "p99".
 std::string_view name_of(tuning_goal goal);
 
 } // namespace corewise::detail

@@ -28,7 +28,7 @@ constexpr double penalty = 20; ///< for each unit of the logarithm by which the 
 
 bool usable(double figure) { return std::isfinite(figure) && figure > 0; }
 
-/// A ratio needs both figures; a percentile is looked at beside each goal.
+/// Throws if a run lacks a figure. A ratio needs both figures; each goal also looks at a percentile.
 void check(const tuning_figures& f, std::size_t workload, std::uint64_t seed, tuning_goal goal) {
   if (usable(f.of(goal)) && usable(f.p99_ns)) return;
   throw std::runtime_error(

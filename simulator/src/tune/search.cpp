@@ -14,14 +14,14 @@ constexpr double worth_a_change = 0.001; ///< of the cost, which is a logarithm
 constexpr std::uint32_t rounds_most = 20;
 constexpr unsigned long first_random_seed = 20'250'101;
 
-/// Numbers of which two digits count are as exact as the objective, and are read by people.
+/// Rounds to two digits that count: such numbers are as exact as the objective, and people read them.
 double with_two_digits(double value) {
   const double exponent = std::floor(std::log10(value)) - 1;
   const double scale = std::pow(10.0, std::abs(exponent)); // a whole number, so that 0.3 is 0.3
   return exponent < 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
 }
 
-/// The value that a point of 0 to 1 stands for.
+/// The value for a point from 0 to 1.
 double value_at(const tuned_field& f, double at) {
   const double value = f.least * std::pow(f.most / f.least, std::clamp(at, 0.0, 1.0));
   const double rounded = with_two_digits(value);
@@ -50,7 +50,7 @@ search::search(const profile& start, std::vector<tuned_field> fields, searched_f
     if (fields_[i].choices.empty()) numbers_.push_back(i);
     best_.push_back(fields_[i].read(start_));
   }
-  known_[best_] = 0; // the start is what all else is compared with
+  known_[best_] = 0; // all others are compared with the start
 }
 
 void search::run() {
@@ -107,7 +107,7 @@ double search::cost_of(std::vector<double> values) {
 }
 
 std::vector<double> search::values_at(std::span<const double> point) const {
-  std::vector<double> values = best_; // of the choices those of the best
+  std::vector<double> values = best_; // the choices stay those of the best
   for (std::size_t i = 0; i < numbers_.size(); ++i)
     values[numbers_[i]] = value_at(fields_[numbers_[i]], point[i]);
   return values;
@@ -162,7 +162,7 @@ bool search::minimize(int algorithm, int evaluations, double step) {
   std::vector<double> point = best_point();
   double least = 0;
   running_ = o.get();
-  nlopt_optimize(o.get(), point.data(), &least); // what was best is kept here
+  nlopt_optimize(o.get(), point.data(), &least); // `best_` keeps the best point
   running_ = nullptr;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   return best_cost_ < before;

@@ -10,7 +10,7 @@
 
 namespace corewise::detail {
 
-/// What a search looks for the least of.
+/// The function whose least value a search looks for.
 using searched_function = std::function<double(const profile&)>;
 
 struct search_limits {
@@ -18,8 +18,8 @@ struct search_limits {
   std::chrono::steady_clock::time_point deadline;
 };
 
-/// Looks for the profile of least cost. What it tries depends on the costs alone, not on the clock: that only says when it
-/// ends. So a search of as many evaluations finds the same again.
+/// Looks for the profile of least cost. The profiles that it tries depend on the costs alone, not on the
+/// clock: the clock only says when it ends. So a search of as many evaluations finds the same again.
 ///
 ///     the choices, all combinations of them
 ///     numbers: DIRECT-L over all of their ranges, then Sbplx from the best
@@ -33,12 +33,13 @@ class search {
   /// Called after each evaluation; may be empty.
   std::function<void(std::uint32_t evaluations, double best)> progress;
 
-  /// Once. Throws what the cost throws.
+  /// Runs the search. Call it once. Throws what the cost throws.
   void run();
-  /// Takes back what is of no use: all of that changes the cost by less than a thousandth. After `run`.
+  /// Sets each field back whose change is of no use: the cost changes by less than a thousandth. Call it
+  /// after `run`.
   void take_back_what_is_for_nothing();
 
-  /// The best profile, in the order of the fields, and its cost; that of the start is 0.
+  /// The best profile, in the order of the fields, and its cost; the start's cost is 0.
   const std::vector<double>& best() const noexcept { return best_; }
   double best_cost() const noexcept { return best_cost_; }
   std::uint32_t evaluations() const noexcept { return evaluations_; }
@@ -47,14 +48,14 @@ class search {
  private:
   struct over {}; // the limits are reached
 
-  /// The cost of these values, after `with_values` has put them right. Throws `over`.
+  /// The cost of these values, after `with_values` has adjusted them. Throws `over`.
   double cost_of(std::vector<double> values);
   double cost_at(std::span<const double> point);
   std::vector<double> values_at(std::span<const double> point) const;
   std::vector<double> best_point() const;
   bool is_over() const;
 
-  /// Each answers whether it has found something better.
+  /// Tries the choices. Returns, as the next functions do, whether it has found something better.
   bool try_choices();
   bool look_everywhere();
   bool climb();
@@ -75,7 +76,7 @@ class search {
   std::uint32_t evaluations_ = 0;
   bool exhausted_ = false;
   void* running_ = nullptr;    // the optimizer, to be stopped
-  std::exception_ptr failure_; // what must not fly through a library in C
+  std::exception_ptr failure_; // an exception must not fly through a library in C
 };
 
 } // namespace corewise::detail

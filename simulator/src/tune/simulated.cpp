@@ -8,13 +8,13 @@ namespace corewise {
 
 namespace {
 
-/// What of a profile `simulated_machine` goes by, beside the machine itself.
+/// The fields of a profile that `simulated_machine` reads, beside the machine itself.
 auto division_of(const profile& p) {
   const grouping_options& groups = p.topology.groups;
   return std::tuple(groups.group_by, groups.group_max, p.topology.smt, p.workers.per_group, p.workers.total);
 }
 
-/// One machine, divided and given workers as each profile asks for.
+/// One machine, divided and given workers as each profile asks.
 class divided_machines {
  public:
   explicit divided_machines(const profile& p) { machines_.try_emplace(division_of(p), p); }

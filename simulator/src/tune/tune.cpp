@@ -52,7 +52,8 @@ class tuning {
     return detail::run_all(engine_, objective_, p, options_.workloads, s.first, s.count, options_.goal);
   }
 
-  /// When to stop searching, such that what follows ends with the budget, but not before half of it has passed.
+  /// The time to stop the search, such that the rest ends with the budget, but not before half of the budget
+  /// has passed.
   clock::time_point deadline(clock::time_point began, clock::duration one_profile) const {
     if (options_.budget >= std::chrono::hours{24 * 365}) return clock::time_point::max();
     const double judging = 3.0 * options_.held_out / options_.seeds;

@@ -10,7 +10,7 @@ namespace corewise {
 
 namespace {
 
-/// What of a machine gives fields a meaning.
+/// The facts of a machine that give fields a meaning.
 struct machine_shape {
   std::array<bool, level_count> levels{}; ///< whether two groups are so far from each other
   std::size_t largest_domain = 0;         ///< its workers, or cores where they are not told apart
@@ -87,7 +87,7 @@ void add_thresholds(std::vector<tuned_field>& fields, const machine_shape& shape
                                   COREWISE_NUMBER(steal.minimum_at.cross_package)));
 }
 
-/// Fewer than one searcher there is not.
+/// Adds the share of searchers. There is always at least one searcher, so smaller shares mean nothing.
 void add_searchers(std::vector<tuned_field>& fields, const machine_shape& shape) {
   if (shape.largest_domain > 1)
     fields.push_back(
@@ -104,7 +104,7 @@ std::size_t groups_of(const topology& machine, const profile& p, std::uint32_t g
   return locality_groups(machine, options).size();
 }
 
-/// Only sizes that divide the machine in different ways.
+/// Adds `group_max`, with only the sizes that divide the machine in different ways.
 void add_group_max(std::vector<tuned_field>& fields, const profile& p, const topology& machine) {
   std::vector<std::size_t> divided{groups_of(machine, p, p.topology.groups.group_max)};
   std::vector<double> sizes{static_cast<double>(p.topology.groups.group_max)};
@@ -122,7 +122,7 @@ void add_group_max(std::vector<tuned_field>& fields, const profile& p, const top
        .write = [](profile& q, double v) { q.topology.groups.group_max = static_cast<std::uint32_t>(v); }});
 }
 
-/// Distance never costs less than nearness, of what is searched.
+/// Adjusts the searched costs so that distance never costs less than nearness.
 void put_in_order(profile& p, std::span<const tuned_field> fields) {
   double nearer = 0;
   for (const tuned_field& f : fields) {
@@ -132,7 +132,7 @@ void put_in_order(profile& p, std::span<const tuned_field> fields) {
   }
 }
 
-/// What is sent to another package must not be stolen straight back.
+/// Adjusts the thresholds so that a task that was sent to another package is not stolen straight back.
 void keep_what_was_sent(profile& p, std::span<const tuned_field> fields) {
   if (std::ranges::find(fields, "steal.minimum_at.cross_package", &tuned_field::key) == fields.end()) return;
   const double spill = p.dispatch.weights.spill.cross_package;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t width = 110;
 constexpr std::size_t name_bytes_most = 64; ///< of a profile
 
-/// Nothing in it ends the comment, or is not allowed in a profile.
+/// Replaces what would end the comment, or is not allowed in a profile.
 std::string fit_for_comment(std::string_view text) {
   std::string out;
   for (const char c : text)
@@ -19,7 +19,8 @@ std::string fit_for_comment(std::string_view text) {
   return out;
 }
 
-/// A paragraph: its first line begins with `head`, the others with as many blanks. Words are never cut.
+/// Writes a paragraph: its first line begins with `head`, the others with as many blanks. Words are never
+/// cut.
 void comment(std::string& out, std::string_view head, std::string_view text) {
   std::string line = fmt::format("# {}", head);
   const std::string margin = "# " + std::string(head.size(), ' ');

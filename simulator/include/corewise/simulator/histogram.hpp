@@ -6,8 +6,8 @@
 
 namespace corewise {
 
-/// How often which values occurred, to one part in 128: buckets whose width grows with the value. Constant memory (about
-/// 60 KB), constant time to add. Values below 0 count as 0; above 2^62 as that.
+/// How often which values occurred, to one part in 128: buckets whose width grows with the value. Constant
+/// memory (about 60 KB), constant time to add. A value below 0 counts as 0, a value above 2^62 as 2^62.
 class histogram {
  public:
   histogram();
@@ -17,7 +17,8 @@ class histogram {
   std::uint64_t count() const noexcept { return count_; }
   double mean() const noexcept { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
   double max() const noexcept { return max_; }
-  /// The least value that a share q (0..1) of all do not exceed, interpolated within its bucket; 0 when there are none.
+  /// The least value that a share q (0..1) of all values do not exceed, interpolated within its bucket; 0
+  /// when there are no values.
   double quantile(double q) const noexcept;
   /// (value, share of all values that do not exceed it), ascending, one for each bucket that is not empty.
   std::vector<std::pair<double, double>> cumulative() const;

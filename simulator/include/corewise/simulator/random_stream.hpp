@@ -27,15 +27,15 @@ class random_stream {
     state_[3] = std::rotl(state_[3], 45);
     return result;
   }
-  /// In [0, 1).
+  /// A number in [0, 1).
   double uniform() noexcept { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   /// A number below `bound`, which is not 0.
   std::uint32_t below(std::uint32_t bound) noexcept {
     return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
   }
-  /// Of mean 1.
+  /// An exponential number of mean 1.
   double exponential() noexcept { return -std::log1p(-uniform()); }
-  /// Of mean 0 and variance 1 (Box and Muller).
+  /// A normal number of mean 0 and variance 1 (Box and Muller).
   double normal() noexcept;
 
  private:

@@ -12,11 +12,11 @@
 
 namespace corewise {
 
-/// A machine as an engine under that profile would divide it, with what things cost there.
+/// A machine as an engine under that profile would divide it, with the costs of things there.
 struct simulated_machine {
   /// Discovers the profile's machine. `costs` are those of its machine file. Throws `topology_error`, `profile_error`.
   explicit simulated_machine(const profile& p);
-  /// The same, of a machine that was discovered before.
+  /// Divides a machine that was discovered before. Else as above.
   simulated_machine(const profile& p, std::shared_ptr<const topology> machine);
 
   std::shared_ptr<const topology> machine;
@@ -24,23 +24,23 @@ struct simulated_machine {
   worker_layout workers;
   machine_costs costs;
 
-  /// Of all workers together, in workers of the fastest kind.
+  /// The capacity of all workers together, in workers of the fastest kind.
   double capacity() const noexcept;
 };
 
-/// A decision where a task goes, as `simulate` tells it.
+/// A decision where a task goes, as `simulate` reports it.
 struct placing_decision {
-  /// Who made it: a policy's answer may hold for several tasks.
+  /// The maker of the decision: a policy's answer may hold for several tasks.
   enum class maker : std::uint8_t {
     place,       ///< `policy::place`
     keeps_up_to, ///< the submitting worker kept it, as `policy::keeps_up_to` allows
     repeat,      ///< it followed the last task of the same thread, as `placement::repeat` allows
   };
 
-  const load_view& loads; ///< what the policy was shown, or would have been
+  const load_view& loads; ///< the loads that the policy was shown, or would have been
   const task_origin& origin;
   const placement_hint& hint;
-  placement_rng rng; ///< as it was before
+  placement_rng rng; ///< the random state before the decision
   placement_cursor cursor;
   std::uint32_t cpu = 0; ///< of the thread outside
   const placement& to;   ///< of `keeps_up_to` only the worker and its group
@@ -51,29 +51,30 @@ struct simulation_options {
   std::uint64_t seed = 1;
   std::uint64_t tasks =
       1'000'000; ///< so many end before the run does (fork_join: leaves and parents alike); of a trace at most
-  double warm_up = 0.1;      ///< so large a share of them comes before anything is measured
+  double warm_up = 0.1;      ///< the share of them that comes before anything is measured
   std::uint32_t samples = 0; ///< of the load of each group over time; 0: none
-  /// Tasks that have ended so far, for a progress line; may be null.
+  /// The number of tasks that have ended so far, for a progress line; may be null.
   std::atomic<std::uint64_t>* progress = nullptr;
-  /// Called at each decision, before anything is put anywhere; may be empty.
+  /// Called at each decision, before the task is put anywhere; may be empty.
   std::function<void(const placing_decision&)> on_placing = {};
   /// Decides in the place of the profile's policy; may be null. Must outlive the run.
   const policy* rule = nullptr;
-  /// So many events lie between two looks whether boards and counters show what the queues hold, or std::logic_error;
-  /// 0: none. Each takes as long as hundreds of events.
+  /// How many events lie between two checks that boards and counters show what the queues hold; else the run
+  /// throws std::logic_error. 0: no checks. Each check takes as long as hundreds of events.
   std::uint32_t look_through = 0;
-  /// Set from elsewhere: the run ends at once with `simulation_stopped`; may be null.
+  /// Another thread sets it to end the run at once with `simulation_stopped`; may be null.
   const std::atomic<bool>* stop = nullptr;
 };
 
-/// What a run found. Times in ns of the simulated machine; everything but `tasks` and `ended_ns` without the warm-up.
+/// The findings of a run. Times in ns of the simulated machine. Everything but `tasks` and `ended_ns` leaves
+/// the warm-up out.
 struct simulation_result {
-  std::uint64_t tasks = 0;      ///< measured ones that ended
+  std::uint64_t tasks = 0;      ///< measured tasks that ended
   std::int64_t measured_ns = 0; ///< how long was measured
   std::int64_t ended_ns = 0;    ///< when the run ended
   histogram
       response; ///< from submission to the end (fork_join: of whole trees; yield_ring: between two turns)
-  histogram first_half; ///< of `response`, the first half of the tasks that were measured
+  histogram first_half; ///< of `response`, the first half of the measured tasks
   histogram second_half;
   histogram slowdown; ///< response / service on the fastest kind near the data, times 1000
   std::array<std::uint64_t, level_count>
@@ -85,7 +86,7 @@ struct simulation_result {
   std::uint64_t events = 0;
   double mean_in_system = 0; ///< tasks that were submitted and had not ended, on average over time
   double busy = 0;           ///< of the workers' time, 0..1
-  /// So long somebody had no task while one waited elsewhere than in a LIFO slot.
+  /// How long a worker had no task while one waited elsewhere than in a LIFO slot.
   std::int64_t idle_beside_work_ns = 0;
   struct kind_result {
     std::string name;
@@ -110,7 +111,7 @@ struct simulation_result {
   double crossed() const noexcept;
 };
 
-/// The run was told to stop.
+/// Thrown by a run that was told to stop.
 struct simulation_stopped : std::exception {
   const char* what() const noexcept override { return "the simulation was stopped"; }
 };

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-/// Tuning: a search for the numbers of a profile that suit a machine and its work, and a judgement of what was found on
-/// runs that the search has not seen. docs/tuning.md has the reasons.
+/// Tuning: a search for the numbers of a profile that suit a machine and its work, and a judgement of the
+/// found profile on runs that the search has not seen. docs/tuning.md has the reasons.
 namespace corewise {
 
 enum class tuning_goal : std::uint8_t {
@@ -22,7 +22,7 @@ enum class tuning_goal : std::uint8_t {
   energy,     ///< the least energy per task, with a 99th percentile at most a tenth worse than before
 };
 
-/// What a run of a workload costs; less is better of each.
+/// The costs of a run of a workload; less is better of each.
 struct tuning_figures {
   double p99_ns = 0;
   double ns_per_task = 0; ///< of time that passes, all workers together
@@ -31,8 +31,8 @@ struct tuning_figures {
   double of(tuning_goal goal) const noexcept;
 };
 
-/// Runs a workload, by its number, under a profile. The same arguments must give the same figures. Called by several
-/// threads at once.
+/// Runs a workload, by its number, under a profile. The same arguments must give the same figures. Several
+/// threads call it at once.
 using tuning_objective =
     std::function<tuning_figures(const profile&, std::size_t workload, std::uint64_t seed)>;
 
@@ -54,96 +54,100 @@ struct tuned_field {
   std::string text(double value) const;
 };
 
-/// What there is to search on a machine under a profile: what neither of them gives a meaning is left out, such as what it
-/// costs to cross packages where there is one, or the score where there is one kind of core. The bounds hold what `p` has.
+/// The fields to search on a machine under a profile. It leaves out a field to which neither of them gives a
+/// meaning, such as the cost of crossing packages where there is one package, or the score where there is one
+/// kind of core. The bounds hold the values of `p`.
 std::vector<tuned_field> tuned_fields(const profile& p, const topology& machine);
 
-/// `p` with these values in these fields, made such that distance never costs less than nearness, and that what is
-/// sent to another package is not stolen straight back (`check_profile`).
+/// Returns `p` with these values in these fields, adjusted so that distance never costs less than nearness,
+/// and that a task that was sent to another package is not stolen straight back (`check_profile`).
 profile with_values(const profile& p, std::span<const tuned_field> fields, std::span<const double> values);
 
-/// The defaults on the machine of `p`, which also keeps what `p` says of workers.
+/// The defaults on the machine of `p`, with the workers that `p` asks for.
 profile defaults_beside(const profile& p);
 
-/// How the runs under one profile compare with those under another on the same seeds: ratios of the goal's figures.
+/// The runs under one profile compared with those under another on the same seeds: ratios of the goal's
+/// figures.
 struct tuning_comparison {
   double ratio = 1; ///< geometric mean; below 1 is a gain
-  double low = 1;   ///< where the true one is with 99% certainty
+  double low = 1;   ///< the true ratio is above this, and below `high`, with 99% certainty
   double high = 1;
   double median = 1;
   bool beyond_luck = false; ///< a gain of more than 1% that luck does not explain
 
-  /// A gain that luck does not explain, however small.
+  /// Returns whether there is a gain that luck does not explain, however small.
   bool certain() const noexcept { return high < 1; }
 
   double gain_percent() const noexcept { return 100 * (1 - ratio); }
 };
 
-/// Of independent pairs of runs, from the logarithms of their ratios: Student's interval of the mean. Beyond luck is what
-/// ends below 1 with its interval, and has a median below 0.99. If neither profile is better, exchanging them changes
-/// nothing, so the logarithms are as likely above 0 as below, and one claim in 200 is false. Source: Student, "The probable
-/// error of a mean", doi:10.1093/biomet/6.1.1. Throws `std::invalid_argument` for fewer than two.
+/// Compares independent pairs of runs, given the logarithms of their ratios: Student's interval of the mean.
+/// A gain is beyond luck if its interval ends below 1 and its median is below 0.99. If neither profile is
+/// better, exchanging them changes nothing, so the logarithms are as likely above 0 as below, and one claim
+/// in 200 is false. Source: Student, "The probable error of a mean", doi:10.1093/biomet/6.1.1. Throws
+/// `std::invalid_argument` for fewer than two.
 tuning_comparison compare(std::span<const double> log_ratios);
 
 struct tuning_options {
   tuning_goal goal = tuning_goal::p99;
   std::size_t workloads = 1;
-  std::uint64_t first_seed = 1;     ///< the seeds searched on come first, then those held out
+  std::uint64_t first_seed = 1;     ///< the seeds to search on come first, then the held-out seeds
   std::uint32_t seeds = 8;          ///< to search on
   std::uint32_t held_out = 20;      ///< to judge on, at least 2
   std::uint32_t evaluations = 1000; ///< profiles to try at most
-  std::chrono::nanoseconds budget = std::chrono::hours{24 * 365}; ///< about so long, with the judgement
+  std::chrono::nanoseconds budget = std::chrono::hours{24 * 365}; ///< about this long, with the judgement
 
-  /// What the figures rest on besides; sentences that are told with the findings.
+  /// The assumptions behind the figures: sentences that the findings repeat.
   std::vector<std::string> assumed = {};
-  /// Called now and then: profiles tried, and the best mean ratio so far. May be empty.
+  /// Called now and then with the number of tried profiles and the best mean ratio so far. May be empty.
   std::function<void(std::uint32_t evaluations, double best)> progress = {};
 };
 
-/// What tuning found.
+/// The result of tuning.
 struct tuning_result {
-  profile tuned;       ///< what to use: `start` where nothing was gained
+  profile tuned;       ///< the profile to use: `start` where nothing was gained
   bool gained = false; ///< over the start, beyond luck
-  /// What the search liked best, which is `tuned` if that gained; of each field the value before and after.
+  /// The profile that the search found best, which is `tuned` if that gained; for each field the value before
+  /// and after.
   profile candidate;
   struct change {
     tuned_field field;
     double before;
     double after;
   };
-  std::vector<change> changes; ///< all that was searched, in the order of a profile
+  std::vector<change> changes; ///< all searched fields, in the order of a profile
 
-  double searched_ratio = 1;      ///< candidate / start on the seeds that were searched on, which flatters
-  tuning_comparison over_start;   ///< the candidate's, on the seeds held out
+  double searched_ratio = 1;      ///< candidate / start on the seeds of the search, which flatters
+  tuning_comparison over_start;   ///< the candidate's, on the held-out seeds
   tuning_comparison over_default; ///< the same
   std::vector<tuning_comparison> by_workload; ///< over the start
-  tuning_comparison p99_over_start; ///< what the candidate did to the 99th percentile, whatever the goal
+  tuning_comparison p99_over_start; ///< the candidate's effect on the 99th percentile, whatever the goal
   bool p99_kept = true;             ///< energy: nowhere more than a tenth worse, with 99% certainty
 
   std::uint32_t evaluations = 0; ///< profiles tried
   bool exhausted = false;        ///< the search ended by itself, before its budget did
 };
 
-/// Searches from `start`, in `fields`, on `e`, whose workers run the objective. With the same arguments and enough budget
-/// in time it finds the same. Throws what the objective throws, `std::invalid_argument` for a `start` with errors, and
-/// `std::runtime_error` where a run has no figures to compare.
+/// Searches from `start`, in `fields`, on `e`, whose workers run the objective. With the same arguments and
+/// enough budget in time it finds the same again. Throws what the objective throws, `std::invalid_argument`
+/// for a `start` with errors, and `std::runtime_error` where a run has no figures to compare.
 tuning_result tune(engine& e, const profile& start, std::vector<tuned_field> fields,
                    const tuning_objective& objective, const tuning_options& options);
 
-/// Who asked for what, as the comment of a tuned profile tells it. Texts are made fit for a comment.
+/// The request behind a tuned profile, as the comment in it tells. Texts are made fit for a comment.
 struct tuning_story {
   std::string machine;
   std::string start; ///< the profile that it began with
   std::vector<std::string> workloads;
-  std::string command; ///< that does it again
+  std::string command; ///< the command that does it again
   std::uint64_t tasks = 0;
 };
 
-/// What was found, in lines for people: what is gained and how much of that may be luck, or that nothing is, or too little
-/// for a change; then what was assumed.
+/// Writes the findings in lines for people: what is gained and how much of that may be luck, or that nothing
+/// is, or too little for a change; then the assumptions.
 std::vector<std::string> findings(const tuning_result& r, const tuning_options& options);
-/// The profile to use, as YAML with all that in comments. `file` is the start as its author wrote it, without the machine
-/// that was put in.
+/// Writes the profile to use, as YAML with all that in comments. `file` is the start as its author wrote it,
+/// without the machine that was put in.
 std::string tuned_profile_text(const tuning_result& r, const profile& file, const tuning_options& options,
                                const tuning_story& story);
 

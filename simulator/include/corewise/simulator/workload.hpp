@@ -17,19 +17,21 @@ namespace corewise {
 /// How long a task takes on the fastest kind, near its data.
 struct service_time {
   enum class kind : std::uint8_t { fixed, exponential, lognormal, bimodal, pareto } shape = kind::exponential;
-  double mean_ns = 10'000; ///< of all of it; of bimodal the common one
+  double mean_ns = 10'000; ///< of all tasks; of bimodal the common one
   double deviation = 1;    ///< lognormal: standard deviation / mean
   double rare_ns = 0;      ///< bimodal: the rare one
-  double rare_share = 0;   ///< bimodal: how many are rare, 0..1
+  double rare_share = 0;   ///< bimodal: the share of rare tasks, 0..1
   double exponent = 2;     ///< Pareto: the tail's exponent, above 1
 
   /// The mean over all tasks, in ns.
   double mean() const noexcept;
-  /// In ns, at least 0. It always takes as many numbers from the stream, so that tasks keep theirs under other profiles.
+  /// Draws a time in ns, at least 0. It always takes as many numbers from the stream, so that tasks keep
+  /// their times under other profiles.
   double draw(random_stream& random) const noexcept;
 };
 
-/// What tasks come, and from where. `parse_workload` reads it from text; docs/simulation.md has the words.
+/// The tasks that come, and their origin. `parse_workload` reads it from text; docs/simulation.md has the
+/// words.
 struct workload {
   enum class kind : std::uint8_t {
     poisson,    ///< independent arrivals
@@ -54,12 +56,12 @@ struct workload {
   std::uint32_t depth = 4;  ///< fork_join: levels below the root
   std::uint32_t fanout = 4; ///< fork_join
   std::uint32_t pairs = 1;  ///< ping_pong
-  /// ping_pong: a task from outside spawns the pairs, each asks once and ends, and after the last one the next task comes; else
-  /// they are there from the beginning and never end.
+  /// ping_pong: a task from outside spawns the pairs, each pair asks once and ends, and after the last one
+  /// the next task comes. If false, the pairs are there from the beginning and never end.
   bool spawned = false;
   std::uint32_t tasks = 200; ///< yield_ring: tasks in it
 
-  /// Who submits.
+  /// The submitter of tasks.
   enum class from : std::uint8_t {
     outside, ///< threads on CPUs drawn at random
     cpu,     ///< one thread, on `from_cpu`
@@ -68,16 +70,17 @@ struct workload {
   std::uint32_t from_cpu = 0;
   /// Where a task's data lives.
   enum class data : std::uint8_t {
-    none,      ///< it runs as fast everywhere
+    none,      ///< the task runs as fast everywhere
     submitter, ///< on the node of the CPU that it is submitted from
-    random,    ///< on a node drawn for each task, and its hint says so only if `hinted`
+    random,    ///< on a node drawn for each task; its hint says so only if `hinted`
     node,      ///< on `data_node`
   } homes = data::none;
   std::uint32_t data_node = 0; ///< index into `topology::nodes()`
   bool hinted = false;         ///< tasks say where their data is
   bool near_data = false;      ///< tasks come from a CPU of their data's node
   task_class run_as = task_class::normal;
-  /// Cache lines of each task that come along to another worker: 1 of a closure, 2 to 4 of a coroutine's frame.
+  /// How many cache lines of each task come along to another worker: 1 of a closure, 2 to 4 of a coroutine's
+  /// frame.
   std::uint32_t lines = 1;
 };
 
@@ -87,11 +90,12 @@ class workload_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Reads "KIND,key=value,..." such as "poisson,load=.7,service=bimodal:10us:1ms:.005,data=random". Throws
-/// `workload_error` naming what was found and what would be right, the nearest word for an unknown one. Files are not
-/// looked at.
+/// Reads "KIND,key=value,..." such as "poisson,load=.7,service=bimodal:10us:1ms:.005,data=random". Looks at
+/// no files. Throws `workload_error` that names what was found and what would be right, the nearest word for
+/// an unknown one.
 workload parse_workload(std::string_view text);
-/// The same as `workload::text`, with what was left out; reading that gives the same workload.
+/// Writes the workload as `workload::text` does, with the defaults that it left out. Reading the result gives
+/// the same workload.
 std::string describe(const workload& w);
 
 /// One task that comes from outside of the simulation.
@@ -103,23 +107,23 @@ struct arrival {
   std::optional<task_class> run_as; ///< if the trace says so
 };
 
-/// Open arrivals, one after another in the order of time: of poisson, mmpp, trace and fork_join; the other kinds have none.
-/// Deterministic from a seed: the times are the same whatever the services, and the other way round. Reads a trace as it
-/// goes, so memory does not grow with it. One thread at a time.
+/// Open arrivals, one after another in the order of time: of poisson, mmpp, trace and fork_join; the other
+/// kinds have none. Deterministic from a seed: the times are the same whatever the services, and the other
+/// way round. Reads a trace as it goes, so memory does not grow with it. One thread at a time.
 ///
-/// A trace has lines of `time_ns,service_ns[,node][,class]`, times ascending; empty lines, comments after `#` and a first
-/// line of names are passed over.
+/// A trace has lines of `time_ns,service_ns[,node][,class]`, times ascending. The stream skips empty lines,
+/// comments after `#` and a first line of names.
 class arrival_stream {
  public:
-  /// `capacity` is that of the machine, in workers of the fastest kind; `load` becomes a rate by it. Throws
-  /// `workload_error`: the trace cannot be read, or has no arrivals.
+  /// Begins a stream. `capacity` is that of the machine, in workers of the fastest kind; it turns `load` into
+  /// a rate. Throws `workload_error` if the trace cannot be read, or has no arrivals.
   arrival_stream(const workload& w, double capacity, std::uint64_t seed);
   ~arrival_stream();
   arrival_stream(arrival_stream&&) noexcept;
   arrival_stream& operator=(arrival_stream&&) noexcept;
-  /// The next one; nothing after a trace's last. Throws `workload_error` naming file and line.
+  /// The next arrival; nothing after a trace's last. Throws `workload_error` that names file and line.
   std::optional<arrival> next();
-  /// Arrivals a second, averaged over time, that `load` or `rate` ask for; 0 where they do not count.
+  /// The arrivals a second, averaged over time, that `load` or `rate` ask for; 0 where they do not count.
   double rate() const noexcept;
 
  private:
@@ -127,8 +131,8 @@ class arrival_stream {
   std::unique_ptr<state> state_;
 };
 
-/// How much work one arrival brings on average, in ns on the fastest kind: of fork_join that of a whole tree; 0 for a trace,
-/// which only reading it would tell.
+/// How much work one arrival brings on average, in ns on the fastest kind; for fork_join that of a whole
+/// tree. Returns 0 for a trace, whose mean only reading it would tell.
 double mean_work_ns(const workload& w) noexcept;
 
 } // namespace corewise
