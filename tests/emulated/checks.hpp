@@ -8,7 +8,7 @@
 
 namespace corewise::emulated {
 
-/// Counts what was compared, and says what differs on standard output.
+/// Counts the comparisons, and says what differs on standard output.
 class verdict {
  public:
   void same(const std::string& what, const std::string& is, const std::string& should_be);
@@ -21,14 +21,15 @@ class verdict {
   int failed_ = 0;
 };
 
-/// Discovery finds what the machine was configured as.
+/// Checks that discovery finds the machine as it was configured.
 void check_discovery(const expectation& facts, verdict& v);
-/// Workers sit where the profile says: their threads' CPUs, as /proc tells them, names, and the CPUs tasks
-/// run on.
+/// Checks that workers sit where the profile says: their threads' CPUs, as /proc tells them, their names, and
+/// the CPUs that tasks run on.
 void check_pinning(const profile& p, const std::string& title, verdict& v);
-/// What a worker touches and what the engine keeps for it lies on the worker's node.
+/// Checks that the memory that a worker touches, or that the engine keeps for it, lies on the worker's node.
 void check_memory(const profile& p, verdict& v);
-/// What is made for a group, and each group's share of an array that a loop wrote, lies on the group's node.
+/// Checks that the objects that are made for a group, and each group's share of an array that a loop wrote,
+/// lie on the group's node.
 void check_data(profile p, verdict& v);
 
 } // namespace corewise::emulated

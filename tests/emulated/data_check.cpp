@@ -22,7 +22,7 @@ std::uint32_t node_of(const engine& e, group_id g) {
 
 std::string node_text(std::optional<std::uint32_t> node) { return node ? std::to_string(*node) : "unknown"; }
 
-/// More than one page, so that one lies all within it.
+/// More than one page, so that one page lies all within it.
 struct large {
   std::array<std::byte, 4 * page> bytes{};
 };
@@ -41,8 +41,9 @@ void check_group_data(engine& e, verdict& v) {
   }
 }
 
-/// How many pages of the array lie elsewhere than their share's group. Not those of which a huge page may reach into two
-/// shares; so neither the first ones, which the calling task writes before it sees that the loop is worth sharing.
+/// Counts the pages of the array that lie elsewhere than their share's group. Leaves out pages of which a
+/// huge page may reach into two shares; so it also leaves out the first ones, which the calling task writes
+/// before it sees that the loop is worth sharing.
 std::size_t pages_elsewhere(const engine& e, const first_touch_array<double>& numbers) {
   constexpr std::size_t in_page = page / sizeof(double);
   constexpr std::size_t in_huge_page = 512 * in_page;

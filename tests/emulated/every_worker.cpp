@@ -12,7 +12,7 @@ namespace corewise::emulated {
 
 namespace {
 
-/// Lets nobody through until `expected` have come, or a minute has passed.
+/// Lets no task through until `expected` have come, or a minute has passed.
 class gate {
  public:
   explicit gate(std::size_t expected) : missing_(expected) {}
@@ -36,9 +36,10 @@ class gate {
 
 } // namespace
 
-// One task for each is not enough: the last may wait alone in a domain whose workers are held, and is left to them. With the
-// largest threshold for each, m for each of n workers, at least m * n - (n - 1) wait while a worker has none, in its own domain
-// or in at most n - 1 others: then m wait in one of these, and the worker comes for them.
+// One task for each worker is not enough: the last may wait alone in a domain whose workers are held, and is
+// left to them. With the largest threshold for each, m for each of n workers, at least m * n - (n - 1) wait
+// while a worker has none, in its own domain or in at most n - 1 others: then m wait in one of these, and the
+// worker comes for them.
 void on_every_worker(engine& e, const std::function<void(worker_id)>& f) {
   const std::size_t workers = e.workers().size();
   const std::uint32_t tasks_for_each = std::ranges::max(minimum_at_of(e.configuration()));

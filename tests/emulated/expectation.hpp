@@ -6,7 +6,8 @@
 
 namespace corewise::emulated {
 
-/// What a machine was configured as: a fact per line, its name first ("llcs 0-3 4-7"); `#` begins a comment.
+/// The facts of a machine as it was configured: a fact per line, its name first ("llcs 0-3 4-7"); `#` begins
+/// a comment.
 using expectation = std::map<std::string, std::string>;
 
 /// Reads the facts. Throws `std::runtime_error` for a line without a value and for a fact that is told twice.

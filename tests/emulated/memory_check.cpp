@@ -18,7 +18,8 @@ std::string node_text(const void* address) {
   return node ? std::to_string(*node) : "unknown";
 }
 
-/// Fresh pages that nobody has touched yet, and no huge ones, which may reach into what others have touched.
+/// Fresh pages that no thread has touched yet, and no huge ones, which may reach into pages that other
+/// threads have touched.
 class fresh_pages {
  public:
   static constexpr std::size_t bytes = 64 * 1024;
@@ -50,7 +51,7 @@ void collect(engine& e, addresses_of_worker& into) {
   (void)e.submit([payload = std::array<char, 100>{}, &into] { into.closure = &payload; });
 }
 
-/// Where a task runs that is submitted from outside with a hint near that address.
+/// Returns the node where a task runs that a thread outside submits with a hint near that address.
 std::string node_of_task_near(engine& e, const void* address) {
   std::optional<std::uint32_t> node;
   const auto note = [&] { node = e.groups()[e.workers()[*e.this_worker()].group].node; };

@@ -1,4 +1,4 @@
-// Checks, on the machine that it runs on, that discovery finds what the machine was configured as, and that
+// Checks, on the machine that it runs on, that discovery finds the machine as it was configured, and that
 // workers and their memory are where the profile says.
 #include "checks.hpp"
 

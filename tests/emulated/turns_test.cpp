@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-// What tests of an emulated processor can be trusted with: threads take turns.
+// Tests how far an emulated processor can be trusted: its threads take turns.
 
 namespace {
 
@@ -15,7 +15,8 @@ struct alignas(128) word {
   std::atomic<int> value{0};
 };
 
-/// Of two threads that both write and then read what the other writes: how often neither saw the other.
+/// Counts, for two threads that both write and then read the other's word, how often neither saw the other's
+/// write.
 int both_were_passed(std::size_t rounds) {
   std::vector<word> left(rounds);
   std::vector<word> right(rounds);

@@ -1,6 +1,6 @@
-// Writes the machines of this folder. Each is a synthetic description plus what cannot be written in one:
-// kinds, distances, CPUs that are missing or not allowed, and a few edits of the text for what hwloc's
-// interface refuses.
+// Writes the machines of this folder. Each is a synthetic description plus the parts that a description
+// cannot have: kinds, distances, CPUs that are missing or not allowed, and a few edits of the text for what
+// hwloc's interface refuses.
 
 #include <hwloc.h>
 
@@ -35,7 +35,7 @@ void require(bool done, const char* what) {
   if (!done) throw std::runtime_error(std::string("hwloc refuses: ") + what);
 }
 
-/// A machine that is being made.
+/// Builds a machine.
 class machine {
  public:
   explicit machine(const std::string& synthetic, unsigned long flags = 0) {
@@ -52,7 +52,7 @@ class machine {
     require(hwloc_obj_add_info(hwloc_get_root_obj(handle_), "Architecture", name) == 0, "info");
     return *this;
   }
-  /// Leaves only these CPUs; what is empty then goes, unless it has memory.
+  /// Leaves only these CPUs. An object that is empty then goes, unless it has memory.
   machine& only(const std::string& cpus) {
     require(hwloc_topology_restrict(handle_, bitmap(cpus), 0) == 0, "restrict");
     return *this;
@@ -77,7 +77,7 @@ class machine {
     object->subtype = strdup(name);
     return *this;
   }
-  /// A matrix over all objects of a type, in hwloc's order of them.
+  /// Sets a matrix over all objects of a type, in hwloc's order of them.
   machine& distances(hwloc_obj_type_t type, const char* name, unsigned long meaning,
                      std::vector<hwloc_uint64_t> values) {
     std::vector<hwloc_obj_t> objects;
@@ -182,7 +182,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-/// What depends on who wrote the file, and not on the machine.
+/// Removes the parts that depend on the writer of the file, and not on the machine.
 std::string without_traces(const std::string& text) {
   std::vector<std::string> kept;
   for (const auto& line : lines_of(text))

@@ -28,7 +28,7 @@ double rate_of(const std::vector<arrival>& all) {
   return static_cast<double>(all.size()) * 1e9 / static_cast<double>(all.back().time_ns);
 }
 
-/// Variance / mean of the arrivals in windows of such a length: 1 of a Poisson process.
+/// Returns variance / mean of the arrivals in windows of such a length: 1 for a Poisson process.
 double dispersion(const std::vector<arrival>& all, double window_ns) {
   const auto windows = static_cast<std::size_t>(static_cast<double>(all.back().time_ns) / window_ns);
   std::vector<double> counts(windows);
@@ -127,7 +127,7 @@ TEST_CASE("arrival_stream: a seed repeats, and times and services do not touch o
     CHECK(a[i].service_ns == other_rate[i].service_ns);
     CHECK(a[i].time_ns != other_seed[i].time_ns);
   }
-  // What comes late has nothing to do with what takes long.
+  // The times of arrivals have nothing to do with the service times.
   double correlation = 0;
   const auto many = take("poisson,rate=1e5,service=exp:10us", 100'000);
   for (std::size_t i = 1; i < many.size(); ++i)

@@ -13,15 +13,16 @@
 #include <string>
 #include <thread>
 
-// One worker runs a script, in an engine and in the simulator, under each profile: the order of its tasks is the same. So
-// the simulator's copy of how the engine's worker goes from queue to queue cannot drift from it.
+// One worker runs a script, in an engine and in the simulator, under each profile. The order of its tasks
+// must be the same. So the simulator's copy of how the engine's worker goes from queue to queue cannot drift
+// from it.
 
 using namespace corewise;
 
 namespace {
 
-/// What tasks do, by the numbers that they have in the order in which they were made: so all that follows is the same as
-/// long as they run in the same order.
+/// Decides what tasks do, by their numbers, which they have in the order in which they were made. So all
+/// later tasks are the same as long as they run in the same order.
 class script {
  public:
   enum class act : std::uint8_t { submit, wake };
@@ -33,14 +34,14 @@ class script {
 
   explicit script(std::uint64_t seed) : seed_(seed) {}
 
-  /// From outside, while the worker is held up.
+  /// The tasks from outside, while the worker is held up.
   std::vector<made> first() {
     std::vector<made> tasks;
     for (std::uint32_t i = 0; i < from_outside; ++i) tasks.push_back(make_one());
     return tasks;
   }
 
-  /// Task `n` runs: `submit` and `wake_one` are called for what it does before the end that is answered.
+  /// Runs task `n`: calls `submit` and `wake_one` for what it does. Returns how it ends.
   template <class Submit, class Wake> end run(std::uint32_t n, const Submit& submit, const Wake& wake_one) {
     order_.push_back(n);
     if (order_.size() < warm_up) return end::yields;
@@ -55,15 +56,15 @@ class script {
     return u < 0.8 ? end::yields : end::waits;
   }
 
-  /// What a task is called when it goes on.
+  /// The number of a task that goes on.
   std::uint32_t next_part() { return next_++; }
 
   const std::vector<std::uint32_t>& order() const noexcept { return order_; }
 
  private:
   static constexpr std::uint32_t from_outside = 60;
-  /// So many do nothing but yield at first: then tasks are so short on average that an engine's worker goes from one that
-  /// yields to the next without its loop.
+  /// How many tasks do nothing but yield at first. Then tasks are so short on average that an engine's worker
+  /// goes from one that yields to the next without its loop.
   static constexpr std::uint32_t warm_up = 4000;
   static constexpr std::uint32_t most = warm_up + 800;
 
@@ -85,7 +86,7 @@ constexpr std::chrono::milliseconds held_up{2};
 
 namespace corewise::detail {
 
-/// A simulation that is driven by hand.
+/// A simulation that the test drives by hand.
 class scripted_simulation {
  public:
   scripted_simulation(const profile& p, script& tasks)
@@ -123,7 +124,7 @@ class scripted_simulation {
     simulation_.handle(e.event);
   }
 
-  /// What goes on later is a task of its own here.
+  /// Ends a task. Here a task that goes on later is a task of its own.
   void end_of(task_index t) {
     if (numbers_[t] == nobody) return;
     simulation_.acting_ = seat.value;
@@ -154,12 +155,12 @@ class scripted_simulation {
 
 namespace {
 
-/// The same in an engine.
+/// The same script in an engine.
 class scripted_engine {
  public:
   scripted_engine(const profile& p, script& tasks) : tasks_(tasks), engine_(p) {}
 
-  /// Until `parts` tasks have run. Answers when they did.
+  /// Runs until `parts` tasks have run. Returns the times at which they ran.
   std::vector<std::chrono::steady_clock::time_point> run(std::size_t parts) {
     ran_at_.reserve(parts + 100);
     while (engine_.metrics().workers.front().parks == 0) std::this_thread::yield();
@@ -223,7 +224,8 @@ class scripted_engine {
   engine engine_; // ends first
 };
 
-/// One worker under that profile; small queues, so that they overflow, and what does not depend on how fast tasks are.
+/// A profile of one worker with small queues, so that they overflow, and with nothing that depends on how
+/// fast tasks are.
 profile one_worker(const std::filesystem::path& file) {
   profile p = load_profile(file);
   p.topology.machine = {};
@@ -242,7 +244,7 @@ profile one_worker(const std::filesystem::path& file) {
   return p;
 }
 
-/// Whether no tick has ended by time, which would have ended by tasks in the simulator.
+/// Returns whether no tick has ended by time, which would have ended by tasks in the simulator.
 bool undisturbed(const std::vector<std::chrono::steady_clock::time_point>& ran_at, std::size_t budget) {
   for (std::size_t i = 0; i + budget < ran_at.size(); ++i)
     if (ran_at[i + budget] - ran_at[i] > tick_time / 2) return false;

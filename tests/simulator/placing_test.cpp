@@ -20,7 +20,7 @@ profile two_hybrid_sockets_profile() {
   return default_on(COREWISE_SOURCE_DIR "/configs/machines/two-socket-hybrid.yaml");
 }
 
-/// The same loads, and who is idle, on boards of the test's own.
+/// Copies the loads and idle bits to boards of the test's own.
 void copy(const load_view& shown, still_boards& boards, const worker_layout& workers,
           const locality_groups& groups) {
   for (const locality_group& g : groups.groups()) {
@@ -50,7 +50,7 @@ struct decisions {
   std::uint64_t all() const { return asked + kept + repeated; }
 };
 
-/// Holds each decision of a run against the policy itself, asked on other boards.
+/// Compares each decision of a run with the answer of the policy itself, asked on other boards.
 class onlooker {
  public:
   onlooker(const profile& p, const simulated_machine& m)
@@ -95,7 +95,7 @@ class onlooker {
     seen_.spilled += d.to.level > level::same_domain ? 1 : 0;
   }
 
-  /// A worker may keep a task unasked only where the policy would have left it there.
+  /// Checks a kept task. A worker may keep a task unasked only where the policy would have left it there.
   void kept(const placing_decision& d) {
     REQUIRE(d.origin.worker.has_value());
     REQUIRE(d.to.worker == *d.origin.worker);
@@ -104,7 +104,8 @@ class onlooker {
     ++seen_.kept;
   }
 
-  /// A thread may send its task after the last one unasked only as often as the last answer says.
+  /// Checks a repeated answer. A thread may send its task after the last one unasked only as often as the
+  /// last answer says.
   void repeated(const placing_decision& d) {
     REQUIRE(plain(d));
     REQUIRE_FALSE(d.origin.worker.has_value());
@@ -137,8 +138,9 @@ class onlooker {
   decisions seen_;
 };
 
-/// Each decision of a run is the one that the policy makes which `explain` asks, on boards that `explain` makes; and, of the
-/// rule that has a reference, the reference's. Meanwhile the boards are those of the queues.
+/// Checks that each decision of a run is the one that the policy makes which `explain` asks, on boards that
+/// `explain` makes; and, for the rule that has a reference, the reference's. Meanwhile the boards are those
+/// of the queues.
 decisions compare(const profile& p, const std::string& w, std::uint64_t tasks) {
   const simulated_machine m(p);
   onlooker watched(p, m);

@@ -92,7 +92,7 @@ TEST_CASE("service_time: Pareto has its mean, its least value and its tail") {
   for (const double q : {0.5, 0.9, 0.99})
     CHECK(drawn.quantile(q) == doctest::Approx(6000 * std::pow(1 - q, -1.0 / 3)).epsilon(0.02));
 
-  // A mean of so heavy a tail takes longer to show than its quantiles.
+  // The mean of so heavy a tail takes longer to show than its quantiles.
   const sample heavy = draw({.shape = kind::pareto, .mean_ns = 3000, .exponent = 1.5}, n);
   CHECK(heavy.quantile(0.5) == doctest::Approx(1000 * std::pow(0.5, -1 / 1.5)).epsilon(0.02));
   CHECK(heavy.quantile(0.999) == doctest::Approx(1000 * std::pow(0.001, -1 / 1.5)).epsilon(0.1));

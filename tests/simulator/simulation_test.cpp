@@ -129,7 +129,7 @@ TEST_CASE("a task that runs elsewhere brings as many lines as its workload says,
   machine_costs& c = p.topology.machine.costs;
   c.run = c.submit = c.wake_up = c.waking = 0;
   c.transfer = {10, 7, 0, 0,
-                80}; // half of the tasks come from the other package; a thread outside is near everybody
+                80}; // half of the tasks come from the other package; a thread outside is near every worker
   for (const std::uint32_t lines : {1U, 11U}) {
     const simulation_result r =
         run(p, "poisson,rate=10,service=fixed:10us,from=cpu:0,lines=" + std::to_string(lines), 1000);
@@ -152,7 +152,7 @@ TEST_CASE("pairs that are spawned have three turns, and come again after the las
         simulate(p, simulated_machine(p),
                  parse_workload("ping-pong,spawned,service=fixed:1us,pairs=" + std::to_string(pairs)),
                  {.tasks = rounds * turns, .warm_up = 0});
-    // What is counted begins with the end of the first root.
+    // The counts begin with the end of the first root.
     CHECK(r.placed == rounds * (1 + submissions) - (1 + pairs));
     CHECK(r.ended_ns == static_cast<std::int64_t>(rounds * (turns * 1000 + submissions * 90)));
     CHECK(r.wake_ups == 0); // there is always a next root

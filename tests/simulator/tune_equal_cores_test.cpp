@@ -2,8 +2,9 @@
 
 #include <doctest/doctest.h>
 
-// What the search finds on equal cores in one domain, with the simulator itself and so many runs that a gain of 1% would be
-// seen: nothing for tasks from outside with exponential service, and what there is to find elsewhere.
+// Checks the search on equal cores in one domain, with the simulator itself and so many runs that a gain of
+// 1% would be seen. It must find nothing for tasks from outside with exponential service, and the known gains
+// elsewhere.
 
 using namespace corewise;
 using namespace corewise::tests;

@@ -9,7 +9,7 @@ using namespace corewise::tests;
 
 namespace {
 
-/// How many of `times` comparisons of 20 pairs each claim a gain where there is `gain`.
+/// Counts how many of `times` comparisons of 20 pairs each claim a gain, where there is `gain`.
 int claims(int times, double gain, const std::function<double(random_stream&)>& noise) {
   random_stream random(11, 0);
   int claimed = 0;

@@ -19,7 +19,7 @@ key_list keys_of(const profile& p) {
   return keys;
 }
 
-/// Least at known values, with noise that is the same for all profiles.
+/// A cost that is least at known values, with noise that is the same for all profiles.
 tuning_figures bowl(const profile& p, std::size_t, std::uint64_t seed) {
   double cost = 0.3 * noise_of(seed, 0);
   cost += 0.05 * off(p.dispatch.weights.spill.same_domain, 1);
@@ -85,7 +85,7 @@ TEST_CASE("every profile that is tried passes the checks, and nearness never cos
   const auto temptation = [&wrong](const profile& p, std::size_t, std::uint64_t) {
     const spill_costs& s = p.dispatch.weights.spill;
     if (!check_profile(p).empty() || s.same_domain > s.same_node || s.same_node > s.cross_package) ++wrong;
-    // wants what is forbidden: near is dear, far is cheap, and stealing from there is late
+    // the cost favours what is forbidden: near is dear, far is cheap, and stealing from there is late
     return all_figures(0.05 * (std::log(s.cross_package) - std::log(s.same_domain) -
                                std::log(p.steal.minimum_at.cross_package)));
   };
@@ -161,7 +161,7 @@ TEST_CASE("energy is saved only as far as the 99th percentile is no more than a 
   CHECK(r.gained);
   CHECK(r.p99_over_start.ratio > 1.05);
   CHECK(r.p99_over_start.high < 1.1);
-  options.goal = tuning_goal::throughput; // which is the same whatever the profile
+  options.goal = tuning_goal::throughput; // throughput is the same whatever the profile
   CHECK_FALSE(tune(bench_engine(), start, fields_of(start), dear, options).gained);
 }
 

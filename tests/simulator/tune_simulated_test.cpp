@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t tasks = 3000;
 
-/// The 99th percentile of a run of its own, on the machine as that profile divides it.
+/// The 99th percentile of one more run, on the machine as that profile divides it.
 double p99_of(const profile& p, const workload& w, std::uint64_t seed) {
   return simulate(p, simulated_machine(p), w, {.seed = seed, .tasks = tasks}).response.quantile(0.99);
 }
@@ -22,7 +22,7 @@ profile learned(const std::string& name) {
   return p;
 }
 
-/// What tuning says of the default and of the start are the ratios of separate runs.
+/// Checks that the ratios that tuning reports for the default and the start are those of separate runs.
 void check_judgement(const profile& start) {
   const workload w = parse_workload("poisson,load=.8,service=exp:10us");
   const tuning_options options{.seeds = 1, .held_out = 4, .evaluations = 12};

@@ -32,7 +32,7 @@ bool contains(const std::string& text, const std::string& what) {
   return text.find(what) != std::string::npos;
 }
 
-/// What is not a comment.
+/// The text without the comment before it.
 std::string body_of(const std::string& text) { return text.substr(text.find("version: 1")); }
 
 } // namespace

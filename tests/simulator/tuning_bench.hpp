@@ -41,7 +41,7 @@ inline engine& bench_engine() {
   return e;
 }
 
-/// Of mean 0 and deviation 1, the same for the same seed and name.
+/// A number of a distribution with mean 0 and deviation 1, the same for the same seed and name.
 inline double noise_of(std::uint64_t seed, std::uint64_t name) { return random_stream(seed, name).normal(); }
 
 /// Figures that are all exp(cost).

@@ -28,7 +28,7 @@ bool same(const service_time& a, const service_time& b) {
          a.rare_ns == b.rare_ns && a.rare_share == b.rare_share && a.exponent == b.exponent;
 }
 
-/// All but `text`.
+/// Compares all fields but `text`.
 bool same(const workload& a, const workload& b) {
   return a.shape == b.shape && same(a.service, b.service) && a.load == b.load && a.rate == b.rate &&
          a.burst_ratio == b.burst_ratio && a.burst_share == b.burst_share && a.burst_ns == b.burst_ns &&

@@ -8,7 +8,7 @@ using namespace corewise::tests;
 
 namespace {
 
-/// A file that was measured quickly; what it says must be right, not exact.
+/// Measures quickly and writes a file, which must be right, not exact.
 outcome calibrated(const scratch_shell& shell, const std::string& before = "") {
   return shell.run(before + "corewise calibrate --budget 300ms --output machine.yaml && cat machine.yaml");
 }
@@ -76,7 +76,7 @@ TEST_CASE("calibrating takes the time that it is given, and little more") {
     CHECK(run("corewise calibrate --budget " + budget).status == 0);
     return std::chrono::steady_clock::now() - begin;
   };
-  // Of three, as others may have the machine for a while.
+  // The least of three, as other programs may have the machine for a while.
   const auto least = [&](const std::string& budget) {
     return std::min({took(budget), took(budget), took(budget)});
   };

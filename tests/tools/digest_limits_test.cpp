@@ -9,7 +9,7 @@
 
 using namespace corewise::tests;
 
-// Memory, descriptors and depth: what must not grow with the tree.
+// Memory, descriptors and depth: these must not grow with the tree.
 
 namespace {
 
@@ -21,7 +21,8 @@ bool skip_for_sanitizer() {
   return sanitized();
 }
 
-/// A directory in a directory, `depth` deep, with a file in each and in every third one a directory aside.
+/// Makes directories in each other, `depth` deep, with a file in each and in every third one a directory
+/// aside.
 void make_chain(const std::filesystem::path& where, int depth) {
   const auto make_file = [](int directory) {
     ::close(::openat(directory, "file", O_CREAT | O_WRONLY, 0644));

@@ -29,7 +29,7 @@ const std::string nasty_tree = R"sh(
 
 bool is_root() { return ::geteuid() == 0; }
 
-/// Runs the rest of the line as somebody who may not read everything.
+/// Runs the rest of the line as a user that may not read everything.
 const std::string as_nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups ";
 
 } // namespace

@@ -7,7 +7,7 @@ using nlohmann::json;
 
 namespace {
 
-/// Answers about the machine of two sockets: workers 0-7 and 16-23 sit on P-cores, 8-15 and 24-31 on E-cores.
+/// Asks about the machine of two sockets: workers 0-7 and 16-23 sit on P-cores, 8-15 and 24-31 on E-cores.
 class two_socket_shell {
  public:
   two_socket_shell() { shell_.write("machine.yaml", two_sockets); }
@@ -16,7 +16,7 @@ class two_socket_shell {
     shell_.write("state.json", state);
     return shell_.run("corewise explain --machine machine.yaml --state state.json " + options);
   }
-  /// What another policy answers, in text.
+  /// The answer of another policy, in text.
   std::string told_by(const std::string& policy, const std::string& state) const {
     const outcome explained = explain(state, with(policy));
     CHECK_MESSAGE(explained.status == 0, explained.err);
@@ -40,7 +40,7 @@ class two_socket_shell {
   scratch_shell shell_;
 };
 
-/// {"0": n, ...} for the workers from `first` to `last`.
+/// Writes {"0": n, ...} for the workers from `first` to `last`.
 std::string loads(int first, int last, int n) {
   json load;
   for (int w = first; w <= last; ++w) load[std::to_string(w)] = n;

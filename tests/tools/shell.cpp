@@ -44,7 +44,7 @@ scratch_shell::scratch_shell() {
 }
 
 scratch_shell::~scratch_shell() {
-  // rm, for trees that are deeper than a path may be long
+  // Uses rm for trees that are deeper than a path may be long
   (void)std::system(("rm -rf '" + directory_.string() + "'").c_str());
 }
 

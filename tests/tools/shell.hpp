@@ -8,14 +8,14 @@
 
 namespace corewise::tests {
 
-/// What a program did.
+/// The result of a program.
 struct outcome {
   int status = -1; ///< its exit status, or 128 + the signal that ended it
   std::string out;
   std::string err;
 };
 
-/// An empty directory of its own, in which bash runs; gone with the object.
+/// An empty directory of its own, in which bash runs; the object removes it at its end.
 class scratch_shell {
  public:
   scratch_shell();
@@ -36,7 +36,7 @@ class scratch_shell {
 outcome run(const std::string& script);
 
 std::set<std::string> keys_of(const nlohmann::json& object);
-/// How often a text stands in another.
+/// Counts how often `what` stands in `text`.
 std::size_t count_of(const std::string& what, const std::string& text);
 bool contains(const std::string& text, const std::string& what);
 
@@ -44,8 +44,8 @@ bool contains(const std::string& text, const std::string& what);
 /// are P.
 extern const std::string two_sockets;
 
-/// Whether the command was built with a sanitizer, which reserves more address space than the limits of some
-/// tests.
+/// Returns whether the command was built with a sanitizer, which reserves more address space than the limits
+/// of some tests.
 bool sanitized();
 
 } // namespace corewise::tests

@@ -5,16 +5,16 @@
 
 #include <algorithm>
 
-// As many tasks as workers, none of which ever ends: how many does the unluckiest worker get? Drawn at random about
-// log n / log log n, of two choices log log n / log 2 + O(1).
+// As many tasks as workers, none of which ever ends: how many does the unluckiest worker get? Drawn at random
+// about log n / log log n, with two choices log log n / log 2 + O(1).
 
 using namespace corewise;
 using namespace corewise::tests;
 
 namespace {
 
-/// What has come to a worker. Tasks that wait are what the theory counts; where the first of them runs, `two_choices` does
-/// not see it.
+/// The load of a worker to which so many tasks have come. The theory counts tasks that wait; if the first one
+/// ran, `two_choices` would not see it.
 worker_load waiting(std::uint32_t tasks) { return {tasks, 0, 0}; }
 worker_load first_runs(std::uint32_t tasks) { return {tasks - 1, 0, 1}; }
 
@@ -24,7 +24,7 @@ class throwing {
       : s_(build(one_kind(1, n)), {}, {}, {domain_kind::machine, 0}, policy),
         shown_(shown) {}
 
-  /// The mean of the fullest over many throws.
+  /// The mean of the fullest worker over many throws.
   interval fullest() {
     const auto throws = static_cast<std::uint32_t>(times_as_many * 40'960 / s_.workers().size() + 8);
     return repeat([&](std::uint64_t seed) {
@@ -63,7 +63,7 @@ TEST_CASE("theory: the fullest worker at random grows as Poisson says, of two ch
     CAPTURE(n);
     const interval random = fullest(n, "random");
     const interval two = fullest(n, "two_choices");
-    const double as_if_independent = .005 + 2. / n; // what the theory is wrong by
+    const double as_if_independent = .005 + 2. / n; // the theory's error
     check_contains(random, mean_of_fullest(n, 1), as_if_independent, .06);
     check_contains(two, mean_of_fullest(n, 2), as_if_independent, .04);
     at_random.push_back(random.mean);

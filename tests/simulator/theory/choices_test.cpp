@@ -9,8 +9,9 @@
 // The power of d choices. The limits are those of infinitely many workers; with 500 the mean is about 4 / n above them at
 // a load of .9 (Gast and Van Houdt, "A refined mean field approximation", 2017), which is within 1%.
 //
-// The classic rule compares all that a worker has. The engine's `two_choices` compares what waits, as its model did, so an
-// idle worker and one whose only task runs are alike to it; it has a mean field of its own, which is a little worse.
+// The classic rule compares all tasks of a worker. The engine's `two_choices` compares waiting tasks, as its
+// model did, so it does not tell an idle worker from one whose only task runs. It has a mean field of its
+// own, which is a little worse.
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -20,7 +21,8 @@ namespace {
 constexpr std::uint32_t many = 500;
 constexpr double of_finite = .01;
 
-/// The classic rule: of d workers drawn, with repetition, the first of those with the fewest tasks, running ones included.
+/// The classic rule: of d workers drawn, with repetition, it takes the first of those with the fewest tasks,
+/// running ones included.
 class classic_choices final : public policy {
  public:
   explicit classic_choices(std::uint32_t d) noexcept : d_(d) {}
@@ -57,7 +59,7 @@ limit classic(std::uint32_t d) {
 double of_waiting(double load) { return mean_field_response(load, 2, counted::waiting); }
 double of_one_worker(double load) { return 1 / (1 - load); }
 
-/// Of a policy that is asked by arithmetic, without the simulator.
+/// Checks a policy by arithmetic, without the simulator.
 void check_by_arithmetic(const char* name, const policy* rule, double load, const limit& theory) {
   situation s(build(one_kind(1, many)), {}, {}, {domain_kind::machine, 0}, name);
   const std::vector<double> speeds(many, 1.0);
@@ -68,7 +70,7 @@ void check_by_arithmetic(const char* name, const policy* rule, double load, cons
   check_contains(repeat_by_what_came(load, many, length, response, theory), theory(load), of_finite, .01);
 }
 
-/// By `rule`, or by the policy of that name where there is none.
+/// Simulates `rule`, or the policy of that name where `rule` is null.
 interval simulated(std::uint32_t workers, const char* name, const policy* rule, double load,
                    const path_length& length, const limit& theory) {
   const profile p = no_stealing("numa:1 core:" + std::to_string(workers) + " pu:1", name);
@@ -84,7 +86,7 @@ void check_simulated(std::uint32_t workers, const char* name, double load, const
   check_contains(simulated(workers, name, nullptr, load, length, theory), theory(load), tolerance, sharp);
 }
 
-/// What is published of infinitely many workers.
+/// Published values for infinitely many workers.
 struct published {
   std::uint32_t d;
   double load;

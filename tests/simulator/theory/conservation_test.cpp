@@ -2,15 +2,16 @@
 #include "interval.hpp"
 #include "simulated.hpp"
 
-// What holds whatever the policy: Little's law, and, where moving tasks costs nothing and nobody idles while a task waits,
-// the response time of M/M/n.
+// Laws that hold under every policy: Little's law, and, where moving tasks costs nothing and no worker idles
+// while a task waits, the response time of M/M/n.
 
 using namespace corewise;
 using namespace corewise::tests;
 
 namespace {
 
-/// Thieves that take any task that waits, from anywhere. Who searches, and for how long, is as in the defaults.
+/// A profile whose thieves take any task that waits, from anywhere. Searchers, and how long they search, are
+/// as in the defaults.
 profile free_thieves(const std::string& machine, std::string_view policy) {
   profile p;
   use_machine(p.topology.machine, machine);
@@ -21,7 +22,7 @@ profile free_thieves(const std::string& machine, std::string_view policy) {
   return p;
 }
 
-/// They also search all at once, and sleep as soon as they have found nothing.
+/// A profile whose thieves also search all at once, and sleep as soon as they have found nothing.
 profile eager_thieves(const std::string& machine, std::string_view policy) {
   profile p = free_thieves(machine, policy);
   p.idle.searchers_per_mille = 1000;
@@ -29,7 +30,8 @@ profile eager_thieves(const std::string& machine, std::string_view policy) {
   return p;
 }
 
-/// On the same arrivals as one queue for all meets, of which theory knows the mean: what is left is the order of tasks.
+/// The response on the same arrivals as one queue for all meets, whose mean theory knows. What is left is the
+/// order of tasks.
 interval response_of(const profile& p, std::uint32_t workers, double load, const path_length& length) {
   const simulated_machine m = free_of_cost(p);
   REQUIRE(m.workers.size() == workers);

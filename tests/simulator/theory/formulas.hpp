@@ -24,9 +24,9 @@ inline double response_of_one(double load, double deviation) {
   return 1 + load * (1 + deviation * deviation) / (2 * (1 - load));
 }
 
-/// One worker with exponential service that sleeps whenever it has nothing, and takes a fixed time to wake up. Source:
-/// Welch, "On a generalized M/G/1 queuing process in which the first customer of each busy period receives exceptional
-/// service", doi:10.1287/opre.12.5.736.
+/// One worker with exponential service that sleeps whenever it has nothing, and takes a fixed time to wake
+/// up. Source: Welch, "On a generalized M/G/1 queuing process in which the first customer of each busy period
+/// receives exceptional service", doi:10.1287/opre.12.5.736.
 inline double response_of_sleeper(double load, double wake_up) {
   return 1 / (1 - load) + (2 * wake_up + load * wake_up * wake_up) / (2 * (1 + load * wake_up));
 }

@@ -17,13 +17,14 @@ inline constexpr std::uint64_t times_as_many = 10;
 inline constexpr std::uint64_t times_as_many = 1;
 #endif
 
-/// What independent repetitions found: their mean, and how far from it the truth is at most, but for one case in a thousand.
+/// The result of independent repetitions: their mean, and how far from it the truth is at most, but for one
+/// case in a thousand.
 struct interval {
   double mean = 0;
   double half = 0;
 };
 
-/// Of `measure(seed)`. Source: Student's t; 99.9% of both sides, 9 degrees of freedom.
+/// Repeats `measure(seed)`. Source: Student's t; 99.9% of both sides, 9 degrees of freedom.
 template <class Measure> interval repeat(const Measure& measure) {
   constexpr double student = 4.781;
   static_assert(repetitions == 10);
@@ -37,8 +38,8 @@ template <class Measure> interval repeat(const Measure& measure) {
   return {mean, student * std::sqrt(variance / repetitions)};
 }
 
-/// `tolerance` is what the theory itself may be wrong by, `sharp` how wide the interval may be; both are shares of the
-/// value.
+/// Checks that the interval contains the theory's value and is narrow enough. `tolerance` is how wrong the
+/// theory itself may be, `sharp` how wide the interval may be; both are shares of the value.
 inline void check_contains(const interval& found, double theory, double tolerance, double sharp) {
   INFO("seeds from ", first_seed, ": ", found.mean, " +- ", found.half, ", theory ", theory);
   CHECK(std::abs(found.mean - theory) <= found.half + tolerance * theory);

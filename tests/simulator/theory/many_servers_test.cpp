@@ -2,15 +2,15 @@
 #include "interval.hpp"
 #include "simulated.hpp"
 
-// One queue for all workers is M/M/n, of which all is known.
+// One queue for all workers is M/M/n, about which theory knows everything.
 
 using namespace corewise;
 using namespace corewise::tests;
 
 namespace {
 
-/// As it stands the profile says all that the theory asks for: its workers find their own queues empty, so they look into
-/// the engine's queue at every task, whatever the interval, and take one at a time.
+/// A profile that needs no change for the theory: its workers find their own queues empty, so they look into
+/// the engine's queue at every task, whatever the interval, and take one task at a time.
 profile global_queue(std::uint32_t workers) {
   profile p = load_profile(COREWISE_CONFIGS "/global-queue.yaml");
   use_machine(p.topology.machine, "core:" + std::to_string(workers) + " pu:1");
@@ -39,7 +39,8 @@ TEST_CASE("theory: workers with one queue answer as M/M/n does") {
 }
 
 TEST_CASE("theory: workers with one queue take task after task as they came") {
-  // Of the same arrivals each task ends when arithmetic says: no chance is left, so this is much sharper than an interval.
+  // With the same arrivals each task must end when arithmetic says: no chance is left, so this is much
+  // sharper than an interval.
   for (const std::uint32_t workers : {1U, 2U, 16U, 64U}) {
     const profile p = global_queue(workers);
     const simulated_machine m = free_of_cost(p);

@@ -5,16 +5,16 @@
 #include <cstdint>
 #include <vector>
 
-// What happens with infinitely many workers where a task goes to the lightest of d that are drawn: shares[k] is the share
-// of the workers that have k tasks or more. Source: Mitzenmacher, "The power of two choices in randomized load
-// balancing", doi:10.1109/71.963420; Vvedenskaya, Dobrushin and Karpelevich (1996).
+// The limit of infinitely many workers where a task goes to the lightest of d drawn workers: shares[k] is the
+// share of the workers that have k tasks or more. Source: Mitzenmacher, "The power of two choices in
+// randomized load balancing", doi:10.1109/71.963420; Vvedenskaya, Dobrushin and Karpelevich (1996).
 
 namespace corewise::tests {
 
-/// What those who are drawn are compared by.
+/// The number by which drawn workers are compared.
 enum class counted : std::uint8_t {
-  all,     ///< what waits and what runs: the classic rule
-  waiting, ///< what waits, as `two_choices` does: to it an idle worker and one whose only task runs are alike
+  all,     ///< waiting and running tasks: the classic rule
+  waiting, ///< waiting tasks, as `two_choices` does: an idle worker equals one whose only task runs
 };
 
 /// The limit of the mean response time of the classic rule, in service times.
@@ -35,7 +35,7 @@ inline double arrivals_at(const std::vector<double>& shares, std::size_t k, doub
   return load * to_all_alike * (shares[k] - shares[k + 1]) / (least - beyond);
 }
 
-/// The shares at which the differential equations stand still, by following them until they do.
+/// The shares at which the differential equations stand still. It follows the equations until they do.
 inline std::vector<double> standing_shares(double load, std::uint32_t d, counted what) {
   constexpr double step = .1;
   std::vector<double> shares(40), change(40);
@@ -61,7 +61,8 @@ inline double mean_field_response(double load, std::uint32_t d, counted what) {
   return tasks / load;
 }
 
-/// As many balls as bins are thrown, each into the least full of d bins: the shares of bins by how full they are.
+/// The shares of bins by how full they are, after as many balls as bins were thrown, each into the least full
+/// of d bins.
 inline std::vector<double> filled_shares(std::uint32_t d) {
   constexpr int steps = 20'000;
   std::vector<double> shares(30);

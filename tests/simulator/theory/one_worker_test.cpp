@@ -47,8 +47,8 @@ TEST_CASE("theory: one worker answers as Pollaczek and Khinchine say, whatever t
 TEST_CASE("theory: what it costs to go to the next task lengthens every service") {
   machine_costs costs = no_costs();
   costs.run = .15 * service_ns;
-  // A task's line is with the thread outside, in the same group. That of the inbox's end, which comes once for several tasks that
-  // wait, costs nothing here.
+  // A task's line is with the thread outside, in the same group. The line of the inbox's end, which comes
+  // once for several tasks that wait, costs nothing here.
   costs.transfer = {.05 * service_ns, 0, 0, 0, 0};
   const double service = 1.2;
   const double theory = service * response_of_one(load * service, 1 / service);

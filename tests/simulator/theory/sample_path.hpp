@@ -11,8 +11,8 @@
 #include <queue>
 #include <vector>
 
-// What becomes of tasks when nothing costs anything, by arithmetic: each worker has a queue, first come, first served, so
-// when a task ends is known as soon as it is placed.
+// The course of tasks when nothing costs anything, by arithmetic: each worker has a queue, first come, first
+// served, so the end of a task is known as soon as it is placed.
 
 namespace corewise::tests {
 
@@ -24,10 +24,10 @@ struct one_queue {
   void ended(std::uint32_t /*worker*/) const {}
 };
 
-/// A policy decides, and is shown the loads that there are when a task comes from outside.
+/// Asks a policy, which is shown the loads at the time when a task comes from outside.
 class asked_policy {
  public:
-  /// `rule` in the place of the situation's own policy, unless it is null.
+  /// Asks `rule` in place of the situation's own policy, unless it is null.
   asked_policy(situation& s, std::uint64_t seed, const policy* rule = nullptr)
       : s_(s),
         rule_(rule != nullptr ? *rule : s.rule()),
@@ -51,13 +51,13 @@ class asked_policy {
   std::vector<std::uint32_t> loads_;
 };
 
-/// How many tasks end, and how large a share of them before anything is measured.
+/// How many tasks end, and which share of them ends before anything is measured.
 struct path_length {
   std::uint64_t tasks = 100'000;
   double warm_up = .1;
 };
 
-/// The mean response time in ns of tasks that meet workers of those speeds.
+/// The mean response time in ns of tasks on workers of those speeds.
 template <class Rule>
 double response_on_path(arrival_stream arrivals, const std::vector<double>& speeds, Rule rule,
                         const path_length& length) {

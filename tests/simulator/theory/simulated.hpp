@@ -22,7 +22,7 @@ inline workload poisson(double load) {
   return w;
 }
 
-/// Theory knows workers that do nothing but run tasks.
+/// The costs of theory, whose workers do nothing but run tasks.
 inline machine_costs no_costs() {
   machine_costs costs;
   for (const std::string& name : cost_names()) *find_cost(costs, name) = name.starts_with("slowdown") ? 1 : 0;
@@ -35,7 +35,7 @@ inline simulated_machine free_of_cost(const profile& p) {
   return m;
 }
 
-/// A profile where each task runs where it was placed, in the order in which they came.
+/// A profile where each task runs where it was placed, and tasks run in the order in which they came.
 inline profile no_stealing(const std::string& machine, const std::string& policy) {
   constexpr auto never = std::numeric_limits<std::uint32_t>::max();
   profile p;
@@ -43,7 +43,7 @@ inline profile no_stealing(const std::string& machine, const std::string& policy
   p.topology.groups = {domain_kind::machine, 0};
   p.dispatch.policy = policy;
   p.steal.policy = "none";
-  p.queues.inbox = {}; // unbounded: nothing goes elsewhere because an inbox is full
+  p.queues.inbox = {}; // unbounded: no task goes elsewhere because an inbox is full
   p.injection.interval = {
       never, never}; // at its interval a worker takes from its inbox before older tasks in its ring
   p.idle.spin = std::chrono::nanoseconds{0};
@@ -58,7 +58,7 @@ inline simulation_options options_of(const path_length& length, std::uint64_t se
   return options;
 }
 
-/// In service times. `rule` in the place of the profile's policy, unless it is null.
+/// The response time in service times. Uses `rule` in place of the profile's policy, unless it is null.
 inline double simulated_response(const profile& p, const simulated_machine& m, double load,
                                  const path_length& length, std::uint64_t seed,
                                  const policy* rule = nullptr) {
@@ -67,7 +67,7 @@ inline double simulated_response(const profile& p, const simulated_machine& m, d
   return simulate(p, m, poisson(load), options).response.mean() / service_ns;
 }
 
-/// The arrivals that a simulation with that seed meets, somewhere else.
+/// The response time by arithmetic, on the arrivals that a simulation with that seed meets.
 template <class Rule>
 double path_response(double load, std::uint64_t seed, const std::vector<double>& speeds, Rule rule,
                      const path_length& length) {
@@ -76,7 +76,8 @@ double path_response(double load, std::uint64_t seed, const std::vector<double>&
   return response_on_path(arrival_stream(poisson(load), capacity, seed), speeds, rule, length) / service_ns;
 }
 
-/// What came to workers of full speed once a run was warm, by chance a little more or less than was asked for.
+/// The tasks that came to workers of full speed once a run was warm: by chance a little more or less than was
+/// asked for.
 struct what_came {
   double load = 0;
   double service = 0; ///< mean, in that which was asked for
@@ -98,8 +99,9 @@ inline what_came what_comes(double load, std::uint32_t workers, const path_lengt
   return {work / (now - began) / workers, work / static_cast<double>(length.tasks - unmeasured) / service_ns};
 }
 
-/// By how much `response(seed)` differs from what `theory(load)` says of the load that came, plus what it says of the one
-/// that was asked for. Most of the chance is in what came, so the interval is several times narrower (a control variate).
+/// Repeats how much `response(seed)` differs from the value of `theory(load)` for the load that came, plus
+/// its value for the load that was asked for. Most of the chance is in the tasks that came, so the interval
+/// is several times narrower (a control variate).
 template <class Response, class Theory>
 interval repeat_by_what_came(double load, std::uint32_t workers, const path_length& length,
                              const Response& response, const Theory& theory) {

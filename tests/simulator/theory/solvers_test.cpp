@@ -4,7 +4,8 @@
 
 #include <doctest/doctest.h>
 
-// What the other files hold the simulator against is held here against numbers that are known from elsewhere.
+// Checks the solvers, with which the other files check the simulator, against numbers that are known from
+// elsewhere.
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -31,8 +32,9 @@ TEST_CASE("theory: the mean field of the classic rule stands still where the pub
 }
 
 TEST_CASE("theory: where running tasks do not count, the mean field has a solution by hand") {
-  // Two drawn; a share a of workers has a task, b two or more. What flows into "two or more" is what flows out, and only
-  // from there on all is as in the classic rule: b = a^2 / (1 + a - a^2), and then each share is a times the last squared.
+  // Two drawn; a share a of workers has a task, b two or more. The flow into "two or more" equals the flow
+  // out, and only from there on all is as in the classic rule: b = a^2 / (1 + a - a^2), and then each share
+  // is a times the last squared.
   for (const double load : {.3, .7, .9}) {
     const std::vector<double> shares = standing_shares(load, 2, counted::waiting);
     CAPTURE(load);
@@ -73,7 +75,8 @@ TEST_CASE("theory: the chain of two speeds reproduces the table of the design") 
     const auto of = [&](const two_way_rule& rule) { return response_of_two(known.r, known.load, rule); };
     CAPTURE(known.r);
     CAPTURE(known.load);
-    // The table splits the ties of `count`; the policy gives them to the faster, which is better and has its own value.
+    // The table splits the ties of `count`. The policy gives them to the faster worker, which is better and
+    // has its own value.
     CHECK(of(fewest_ties_split) == Approx(known.count).epsilon(3e-4));
     CHECK(of(as_nearest_lightest(score_kind::count, slow)) < known.count);
     CHECK(of(as_nearest_lightest(score_kind::drain_time, slow)) == Approx(known.drain_time).epsilon(3e-4));

@@ -9,7 +9,7 @@
 namespace corewise::tests {
 namespace {
 
-/// How likely each pair (fast, slow) is, of those with at most `most` tasks with each worker.
+/// The probability of each pair (fast, slow), of those with at most `most` tasks with each worker.
 class chain {
  public:
   chain(double r, double load, const two_way_rule& to_fast) : r_(r), rate_(load * (1 + r)) {
@@ -37,7 +37,7 @@ class chain {
  private:
   static constexpr std::size_t width = 120;
 
-  /// Gauss and Seidel: what flows into a pair flows out of it.
+  /// Balances one pair (Gauss and Seidel): the flow into a pair equals the flow out of it.
   void balance(std::size_t i, std::size_t j) {
     const std::size_t at = i * width + j;
     double in = 0;

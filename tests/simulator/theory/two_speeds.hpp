@@ -11,20 +11,20 @@
 
 namespace corewise::tests {
 
-/// The share that goes to the fast one of the tasks that come when it has `fast` tasks and the other `slow`.
+/// The share of tasks that goes to the fast worker when it has `fast` tasks and the other has `slow`.
 using two_way_rule = std::function<double(std::uint32_t fast, std::uint32_t slow)>;
 
 /// The mean response time where both together are offered `load`, a share of what they can do. Solves the chain's balance
 /// equations; exact to 6 digits for loads up to .9.
 double response_of_two(double r, double load, const two_way_rule& to_fast);
 
-/// The machine with these two: worker 0 is the fast one.
+/// The machine with these two workers: worker 0 is the fast one.
 made_machine two_speeds(std::uint32_t slow_capacity);
 
-/// What `nearest_lightest` itself decides there, with its own rule for ties: for each score they go to the faster.
+/// The rule of `nearest_lightest` itself on that machine. For each score it gives ties to the faster worker.
 two_way_rule as_nearest_lightest(score_kind score, std::uint32_t slow_capacity);
 
-/// The fewest tasks, as in D3b's `count` column: there ties are split evenly.
+/// The rule of the fewest tasks, as in D3b's `count` column: it splits ties evenly.
 double fewest_ties_split(std::uint32_t fast, std::uint32_t slow);
 
 } // namespace corewise::tests

@@ -6,9 +6,10 @@
 #include <random>
 #include <string>
 
-// Two workers of unequal speeds under `nearest_lightest`, against the chain whose decisions are the policy's own; that the
-// chain gives DESIGN D3b's table is checked in solvers_test.cpp. Only `count` differs from that table: there ties were
-// split evenly, here they go to the faster. So that column is held by a rule of the test's own.
+// Two workers of unequal speeds under `nearest_lightest`, against the chain whose decisions are the policy's
+// own. solvers_test.cpp checks that the chain gives DESIGN D3b's table. Only `count` differs from that table:
+// the table splits ties evenly, the policy gives them to the faster worker. So a rule of the test's own
+// checks that column.
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -24,7 +25,7 @@ struct cell {
   double in_theory() const { return response_of_two(r(), load, as_nearest_lightest(score, slow_capacity)); }
 };
 
-/// The fewest tasks, ties drawn.
+/// The rule of the fewest tasks, with ties drawn.
 class ties_split final : public policy {
  public:
   std::string_view name() const noexcept override { return "ties_split"; }
@@ -63,8 +64,8 @@ simulated_machine machine_of(const cell& c, const profile& p) {
   return m;
 }
 
-/// By how much it takes longer than one worker as fast as both would, on the same arrivals, plus what theory says of that
-/// one: bursts lengthen both alike, so the interval is a third as wide.
+/// How much longer the response takes than on one worker as fast as both, on the same arrivals, plus what
+/// theory says of that one worker: bursts lengthen both alike, so the interval is a third as wide.
 interval response_of(const cell& c, const path_length& length, const policy* rule = nullptr) {
   const profile p = profile_of(c);
   const simulated_machine m = machine_of(c, p);
@@ -77,7 +78,8 @@ interval response_of(const cell& c, const path_length& length, const policy* rul
   return found;
 }
 
-/// Of the same arrivals each task ends when arithmetic says, where the policy itself says who gets it: no chance is left.
+/// Checks that each task ends when arithmetic says, on the same arrivals, where the policy itself says which
+/// worker gets the task: no chance is left.
 void check_task_after_task(const cell& c, std::uint64_t seed) {
   const path_length length{50'000 * times_as_many, 0};
   dispatch_weights weights;
@@ -90,7 +92,7 @@ void check_task_after_task(const cell& c, std::uint64_t seed) {
         doctest::Approx(expected).epsilon(1e-4)); // an arrival and an end in the same ns may change places
 }
 
-/// Another one each time; COREWISE_SEED repeats one.
+/// Returns another seed each time; COREWISE_SEED repeats one.
 std::uint32_t drawn_seed() {
   const char* given = std::getenv("COREWISE_SEED");
   return given == nullptr ? std::random_device{}() : static_cast<std::uint32_t>(std::stoul(given));

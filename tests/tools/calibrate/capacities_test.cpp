@@ -7,7 +7,7 @@ namespace {
 
 using times = std::array<std::vector<double>, kernel_names.size()>;
 
-/// As many rounds alike.
+/// Returns rounds that are all alike.
 times steady(double integer, double memory, double branchy, std::size_t rounds = 5) {
   return {std::vector<double>(rounds, integer), std::vector<double>(rounds, memory),
           std::vector<double>(rounds, branchy)};

@@ -31,7 +31,7 @@ calibration with_two_kinds() {
   return c;
 }
 
-/// The file as the command reads it; the machine has 2 CPUs instead of those at hand.
+/// Checks the file as the command reads it; the machine has 2 CPUs instead of those at hand.
 outcome checked(std::string text) {
   const scratch_shell shell;
   text.replace(text.find("source: live"), 12, "source: {synthetic: \"core:2 pu:1\"}");
