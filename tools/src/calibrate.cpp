@@ -34,7 +34,7 @@ std::string check_budget(const std::string& text) {
   return fmt::format("found `{}`; should be a time from 100ms to 60min, such as 10s", text);
 }
 
-/// One line on standard error, where that is a terminal.
+/// Shows progress in one line on standard error, where that is a terminal.
 class calibration_progress {
  public:
   explicit calibration_progress(std::string budget)

@@ -20,7 +20,7 @@ namespace corewise::command {
 
 namespace {
 
-/// More than any profile may have, so that what is too large is seen to be.
+/// More than any profile may have, so that the command sees a file that is too large.
 constexpr std::size_t bytes_most = std::size_t{16} << 20;
 
 struct check_options {
@@ -31,8 +31,8 @@ struct check_options {
 
 struct verdict {
   std::string file;
-  std::vector<profile_issue> issues; ///< those that have a place in the file
-  std::string other;                 ///< what else is wrong
+  std::vector<profile_issue> issues; ///< issues that have a place in the file
+  std::string other;                 ///< other errors
 
   bool good() const { return issues.empty() && other.empty(); }
 };
@@ -49,13 +49,13 @@ bool is_machine_file(std::string_view yaml) {
   return false;
 }
 
-/// What is not a plain file (standard input, a pipe) can be read only once.
+/// Reads a profile. A file that is not a plain one (standard input, a pipe) can be read only once.
 profile read_profile(const std::string& file) {
   if (std::filesystem::is_regular_file(file)) return load_profile(file);
   return parse_profile(read_text(file, bytes_most), file == "-" ? "standard input" : file);
 }
 
-/// Reads the file as what it is, and, where a machine is given, tries the profile on it.
+/// Reads the file as a profile or as a machine file, and, where a machine is given, tries the profile on it.
 void read_as_it_is(const std::string& file, const std::optional<std::string>& machine) {
   profile p;
   if (std::filesystem::is_regular_file(file) && is_machine_file(read_text(file, bytes_most)))

@@ -25,7 +25,7 @@ struct digest_options {
 };
 
 /// Makes room for threads where address space is limited: a thread reserves 8 MiB of stack, and 64 MiB for a
-/// heap of its own, unless told otherwise. Before any thread starts.
+/// heap of its own, unless told otherwise. Call it before any thread starts.
 void be_small() {
   ::mallopt(M_ARENA_MAX, 4);
   pthread_attr_t small;
@@ -42,14 +42,14 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/// The profile without what would hold the lanes up, which bound themselves.
+/// The profile without the limits that would hold the lanes up, which bound themselves.
 profile suited(profile p) {
   p.limits.in_flight = 0;
   p.blocking.spares_max = std::min(p.blocking.spares_max, std::uint32_t{32});
   return p;
 }
 
-/// Like `find`, which prints nothing then; people wonder.
+/// Notes that the root is a symbolic link. `find` prints nothing then, which puzzles people.
 void note_symbolic_link(const std::string& root) {
   struct stat facts{};
   if (::lstat(root.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode))

@@ -2,7 +2,7 @@
 
 namespace corewise::command {
 
-/// What the command answers to the shell.
+/// The command's exit status.
 enum exit_status : int {
   done = 0,
   refused = 1,     ///< the answer is no, or part of the work could not be done

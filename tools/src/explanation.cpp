@@ -128,7 +128,7 @@ class explanation_text {
     return fmt::format("In blocking calls, and left out: {}.\n", fmt::join(ids, ", "));
   }
 
-  /// Nothing where nothing was weighed.
+  /// Writes the table; nothing where the policy weighed nothing.
   std::string table() const {
     if (e_.score_unit.empty()) return "";
     std::vector<considered> rows = e_.weighed;

@@ -12,7 +12,7 @@
 
 namespace corewise::command {
 
-/// Where a task goes at a moment, and what else was weighed.
+/// Where a task goes at a moment, and which other offers the policy weighed.
 struct explanation {
   task_origin origin; ///< as the engine sees it
   placement chosen;   ///< the policy's answer
@@ -25,7 +25,7 @@ struct explanation {
 explanation explain(const load_state& state, const divided_machine& m, const profile& p);
 
 json json_of(const explanation& e);
-/// Sentences, and a table of what was weighed, the cheapest first.
+/// Writes sentences, and a table of the weighed offers, the cheapest first.
 std::string text_of(const explanation& e, const load_state& state, const divided_machine& m,
                     const style& look);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t load_most = 1'000'000'000;
 
-/// nlohmann takes the last of equal keys; a state that says two things is refused instead.
+/// Finds equal keys. nlohmann takes the last of them; the command refuses a state that says two things.
 class duplicate_finder {
  public:
   bool see(json::parse_event_t event, const json& parsed) {
@@ -139,7 +139,7 @@ class state_reader {
 
   static json json_id(const std::optional<std::uint32_t>& id) { return id ? json(*id) : json(nullptr); }
 
-  /// Where in a list of the topology that is which the state names.
+  /// Finds the index, in a list of the topology, of the entry that the state names.
   template <class List, class Name>
   std::uint32_t index_of(const json& value, std::string_view path, const List& list, Name name) {
     std::vector<std::string> known;

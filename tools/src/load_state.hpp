@@ -19,13 +19,13 @@ struct load_state {
     std::optional<std::uint32_t> cpu; ///< neither: from outside, at a domain that the seed draws
   } origin;
   placement_hint hint;
-  std::map<worker_id, std::uint32_t> load; ///< not named: no load, and parked
+  std::map<worker_id, std::uint32_t> load; ///< workers without an entry have no load and are parked
   std::vector<worker_id> blocking;
   std::uint64_t task_time_ns = 50'000;
   std::uint64_t seed = 1;
 };
 
-/// A state that makes no sense, with everything that is wrong with it, a line each.
+/// An error in a state; the text has a line for each thing that is wrong with it.
 class state_error : public std::runtime_error {
  public:
   explicit state_error(std::vector<std::string> problems);

@@ -13,7 +13,7 @@ template <class T> json or_null(const std::optional<T>& value) {
 
 json or_null(const std::optional<cpu_set>& cpus) { return cpus ? json(cpus->to_string()) : json(nullptr); }
 
-/// An array, also when there is nothing to put into it.
+/// Makes an array, also when there is nothing to put into it.
 template <class List, class Describe> json each(const List& list, Describe describe) {
   json array = json::array();
   for (const auto& item : list) array.push_back(describe(item));

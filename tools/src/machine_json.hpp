@@ -5,7 +5,8 @@
 
 namespace corewise::command {
 
-/// The machine as programs like to read it: CPU lists are strings such as "0-3,8", what is unknown is null.
+/// Writes the machine as programs like to read it: CPU lists are strings such as "0-3,8", unknown facts are
+/// null.
 json json_of(const divided_machine& m);
 
 } // namespace corewise::command

@@ -63,7 +63,7 @@ class picture {
 
   // The tree
 
-  /// On some machines a node holds packages instead.
+  /// Returns whether nodes hold packages, as on some machines, and not the other way round.
   bool nodes_hold_packages() const {
     std::map<std::uint32_t, std::set<std::uint32_t>> packages_of;
     for (const locality_group& g : m_.groups.groups())
@@ -119,7 +119,7 @@ class picture {
     }
   }
 
-  /// A place that holds only one thing shares its line.
+  /// The line of a place. A place that holds only one thing shares its line.
   tree_line line_of(const tree_place& at, const std::string& outer, const std::string& outer_shape) const {
     const std::string name = outer + name_of(at.where) + ' ' + std::string(look_.glyph("·", "/")) + ' ';
     const std::string shape = outer_shape + shape_of(at.where) + '/';
@@ -147,7 +147,7 @@ class picture {
     return line;
   }
 
-  /// What a group spans that is larger than one cache.
+  /// Says how many caches a group spans, where it spans more than one.
   std::string spread_of(const locality_group& g) const {
     const auto caches = caches_of(g);
     return caches.size() > 1 ? ", over " + counted(caches.size(), "cache") : "";
@@ -238,7 +238,7 @@ class picture {
     return text + '\n';
   }
 
-  /// Numbers in their order, with those that follow each other drawn together: "4-7 0-2".
+  /// Writes numbers in their order, with those that follow each other drawn together: "4-7 0-2".
   static std::string ranges(std::span<const group_id> ids) {
     std::string text;
     for (std::size_t at = 0; at < ids.size();) {

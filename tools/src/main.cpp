@@ -30,7 +30,7 @@ void describe(CLI::App& app, action& chosen) {
              "Exit status: 0 done, 1 the answer is no, 2 wrong usage.");
 }
 
-/// "corewise run digest": as much of the command line as names subcommands.
+/// The part of the command line that names subcommands: "corewise run digest".
 std::string command_of(const CLI::App& app) {
   std::string command = app.get_name();
   for (const CLI::App* sub : app.get_subcommands()) command += ' ' + command_of(*sub);

@@ -15,7 +15,7 @@ namespace {
   throw std::system_error(error, std::generic_category(), what);
 }
 
-/// Whether something would be lost by writing there: a device loses nothing.
+/// Returns whether writing there would lose something: a device loses nothing.
 bool is_taken(const std::string& file) {
   std::error_code ignored;
   const auto status = std::filesystem::symlink_status(file, ignored);

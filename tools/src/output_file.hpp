@@ -5,12 +5,13 @@
 
 namespace corewise::command {
 
-/// A file for what takes long to make: whether it can be written is seen before that.
+/// A file for results that take long to make: it checks before that work whether it can be written.
 class output_file {
  public:
-  /// Throws `std::system_error` naming the file, where it is there already (unless `replace`) or cannot be written.
+  /// Checks the file. Throws `std::system_error` that names the file, where it exists already (unless
+  /// `replace`) or cannot be written.
   output_file(std::string name, bool replace);
-  /// Throws `std::system_error` naming the file.
+  /// Writes the file. Throws `std::system_error` that names it.
   void write(std::string_view text) const;
 
  private:

@@ -14,7 +14,7 @@ namespace corewise::command {
 
 namespace {
 
-/// The first error of writing all of `text`; nothing when it is written.
+/// Writes all of `text`. Returns the first error; nothing when it is written.
 std::optional<int> write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
@@ -24,7 +24,7 @@ std::optional<int> write_all(int fd, std::string_view text) {
   return std::nullopt;
 }
 
-/// Answers the error, or 0.
+/// Reads at most `limit` bytes. Returns the error, or 0.
 int read_all(int fd, std::string& text, std::size_t limit) {
   std::array<char, 65536> block;
   while (text.size() < limit) {
@@ -40,7 +40,7 @@ int read_all(int fd, std::string& text, std::size_t limit) {
 
 void guard_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd)
-    if (::fcntl(fd, F_GETFD) < 0) // open() answers the lowest free number, which is fd
+    if (::fcntl(fd, F_GETFD) < 0) // open() returns the lowest free number, which is fd
       (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   std::signal(SIGPIPE, SIG_IGN);
 }

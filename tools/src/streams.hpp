@@ -5,19 +5,20 @@
 
 namespace corewise::command {
 
-/// Fills what the caller closed of the descriptors 0, 1 and 2 with ones that refuse their use, so that no
-/// file that the command opens is taken for one of them; makes a broken pipe an error instead of a signal.
+/// Fills those of the descriptors 0, 1 and 2 that the caller has closed with descriptors that refuse their
+/// use, so that no file that the command opens is taken for one of them. Makes a broken pipe an error instead
+/// of a signal.
 void guard_standard_streams();
 
-/// Writes all of it to standard output. Throws `std::system_error` naming standard output.
+/// Writes all of it to standard output. Throws `std::system_error` that names standard output.
 void print(std::string_view text);
-/// Writes "corewise: `message`" and a new line to standard error, whatever becomes of it.
+/// Writes "corewise: `message`" and a new line to standard error; ignores errors.
 void complain(std::string_view message);
-/// Writes to standard error, whatever becomes of it.
+/// Writes to standard error; ignores errors.
 void print_aside(std::string_view text);
 
-/// What a file holds, "-" being standard input; at most `limit` bytes of it. Throws `std::system_error`
-/// naming it.
+/// Reads a file, "-" being standard input; at most `limit` bytes of it. Throws `std::system_error` that names
+/// it.
 std::string read_text(const std::string& file, std::size_t limit);
 
 } // namespace corewise::command

@@ -6,10 +6,11 @@
 
 namespace corewise::command {
 
-/// What the command line asked for; answers an `exit_status`.
+/// Does what the command line asked for. Returns an `exit_status`.
 using action = std::function<int()>;
 
-// Each adds its subcommand to `app`; when the command line names it, parsing sets `chosen`.
+// Each function adds its subcommand to `app`. When the command line names the subcommand, parsing sets
+// `chosen`.
 
 void add_topology(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
@@ -17,7 +18,7 @@ void add_explain(CLI::App& app, action& chosen);
 void add_simulate(CLI::App& app, action& chosen);
 void add_calibrate(CLI::App& app, action& chosen);
 void add_digest(CLI::App& run, action& chosen);
-/// `ping-pong`, `chained-fork`, `fork-many`, `yield-many`.
+/// Adds `ping-pong`, `chained-fork`, `fork-many`, `yield-many`.
 void add_axes(CLI::App& run, action& chosen);
 void add_tune(CLI::App& app, action& chosen);
 

@@ -9,7 +9,7 @@
 
 namespace corewise::command {
 
-/// A line of a tree and what hangs below it.
+/// A line of a tree and the lines below it.
 struct tree_line {
   std::string text;
   std::string
@@ -19,11 +19,11 @@ struct tree_line {
   std::vector<tree_line> below;
 };
 
-/// Draws what is below `root`. Of many lines alike that follow each other, only the first two and the last
-/// are shown, and the others counted, unless `all`.
+/// Draws the lines below `root`. Of many lines alike that follow each other, it shows only the first two and
+/// the last, and counts the others, unless `all`.
 std::string draw_tree(const tree_line& root, const style& look, bool all);
 
-/// A list of CPUs or of groups; long ones lose their middle unless `all`.
+/// Writes a list of CPUs or of groups; long ones lose their middle unless `all`.
 std::string short_list(const cpu_set& set, const style& look, bool all);
 
 } // namespace corewise::command

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double usual_budget_seconds = 60;
 
-/// A line on standard error that is replaced by the next, where somebody looks at it.
+/// A line on standard error, where that is a terminal. The next line replaces it.
 class search_progress {
  public:
   void show(std::uint32_t evaluations, double best) {
@@ -47,7 +47,7 @@ class search_progress {
   clock::time_point last_ = begin_;
 };
 
-/// The runs are long tasks that nobody need be told of.
+/// The engine's profile for the search. The runs are long tasks that need no report.
 profile suited(const tune_options& options) {
   profile p;
   p.workers.total = options.jobs;
@@ -55,7 +55,8 @@ profile suited(const tune_options& options) {
   return p;
 }
 
-/// Whether its tasks come at a rate that is, as far as that is known, less than the machine can do.
+/// Returns whether the workload's tasks come at a rate that is, as far as it is known, less than the machine
+/// can do.
 bool comes_by_itself(const workload& w) {
   using kind = workload::kind;
   if (w.shape == kind::trace) return true;
@@ -63,7 +64,7 @@ bool comes_by_itself(const workload& w) {
   return open && (w.rate || w.load <= 1);
 }
 
-/// What the goal's figures rest on, and what they cannot show.
+/// The assumptions behind the goal's figures, and what the figures cannot show.
 std::vector<std::string> assumptions(const tune_options& o, const std::vector<workload>& workloads,
                                      const profile& start, const topology& machine) {
   std::vector<std::string> lines;
@@ -100,7 +101,8 @@ tuning_options asked(const tune_options& o, std::size_t workloads) {
   return options;
 }
 
-/// What becomes of the profile and of the report: the one that is not on standard output is a file, or aside.
+/// Writes the profile to its file and the report to standard output, or, where the profile goes to standard
+/// output, the report to standard error.
 void hand_out(const tune_options& o, const tuning_result& r, const tuning_options& options,
               const tuning_story& story, const std::string& yaml) {
   if (!o.to_standard_output()) output_file(o.output, o.force).write(yaml);

@@ -8,7 +8,7 @@ namespace corewise::command {
 
 namespace {
 
-/// Nothing once all that is wrong with it has been said.
+/// Reads a workload. Prints all its errors and returns nothing if it has any.
 std::optional<workload> read_workload(const std::string& text) {
   try {
     return parse_workload(text);

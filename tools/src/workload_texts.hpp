@@ -8,10 +8,10 @@
 
 namespace corewise::command {
 
-/// What `--workload` was given: all of them, or nothing once all that is wrong with any has been said.
+/// Reads the texts of `--workload`. Returns all workloads, or prints all errors of any and returns nothing.
 std::optional<std::vector<workload>> read_workloads(const std::vector<std::string>& texts);
 
-/// Throws `workload_error`: a trace cannot be read. Before anything has taken long.
+/// Checks the traces before a run takes long. Throws `workload_error` if a trace cannot be read.
 void check_traces(const std::vector<workload>& workloads);
 
 } // namespace corewise::command

@@ -8,17 +8,17 @@
 #include <span>
 #include <string_view>
 
-// Four workloads that pull a scheduler in four directions; one that gives an axis away shows it here. They are those of
-// Tokio's multi-threaded benchmark. A *pass* posts its roots from outside, one by one, and ends when the last task of the
-// pass has signalled, so it contains waking the pool and waking the waiter.
+// Four workloads that pull a scheduler in four directions; a scheduler that gives an axis away shows it here.
+// They are those of Tokio's multi-threaded benchmark. A *pass* posts its roots from outside, one by one, and
+// ends when the last task of the pass has signalled, so it contains waking the pool and waking the waiter.
 
 namespace corewise::command {
 
 struct axis {
   std::string_view name;
   std::string_view description;
-  std::uint64_t ops;                        ///< operations of a pass, of which one's time is told
-  std::uint64_t (*pass)(corewise::engine&); ///< answers how many operations it has seen done
+  std::uint64_t ops;                        ///< operations of a pass; the figure is the time of one
+  std::uint64_t (*pass)(corewise::engine&); ///< returns how many operations it has seen done
   bool each_is_a_task = false;              ///< an operation is a task: as many must have run, not one twice
 };
 

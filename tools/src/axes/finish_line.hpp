@@ -7,18 +7,18 @@
 
 namespace corewise::command {
 
-/// What all tasks of a pass count down; the last one signals. On lines of its own: it lies on the stack of the thread that
-/// submits, whose calls would otherwise wait for each count.
+/// The counter that all tasks of a pass count down; the last task signals. On lines of its own: it lies on
+/// the stack of the submitting thread, whose calls would otherwise wait for each count.
 class alignas(128) finish_line {
  public:
   explicit finish_line(std::uint64_t tasks) : left_(tasks) {}
 
-  /// A task's last step. `seen`: operations that it has seen done.
+  /// Crosses the line, as a task's last step. `seen`: operations that the task has seen done.
   void cross(std::uint64_t seen) noexcept {
     if (seen != 0) seen_.fetch_add(seen, std::memory_order_relaxed);
     if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) signal_.give();
   }
-  /// Answers the sum of all `seen`.
+  /// Waits for the last task. Returns the sum of all `seen`.
   std::uint64_t wait() noexcept {
     signal_.wait();
     return seen_.load(std::memory_order_relaxed);

@@ -7,9 +7,10 @@
 
 namespace corewise::command {
 
-/// Wakes one who waits, once. Who goes on may destroy it at once, though `give` has not returned yet: a task that gives it is not
-/// waited for. Who waits sleeps at once: a `std::binary_semaphore` offers its CPU four times before, and where others compute
-/// the kernel gives it to them for milliseconds, in which the one who waits is not woken.
+/// Wakes one waiter, once. The waiter may destroy the signal at once when it goes on, though `give` has not
+/// returned yet: it does not wait for the task that gives the signal. The waiter sleeps at once: a
+/// `std::binary_semaphore` offers its CPU four times before, and where other threads compute the kernel gives
+/// it to them for milliseconds, in which the waiter is not woken.
 class finish_signal {
  public:
   void give() noexcept {

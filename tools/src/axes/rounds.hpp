@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-// How long an operation takes, measured in rounds: after a warm-up each round repeats a *pass* of many operations until it
-// has taken long enough. `corewise run` and the programs in bench/ measure by this, so that their figures compare.
+// Measures how long an operation takes, in rounds: after a warm-up each round repeats a *pass* of many
+// operations until it has taken long enough. `corewise run` and the programs in bench/ measure by this, so
+// that their figures compare.
 
 namespace corewise::command {
 
@@ -23,15 +24,15 @@ struct measured {
   std::uint64_t seen = 0;    ///< operations that were seen done
   std::chrono::nanoseconds wall{0};
 
-  /// The value below which `part` of the rounds lie; of the rounds there are, the nearest.
+  /// The value below which `part` of the rounds lie: the nearest of the rounds' values.
   double quantile(double part) const {
     const auto last = static_cast<double>(ns_per_op.size() - 1);
     return ns_per_op[static_cast<std::size_t>(std::lround(part * last))];
   }
 };
 
-/// Repeats `pass()`, which does `ops` operations, until that has taken `at_least`. `seen(what it answered)`, which is not in
-/// the time, tells how many operations were done.
+/// Repeats `pass()`, which does `ops` operations, until that has taken `at_least`. `seen(answer of a pass)`,
+/// which is not in the time, returns how many operations were done.
 template <class Pass, class Seen>
 void run_round(std::uint64_t ops, Pass& pass, Seen& seen, std::chrono::nanoseconds at_least, measured& into) {
   using clock = std::chrono::steady_clock;
@@ -49,7 +50,7 @@ void run_round(std::uint64_t ops, Pass& pass, Seen& seen, std::chrono::nanosecon
   into.ns_per_op.push_back(static_cast<double>(took.count()) / static_cast<double>(done));
 }
 
-/// A warm-up, then so many rounds. Throws `std::runtime_error` when an operation was not seen done.
+/// Runs a warm-up, then so many rounds. Throws `std::runtime_error` when an operation was not seen done.
 template <class Pass, class Seen>
 measured measure_rounds(std::uint64_t ops, Pass pass, Seen seen, std::uint32_t rounds) {
   measured warm;

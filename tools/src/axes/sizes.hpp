@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// What a pass of each axis does, in `corewise run` and in the programs that bench/axes compares with it. Those of Tokio are in
-// bench/axes/tokio.rs.
+// The sizes of a pass of each axis, in `corewise run` and in the programs that bench/axes compares with it.
+// Tokio's sizes are in bench/axes/tokio.rs.
 
 namespace corewise::command {
 

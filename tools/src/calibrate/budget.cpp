@@ -20,7 +20,7 @@ std::optional<std::chrono::nanoseconds> parse_budget(std::string_view text) {
   const auto found = std::ranges::find(units, unit, &std::pair<std::string_view, double>::first);
   if (found == units.end()) return std::nullopt;
   const double ns = value * found->second;
-  if (!(ns >= 0 && ns <= day)) return std::nullopt; // nor "inf" and "nan"
+  if (!(ns >= 0 && ns <= day)) return std::nullopt; // "inf" and "nan" fail, too
   return std::chrono::nanoseconds(std::llround(ns));
 }
 

@@ -13,14 +13,14 @@
 
 namespace corewise::command {
 
-/// A figure, or why there is none.
+/// A figure, or the reason why there is none.
 struct finding {
   std::optional<spread> value;
   std::string how;     ///< "CPUs 0 and 1"; may be empty
   std::string why_not; ///< where there is no value
 };
 
-/// What the speed of cores is told by.
+/// The loops by which the speed of cores is measured.
 inline constexpr std::array<std::string_view, 3> kernel_names{"integer", "memory", "branchy"};
 
 /// How fast the cores of a kind are.
@@ -38,7 +38,7 @@ struct host_facts {
   std::vector<std::string> doubts; ///< what may have disturbed the measuring; for people
 };
 
-/// All that `corewise calibrate` has found out.
+/// All findings of `corewise calibrate`.
 struct calibration {
   host_facts host;
   std::vector<kind_finding> kinds;                   ///< as the topology's

@@ -10,7 +10,8 @@ namespace {
 
 using kernel_times = std::array<std::vector<double>, kernel_names.size()>;
 
-/// Of each round the geometric mean over the kernels, so that none counts for more because its steps are longer.
+/// Returns the geometric mean over the kernels for each round, so that no kernel counts for more because its
+/// steps are longer.
 std::vector<double> rounds_of(const kernel_times& times, std::size_t rounds) {
   std::vector<double> means;
   for (std::size_t r = 0; r < rounds; ++r) {

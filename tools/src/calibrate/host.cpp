@@ -50,7 +50,7 @@ std::string date() {
                      utc.tm_hour, utc.tm_min);
 }
 
-/// What is below these shares of a CPU is not worth a word.
+/// Smaller shares of a CPU than these are not worth a word.
 constexpr double others_to_tell = 0.05;
 constexpr double stolen_to_tell = 0.01;
 
@@ -65,7 +65,7 @@ void add_neighbours(std::vector<std::string>& doubts, const spent_time& before, 
     doubts.push_back(fmt::format("the hypervisor took {:.2f} CPUs away meanwhile", stolen));
 }
 
-/// Whether the kernel lists the feature that hypervisors show to their guests.
+/// Returns whether the kernel lists the feature that hypervisors show to their guests.
 bool is_virtual(const std::string& cpuinfo) { return cpuinfo.find(" hypervisor") != std::string::npos; }
 
 } // namespace

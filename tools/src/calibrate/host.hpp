@@ -7,7 +7,7 @@
 
 namespace corewise::command {
 
-/// What was spent of the host's CPU time, in ticks.
+/// The host's spent CPU time, in ticks.
 struct spent_time {
   double busy = 0;   ///< by all programs
   double stolen = 0; ///< by the hypervisor, for other machines
@@ -19,7 +19,7 @@ class host_watch {
  public:
   host_watch();
 
-  /// What the host is, and what may have disturbed the measuring so far.
+  /// The facts about the host, and what may have disturbed the measuring so far.
   host_facts facts(const topology& machine) const;
 
  private:

@@ -16,7 +16,7 @@ constexpr std::size_t lines = 16 * 1024; // 1 MiB
 constexpr std::uint32_t laps = 2;
 constexpr std::size_t to_sort = 8 * 1024;
 
-/// Sattolo's algorithm: one cycle through all lines in random order.
+/// Makes one cycle through all lines in random order, by Sattolo's algorithm.
 std::vector<std::uint32_t> random_cycle(std::mt19937& random) {
   std::vector<std::uint32_t> order(lines);
   std::iota(order.begin(), order.end(), 0U);
@@ -41,7 +41,7 @@ double kernels::run(std::size_t kernel) {
   return ns_between(began, now()) / static_cast<double>(steps);
 }
 
-/// Four chains at once, so that wide cores show.
+/// Runs four chains at once, so that wide cores show.
 std::uint64_t kernels::integer_steps() {
   std::uint64_t a = result_ | 1;
   std::uint64_t b = a + 1;
@@ -64,7 +64,7 @@ std::uint64_t kernels::memory_steps() {
   return lines * laps;
 }
 
-/// Sorting: each comparison decides where to go on.
+/// Sorts: each comparison decides where to go on.
 std::uint64_t kernels::branchy_steps() {
   sorted_ = numbers_;
   std::ranges::sort(sorted_);

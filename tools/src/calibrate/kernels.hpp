@@ -6,14 +6,14 @@
 
 namespace corewise::command {
 
-/// Three loops that tell cores apart, each of some hundred microseconds: arithmetic on whole numbers, following pointers
-/// through memory of a size that no first-level cache has, and sorting, whose branches nothing can
-/// foresee.
+/// Three loops that tell cores apart, each of some hundred microseconds: arithmetic on whole numbers,
+/// following pointers through memory of a size that no first-level cache has, and sorting, whose branches no
+/// core can foresee.
 class kernels {
  public:
   kernels();
 
-  /// Runs the one of `kernel_names`; answers the ns of a step.
+  /// Runs the loop of that number in `kernel_names`. Returns the ns of a step.
   double run(std::size_t kernel);
 
  private:
@@ -21,10 +21,10 @@ class kernels {
   std::uint64_t memory_steps();
   std::uint64_t branchy_steps();
 
-  std::vector<std::uint32_t> next_;    ///< a cycle through all cells of a line each
+  std::vector<std::uint32_t> next_;    ///< a cycle through all cells, each on a line of its own
   std::vector<std::uint32_t> numbers_; ///< at random
   std::vector<std::uint32_t> sorted_;
-  volatile std::uint64_t result_ = 0; ///< so that the loops are not left out
+  volatile std::uint64_t result_ = 0; ///< keeps the compiler from leaving the loops out
 };
 
 } // namespace corewise::command

@@ -17,7 +17,7 @@ kind_speed_probe::kind_speed_probe(const topology& machine) {
   for (const core& c : machine.cores()) kinds_[c.kind].cores.push_back(c.cpus.first());
 }
 
-/// Once to fill the caches and to raise the clock, then the one that counts.
+/// Runs each kernel once to fill the caches and to raise the clock, then once for the figure.
 void kind_speed_probe::measure_round(kind& k, std::uint32_t cpu) {
   const refusal why = run_on(cpu, [&] {
     for (std::size_t i = 0; i < kernel_names.size(); ++i) (void)kernels_.run(i);

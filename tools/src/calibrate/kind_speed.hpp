@@ -34,9 +34,9 @@ class kind_speed_probe : public probe {
   std::size_t turn_ = 0;
 };
 
-/// What rounds say about speeds: `times[kind][kernel][round]` in ns a step; the rounds of all belong together. Of each kind 1024
-/// times its speed relative to the kind that is fastest all in all: the geometric mean of the kernels. Nothing where
-/// there are too few rounds.
+/// Computes capacities from rounds: `times[kind][kernel][round]` in ns a step; the same round of all kinds
+/// belongs together. For each kind the result is 1024 times its speed relative to the kind that is fastest
+/// all in all: the geometric mean of the kernels. Returns nothing for a kind with too few rounds.
 std::vector<std::optional<spread>>
 capacities_of(const std::vector<std::array<std::vector<double>, kernel_names.size()>>& times);
 

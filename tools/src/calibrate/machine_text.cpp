@@ -13,7 +13,7 @@ namespace corewise::command {
 namespace {
 
 constexpr std::size_t longest_name = 64; // of a machine
-constexpr double largest_cost = 1e9;     // that a machine file takes
+constexpr double largest_cost = 1e9;     // a machine file takes no larger cost
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";
@@ -24,7 +24,7 @@ std::string quoted(std::string_view text) {
   return result + '"';
 }
 
-/// "[38.0, 41.5], 1000 samples; noisy"
+/// Writes a spread, such as "[38.0, 41.5], 1000 samples; noisy".
 std::string told(const spread& s, int digits) {
   return fmt::format("[{:.{}f}, {:.{}f}], {} samples{}", s.p10, digits, s.p90, digits, s.samples,
                      s.noisy() ? "; noisy: half of them differ by more than 30%" : "");
@@ -78,7 +78,7 @@ const finding* find(const calibration& found, std::string_view name) {
   return at == found.costs.end() ? nullptr : &at->second;
 }
 
-/// A line below `costs`, or below the group that the name begins with.
+/// Writes a line below `costs`, or below the group that the name begins with.
 std::string line_of(std::string_view name, const finding* f) {
   const std::size_t point = name.find('.');
   const std::string indent(point == std::string_view::npos ? 2 : 4, ' ');
@@ -95,7 +95,8 @@ std::string_view group_of(std::string_view name) {
   return point == std::string_view::npos ? std::string_view() : name.substr(0, point);
 }
 
-/// A group, or all, of which nothing was measured must be a comment: YAML takes it for null else.
+/// Writes the line of a key. A key below which nothing was measured must be a comment; YAML would take it for
+/// null.
 std::string key_line(std::string_view indent, std::string_view key, bool any) {
   return fmt::format("{}{}{}:\n", indent, any ? "" : "# ", key);
 }

@@ -22,7 +22,7 @@ void find_none(calibration& into, std::string name, const std::string& why) {
   into.costs[std::move(name)].why_not = why;
 }
 
-/// Those of the nearest level that there is.
+/// The pairs of the nearest level that has any.
 const std::vector<cpu_pair>* nearest(const level_pairs& pairs) {
   const auto found = std::ranges::find_if(pairs, [](const auto& some) { return !some.empty(); });
   return found == pairs.end() ? nullptr : &*found;
@@ -54,7 +54,7 @@ void refuse_slowdowns(const topology& machine, calibration& into) {
   for (const char* name : {"slowdown.same_package", "slowdown.cross_package"}) find_none(into, name, why);
 }
 
-/// What can be measured; says of the rest why not.
+/// The probes of this machine. For each figure without a probe it notes why.
 probe_list probes_for(const topology& machine, calibration& into) {
   const locality_groups groups(machine, {});
   const level_pairs pairs = pairs_of(machine, groups);
@@ -67,7 +67,7 @@ probe_list probes_for(const topology& machine, calibration& into) {
   return probes;
 }
 
-/// Each probe gets an equal part of the time that is left, turn by turn.
+/// Gives each probe an equal part of the time that is left, turn by turn.
 void take_turns(const probe_list& probes, steady_time begin, steady_time end, const progress_hook& progress) {
   auto slots = static_cast<std::chrono::nanoseconds::rep>(turns * probes.size());
   for (int turn = 0; turn < turns; ++turn) {

@@ -10,10 +10,11 @@
 
 namespace corewise::command {
 
-/// Hears what is measured next, and how much of the time is over (0..1).
+/// Called with the name of the next measurement, and how much of the time is over (0..1).
 using progress_hook = std::function<void(std::string_view what, double over)>;
 
-/// Measures the machine at hand for so long. Throws `std::system_error` where no threads are to be had, `topology_error`.
+/// Measures the machine at hand for so long. Throws `std::system_error` where no thread can be started,
+/// `topology_error`.
 calibration calibrate(const topology& machine, std::chrono::nanoseconds budget,
                       const progress_hook& progress);
 

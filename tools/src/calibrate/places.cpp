@@ -18,7 +18,7 @@ std::uint32_t first_cpu(const topology& machine, const locality_group& g) {
   return machine.cores()[g.cores.front()].cpus.first();
 }
 
-/// Its first core with its last; without a second core, two hardware threads.
+/// Adds a group's first core with its last; without a second core, two hardware threads.
 void add_within(const topology& machine, const locality_group& g, std::vector<cpu_pair>& cores,
                 std::vector<cpu_pair>& threads) {
   const cpu_set& first = machine.cores()[g.cores.front()].cpus;

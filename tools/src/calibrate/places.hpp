@@ -10,16 +10,16 @@
 
 namespace corewise::command {
 
-/// Between which CPUs each level is measured.
+/// The pairs of CPUs between which each level is measured.
 using level_pairs = std::array<std::vector<cpu_pair>, level_count>;
 
-/// A few pairs for each level that the machine has. Two hardware threads of one core are a pair only where nothing else is of
-/// that level.
+/// Chooses a few pairs for each level that the machine has. Two hardware threads of one core are a pair only
+/// where nothing else is of that level.
 level_pairs pairs_of(const topology& machine, const locality_groups& groups);
-/// Why a level has no pair, for people.
+/// Says why a level has no pair, for people.
 std::string why_no_pair(const topology& machine, level at);
 
-/// "CPUs 0 and 1, 0 and 8".
+/// Writes pairs, such as "CPUs 0 and 1, 0 and 8".
 std::string told(const std::vector<cpu_pair>& pairs);
 
 } // namespace corewise::command

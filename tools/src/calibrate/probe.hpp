@@ -9,7 +9,7 @@
 
 namespace corewise::command {
 
-/// Measures one thing, in turns with others, so that what disturbs the host for a while disturbs all a little.
+/// Measures one thing, in turns with others, so that a disturbance of the host disturbs all probes a little.
 class probe {
  public:
   probe() = default;
@@ -17,28 +17,28 @@ class probe {
   probe& operator=(const probe&) = delete;
   virtual ~probe() = default;
 
-  /// What it measures, for people.
+  /// The name of what it measures, for people.
   virtual std::string name() const = 0;
-  /// Takes samples until then, a few at least.
+  /// Takes samples until `until`, a few at least.
   virtual void measure(steady_time until) = 0;
-  /// Says what was found; at the end.
+  /// Writes its findings. Called at the end.
   virtual void report(calibration& into) const = 0;
 };
 
 using probe_list = std::vector<std::unique_ptr<probe>>;
 
-/// Samples of one figure, and what they come to.
+/// The samples of one figure, and their result.
 class sample_list {
  public:
-  /// More say nothing more, and take memory.
+  /// The number of samples that it keeps: more say nothing more, and take memory.
   static constexpr std::size_t most = 200'000;
 
   void add(double sample) {
     if (samples_.size() < most) samples_.push_back(sample);
   }
-  /// One that was spoilt: the two threads did not run at the same time.
+  /// Counts a spoilt sample: the two threads did not run at the same time.
   void spoil() noexcept { ++spoilt_; }
-  /// From now on there is nothing to hope for.
+  /// Gives up: no later sample can succeed.
   void give_up(std::string why) { why_not_ = std::move(why); }
 
   finding result(std::string how) const;

@@ -9,7 +9,7 @@ profile small_profile(const cpu_set& cpus) {
   p.workers.total = static_cast<std::uint32_t>(cpus.size()); // whatever quota the host sets
   p.workers.pin = pin_to::core;
   p.dispatch.policy = "local_first";
-  p.queues.lifo_cap = 0; // all that waits can be stolen, to the last task and from everywhere
+  p.queues.lifo_cap = 0; // all waiting tasks can be stolen, to the last one and from everywhere
   p.steal.minimum_at = {1, 1, 1};
   p.blocking.stuck_after = std::nullopt;
   return p;

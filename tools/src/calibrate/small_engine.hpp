@@ -6,8 +6,8 @@
 
 namespace corewise::command {
 
-/// A profile for an engine on these CPUs of this machine alone, a worker tied to each, in which tasks stay where they are
-/// submitted and the only way to another worker is to be stolen.
+/// A profile for an engine on these CPUs of this machine alone, with a worker tied to each. Tasks stay where
+/// they are submitted, and only a thief moves them to another worker.
 profile small_profile(const cpu_set& cpus);
 
 /// Submits to an engine that accepts everything.

@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint32_t tasks_a_round = 16;
 constexpr std::uint64_t over = ~std::uint64_t{0};
 
-/// The rounds of one engine. The victim fills its queue while the thief waits, and then waits until all of it was run.
+/// The rounds of one engine. The victim fills its queue while the thief waits, and then waits until all of
+/// its tasks have run.
 class robbery {
  public:
   robbery(engine& e, steady_time until, sample_list& samples) : e_(e), until_(until), samples_(samples) {}
@@ -20,7 +21,7 @@ class robbery {
   void run() {
     post(e_, [this] { be_thief(); });
     thief_ready_.acquire();
-    // The other worker's is the only queue that is not waited before.
+    // Posts the victim to the other worker: the thief's worker waits in its task.
     post(e_, [this] { be_victim(); }, {.worker = worker_id{1 - thief_.value}});
     over_.acquire();
     e_.drain();
@@ -32,7 +33,7 @@ class robbery {
     thief_ready_.release();
     wait_for_next();
   }
-  /// The thief's last task of a round, and its first of all.
+  /// Waits for the next round. It is the thief's last task of a round, and its first of all.
   void wait_for_next() {
     const std::uint64_t next = round_ + 1;
     spoilt_ = spin_until([&] { return filled_.load(std::memory_order_acquire) >= next; });

@@ -7,8 +7,9 @@
 
 namespace corewise::command {
 
-/// `steal.LEVEL`: an engine of two workers. One fills its queue and waits in its task; the other, which waited in a task,
-/// ends that, finds the queue, takes half of it and runs the first. From the one task's end to the other's begin.
+/// Measures `steal.LEVEL` with an engine of two workers. One fills its queue and waits in its task. The other
+/// waited in a task, too; it ends that task, finds the queue, takes half of it and runs the first task. The
+/// figure is the time from the end of the one task to the beginning of the other.
 class steal_probe : public probe {
  public:
   steal_probe(level at, std::vector<cpu_pair> pairs) : at_(at), pairs_(std::move(pairs)) {}

@@ -11,9 +11,10 @@ inline double ns_between(steady_time from, steady_time to) noexcept {
   return std::chrono::duration<double, std::nano>(to - from).count();
 }
 
-/// What looking at the clock twice in a row takes, in ns: a part of every time that is measured by two looks. A median.
+/// The time in ns that two looks at the clock in a row take, a median: it is a part of every time that is
+/// measured by two looks.
 double clock_cost();
-/// The time between two looks at the clock without what the looks take; not below 0.
+/// The time between two looks at the clock, less the time of the looks; not below 0.
 double ns_without_clock(steady_time from, steady_time to);
 
 } // namespace corewise::command

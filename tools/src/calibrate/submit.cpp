@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t batch = 200; // fits into the ring of 256
 
-/// All of it runs on the one worker; the last task of a batch submits the next.
+/// Runs batches on the one worker; the last task of a batch submits the next.
 class batches {
  public:
   batches(engine& e, steady_time until, sample_list& submit, sample_list& run)

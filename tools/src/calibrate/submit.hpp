@@ -6,8 +6,8 @@
 
 namespace corewise::command {
 
-/// `submit` and `run`: an engine of one worker, where a task submits many empty ones, which then run one after another. What it
-/// takes for each.
+/// Measures `submit` and `run` with an engine of one worker, where a task submits many empty ones, which then
+/// run one after another. The figures are the times for each task.
 class submit_probe : public probe {
  public:
   explicit submit_probe(std::uint32_t cpu) : cpu_(cpu) {}

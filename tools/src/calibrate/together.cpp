@@ -36,7 +36,7 @@ refusal run_together(const cpu_pair& on, const std::function<void()>& first,
     const std::jthread one([&] { run(0, on.first, first); });
     try {
       const std::jthread other([&] { run(1, on.second, second); });
-    } catch (...) { // no thread to be had: the first one must not wait for it
+    } catch (...) { // no second thread: the first must not wait for it
       why[1] = "no thread";
       pinned.count_down();
       throw;

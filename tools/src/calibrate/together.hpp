@@ -15,15 +15,16 @@ struct cpu_pair {
   bool one_core = false; ///< they are hardware threads of one core
 };
 
-/// Calls `f` on a thread of its own that runs on `cpu` only, and waits for it. Answers why it did not.
+/// Calls `f` on a thread of its own that runs on `cpu` only, and waits for it. Returns why it did not, if so.
 refusal run_on(std::uint32_t cpu, const std::function<void()>& f);
-/// Calls both at the same time, each on a thread of its own that runs on its CPU only, and waits for them. Answers why it did
-/// not; then neither was called.
+/// Calls both at the same time, each on a thread of its own that runs on its CPU only, and waits for them. If
+/// it returns a reason why it did not, it has called neither.
 refusal run_together(const cpu_pair& on, const std::function<void()>& first,
                      const std::function<void()>& second);
 
-/// Looks again and again until `seen()`. True: for so long that the CPU was offered to others, so the other side did not run at
-/// the same time, and what was measured is how the kernel shares CPUs.
+/// Spins until `seen()` returns true. Returns whether it spun for so long that it offered the CPU to other
+/// threads. Then the other side did not run at the same time, and the sample measures how the kernel shares
+/// CPUs.
 template <class Seen> bool spin_until(Seen seen) {
   constexpr int looks = 50'000; // some 20 us
   for (int i = 0; i < looks; ++i)

@@ -15,7 +15,8 @@ constexpr std::uint64_t over = ~std::uint64_t{0};
 
 /// Two lines, for hardware that fetches pairs of them.
 struct alignas(128) ball {
-  /// Odd: the partner's turn; even: ours. Publishes nothing else, but the stores must go through in their order.
+  /// The turn: odd is the partner's, even is ours. Publishes nothing else, but the stores must go through in
+  /// their order.
   std::atomic<std::uint64_t> turn{0};
 };
 

@@ -7,8 +7,8 @@
 
 namespace corewise::command {
 
-/// `transfer.LEVEL`: a cache line goes back and forth between two cores; half of a round trip. Each turn takes another of the
-/// pairs.
+/// Measures `transfer.LEVEL`: a cache line goes back and forth between two cores; the figure is half of a
+/// round trip. Each turn takes another of the pairs.
 class transfer_probe : public probe {
  public:
   transfer_probe(level at, std::vector<cpu_pair> pairs) : at_(at), pairs_(std::move(pairs)) {}

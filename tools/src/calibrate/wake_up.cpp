@@ -16,8 +16,8 @@ namespace {
 constexpr std::chrono::milliseconds rest{1};
 constexpr std::uint32_t over = ~std::uint32_t{0};
 
-/// One round after the other: the sleeper says that it goes to sleep, the waker waits for the rest and wakes it, the sleeper
-/// says when it woke.
+/// The words of one round after the other: the sleeper says that it goes to sleep, the waker waits for the
+/// rest of the time and wakes it, the sleeper says when it woke.
 struct bedroom {
   std::atomic<std::uint32_t> word{0};     ///< the round that has been called; what the futex is about
   std::atomic<std::uint32_t> going{0};    ///< the round that the sleeper waits for
@@ -26,7 +26,7 @@ struct bedroom {
   bool slept = false; ///< was asleep when it was called
 };
 
-/// Whether it slept until it was woken.
+/// Sleeps on a futex. Returns whether it slept until the waker woke it.
 bool futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected) {
   return ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0) == 0;
 }
@@ -58,7 +58,7 @@ void wake(bedroom& b, steady_time until, sample_list& latency, sample_list& call
     futex_wake(b.word);
     const steady_time called = now();
     spin_until([&] { return b.answered.load(std::memory_order_acquire) == round; });
-    if (!b.slept) continue; // it had not come to sleep: the host is busy
+    if (!b.slept) continue; // the sleeper was not asleep yet: the host is busy
     latency.add(ns_without_clock(began, b.woke_at));
     call.add(ns_without_clock(began, called));
   } while (now() < until);

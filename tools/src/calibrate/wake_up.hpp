@@ -5,8 +5,8 @@
 
 namespace corewise::command {
 
-/// `wake_up` and `waking`: a thread sleeps on a futex for 1 ms, another wakes it. From the call until the sleeper runs, and what
-/// the call takes.
+/// Measures `wake_up` and `waking`: a thread sleeps on a futex for 1 ms, another wakes it. The figures are
+/// the time from the call until the sleeper runs, and the time of the call.
 class wake_up_probe : public probe {
  public:
   explicit wake_up_probe(std::vector<cpu_pair> pairs) : pairs_(std::move(pairs)) {}

@@ -18,7 +18,7 @@ void require(bool success) {
   throw std::runtime_error(std::string("libcrypto's SHA-256: ") + text.data());
 }
 
-/// Fetched once: a context that is begun by name looks the algorithm up each time.
+/// Fetches SHA-256 once: a context that is begun by name looks the algorithm up each time.
 const EVP_MD* sha256() {
   static const std::unique_ptr<EVP_MD, void (*)(EVP_MD*)> algorithm(EVP_MD_fetch(nullptr, "SHA256", nullptr),
                                                                     EVP_MD_free);

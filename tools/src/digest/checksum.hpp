@@ -13,7 +13,7 @@ namespace corewise::command {
 /// SHA-256 of one piece of data after another. One thread at a time.
 class checksum {
  public:
-  /// Throws `std::runtime_error` when libcrypto has no SHA-256.
+  /// Begins a digest. Throws `std::runtime_error` when libcrypto has no SHA-256.
   checksum();
 
   void add(std::span<const std::byte> data);

@@ -14,7 +14,7 @@ namespace corewise::command {
 namespace {
 
 constexpr std::size_t queue_most = 1024;
-constexpr std::size_t files_a_lane = 64; // worth a task
+constexpr std::size_t files_a_lane = 64; // files that are worth a task
 constexpr std::size_t lanes_most = 32;
 
 constexpr std::size_t path_bytes_most = std::size_t{16} << 20;
@@ -75,7 +75,7 @@ void digest_run::take_file(found_file file) {
   if (progress_.is_due()) progress_.show(count());
 }
 
-/// Whether the walk is too far ahead of the lanes.
+/// Returns whether the walk is too far ahead of the lanes.
 bool digest_run::crowded() const {
   return queued_ >= queue_most || open_directory::count() >= directories_most_ ||
          open_directory::path_bytes() >= path_bytes_most;
@@ -98,7 +98,7 @@ void digest_run::finish() {
   }
 }
 
-/// Called by a lane's last step, on any thread.
+/// Notes that a lane is at home. Called by the lane's last step, on any thread.
 void digest_run::come_home(lane& l) {
   const std::lock_guard lock(mutex_);
   home_.push_back(&l);
@@ -106,7 +106,7 @@ void digest_run::come_home(lane& l) {
   somebody_home_.notify_one(); // inside the lock: nothing of this object may be touched after it
 }
 
-/// Waits for a lane and welcomes it; false when none is out.
+/// Waits for a lane and welcomes it. Returns false when no lane is out.
 bool digest_run::wait_for_lane() {
   if (idle_.size() == lanes_.size()) return false;
   const auto is_home = [this] { return !home_.empty(); };

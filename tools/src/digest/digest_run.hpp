@@ -20,9 +20,9 @@ namespace corewise::command {
 ///
 ///     walk ─► file_queue ─► lanes (fill, hash) ─► home ─► print
 ///
-/// It waits for lanes when the queue is full, and sends one out only after it has printed what that one
-/// brought. So a slow reader of the output slows the lanes down, and no tree and no file makes the memory
-/// grow.
+/// The calling thread waits for lanes when the queue is full, and sends a lane out only after it has printed
+/// the lane's lines. So a slow reader of the output slows the lanes down, and no tree and no file makes the
+/// memory grow.
 class digest_run {
  public:
   digest_run(engine& e, bool show_progress);
@@ -31,13 +31,15 @@ class digest_run {
   digest_run(const digest_run&) = delete;
   digest_run& operator=(const digest_run&) = delete;
 
-  /// Answers whether all that was found could be read.
-  /// Throws `std::system_error` when standard output takes no more, and what a step on the engine threw.
+  /// Runs the digest. Returns whether it could read everything that it found.
+  /// Throws `std::system_error` when standard output takes no more, and rethrows what a step on the engine
+  /// threw.
   bool run(const std::string& root);
 
   digest_count count() const;
 
-  /// Lanes for so many workers: two each keep hashing while one of them reads; more would only need memory.
+  /// How many lanes so many workers get: two each keep hashing while one of the lanes reads; more would only
+  /// need memory.
   static std::size_t lanes_for(std::size_t workers);
 
  private:
@@ -54,7 +56,7 @@ class digest_run {
 
   std::size_t directories_most_; // that may be open, those of the walk among them
   file_queue files_;
-  std::size_t queued_ = 0; // files in `files_` when it was last looked at
+  std::size_t queued_ = 0; // files in `files_` at the last look
   std::deque<lane> lanes_;
   std::vector<lane*> idle_;
   bool complete_ = true;

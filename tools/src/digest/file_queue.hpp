@@ -12,7 +12,7 @@ namespace corewise::command {
 /// The files that wait to be read. Any thread; its owner keeps it short.
 class file_queue {
  public:
-  /// Answers how many wait now.
+  /// Returns how many files wait now.
   std::size_t push(found_file file) {
     const std::lock_guard lock(mutex_);
     files_.push_back(std::move(file));

@@ -10,7 +10,7 @@ namespace corewise::command {
 /// A directory that stays open while files below it wait to be read, and its name as `find` prints it.
 class open_directory {
  public:
-  /// Takes the descriptor over; `path` is what stands before the names of its files, "" or ending in "/".
+  /// Takes the descriptor over. `path` stands before the names of its files: "" or ending in "/".
   open_directory(int fd, std::string path) noexcept;
   ~open_directory();
   open_directory(const open_directory&) = delete;
@@ -44,7 +44,7 @@ struct trouble {
   std::string reason;
 };
 
-/// What `errno` means, in words. Any thread.
+/// The meaning of an `errno`, in words. Any thread.
 std::string reason_of(int error);
 
 } // namespace corewise::command

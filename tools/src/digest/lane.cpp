@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t lines_enough = std::size_t{64} * 1024; // bytes of them
 constexpr std::size_t troubles_enough = 256;
 
-// O_NONBLOCK: what was a file when its directory was read may be a pipe by now, and opening one waits for a
+// O_NONBLOCK: a file may have become a pipe since its directory was read, and opening a pipe waits for a
 // writer.
 constexpr int open_flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
@@ -65,7 +65,7 @@ task<void> lane::go() {
   } catch (...) {
     failure_ = std::current_exception();
   }
-  come_home_(*this); // and may be gone
+  come_home_(*this); // this lane may be gone now
 }
 
 task<void> lane::filled() {
@@ -89,7 +89,7 @@ void lane::fill(chunk& c) {
   part_begin_ = 0;
 }
 
-/// Opens the next file that can be opened; false when there is none, or no room to say what went wrong.
+/// Opens the next file that can be opened. Returns false when there is none, or no room to report an error.
 bool lane::open_next(chunk& c) {
   while (!c.full()) {
     auto next = files_->pop();
@@ -104,7 +104,8 @@ bool lane::open_next(chunk& c) {
   return false;
 }
 
-/// A file ends where a read says so, not at the size it had: files in /proc say 0, and others grow.
+/// Reads a piece of the open file. A file ends where a read says so, not at the size it had: files in /proc
+/// say 0, and others grow.
 void lane::read_some(chunk& c) {
   const ssize_t got = ::read(fd_, c.bytes.get() + c.used, chunk::capacity - c.used);
   if (got < 0) {

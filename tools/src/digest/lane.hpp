@@ -25,7 +25,7 @@ struct file_part {
   int error = 0;
 };
 
-/// What one blocking call reads: many small files, or a piece of a large one.
+/// The data of one blocking call: many small files, or a piece of a large one.
 struct chunk {
   static constexpr std::size_t capacity = std::size_t{512} * 1024;
   static constexpr std::size_t files_most = 256;
@@ -53,8 +53,8 @@ struct chunk {
 ///     start ─► fill 0 ─┬─► hash 0 ─┬─► hash 1 ─┬─► … ─► comes home
 ///                      └─► fill 1 ─┴─► fill 0 ─┘
 ///
-/// It comes home when there are no more files, when it has lines enough to be printed, or when it is told to stop; only
-/// then its owner may look at it. A lane's memory does not depend on its files.
+/// It comes home when there are no more files, when it has lines enough to be printed, or when it is told to
+/// stop. Its owner may look at it only then. A lane's memory does not depend on its files.
 class lane {
  public:
   lane(engine& e, file_queue& files, std::function<void(lane&)> come_home);
@@ -62,19 +62,19 @@ class lane {
   lane(const lane&) = delete;
   lane& operator=(const lane&) = delete;
 
-  /// Sends it out. Owner, while it is at home.
+  /// Sends the lane out. Call it from the owner, while the lane is at home.
   void start() noexcept;
-  /// Makes it come home after at most one more chunk. Any thread.
+  /// Makes the lane come home after at most one more chunk. Any thread.
   void stop() noexcept { stopping_.store(true, std::memory_order_relaxed); }
 
-  // What it brings home: to be read, and cleared, by the owner while it is at home.
+  // The lane's results: the owner reads and clears them while the lane is at home.
   std::string lines;
   std::vector<trouble> troubles;
   std::exception_ptr failure() const noexcept { return failure_; }
-  /// Whether it came home in the middle of a file, or with a chunk that is not hashed yet.
+  /// Returns whether the lane came home in the middle of a file, or with a chunk that is not hashed yet.
   bool unfinished() const noexcept { return fd_ >= 0 || !chunks_[filling_].parts.empty(); }
 
-  // Since it was made. Any thread.
+  // Counts since the lane was made. Any thread.
   std::uint64_t files_hashed() const noexcept { return files_hashed_.load(std::memory_order_relaxed); }
   std::uint64_t bytes_hashed() const noexcept { return bytes_hashed_.load(std::memory_order_relaxed); }
 
@@ -101,11 +101,11 @@ class lane {
   found_file reading_; // the file that `fill` is at
   int fd_ = -1;
   std::size_t part_begin_ = 0;
-  bool looked_at_ = false; // whether it was made sure to be a regular file
+  bool looked_at_ = false; // it has been checked to be a regular file
 
   checksum checksum_;
   std::exception_ptr failure_;
-  // Numbers and a wish, which publish nothing: relaxed.
+  // Relaxed: numbers and a wish, which publish nothing.
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> files_hashed_{0};
   std::atomic<std::uint64_t> bytes_hashed_{0};

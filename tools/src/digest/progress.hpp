@@ -11,17 +11,17 @@ struct digest_count {
   std::uint64_t bytes = 0;
 };
 
-/// "1.2 GB": bytes in the largest unit (powers of 1000) that leaves a number of at least 1.
+/// Writes bytes in the largest unit (powers of 1000) that leaves a number of at least 1, such as "1.2 GB".
 std::string with_unit(double bytes);
 
-/// One line on standard error that says how far the work is, and is replaced by the next.
+/// One line on standard error that says how far the work is. The next line replaces it.
 class progress {
  public:
   static constexpr std::chrono::milliseconds interval{200};
 
   explicit progress(bool enabled) : enabled_(enabled) {}
 
-  /// Whether an interval has passed since the last line; looks at the clock at every 64th call only.
+  /// Returns whether an interval has passed since the last line; looks at the clock at every 64th call only.
   bool is_due();
   void show(const digest_count& so_far);
   /// Removes the line, so that something else can be printed in its place.

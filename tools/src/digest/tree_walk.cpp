@@ -16,7 +16,7 @@ namespace {
 constexpr int folder_open_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::size_t entry_bytes = 64 * 1024;
 
-/// Removes the last name of a list of names with a NUL behind each, and answers it.
+/// Removes the last name of a list of names with a NUL behind each. Returns that name.
 std::string pop_name(std::string& names) {
   names.pop_back();
   const std::size_t before = names.rfind('\0');
@@ -74,7 +74,7 @@ void tree_walk::run(const std::string& root) {
   last_.reset();
 }
 
-/// Reads the directory whose name is in `path_`, and keeps it when there is something below to visit.
+/// Reads the directory whose name is in `path_`, and keeps it when there are directories below it to visit.
 void tree_walk::enter(int fd, std::size_t depth) {
   last_ = std::make_shared<const open_directory>(fd, path_);
   last_depth_ = depth;
@@ -107,8 +107,8 @@ void tree_walk::take_entry(frame& into, const char* name, unsigned char type) {
   if (type == DT_DIR) into.pending.append(name, std::strlen(name) + 1);
 }
 
-/// Visits one directory below the innermost frame, which is left before its last one is entered: a chain of
-/// any length is walked with one descriptor.
+/// Visits one directory below the innermost frame. It leaves a frame before it enters the last directory of
+/// that frame, so it walks a chain of any length with one descriptor.
 void tree_walk::visit_next() {
   frame& top = stack_.back();
   path_.resize(top.path_length);

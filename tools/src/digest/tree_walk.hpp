@@ -14,10 +14,10 @@ namespace corewise::command {
 /// Finds the regular files of a tree as `find ROOT -type f` does, names them as it does, and follows no
 /// symbolic link.
 ///
-/// Each directory is read whole before any below it is opened: its files are told at once, the names of its
-/// directories are kept. So a directory of a million files costs no memory, one of a million directories
-/// their names. A tree may be deeper than there are descriptors: beyond `held_most` only the deepest stay
-/// open, and a way back up goes through ".." and is checked to lead where it came from.
+/// The walk reads each directory whole before it opens any below it: it reports the directory's files at once
+/// and keeps the names of its directories. So a directory of a million files costs no memory, one of a
+/// million directories their names. A tree may be deeper than there are descriptors: beyond `held_most` only
+/// the deepest stay open. A way back up goes through ".." and is checked to lead where it came from.
 class tree_walk {
  public:
   struct listener {
@@ -25,10 +25,10 @@ class tree_walk {
     std::function<void(trouble)> on_trouble;
   };
 
-  /// `held_most` is at least 1.
+  /// Prepares a walk. `held_most` is at least 1.
   tree_walk(listener hears, std::size_t held_most);
 
-  /// Throws what the listener throws.
+  /// Walks the tree. Throws what the listener throws.
   void run(const std::string& root);
 
  private:
@@ -53,7 +53,7 @@ class tree_walk {
   std::size_t held_most_;
   std::vector<char> entries_;
   std::vector<frame> stack_;                   // directories that have directories to visit, outermost first
-  std::size_t given_back_ = 0;                 // the first so many of `stack_` are not open
+  std::size_t given_back_ = 0;                 // how many of `stack_`, from the first on, are not open
   std::string path_;                           // of the directory in `last_`
   std::shared_ptr<const open_directory> last_; // opened last: it lies below all of `stack_`
   std::size_t last_depth_ = 0;

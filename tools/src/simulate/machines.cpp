@@ -23,7 +23,7 @@ bool same(const machine_description::selection& a, const machine_description::se
          std::tie(b.packages, b.nodes, b.kinds, b.cpus, b.reserve);
 }
 
-/// Whether discovery would find the same; it does not look at costs.
+/// Returns whether discovery would find the same machine for both; it does not look at costs.
 bool same(const machine_description& a, const machine_description& b) {
   const auto same_kind = [](const kind_description& x, const kind_description& y) {
     return std::tie(x.cpus, x.name, x.capacity) == std::tie(y.cpus, y.name, y.capacity);

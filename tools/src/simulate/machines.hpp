@@ -6,10 +6,10 @@
 
 namespace corewise::command {
 
-/// Discovers what profiles ask for, each machine once.
+/// Discovers the machines that profiles ask for, each machine once.
 class machine_finder {
  public:
-  /// Throws `topology_error`, `profile_error`.
+  /// Returns the profile's machine. Throws `topology_error`, `profile_error`.
   std::shared_ptr<const simulated_machine> find(const profile& p);
 
  private:

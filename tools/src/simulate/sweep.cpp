@@ -17,14 +17,15 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Runs take seconds and never wait, so a worker that does nothing else for long is as it should be.
+/// The engine's profile for runs. Runs take seconds and never wait, so a worker that does nothing else for
+/// long is no error.
 profile suited() {
   profile p;
   p.blocking.stuck_after = std::nullopt;
   return p;
 }
 
-/// One line on standard error, replaced by the next.
+/// One line on standard error. The next line replaces it.
 class progress_line {
  public:
   progress_line(bool enabled, std::uint64_t tasks) : enabled_(enabled), tasks_(tasks) {}
@@ -56,7 +57,7 @@ struct pending_run {
   future<simulation_result> result;
 };
 
-/// The runs of a sweep that have begun; those that have not ended when it goes are stopped.
+/// The runs of a sweep that have begun. Its destructor stops the runs that have not ended.
 class running_sweep {
  public:
   explicit running_sweep(const sweep& s) : sweep_(s), engine_(suited()) {}
@@ -79,7 +80,7 @@ class running_sweep {
                      })});
   }
 
-  /// Fills in what they came to, in the order in which they have begun.
+  /// Fills in the results, in the order in which the runs have begun.
   void finish() {
     constexpr std::chrono::milliseconds interval{200};
     progress_line line(sweep_.show_progress, runs_.size() * sweep_.tasks);
@@ -99,7 +100,7 @@ class running_sweep {
   const sweep& sweep_;
   std::atomic<bool> stop_{false};
   std::vector<pending_run> runs_;
-  engine engine_; // goes first
+  engine engine_; // destroyed first
 };
 
 std::vector<simulation_report> empty_reports(const sweep& s) {

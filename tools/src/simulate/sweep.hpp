@@ -6,7 +6,7 @@
 
 namespace corewise::command {
 
-/// A profile that runs are simulated under, and what it makes of its machine.
+/// A profile to simulate runs under, and its machine as the profile divides it.
 struct simulated_profile {
   std::string name; ///< unlike all others of a sweep
   profile configuration;
@@ -23,8 +23,8 @@ struct sweep {
   bool show_progress = false; ///< on standard error
 };
 
-/// Runs them all at once, as far as this machine has cores: each run is a task of an engine. A report for each workload.
-/// Throws what the first run that failed has thrown.
+/// Runs them all at once, as far as this machine has cores: each run is a task of an engine. Returns a report
+/// for each workload. Throws what the first failed run has thrown.
 std::vector<simulation_report> run_sweep(const sweep& s);
 
 } // namespace corewise::command

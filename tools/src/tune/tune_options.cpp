@@ -17,7 +17,7 @@ bool is_plain(char c) {
 
 bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
-/// One word of bash, in one line of ASCII.
+/// Quotes a text as one word of bash, in one line of ASCII.
 std::string shell_word(std::string_view text) {
   if (!text.empty() && std::ranges::all_of(text, is_plain)) return std::string(text);
   if (std::ranges::all_of(text, is_printable) && text.find('\'') == std::string_view::npos)

@@ -8,9 +8,9 @@
 
 namespace corewise::command {
 
-/// What tuning found, for people.
+/// Writes the findings of tuning for people.
 std::string text_of(const tuning_result& r, const tuning_options& options, const tuning_story& story);
-/// The same for programs.
+/// Writes the same for programs.
 json json_of(const tuning_result& r, const tuning_options& options, const tuning_story& story);
 
 } // namespace corewise::command
