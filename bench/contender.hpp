@@ -15,16 +15,16 @@
 #include <string_view>
 #include <vector>
 
-// What every contender's program has in common: its options, its measuring, and its one line of JSON. Such a program measures
-// one workload once; bench/run takes turns between many of them.
+// The parts that all contenders' programs share: the options, the measuring, and the one line of JSON. Such a
+// program measures one workload once; bench/run takes turns between many of them.
 
 namespace corewise::bench {
 
-/// What a program was asked for.
+/// The options of a program.
 struct options {
   std::uint32_t workers = 2;
   std::uint32_t rounds = 5;
-  std::uint64_t size = 0;  ///< what it means is the workload's
+  std::uint64_t size = 0;  ///< the workload gives it its meaning
   std::string profile;     ///< a file, for corewise; empty: the defaults
   std::string kind;        ///< for programs that have both: closure or coroutine
   double slowed = 1;       ///< how many times as long each pass is made to take
@@ -32,7 +32,8 @@ struct options {
   std::string_view figure; ///< which figure, where a workload has several
 };
 
-/// Reads `--workers N` and so on, each with a value. On wrong usage it says so and the program ends with 2.
+/// Reads `--workers N` and so on, each with a value. On wrong usage it prints the error, and the program ends
+/// with 2.
 inline options options_of(int count, char** words, std::uint64_t usual_size) {
   options o;
   o.size = usual_size;
@@ -68,7 +69,7 @@ inline options options_of(int count, char** words, std::uint64_t usual_size) {
   return o;
 }
 
-/// Whose line it is.
+/// The contender that the line is about.
 struct contender {
   std::string workload;
   std::string_view name;
@@ -108,13 +109,14 @@ struct tally {
   std::uint64_t right;
 };
 
-/// A figure that is told beside the one that is compared.
+/// A figure that the line has beside the compared one.
 struct column {
   const char* name;
   double value;
 };
 
-/// Ends the line that `print_head` began, and the program: answers its exit status. A wrong result is no line.
+/// Ends the line that `print_head` began, and the program. Returns the program's exit status. For a wrong
+/// result it prints no line.
 inline int print_tail(const contender& who, const options& o, std::uint64_t ops, tally done,
                       const std::vector<column>& more) {
   if (!more.empty()) std::fputs(R"(, "columns": {)", stdout);
@@ -131,12 +133,12 @@ inline int print_tail(const contender& who, const options& o, std::uint64_t ops,
   return 1;
 }
 
-/// The nearest of the values there are, which are sorted.
+/// The quantile of sorted values: the nearest of the values there are.
 inline double quantile(const std::vector<double>& sorted, double part) {
   return sorted[static_cast<std::size_t>(std::lround(part * static_cast<double>(sorted.size() - 1)))];
 }
 
-/// A program's line with quantiles of single samples, in us; answers its exit status.
+/// Prints a program's line with quantiles of single samples, in us. Returns its exit status.
 inline int print_samples(const contender& who, const options& o, std::vector<double> values, tally done,
                          const std::vector<column>& more = {}) {
   std::ranges::sort(values);
@@ -148,7 +150,7 @@ inline int print_samples(const contender& who, const options& o, std::vector<dou
   return print_tail(who, o, values.size(), done, more);
 }
 
-/// A program's line with one figure, which a process has once; answers its exit status.
+/// Prints a program's line with one figure, which a process has once. Returns its exit status.
 inline int print_figure(const contender& who, const options& o, const char* unit, double value, tally done,
                         const std::vector<column>& more = {}) {
   print_head(who, o, unit);
@@ -157,8 +159,8 @@ inline int print_figure(const contender& who, const options& o, const char* unit
   return print_tail(who, o, 1, done, more);
 }
 
-/// Measures `pass()`, which does `ops` operations, and prints the line; answers the program's exit status. `checked(answer of a
-/// pass)`, which is not in the time, is compared with `right`.
+/// Measures `pass()`, which does `ops` operations, and prints the line. Returns the program's exit status.
+/// `checked(answer of a pass)`, which is not in the time, is compared with `right`.
 template <class Pass, class Checked = std::identity>
 int measure(const contender& who, const options& o, std::uint64_t ops, std::uint64_t right, Pass pass,
             Checked checked = {}) {

@@ -11,10 +11,12 @@
 
 namespace corewise::bench {
 
-/// Keeps each worker of a pool busy with a task that waits: while it lives nothing else runs, and all workers have begun.
+/// Keeps each worker of a pool busy with a task that waits. While this object lives nothing else runs, and
+/// all workers have begun.
 ///
-/// Where nobody steals, or a sleeper is not told of what waits behind such a task, two of them may come to one worker. So as long as
-/// not all workers have begun there are more tasks, which end at once when none is missing any more.
+/// Where workers do not steal, or no sleeper is woken for a task behind such a waiting one, two of them may
+/// come to one worker. So as long as not all workers have begun there are more tasks, which end at once when
+/// no worker is missing any more.
 template <class Pool> class held_workers {
  public:
   held_workers(Pool& pool, std::uint32_t workers) : stacks_(workers) {

@@ -14,11 +14,12 @@
 #include <string>
 #include <vector>
 
-// What the kernel and the C library say about the memory of this process.
+// The memory of this process, as the kernel and the C library report it.
 
 namespace corewise::bench {
 
-/// Resident bytes of this process, by a walk through its pages: the counters that are quicker to read are not exact.
+/// The resident bytes of this process, counted by a walk through its pages: the counters that are quicker to
+/// read are not exact.
 inline double resident_bytes() {
   std::ifstream lines("/proc/self/smaps_rollup");
   for (std::string word; lines >> word;)
@@ -26,7 +27,8 @@ inline double resident_bytes() {
   throw std::runtime_error("/proc/self/smaps_rollup tells no Rss");
 }
 
-/// Bytes that malloc has given out. With another malloc than the C library's it is not known, and 0.
+/// The bytes that malloc has given out. Returns 0 with another malloc than the C library's, which does not
+/// say.
 inline double heap_bytes() {
   const char* const other = std::getenv("LD_PRELOAD");
   if (other != nullptr && *other != 0) return 0;

@@ -1,4 +1,4 @@
-// Tasks that wait for something outside: more of them than workers, and yet nobody stands still.
+// Tasks that wait for something outside: there are more of them than workers, and yet no worker stands still.
 #include <corewise/engine/engine.hpp>
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// What a coroutine can wait for: another coroutine, a value from elsewhere, whoever is first, its turn.
+// A coroutine can wait for another coroutine, for a value from elsewhere, for the first of several, for its
+// turn.
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/sleep.hpp>
@@ -33,7 +34,7 @@ task<std::string> answer() {
   co_return co_await reply.receive();
 }
 
-/// The first of several counts; the others are told to stop, and have ended when it is answered.
+/// The first of several counts. It tells the others to stop, and they have ended when it returns.
 task<std::string> quicker() {
   const auto primary = [](std::stop_token stop) -> task<std::string> {
     co_await corewise::sleep_for(24h, std::move(stop));

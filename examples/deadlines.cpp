@@ -29,7 +29,7 @@ int main() {
   std::atomic<int> answered{0};
   std::atomic<int> turned_away{0};
 
-  // Of these requests every other one has waited too long already when its turn comes.
+  // Every other one of these requests has already waited too long when its turn comes.
   for (int i = 0; i < 100; ++i) {
     corewise::hint in_time;
     in_time.deadline = i % 2 == 0 ? now : now + 1h;

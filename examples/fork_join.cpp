@@ -1,5 +1,6 @@
-// Divide and conquer: each part forks two smaller ones, and goes on when both have ended. Idle workers take the oldest
-// and so the largest parts; what nobody takes runs where it was forked, at little more than the cost of a call.
+// Divide and conquer: each part forks two smaller ones, and goes on when both have ended. Idle workers take
+// the oldest and so the largest parts; a part that no worker takes runs where it was forked, at little more
+// than the cost of a call.
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/scope.hpp>
 #include <corewise/engine/when_all.hpp>
@@ -21,7 +22,7 @@ task<long> fib(int n) {
 }
 
 task<> merge_sort(std::span<int> numbers, std::span<int> room) {
-  constexpr std::size_t small = 1024; // about 20 us: a fork is not worth less
+  constexpr std::size_t small = 1024; // about 20 us: for less work a fork does not pay
   if (numbers.size() <= small) {
     std::sort(numbers.begin(), numbers.end());
     co_return;
@@ -34,7 +35,7 @@ task<> merge_sort(std::span<int> numbers, std::span<int> room) {
   std::copy(room.begin(), room.end(), numbers.begin());
 }
 
-/// A worker each looks through a part; the first that fails stops the others.
+/// Checks each part on a worker; the first that fails stops the others.
 task<bool> all_sorted(std::span<const int> numbers, std::size_t parts) {
   const auto check = [](std::span<const int> part, std::stop_token stop) -> task<> {
     if (!stop.stop_requested() && !std::is_sorted(part.begin(), part.end())) throw part.front();

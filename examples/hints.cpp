@@ -1,4 +1,4 @@
-// Where a task runs is the engine's business; a hint tells it what the submitter knows better.
+// The engine decides where a task runs; a hint tells it what the submitter knows better.
 #include <corewise/engine/engine.hpp>
 
 #include <atomic>
@@ -25,7 +25,7 @@ int main() {
     if (result != corewise::submit_result::accepted) return 1;
   }
 
-  // The slowest kind of core will do for what nobody waits for.
+  // The slowest kind of core will do for a task that is not urgent.
   corewise::hint slowly;
   slowly.kind = 0;
   if (engine.submit([&run] { ++run; }, slowly) != corewise::submit_result::accepted) return 1;

@@ -1,4 +1,5 @@
-// What whoever runs a daemon needs of its engine: a profile in a file, a log, numbers, a look inside, a reload, an end.
+// What an operator of a daemon needs from its engine: a profile in a file, a log, numbers, a look inside, a
+// reload, an end.
 #include <corewise/engine/engine.hpp>
 
 #include <atomic>
@@ -10,7 +11,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What the daemon read at its start, or reads again when it is told to. A file: `corewise::load_profile(path)`.
+/// The profile that the daemon reads at its start, and again when it is told to. From a file:
+/// `corewise::load_profile(path)`.
 corewise::profile read_profile(const char* spin) {
   return corewise::parse_profile(std::string("name: front\n"
                                              "idle: {spin: ") +
@@ -27,14 +29,15 @@ int main() {
   hooks.log = [&](std::string_view) { ++reports; }; // silent by default
   corewise::engine engine(read_profile("20us"), hooks);
 
-  // A profile that is wrong says where and what, all of it at once.
+  // A wrong profile gives an error that says where and what, all of it at once.
   try {
     read_profile("fast");
   } catch (const corewise::profile_error& error) {
     std::printf("%s\n", error.what());
   }
 
-  // Another profile for the engine that runs: it holds as a whole, or is refused with what needs a restart.
+  // Applies another profile to the running engine: as a whole, or not at all, with the list of what needs a
+  // restart.
   if (const corewise::apply_result result = engine.apply(read_profile("0us")); !result.applied())
     std::printf("%s", result.to_text().c_str());
 
@@ -55,10 +58,11 @@ int main() {
   for (const corewise::seat_dump& seat : inside.seats)
     if (seat.state == corewise::seat_state::running) std::printf("a worker runs a task\n");
 
-  // The end: nothing new is accepted, what is there may run until the deadline, and what was left is told.
+  // The end: the engine accepts nothing new, tasks may run until the deadline, and the report says what was
+  // left.
   const corewise::shutdown_report late = engine.shutdown(0s);
   open.release();
-  engine.drain(); // until that one, too, has ended: it uses what is declared above
+  engine.drain(); // until that task, too, has ended: it uses what is declared above
   std::printf("%zu task still ran, %llu dropped\n", late.running.size(),
               static_cast<unsigned long long>(late.dropped));
   if (engine.submit([] {}) == corewise::submit_result::stopping) std::printf("stopped\n");

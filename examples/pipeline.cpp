@@ -1,5 +1,6 @@
-// A pipeline: one stage reads, several work, one writes, with channels in between. Who is ahead waits for room, and who has
-// nothing to do for work: as a coroutine, while its worker runs others. Closing a channel ends the stage behind it.
+// A pipeline: one stage reads, several work, one writes, with channels in between. A stage that is ahead
+// waits for room, and a stage with nothing to do waits for work: as a coroutine, while its worker runs
+// others. Closing a channel ends the stage behind it.
 #include <corewise/engine/channel.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/latch.hpp>

@@ -1,5 +1,6 @@
-// Files are read by calls that block. Whoever makes one says so, and a spare thread takes the worker if it lasts: so a few
-// workers read many files at a time, and go on with everything else meanwhile.
+// Files are read by calls that block. A task that makes such a call says so, and a spare thread takes the
+// worker if the call lasts. So a few workers read many files at a time, and go on with everything else
+// meanwhile.
 #include <corewise/engine/blocking_scope.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/run_blocking.hpp>

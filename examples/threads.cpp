@@ -1,4 +1,5 @@
-// A daemon has threads of its own as well, such as one that writes its log. They wait for what tasks wait for.
+// A daemon has threads of its own as well, such as one that writes its log. They can wait for the same things
+// as tasks.
 #include <corewise/engine/channel.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/latch.hpp>
@@ -10,7 +11,7 @@
 
 namespace {
 
-/// Says two lines; while the log is full it waits, and its worker does something else.
+/// Writes two lines to the log. While the log is full the task waits, and its worker does something else.
 corewise::task<> handle(int request, corewise::channel<std::string>& log, corewise::latch& requests) {
   co_await log.send("begin " + std::to_string(request));
   co_await log.send("end " + std::to_string(request));

@@ -1,4 +1,4 @@
-// Time: tasks that sleep without a thread, a call later, a call at every beat, and waiting that gives up.
+// Time: tasks that sleep without a thread, a call later, a call at every beat, and a wait that gives up.
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/sleep.hpp>
 
@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Answers after a while, which no thread spends waiting.
+/// Returns the answer after a while, in which no thread waits.
 corewise::task<int> ask(int question) {
   co_await corewise::sleep_for(1ms * question);
   co_return question* question;
@@ -42,12 +42,12 @@ int main() {
     beats.notify_all();
   });
 
-  // A deadline: what asks its token gives up after 20 ms.
+  // A deadline: a task that asks its token gives up after 20 ms.
   const corewise::timer limit = engine.after(20ms, [&] { deadline.request_stop(); });
   for (int i = 0; i < 10; ++i)
     if (engine.submit(patient(deadline.get_token(), gave_up)) != corewise::submit_result::accepted) return 1;
 
-  engine.drain(); // waits for those who sleep, not for calls that are not due
+  engine.drain(); // waits for sleeping tasks, not for calls that are not due
   for (int seen = beats; seen < 3; seen = beats) beats.wait(seen);
   const bool stopped = tidying.cancel();
 

@@ -20,7 +20,7 @@ corewise::profile only_on(const corewise::cpu_set& cpus, const char* name) {
   return profile;
 }
 
-/// How many of 1000 tasks ran on one of these CPUs.
+/// Counts how many of 1000 tasks ran on one of these CPUs.
 int ran_on(corewise::engine& engine, const corewise::cpu_set& cpus) {
   std::atomic<int> there{0};
   for (int i = 0; i < 1000; ++i) {

@@ -1,4 +1,4 @@
-// Queries that somebody waits for, beside tidying that can wait: both near the data that they use.
+// Urgent queries beside tidying that can wait: both near the data that they use.
 #include <corewise/engine/engine.hpp>
 
 #include <atomic>

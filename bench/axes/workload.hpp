@@ -12,7 +12,7 @@
 
 namespace corewise::bench::axes {
 
-/// This thread posts tasks, each counts down.
+/// This thread posts tasks; each task counts down.
 template <class Pool> std::uint64_t fork_many(Pool& pool) {
   command::finish_line end(command::fork_many_tasks);
   for (std::uint64_t i = 0; i < command::fork_many_tasks; ++i) pool.post([&end] { end.cross(0); });
@@ -58,14 +58,14 @@ template <class Pool> detached yielder(Pool& pool, command::finish_line& end) {
   for (; done < command::yields_of_each; ++done) co_await give_way<Pool>{pool};
   end.cross(done);
 }
-/// All give way to each other.
+/// All coroutines give way to each other.
 template <class Pool> std::uint64_t yield_many(Pool& pool) {
   command::finish_line end(command::yield_many_tasks);
   for (std::uint64_t i = 0; i < command::yield_many_tasks; ++i) post(pool, yielder(pool, end).handle);
   return end.wait();
 }
 
-/// Measures the one that `--figure` names.
+/// Measures the axis that `--figure` names.
 template <class Pool> int run(int count, char** words) {
   const options o = options_of(count, words, 1);
   Pool pool(o);

@@ -7,8 +7,9 @@
 #include <cstdint>
 #include <thread>
 
-// 2,000 tasks of 50 us CPU time each, of which one in twenty sleeps for 5 ms as well. If sleepers keep nobody from working, a
-// task takes 50 us / workers; if each keeps its worker, six times as long. The size is the number of tasks.
+// 2,000 tasks of 50 us CPU time each, of which one in twenty sleeps for 5 ms as well. If a sleeper does not
+// keep its worker from other tasks, a task takes 50 us / workers; if it does, six times as long. The size is
+// the number of tasks.
 
 namespace corewise::bench::blocking_mix {
 

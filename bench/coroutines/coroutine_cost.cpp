@@ -1,4 +1,5 @@
-// What coroutines cost on one worker: to await one in place, to yield, to hand a value over and back, to spawn one.
+// The costs of coroutines on one worker: to await one in place, to yield, to hand a value over and back, to
+// spawn one.
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/yield.hpp>
@@ -38,7 +39,7 @@ task<void> yielder(int times, int& left, oneshot<bool>& over) {
   if (--left == 0) over.send(true);
 }
 
-/// 200 that do nothing but yield.
+/// Measures 200 coroutines that do nothing but yield.
 task<double> yields(engine& on, int operations) {
   constexpr int yielders = 200;
   int left = yielders;
@@ -75,7 +76,7 @@ task<void> nothing(int& left, oneshot<bool>& over) {
   co_return;
 }
 
-/// From a task, a hundred at a time.
+/// Spawns from a task, a hundred at a time.
 task<double> spawns(engine& on, int operations) {
   constexpr int batch = 100;
   const auto began = monotonic::now();

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-// 200 tasks that give way to each other 1,000 times each. Told is the longest time that any of them waited for its turn. The size is
-// the number of tasks.
+// 200 tasks that give way to each other 1,000 times each. The figure is the longest time that any of them
+// waited for its turn. The size is the number of tasks.
 
 namespace corewise::bench::fairness {
 
@@ -23,7 +23,7 @@ class turn_taker {
  public:
   explicit turn_taker(command::finish_line& end) : end_(end) {}
 
-  /// Takes a turn; answers whether it has another.
+  /// Takes a turn. Returns whether the task has another.
   bool take() {
     const auto now = std::chrono::steady_clock::now();
     if (left_ != turns) longest_ = std::max(longest_, now - last_);
@@ -47,7 +47,7 @@ struct waits {
   std::uint64_t taken = 0;        ///< turns
 };
 
-/// A pass. `begin(turn_taker&)` starts one of the tasks.
+/// Runs a pass. `begin(turn_taker&)` starts one of the tasks.
 template <class Begin> void take_all_turns(std::uint64_t tasks, Begin begin, waits& into) {
   command::finish_line end(tasks);
   std::vector<turn_taker> all(tasks, turn_taker(end));
@@ -71,7 +71,7 @@ template <class Begin> int run_turns(const contender& who, const options& o, Beg
   return print_samples(who, o, std::move(all.longest_us), {all.taken, right});
 }
 
-/// For pools of closures, which give way by posting what is left of them.
+/// Takes turns in a pool of closures, which give way by posting the rest of their work.
 template <class Pool> void take_turns(Pool& pool, turn_taker& t) {
   pool.post([&pool, &t] {
     if (t.take()) take_turns(pool, t);

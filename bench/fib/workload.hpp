@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-// fib(n) by calls of fib(n - 1) and fib(n - 2): what a fork and a join cost, where there is nothing else. An operation is a
-// call. The size is n.
+// fib(n) by calls of fib(n - 1) and fib(n - 2): the cost of a fork and a join, where there is nothing else.
+// An operation is a call. The size is n.
 
 namespace corewise::bench::fib {
 
@@ -21,7 +21,7 @@ constexpr std::uint64_t result(std::uint64_t n) {
 }
 constexpr std::uint64_t calls(std::uint64_t n) { return 2 * result(n + 1) - 1; }
 
-/// For pools in which no task can wait: of two calls one is a task, the other goes on here.
+/// Counts in a pool in which no task can wait: of two calls one becomes a task, the other goes on here.
 template <class Pool> void count(Pool& pool, std::uint64_t n, counted_join* end) {
   for (; n >= 2; n -= 2) {
     end = new counted_join{end, 2};

@@ -1,4 +1,4 @@
-// What a fork costs: fib, where there is nothing else.
+// The cost of a fork: fib, where there is nothing else.
 #include <corewise/engine/blocking_scope.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/when_all.hpp>
@@ -20,7 +20,7 @@ task<long> forked(int n) {
   co_return a + b;
 }
 
-/// On the stack of a plain task.
+/// Computes fib on the stack of a plain task.
 long scoped(int n) {
   if (n < 2) return n;
   long a = 0;
@@ -40,7 +40,7 @@ task<long> awaited(int n) {
 
 long called(int n) { return n < 2 ? n : called(n - 1) + called(n - 2); }
 
-/// Of the whole process, which does nothing else.
+/// The CPU time of the whole process, which does nothing else.
 double cpu_ns() {
   timespec t{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);

@@ -11,17 +11,18 @@
 #include <string>
 #include <thread>
 
-// A pool with nothing to do, after each of its workers has run a task: us of CPU time that the whole process takes in a second, and
-// beside it its context switches in a second (each wake-up ends in one). The thread that watches sleeps, and is not counted.
-// A round is 400 ms.
+// A pool with nothing to do, after each of its workers has run a task. The figure is the CPU time in us that
+// the whole process takes in a second; beside it stand its context switches in a second (each wake-up ends in
+// one). The watching thread sleeps, and is not counted. A round is 400 ms.
 
 namespace corewise::bench::idle {
 
-/// So long a pool comes to rest.
+/// How long a pool has to come to rest.
 constexpr std::chrono::milliseconds rest{1000};
 constexpr std::chrono::milliseconds round{400};
 
-/// The two clocks are not read at once: of a process that does nothing the difference may be below 0.
+/// What was spent. The two clocks are not read at once: for a process that does nothing the difference may be
+/// below 0.
 struct spent {
   double us;
   double switches;

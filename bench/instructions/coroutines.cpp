@@ -8,7 +8,7 @@
 #include <corewise/engine/when_all.hpp>
 #include <corewise/engine/yield.hpp>
 
-// What coroutines do on one worker.
+// The instructions of coroutines on one worker.
 
 namespace corewise::bench {
 

@@ -13,13 +13,13 @@ namespace corewise::bench {
 /// One kind of operation whose instructions are counted.
 struct kind {
   const char* name;
-  const char* operation; ///< what one is, and what of it counts
+  const char* operation; ///< what one operation is, and which part of it counts
   std::uint32_t workers;
   std::uint64_t size;                             ///< so many operations, then twice as many
   void (*run)(engine&, std::uint64_t operations); ///< counts a multiple of `size`, checks that they were done
 };
 
-/// Work that was lost would make cheap operations.
+/// Checks a result: lost work would make operations look cheap.
 inline void check(bool right) {
   if (right) return;
   std::fputs("instruction_counts: a result is wrong\n", stderr);

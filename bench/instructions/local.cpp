@@ -4,7 +4,7 @@
 
 #include <corewise/engine/blocking_scope.hpp>
 
-// What a worker does with tasks of its own.
+// A worker with tasks of its own.
 
 namespace corewise::bench {
 
@@ -48,7 +48,7 @@ void run_chain(engine& e, std::uint64_t operations) {
   e.drain();
 }
 
-/// Each batch is spawned by the last task of the one before.
+/// Batches of tasks, each spawned by the last task of the batch before.
 struct batches {
   engine& e;
   std::uint64_t left;

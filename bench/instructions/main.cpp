@@ -34,7 +34,7 @@ constexpr std::array all = {&chained_spawn,
                             &channel_hand_over,
                             &short_blocking};
 
-/// So the engine sees the same machine everywhere: one CPU.
+/// Ties the process to one CPU, so that the engine sees the same machine everywhere.
 void stay_on_one_cpu() {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -42,8 +42,8 @@ void stay_on_one_cpu() {
   static_cast<void>(::sched_setaffinity(0, sizeof one, &one));
 }
 
-/// The default profile, but that nothing happens by time: no spinning, no time-outs, nobody who looks after others; and one domain,
-/// however many caches the machine has.
+/// The default profile, except that nothing happens by time: no spinning, no time-outs, no worker that looks
+/// after others. It has one domain, however many caches the machine has.
 profile profile_for(const kind& k) {
   profile p;
   p.topology.groups.group_by = domain_kind::machine;
@@ -56,7 +56,7 @@ profile profile_for(const kind& k) {
   return p;
 }
 
-/// A new engine takes tasks for long ones; after so many it knows how long they are.
+/// How many tasks teach a new engine how long its tasks are: at first it takes them for long ones.
 constexpr std::uint64_t to_learn = 100'000;
 
 void count(const kind& k) {

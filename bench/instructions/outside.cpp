@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-// What comes from a thread that is no worker: what that thread does for it, and what the worker does.
+// Tasks from a thread that is no worker: what that thread does for them, and what the worker does.
 
 namespace corewise::bench {
 
@@ -14,12 +14,13 @@ namespace {
 
 constexpr std::uint64_t batch = 1000; // fits into an inbox of 1,024
 
-/// The worker stays in a task while a batch is submitted, and runs it while the submitter waits.
+/// Keeps the worker in a task while a batch is submitted; the worker runs the batch while the submitter
+/// waits.
 class turns {
  public:
   explicit turns(engine& e) : e_(e) {}
 
-  /// Only one side counts.
+  /// Runs batches. Only one side counts.
   void run(std::uint64_t operations, bool submitter_counts) {
     worker_counts_ = !submitter_counts;
     post(e_, [this] { hold(); });
@@ -61,7 +62,7 @@ class turns {
 void run_submitter(engine& e, std::uint64_t operations) { turns(e).run(operations, true); }
 void run_worker(engine& e, std::uint64_t operations) { turns(e).run(operations, false); }
 
-/// After this the only worker sleeps, or is about to enter the kernel for it.
+/// Waits until the only worker sleeps, or is about to enter the kernel for it.
 void wait_until_parked(const engine& e, std::uint64_t parks_before) {
   const auto parks = [&] { return e.metrics().total().parks; };
   while (parks() == parks_before) std::this_thread::sleep_for(std::chrono::microseconds{100});

@@ -2,7 +2,7 @@
 #include "kind.hpp"
 #include "work_clock.hpp"
 
-// What a thief does.
+// The instructions of a thief.
 
 namespace corewise::bench {
 
@@ -21,7 +21,7 @@ class robbery {
       thief_waits();
     });
     arrived_.acquire();
-    post(e_, [this, operations] { be_robbed(operations); }); // only the other one is free
+    post(e_, [this, operations] { be_robbed(operations); }); // only the other worker is free
     over_.acquire();
     e_.drain();
     check(done_ == operations + 1);
@@ -29,7 +29,7 @@ class robbery {
 
  private:
   void be_robbed(std::uint64_t operations) {
-    spawn(); // stays in the LIFO slot, or whoever comes after it does
+    spawn(); // stays in the LIFO slot, or the task after it does
     for (; operations != 0; operations -= batch) {
       for (std::uint64_t i = 0; i < batch; ++i) spawn();
       left_ = batch;

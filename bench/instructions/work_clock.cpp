@@ -24,7 +24,7 @@ void pass_operation() noexcept {
 
 } // namespace corewise::bench
 
-/// In place of the C library's, which std::chrono::steady_clock reads.
+/// Replaces the C library's function, which std::chrono::steady_clock calls.
 extern "C" int clock_gettime(clockid_t clock, timespec* t) noexcept {
   if (clock != CLOCK_MONOTONIC) return static_cast<int>(::syscall(SYS_clock_gettime, clock, t));
   const std::int64_t now = now_ns.load(std::memory_order_relaxed);

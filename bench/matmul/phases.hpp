@@ -8,8 +8,8 @@
 
 namespace corewise::bench::matmul {
 
-/// What waits for the four products of a phase, in pools in which no task can wait: whoever ends last begins the next phase, or
-/// has ended what is around.
+/// What waits for the four products of a phase, in pools in which no task can wait. The product that ends
+/// last begins the next phase, or ends the phase around it.
 struct phases {
   phases* const outer; ///< none: it is the whole
   const product of;

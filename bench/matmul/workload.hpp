@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-// The product of two square matrices of 32-bit numbers by quarters: four products at the same time, then the four that are added to
-// them, down to blocks of 32 x 32. The size is the number of rows, a power of two; an operation is the product of two blocks.
+// The product of two square matrices of 32-bit numbers by quarters: four products at the same time, then the
+// four that are added to them, down to blocks of 32 x 32. The size is the number of rows, a power of two; an
+// operation is the product of two blocks.
 
 namespace corewise::bench::matmul {
 
@@ -40,7 +41,8 @@ struct product {
   part c;
 
   bool is_block() const { return rows <= block; }
-  /// By itself, so that it is the same code for all contenders: Clang makes no vectors of it within a coroutine.
+  /// Multiplies. A function of its own, so that it is the same code for all contenders: Clang makes no
+  /// vectors of it within a coroutine.
   [[gnu::noinline]] void multiply() const {
     for (std::uint64_t i = 0; i < rows; ++i)
       for (std::uint64_t k = 0; k < rows; ++k) add_row(c.row(i), a.row(i)[k], b.row(k));
@@ -70,7 +72,8 @@ class matrices {
 
   product whole() { return {rows_, {a_.data(), rows_}, {b_.data(), rows_}, {c_.data(), rows_}}; }
 
-  /// How many rows of the product are right, by what they make of a vector (Freivalds); makes it 0 again.
+  /// Counts the right rows of the product, by multiplying a vector with it (Freivalds). Makes the product 0
+  /// again.
   std::uint64_t take_right_rows() {
     std::vector<number> v(rows_);
     for (std::uint64_t i = 0; i < rows_; ++i) v[i] = static_cast<number>(i * i + 7);

@@ -14,21 +14,21 @@
 #include <thread>
 #include <vector>
 
-// What memory a pool takes. The figures:
+// The memory that a pool takes. The figures:
 //
-//     worker   two processes whose pools differ by `--size` workers, each of which has run a task and rests again: resident bytes
-//              for each of these workers, besides the resident pages of its stack (and of its thread-local variables, which lie
-//              there)
-//     task     while each worker is kept from its work, `--size` tasks with 32 bytes of their own are posted: by how many resident
-//              bytes the process has grown for each
+//     worker   two processes whose pools differ by `--size` workers, each of which has run a task and rests
+//              again: resident bytes for each of these workers, besides the resident pages of its stack (and
+//              of its thread-local variables, which lie there)
+//     task     while each worker is kept from its work, the program posts `--size` tasks with 32 bytes of
+//              their own: by how many resident bytes the process has grown for each
 //     queued   likewise: MB (10^6 bytes) resident in all
 //
-// Beside it: *stack*, resident bytes of a worker's stack; *heap*, what malloc has given out for each.
+// Beside it: *stack*, resident bytes of a worker's stack; *heap*, the bytes from malloc for each.
 
 namespace corewise::bench::memory {
 
 constexpr std::uint64_t usual_size = 64;
-/// So long a pool comes to rest.
+/// How long a pool has to come to rest.
 constexpr std::chrono::milliseconds rest{200};
 
 struct use {
@@ -49,7 +49,8 @@ template <class Pool> use use_at_rest(options o, std::uint64_t workers) {
   return u;
 }
 
-/// In a process of its own, whose memory nothing else has used before. This one must have no other thread.
+/// Measures in a process of its own, whose memory nothing else has used before. This process must have no
+/// other thread.
 template <class Pool> use use_of_a_process(const options& o, std::uint64_t workers) {
   int ends[2];
   if (::pipe(ends) != 0) throw std::runtime_error("no pipe");

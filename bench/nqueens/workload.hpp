@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-// In how many ways n queens stand on n x n squares so that none attacks another: row by row, a fork for each place in the next row
-// that nobody attacks. The size is n, at most 16; an operation is a board that was looked at.
+// How many ways there are to place n queens on n x n squares so that none attacks another: row by row, with a
+// fork for each place in the next row that no queen attacks. The size is n, at most 16; an operation is a
+// board that was looked at.
 
 namespace corewise::bench::nqueens {
 
@@ -58,7 +59,7 @@ inline found search(std::uint64_t n) {
   return all;
 }
 
-/// For pools in which no task can wait.
+/// Counts in a pool in which no task can wait.
 template <class Pool> void count(Pool& pool, const board& b, std::uint64_t n, counted_join* end) {
   if (b.rows == n) return arrive(end, 1);
   std::uint32_t children = 0;

@@ -12,10 +12,11 @@
 #include <utility>
 #include <vector>
 
-// A service whose requests come when they come: Poisson arrivals, nine of ten take 10 us of CPU time and one takes 1 ms. The size
-// is the load in per cent of what the workers can do. Told is the response: from the time at which a request was to arrive until
-// its end, however late it was posted; beside it the slowdown, which is the response for each us of the service. The thread that posts needs some CPU time of its own, which on a machine with no
-// more CPUs than workers is theirs.
+// A service whose requests do not wait for each other: Poisson arrivals, nine of ten take 10 us of CPU time
+// and one takes 1 ms. The size is the load in per cent of what the workers can do. The figure is the
+// response: from the time at which a request was to arrive until its end, however late it was posted. Beside
+// it stands the slowdown, which is the response for each us of the service. The posting thread needs some CPU
+// time of its own, which on a machine with no more CPUs than workers is theirs.
 
 namespace corewise::bench::open_loop {
 
@@ -44,7 +45,7 @@ class draw {
   std::uint64_t state_ = 1;
 };
 
-/// The same for every contender.
+/// The schedule, which is the same for every contender.
 inline std::vector<request> schedule_of(const options& o, std::uint32_t count) {
   draw next;
   const double per_us = static_cast<double>(o.workers) * static_cast<double>(o.size) / 100 / mean_us;

@@ -1,4 +1,4 @@
-// No pool: one thread that sleeps on a futex until it is handed a call. What a hand-off costs at least.
+// No pool: one thread that sleeps on a futex until it is handed a call. This is the least cost of a hand-off.
 #include "workload.hpp"
 
 #include <linux/futex.h>
@@ -16,7 +16,7 @@ namespace corewise::bench {
 
 namespace {
 
-/// Takes a call only when the one before has begun.
+/// Takes a call only when the call before has begun.
 class futex_hand_off {
  public:
   static constexpr std::string_view name = "futex";

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-// What comes from outside. The figures:
+// Tasks from outside. The figures:
 //
 //     tasks    `--size` threads post 10,000 empty tasks together; ns a task, from the first post to the last end
 //     call     one thread posts as many; ns a call of post alone, while the pool is awake
@@ -20,10 +20,11 @@ namespace corewise::bench::outside {
 
 constexpr std::uint64_t tasks = 10'000;
 constexpr std::uint32_t samples = 500; // of a round
-/// So long nothing happens before a task is posted to a pool at rest.
+/// How long nothing happens before a task is posted to a pool at rest.
 constexpr std::chrono::milliseconds rest{1};
 
-/// Threads wait here for each other, again and again. Who waits sleeps at once, as with `finish_signal` and for its reason.
+/// Threads wait here for each other, again and again. A waiting thread sleeps at once, as with
+/// `finish_signal` and for its reason.
 class start_line {
  public:
   explicit start_line(std::uint64_t threads) noexcept {

@@ -1,5 +1,5 @@
-// How long it takes to sum many doubles: by `parallel_reduce`, by plain threads that each take an equal part, and by one.
-// One process measures one of them, so that bench/parallel/run can take turns.
+// How long it takes to sum many doubles: by `parallel_reduce`, by plain threads that each take an equal part,
+// and by one thread. One process measures one of them, so that bench/parallel/run can take turns.
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/parallel_for.hpp>
 #include <corewise/engine/parallel_reduce.hpp>
@@ -21,7 +21,7 @@ using namespace corewise;
 
 namespace {
 
-/// What is done with each: as much as memory allows, or some 5 ns of work.
+/// The work on each number: as much as memory allows, or some 5 ns.
 double light(double x) { return x; }
 double heavy(double x) {
   for (int i = 0; i < 8; ++i) x = x * 0.999 + 0.5;
@@ -48,7 +48,7 @@ task<double> by_for(std::span<double> all) {
   co_return all.front();
 }
 
-/// The threads are made for it: that is some 50 us of 50 ms.
+/// Sums by threads that are made for each sum: that is some 50 us of 50 ms.
 double by_threads(std::span<const double> all, summation sum, std::size_t count) {
   std::vector<double> sums(count);
   std::vector<std::jthread> threads;

@@ -1,10 +1,11 @@
-// What a decision costs: where a task from outside goes, by number of workers, policy and state of the loads.
+// The cost of a decision where a task from outside goes, by number of workers, policy and state of the loads.
 //
 //   placing_cost [RUNS [json]]      medians of RUNS (default 15) measurements of each
 //
-// *Hot*: the same thread asks again and again and nobody else touches the boards. *Cold*: another core has just written
-// every word of the boards, as busy workers do; boards are copied often enough that the clock is read once for many
-// decisions, and each decision waits for the one before, so that no miss is hidden behind another decision.
+// *Hot*: the same thread asks again and again and no other thread touches the boards. *Cold*: another core
+// has just written every word of the boards, as busy workers do. The boards are copied often enough that the
+// clock is read once for many decisions, and each decision waits for the one before, so that no miss is
+// hidden behind another decision.
 
 #include <corewise/policies/policy.hpp>
 #include <corewise/policies/still_boards.hpp>
@@ -147,7 +148,8 @@ cost measure(const char* name, std::uint32_t workers, state s, int runs) {
   return {median(hot), median(cold)};
 }
 
-/// What is looked at first, by itself and hot: the bits of a group of 16 for an idle worker, its levels for the lightest.
+/// Measures the first reads of a decision, by themselves and hot: the bits of a group of 16 for an idle
+/// worker, its levels for the lightest.
 void measure_parts(int runs) {
   const topology machine = machine_of(16);
   const locality_groups groups(machine, {});

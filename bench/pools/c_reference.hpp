@@ -23,9 +23,10 @@ namespace corewise::bench {
 /// Where a worker's cursors lie: as described, both on one line, or each on lines of its own.
 enum class cursors : std::uint8_t { together, apart };
 
-/// The least-loaded scheduler of a published C reference, told in C++: one thread allocates. For each task it looks at all workers,
-/// beginning with another each time, skips full rings, and takes the ring with the least in it. Workers spin. Only one thread may
-/// post, tasks cannot, and a task is 24 trivial bytes at most. A baseline: nobody would have workers that never rest.
+/// The least-loaded scheduler of a published C reference, rewritten in C++: one thread allocates. For each
+/// task it looks at all workers, beginning with another each time, skips full rings, and takes the ring with
+/// the least in it. Workers spin. Only one thread may post, tasks cannot, and a task is 24 trivial bytes at
+/// most. A baseline: a real program would not have workers that never rest.
 ///
 /// | tag  | release site | acquire site | publishes             | weakened                                         |
 /// |------|--------------|--------------|-----------------------|--------------------------------------------------|
@@ -65,7 +66,7 @@ template <cursors Layout> class c_reference {
   };
   struct alignas(128) ring {
     std::atomic<std::uint64_t> head{0};                           // the worker writes it, as the next
-    std::atomic<std::uint64_t> processed{0};                      // relaxed: told to nobody
+    std::atomic<std::uint64_t> processed{0};                      // relaxed: no thread reads it
     alignas(cursor_alignment) std::atomic<std::uint64_t> tail{0}; // the allocator writes it
     alignas(128) std::array<task, size> slots;
   };

@@ -10,7 +10,8 @@
 
 namespace corewise::bench {
 
-/// An engine as the options say: of `--profile`, with `--workers`, and without a limit of tasks in flight.
+/// An engine as the options say: with the profile of `--profile`, with `--workers`, and without a limit of
+/// tasks in flight.
 class corewise_pool {
  public:
   static constexpr std::string_view name = "corewise";
@@ -23,16 +24,16 @@ class corewise_pool {
   corewise::engine& engine() noexcept { return engine_; }
   const std::string& profile() const noexcept { return profile_; }
 
-  /// From outside.
+  /// Posts from outside.
   template <class F> void post(F&& f) {
     if (engine_.submit(std::forward<F>(f)) != submit_result::accepted) std::terminate();
   }
-  /// Where stealing allows, that worker runs it.
+  /// Posts to a worker, which runs the task unless a thief may take it.
   template <class F> void post_to(std::uint32_t worker, F&& f) {
     if (engine_.submit(std::forward<F>(f), {.worker = worker_id{worker}}) != submit_result::accepted)
       std::terminate();
   }
-  /// From a task.
+  /// Spawns from a task.
   template <class F> void spawn(F&& f) { post(std::forward<F>(f)); }
   /// In a task: calls f, which blocks.
   template <class F> void blocking(F&& f) { corewise::blocking(std::forward<F>(f)); }

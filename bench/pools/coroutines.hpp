@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <exception>
 
-// Coroutines on a pool of closures, as one writes them there: a suspended one comes back as a closure that resumes it.
+// Coroutines on a pool of closures, as a user would write them there: a suspended coroutine comes back as a
+// closure that resumes it.
 
 namespace corewise::bench {
 
-/// A coroutine that nobody waits for. It begins when its handle is resumed, and its frame ends with it.
+/// A coroutine that no other waits for. It begins when its handle is resumed, and its frame ends with it.
 struct detached {
   struct promise_type {
     detached get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
@@ -21,16 +22,17 @@ struct detached {
   std::coroutine_handle<> handle;
 };
 
-/// From outside.
+/// Posts from outside.
 template <class Pool> void post(Pool& pool, std::coroutine_handle<> h) {
   pool.post([h] { h.resume(); });
 }
-/// From a task.
+/// Spawns from a task.
 template <class Pool> void spawn(Pool& pool, std::coroutine_handle<> h) {
   pool.spawn([h] { h.resume(); });
 }
 
-/// Awaited, lets what waits in the pool go first: it comes back as if from outside, since some pools run what a task spawns next.
+/// Lets the waiting tasks of the pool go first when it is awaited. The coroutine comes back as if from
+/// outside, since some pools run what a task spawns next.
 template <class Pool> struct give_way {
   Pool& pool;
 
@@ -45,7 +47,7 @@ template <class Pool> class oneshot {
   explicit oneshot(Pool& pool) : pool_(pool) {}
 
   void send(std::uint64_t value) {
-    Pool& pool = pool_; // who receives may end this
+    Pool& pool = pool_; // the receiver may end this object
     value_ = value;
     void* const waiter = state_.exchange(this, std::memory_order_acq_rel);
     if (waiter != nullptr) spawn(pool, std::coroutine_handle<>::from_address(waiter));
@@ -68,7 +70,7 @@ template <class Pool> class oneshot {
  private:
   Pool& pool_;
   std::uint64_t value_ = 0;
-  std::atomic<void*> state_{nullptr}; // who waits; this: the value is there, which it publishes
+  std::atomic<void*> state_{nullptr}; // the waiter; or `this`: the value is there, and this publishes it
 };
 
 } // namespace corewise::bench

@@ -7,15 +7,15 @@
 
 namespace corewise::bench {
 
-/// How calls come together in a pool in which no task can wait for another: whoever arrives last goes on as what was waiting.
-/// Each join but the outermost is a block of its own, which goes with its last arrival.
+/// Joins calls in a pool in which no task can wait for another: the call that arrives last goes on as the one
+/// that was waiting. Each join but the outermost is a block of its own, which goes with its last arrival.
 struct counted_join {
   counted_join* const outer;
   std::atomic<std::uint32_t> left;
   std::atomic<std::uint64_t> sum{0};
 };
 
-/// The outermost.
+/// The outermost join.
 struct whole_sum : counted_join {
   whole_sum() : counted_join{nullptr, 1} {}
 
@@ -27,7 +27,7 @@ struct whole_sum : counted_join {
   command::finish_signal signal;
 };
 
-/// A call ends with `value`.
+/// Ends a call with `value`.
 inline void arrive(counted_join* at, std::uint64_t value) {
   for (;;) {
     at->sum.fetch_add(value, std::memory_order_relaxed);

@@ -13,7 +13,7 @@
 
 namespace corewise::bench {
 
-/// What one writes in an afternoon: threads, one deque, one mutex, one condition variable.
+/// A pool that a programmer writes in an afternoon: threads, one deque, one mutex, one condition variable.
 class mutex_pool {
  public:
   static constexpr std::string_view name = "mutex_pool";

@@ -10,13 +10,14 @@
 
 namespace corewise::bench {
 
-/// A oneTBB arena of so many worker threads, none of its slots kept for the thread that made it: who posts stays outside.
+/// A oneTBB arena of so many worker threads. It keeps none of its slots for the thread that made it: the
+/// posting thread stays outside.
 class tbb_pool {
  public:
   static constexpr std::string_view name = "tbb";
 
   explicit tbb_pool(const options& o)
-      : threads_(tbb::global_control::max_allowed_parallelism, o.workers + 1), // the main thread is counted
+      : threads_(tbb::global_control::max_allowed_parallelism, o.workers + 1), // the main thread counts
         arena_(static_cast<int>(o.workers), 0) {}
   tbb_pool(const tbb_pool&) = delete;
   tbb_pool& operator=(const tbb_pool&) = delete;
@@ -27,7 +28,7 @@ class tbb_pool {
   std::string profile() const { return {}; }
 
   template <class F> void post(F&& f) { arena_.enqueue(std::forward<F>(f)); }
-  /// Into the deque of the calling worker.
+  /// Spawns into the deque of the calling worker.
   template <class F> void spawn(F&& f) { spawned_.run(std::forward<F>(f)); }
   /// In a task: calls f, which blocks.
   template <class F> void blocking(F&& f) { std::forward<F>(f)(); }

@@ -1,5 +1,5 @@
-// What it costs to wait, and not to have to: nanoseconds for each operation, on one worker; median, least and most of 15
-// runs.
+// The cost of waiting, and of not having to wait: nanoseconds for each operation, on one worker; median,
+// least and most of 15 runs.
 //
 //   primitives_cost [OPERATIONS] [WHICH]     a million, and all
 //

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-// A tree in which each inner node has ten children, and the leaves' numbers are summed. The size is the depth; an operation is
-// a leaf. 100 million leaves, a depth of 8, are what others measure.
+// A tree in which each inner node has ten children, and the leaves' numbers are summed. The size is the
+// depth; an operation is a leaf. Other projects measure 100 million leaves, a depth of 8.
 
 namespace corewise::bench::skynet {
 
@@ -20,7 +20,7 @@ constexpr std::uint64_t leaves_of(std::uint64_t depth) {
   return leaves;
 }
 
-/// For pools in which no task can wait: the last child goes on here.
+/// Counts in a pool in which no task can wait: the last child goes on here.
 template <class Pool> void count(Pool& pool, std::uint64_t first, std::uint64_t leaves, counted_join* end) {
   while (leaves != 1) {
     leaves /= children;

@@ -5,7 +5,8 @@
 
 #include <cstdint>
 
-// Tokio's workload of this name: a task spawns 10,000 others, each counts down; the last one signals. The size is their number.
+// Tokio's workload of this name: a task spawns 10,000 others, each of which counts down; the last one
+// signals. The size is their number.
 
 namespace corewise::bench::spawn_many_local {
 

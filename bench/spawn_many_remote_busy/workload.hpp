@@ -17,8 +17,8 @@
 //
 // A keeper at work offers its CPU to other threads all the time, as Tokio's do. The size is the number of tasks.
 //
-// Whoever runs what it has spawned before anything else never comes to the tasks of busy2: so do oneTBB and Tokio 1.24, which take no
-// part in it.
+// A worker that runs what it has spawned before anything else never comes to the tasks of busy2: so do the
+// workers of oneTBB and Tokio 1.24, which take no part in it.
 
 namespace corewise::bench::busy {
 
@@ -27,7 +27,7 @@ constexpr std::chrono::microseconds stall{10};
 
 inline std::uint64_t keepers_of(const options& o) { return o.figure == "busy1" ? 2 * o.workers : o.workers; }
 
-/// What all keepers of a process know. They end when it does.
+/// The state that all keepers of a process share. They end when it does.
 class keeping_busy {
  public:
   explicit keeping_busy(std::uint64_t keepers) : left_(keepers) {}
@@ -38,7 +38,7 @@ class keeping_busy {
     static_cast<void>(left_.wait());
   }
 
-  /// A keeper's turn; answers whether it has another.
+  /// Takes a keeper's turn. Returns whether it has another.
   bool work() {
     const auto began = std::chrono::steady_clock::now();
     while (std::chrono::steady_clock::now() - began < stall) std::this_thread::yield();
@@ -70,7 +70,7 @@ int measure_busy(const contender& who, const options& o, Keep keep, Post post) {
 
 inline std::string name_of(const options& o) { return "spawn_many_remote_" + std::string(o.figure); }
 
-/// Closures give way by posting what is left of them, as if from outside.
+/// Gives way in a pool of closures: posts the rest of the closure, as if from outside.
 template <class Pool> void give_way(Pool& pool, keeping_busy& all) {
   pool.post([&] {
     if (all.work()) give_way(pool, all);

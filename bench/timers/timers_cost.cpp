@@ -1,5 +1,5 @@
-// What timers cost: setting and cancelling one, its bytes, how late it comes on an idle and on a busy engine, and what a
-// million of them use of a CPU while they wait.
+// The costs of timers: setting and cancelling one, its bytes, how late it comes on an idle and on a busy
+// engine, and how much of a CPU a million of them use while they wait.
 //
 //   timers_cost [TIMERS] [WORKERS] [SECONDS]      a million, 2 and 10
 //
