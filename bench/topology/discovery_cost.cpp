@@ -1,7 +1,7 @@
 // The cost of discovering large machines.
 //
-//   discovery_cost [RUNS]      the median of RUNS (default 15) discoveries of each; CPU time, so that other programs
-//                              do not count
+//   discovery_cost [RUNS]      the median of RUNS (default 15) discoveries of each; CPU time, so that
+//                              other programs do not count
 
 #include <corewise/topology/discovery.hpp>
 

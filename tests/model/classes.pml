@@ -17,23 +17,23 @@
 // check: fail -DNO_RULE_2
 // check: fail -DKINDS -DFORGET
 //
-// One domain and one class; there are no time-outs. PUSHES tasks come from each producer. OWN more wait in each worker's
-// own queue, where nobody else finds them: so workers are busy at first and look at the word between two tasks. Any task
-// may never end. `monitor` looks when nothing can move any more.
+// One domain and one class; there are no time-outs. PUSHES tasks come from each producer. OWN more tasks wait
+// in each worker's own queue, where no other worker finds them: so workers are busy at first and look at the
+// word between two tasks. Any task may never end. `monitor` looks when nothing can move any more.
 //
 // Memory: plain stores (the last step of putting a task in) lie in the thread's store buffer, in order, until the memory
 // takes them out, or a fence or a read-modify-write of the thread waits for that. Each look at a word is a step.
 //
-// KINDS            worker 0 suits the class best: who searches leaves tasks to it when it sleeps, and wakes it
+// KINDS            worker 0 suits the class best: a searcher leaves tasks to it when it sleeps, and wakes it
 // PLAIN_SET        C2 is a plain store: enough here, where the memory keeps the order of stores, as P2 follows
 // NO_FENCE         P2 is missing; alone it changes nothing here, since C2 empties the store buffer
 // PLAIN_CLEAR      K1 is a plain store
 // NO_SECOND_LOOK   K2 is missing
 // WORD_FIRST       C2 before C1
-// TRUST_WORD       who goes to sleep looks at the word instead of the queue
+// TRUST_WORD       a worker that goes to sleep looks at the word instead of the queue
 // NO_WORKER_FENCE  W2 is missing: the worker looks before others can see its bit
-// NO_RULE_2        the last searcher that finds work wakes nobody
-// FORGET           who left a task to another does not look for it before it sleeps
+// NO_RULE_2        the last searcher that finds work does not wake another worker
+// FORGET           a worker that left a task to another does not look for it before it sleeps
 
 #ifndef WORKERS
 #define WORKERS 2
@@ -318,7 +318,7 @@ end_busy:
   false
 }
 
-// When nothing can move any more: does a task wait while somebody sleeps, or while the word does not say so?
+// When nothing can move any more: does a task wait while a worker sleeps, or while the word does not say so?
 proctype monitor() {
   byte i;
   bool sleeps;

@@ -1,5 +1,5 @@
-// Closing (submission.cpp: accept; runtime.hpp: closed_meanwhile; runtime.cpp: end): every task that was accepted runs, and
-// the end does come.
+// Closing (submission.cpp: accept; runtime.hpp: closed_meanwhile; runtime.cpp: end): every task that was
+// accepted runs, and the end does come.
 //
 // check: pass
 // check: fail -DNO_FENCE
@@ -12,15 +12,16 @@
 // check: fail -DDEADLINE -DLET_GO_FIRST
 // check: fail -DDEADLINE -DNO_FENCE
 //
-// Two threads submit while a third ends the engine. One of the tasks may submit another from inside, which an engine that is
-// closing still accepts.
+// Two threads submit while a third ends the engine. One of the tasks may submit another from inside; an
+// engine that is closing still accepts that task.
 //
-// DEADLINE             the engine may end before the books balance; what was accepted runs then, or is dropped
-// NO_WAIT_FOR_ARRIVING the deadline over, it does not wait for those whom it has let in
-// LET_GO_FIRST         who submits says that it is done before it has put its task down
+// DEADLINE             the engine may end before the books balance; the accepted tasks then run, or are
+//                      dropped
+// NO_WAIT_FOR_ARRIVING when the deadline is over, it does not wait for the submitters that it has let in
+// LET_GO_FIRST         a submitter says that it is done before it has put its task down
 // NO_FENCE             closed_meanwhile looks at the stage before its count can be seen
-// NO_SECOND_LOOK       who submits looks at the stage only before it counts
-// QUIET_REFUSAL        who takes its count back says nothing to the thread that waits
+// NO_SECOND_LOOK       a submitter looks at the stage only before it counts
+// QUIET_REFUSAL        a submitter that takes its count back does not tell the waiting thread
 // NO_PROGRESS_FENCE, SUBMITTED_FIRST   as in drain.pml
 
 #ifndef WORKERS
@@ -33,7 +34,7 @@
 
 #include "books.inc"
 
-// holder::announce and let_go; without a deadline nobody looks
+// holder::announce and let_go; without a deadline no thread looks
 #ifdef DEADLINE
 #define HOLD(me) buffer[me]!HELD, 0
 #define RELEASE(me) buffer[me]!LET_GO, 0

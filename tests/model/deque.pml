@@ -10,13 +10,14 @@
 // check: fail -DNO_GROWTH -DREAD_LATE
 // check: fail -DFORKED_RELAXED
 //
-// It begins with room for 2 and grows to 4 (NO_GROWTH: a push into a full one is refused). What others see of `bottom` lags
-// behind the owner's stores until a fence or a read-modify-write of the owner's; cells and the array are seen before.
+// The deque begins with room for 2 and grows to 4 (NO_GROWTH: it refuses a push when it is full). The value
+// of `bottom` that other threads see lags behind the owner's stores until a fence or a read-modify-write of
+// the owner's; cells and the array are seen before.
 //
 // NO_POP_FENCE       pop looks at top before others see that it has made bottom smaller
 // NO_STEAL_FENCE     a thief reads bottom before top
 // LAST_WITHOUT_CAS   the owner takes the last task as it takes any other
-// FREE_GROWN         the array that was replaced is given back at once
+// FREE_GROWN         the replaced array is given back at once
 // READ_LATE          a thief copies the task after its CAS
 // FORKED_RELAXED     bottom is seen before the cell below it (tag *forked* weakened)
 
@@ -44,7 +45,7 @@ bit taken[TASKS + 1];
 byte taken_count;
 
 inline take(value) {
-  assert(value != 0 && !taken[value]); // else: of an empty cell, or taken twice
+  assert(value != 0 && !taken[value]); // else: from an empty cell, or taken twice
   taken[value] = 1;
   taken_count++
 }
@@ -78,7 +79,7 @@ inline push() {
     goto pushed;
 #else
     assert(!grown);
-    // grow: from top to bottom; the new array is the owner's until it is shown
+    // grow: from top to bottom; the new array is the owner's until the owner shows it
     d_step {
       do
       :: seen_top < own_bottom -> large_cells[seen_top % LARGE] = small_cells[seen_top % SMALL]; seen_top++

@@ -1,5 +1,6 @@
-// Drain (engine/src/runtime/drain.hpp, ledger.hpp; submission.cpp: accept; runtime.cpp: sum; worker.cpp: execute, end_tick):
-// it returns after everything that was submitted before it has ended, children too, and it does return.
+// Drain (engine/src/runtime/drain.hpp, ledger.hpp; submission.cpp: accept; runtime.cpp: sum; worker.cpp:
+// execute, end_tick): it returns after everything that was submitted before it has ended, children too, and
+// it does return.
 //
 // check: pass
 // check: fail -DSUBMITTED_FIRST
@@ -8,11 +9,12 @@
 // check: fail -DNO_FIRST_WAIT
 // check: fail -DLATE_WORD
 //
-// One thread submits and drains, another submits meanwhile: a task at any time, then one after the drain has changed the
-// phase, which does not end before the drain has returned. So the drain must not need that one's worker.
+// One thread submits and drains, another submits meanwhile: a task at any time, then one after the drain has
+// changed the phase, which does not end before the drain has returned. So the drain must not need the worker
+// of that task.
 //
 // SUBMITTED_FIRST           the sums are taken in the other order
-// NO_PROGRESS_FENCE         a worker looks for those who wait before they can see what it finished
+// NO_PROGRESS_FENCE         a worker looks for waiters before they can see what it finished
 // CHILDREN_IN_OPEN_PHASE    children are counted in the phase that is open, not in their parent's
 // NO_FIRST_WAIT             drain does not wait for the phase that it opens
 // LATE_WORD                 a worker that goes on to a task of the other phase says nothing until its tick ends
@@ -33,12 +35,12 @@
 #include "books.inc"
 
 bit open;
-byte children;        // so many have been made
+byte children;        // the number that has been made
 byte parent[TASKS];
 bool accepted[TASKS]; // its submission has returned
 bool awaited[TASKS];  // the drain under way must wait for it
 bool switched;        // the first drain has changed the phase
-byte drained;         // so many drains have returned
+byte drained;         // the number of drains that have returned
 
 // runtime::accept, from outside. A fence follows each of the two stores, so they need no buffer.
 inline submit(t) {

@@ -1,5 +1,5 @@
-// What waits in one domain beside sleepers of another (engine/src/runtime/idle.hpp, F1 to G3; policies/idle_rules.hpp:
-// wake_farther, pass_on_rest, stays).
+// Tasks that wait in one domain beside sleepers of another (engine/src/runtime/idle.hpp, F1 to G3;
+// policies/idle_rules.hpp: wake_farther, pass_on_rest, stays).
 //
 // check: pass -DBUSY -DPUSHES=3
 // check: pass -DBUSY -DPUSHES=3 -DSEARCHERS_MAX=2
@@ -19,22 +19,25 @@
 // check: fail -DBUSY -DPUSHES=3 -DFORGET
 // check: fail -DBUSY -DPUSHES=3 -DNO_FENCE
 //
-// Domain 0 has worker 0, domain 1 the others; a single task is enough for those of the other domain to take it.
-// PUSHES tasks come from each producer, to an inbox of either domain; BATCHES times two tasks come to domain 0 and are told
-// once. A task may never end. Of memory, and of sleeping and searching in one domain, park.pml has the details: here a look at
-// a domain's queues or at its parked bits is one step, and what is one in retire.pml.
+// Domain 0 has worker 0, domain 1 the others; a single task is enough for workers of the other domain to take
+// it. PUSHES tasks come from each producer, to an inbox of either domain; BATCHES times two tasks come to
+// domain 0 and are announced once. A task may never end. park.pml has the details of memory, and of sleeping
+// and searching in one domain: here a look at a domain's queues or at its parked bits is one step, and so are
+// the steps that retire.pml merges.
 //
 // BUSY                worker 0 is in a task that never ends from the beginning
 // ASLEEP              the others sleep at the beginning
 // ENDLESS             no task ends
-// SEARCHERS_MAX       so many of a domain search at once
-// NO_ASK              nobody asks
-// ASK_APART           the mark is no part of the word that counts searchers, and is made when they have been seen
-// QUIET_WAKE          only those who search already are asked, not who is woken
+// SEARCHERS_MAX       how many workers of a domain search at once
+// NO_ASK              no worker asks
+// ASK_APART           the mark is no part of the word that counts searchers, and is set after the searchers
+//                     have been seen
+// QUIET_WAKE          only workers that search already are asked, not the woken one
 // QUIET_PARK          a searcher that is not the last lies down without asking the others
-// ASK_ANYBODY         it asks, but does not look for itself when nobody is left who was asked
+// ASK_ANYBODY         it asks, but does not look for itself when no worker is left that was asked
 // CLEAR_LATE          the mark is cleared when the other domain has been looked at
-// NOT_AGAIN           who finds that something waits there wakes another of its domain, and does not ask it
+// NOT_AGAIN           a worker that finds that something waits there wakes another of its domain, and does
+//                     not ask it
 // FORGET              the last searcher lies down, clears the mark, sees something and gets up, and does not ask itself
 // NO_FENCE            P2 is missing: the producer looks for searchers before its task can be seen
 
@@ -102,9 +105,9 @@ end:
 #define put(thread, to) queue[to]++ // F1, P2
 #endif
 
-// --- whom it wakes
+// --- the worker that it wakes
 
-// idle_workers::ask: `yes` when somebody searches there
+// idle_workers::ask: `yes` when a worker searches there
 inline ask(d) {
 #ifdef NO_ASK
   yes = searching[d] != 0
@@ -167,7 +170,7 @@ inline wake_in(d) {
   fi
 }
 
-// idle_rules::wake_farther: of the other domain, for what waits in d
+// idle_rules::wake_farther: wakes a worker of the other domain for what waits in d
 inline wake_farther(d) {
   if
   :: !sleeps_in(other(d)) // can_wake
@@ -229,7 +232,7 @@ proctype producer(byte me) {
 
 // --- a worker
 
-// Takes half of what waits for somebody in domain d; the rest of it goes to the own queue.
+// Takes half of what waits for a worker in domain d; all of it but one task goes to the own queue.
 inline take_from(d) {
   d_step {
     found = waits_in(d);
@@ -273,7 +276,7 @@ inline search(d) {
 // idle_rules::pass_others_on
 inline pass_others_on(d) {
   if
-  :: searching[other(d)] != 0 // who look after it
+  :: searching[other(d)] != 0 // they look after it
   :: else -> seen = waits_in(other(d))
   fi;
 #ifdef CLEAR_LATE
@@ -417,7 +420,7 @@ end_busy:
   false
 }
 
-// When nothing can move any more: does a task wait while somebody sleeps?
+// When nothing can move any more: does a task wait while a worker sleeps?
 proctype monitor() {
   byte i;
   bool waits, sleeps;

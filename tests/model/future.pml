@@ -17,30 +17,31 @@
 // check: fail -DCOROUTINE -DWITHDRAW_STORES
 // check: fail -DCOROUTINE -DDESTROYED_UNASKED
 //
-// The work settles what it shares with the future, and lets go of it; so does the future, and the last of the two frees it.
-// The future is a thread's, which asks whether it is ready, sleeps for a limited time, and then sleeps for as long as it takes
-// or gives up. Stores to the value and to the frame reach other threads only with a release: each is a step of its own, and is
-// looked at by whoever acquires.
+// The work settles the state that it shares with the future, and lets go of it; so does the future, and the
+// last of the two frees it. The future is a thread's, which asks whether it is ready, sleeps for a limited
+// time, and then sleeps for as long as it takes or gives up. Stores to the value and to the frame reach other
+// threads only with a release: each is a step of its own, and the thread that acquires looks at it.
 //
 // LOAD_AND_STORE   settle reads the state and then stores `settled`: two steps instead of an exchange
-// STORE_IF_EMPTY   who waits reads the state and then stores itself: two steps instead of a compare-and-swap
+// STORE_IF_EMPTY   the waiter reads the state and then stores itself: two steps instead of a compare-and-swap
 // VALUE_LATER      settle's exchange is no release: the value may come after it (tag *settled* weakened)
 // WAKE_FIRST       settle wakes the sleeper and only then stores that it is done
-// MARK_LEFT        whose time is over leaves its mark there
-// WITHDRAW_STORES  whose time is over reads the state and then stores that nobody waits: two steps instead of a CAS
+// MARK_LEFT        a waiter whose time is over leaves its mark there
+// WITHDRAW_STORES  a waiter whose time is over reads the state and then stores that no one waits: two steps
+//                  instead of a CAS
 // LET_GO_EARLY     the work lets go as soon as the state says that it is settled
-// COUNT_IN_TWO     who lets go reads the count and then stores it
+// COUNT_IN_TWO     the one that lets go reads the count and then stores it
 //
-// With COROUTINE the future is a coroutine's, which is suspended; a worker resumes it when it was woken. Its engine may end
-// meanwhile and take it out of there, as in suspended.pml.
+// With COROUTINE the future is a coroutine's, which is suspended; a worker resumes it when it was woken. Its
+// engine may end meanwhile and take it out of there, as in suspended.pml.
 //
 // FRAME_LATER        the waiter's compare-and-swap is no release: the frame may be noted after it (tag *waits* weakened)
-// DESTROYED_UNASKED  the end destroys who is suspended without taking it out of there
+// DESTROYED_UNASKED  the end destroys the suspended coroutine without taking it out of there
 
 mtype = { NOBODY, SETTLED, SLEEPER, WAITING };
 mtype state = NOBODY;
 bool value;     // it is there
-bool told;      // `done_`, what a thread sleeps on
+bool told;      // `done_`, the word that a thread sleeps on
 bool asleep;    // the thread, in the kernel
 byte users = 2;
 byte freed;
@@ -62,7 +63,7 @@ inline let_go() {
   fi
 }
 
-// the compare-and-swap from nobody to who waits
+// the compare-and-swap from no waiter to the waiter
 inline wait_as(who) {
 #ifdef STORE_IF_EMPTY
   won = state == NOBODY;
@@ -131,7 +132,7 @@ active proctype holder() {
     frame = 1;
 #endif
     if
-    :: won // suspended: whoever has the resumption goes on
+    :: won // suspended: the worker that has the resumption goes on
     :: else -> go_on()
     fi
   fi
@@ -148,7 +149,7 @@ end:
   od
 }
 
-// The engine's end. Whose frame is there is known by its slot (suspended.pml).
+// The engine's end. It finds the coroutine by its entry in the table (suspended.pml).
 active proctype engine_end() {
   byte seen;
   bool won;
@@ -175,7 +176,7 @@ end_unsuspended:
 #endif
   if
   :: won -> destroyed = 1; frame = 0; assert(!over); over = 1; let_go()
-  :: else // whoever settled it wakes it
+  :: else // the thread that settles it wakes it
   fi
 }
 

@@ -1,5 +1,5 @@
-// A latch in the frame of one who waits for it, which is destroyed as soon as all who wait have gone on
-// (engine/include/corewise/engine/gate.hpp, lock_word.hpp).
+// A latch in the frame of a coroutine that waits for it. The frame is destroyed as soon as all waiters have
+// gone on (engine/include/corewise/engine/gate.hpp, lock_word.hpp).
 //
 // check: pass
 // check: pass -DALONE
@@ -12,18 +12,20 @@
 // check: fail -DENTER_LATER
 // check: fail -DNOTE_LATER
 //
-// Two threads count down from 2; two coroutines wait, with ALONE one, and with STOP_ONE the second finds that it was stopped
-// when it enters. Whoever goes on last destroys the latch. The word is `left`, `waiting` and `locked`; a compare-and-swap
-// is one step that asks for all three. What a counter did before is `noted`, which reaches others with a release: a step
-// of its own.
+// Two threads count down from 2; two coroutines wait, with ALONE one, and with STOP_ONE the second finds that
+// it was stopped when it enters. The coroutine that goes on last destroys the latch. The word is `left`,
+// `waiting` and `locked`; a compare-and-swap is one step that asks for all three. `noted` is what a counter
+// did before, which reaches other threads with a release: a step of its own.
 //
 // UNLOCK_LATER   the number is published first, and the lock given back in a second step
-// WAKE_LOCKED    those who wait are woken before the lock is given back
-// COUNT_BLIND    who counts down to 0 does not ask whether anybody waits
-// COUNT_APART    who counts down reads the number and then stores one less: two steps instead of a compare-and-swap
+// WAKE_LOCKED    the waiters are woken before the lock is given back
+// COUNT_BLIND    a thread that counts down to 0 does not ask whether a coroutine waits
+// COUNT_APART    a thread that counts down reads the number and then stores one less: two steps instead of a
+//                compare-and-swap
 // ENTER_BLIND    enter does not look at the number again when it has the lock
 // ENTER_LATER    enter looks at the number, and locks then
-// NOTE_LATER     counting is no release: what was done before it may come after it (tag *word* weakened)
+// NOTE_LATER     counting is no release: the counter's work before it may become visible after it (tag *word*
+//                weakened)
 
 #ifdef ALONE
 #define WAITERS 1

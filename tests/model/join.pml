@@ -10,17 +10,19 @@
 // check: fail -DDROPS -DDROPPED_AT_ONCE
 // check: fail -DDROPS -DDROPPED_UNSAID
 //
-// Who is in place runs the first child, then takes back the newest that is still in the deque, as long as it likes; the
-// others it adds to `away` when it ends. Two thieves take the oldest. With DROPS the engine ends meanwhile: a thief that
-// takes a child may drop it instead. A child's result, and what else is done to its frame, reach others only with a
-// release: each is a step of its own. That owner and thieves do not take the same child is `deque.pml`.
+// The worker in place runs the first child, then takes back the newest that is still in the deque, as long as
+// it likes; it adds the others to `away` when it ends. Two thieves take the oldest. With DROPS the engine
+// ends meanwhile: a thief that takes a child may drop it instead. A child's result, and other stores to its
+// frame, reach other threads only with a release: each is a step of its own. `deque.pml` checks that owner
+// and thieves do not take the same child.
 //
 // LOAD_AND_STORE    a thief reads `away` and then stores one less: two steps instead of a read-modify-write
-// NOTHING_ADDED     who is in place goes on with the parent if no child is left in the deque
-// ADDED_FIRST       it adds all children before it begins, and what it ran itself comes off one by one, unasked
+// NOTHING_ADDED     the worker in place goes on with the parent if no child is left in the deque
+// ADDED_FIRST       it adds all children before it begins, and subtracts those that it ran itself one by one,
+//                   unasked
 // RESULT_LATER      a thief's arrival is no release: the result may come after it (tag *joined* weakened)
-// DROPPED_AT_ONCE   who drops a child drops the parent, and its frame with the other children's
-// DROPPED_UNSAID    who drops a child does not say so: the last one goes on with the parent
+// DROPPED_AT_ONCE   a thief that drops a child drops the parent, and its frame with the other children's
+// DROPPED_UNSAID    a thief that drops a child does not say so: the last one goes on with the parent
 
 #ifndef CHILDREN
 #define CHILDREN 3

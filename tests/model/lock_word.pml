@@ -7,12 +7,13 @@
 // check: fail -DTHREADS=3 -DUNLOCK_APART
 // check: fail -DSLEEP_UNCHECKED
 //
-// Each thread locks ROUNDS times. `futex_wait` sleeps only if the word is what it is told; a sleeper may wake up for no
-// reason, but in the end does not.
+// Each thread locks ROUNDS times. `futex_wait` sleeps only if the word has the value that it is given; a
+// sleeper may wake up for no reason, but in the end does not.
 //
-// NO_MARK_AFTER_SLEEP   who has slept takes the lock as one who has not: others that sleep are forgotten
-// UNLOCK_APART          unlock asks whether anybody sleeps and then stores: two steps instead of an exchange
-// SLEEP_UNCHECKED       it sleeps whatever the word is by then
+// NO_MARK_AFTER_SLEEP   a thread that has slept takes the lock as one that has not: other sleepers are
+//                       forgotten
+// UNLOCK_APART          unlock asks whether a thread sleeps and then stores: two steps instead of an exchange
+// SLEEP_UNCHECKED       it sleeps whatever value the word has by then
 
 #ifndef THREADS
 #define THREADS 2

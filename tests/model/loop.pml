@@ -1,4 +1,5 @@
-// A loop in pieces, and who goes on when all of it is done (engine/include/corewise/engine/loop.hpp).
+// A loop in pieces, and the worker that goes on when all of it is done
+// (engine/include/corewise/engine/loop.hpp).
 //
 // check: pass
 // check: pass -DWORKERS=3
@@ -11,14 +12,15 @@
 // check: fail -DRESULT_LATER
 // check: fail -DREUSED
 //
-// Whoever runs a piece does one element after the other, may fork the right half of what is left, as a new piece or as the
-// one that it took back, and at its end takes that back if nobody has it. Others take any piece that is forked. With
-// GIVES_WAY a piece may be left to whoever comes next; with STOPS pieces may end before their elements do. In the end each
-// element was done once, the list has the pieces in the elements' order, and one goes on, when nobody else touches the loop
-// any more. What was done for an element reaches others only with a release: it is a step of its own.
+// The worker that runs a piece does one element after the other, may fork the right half of what is left, as
+// a new piece or as the one that it took back, and at its end takes that back if no other worker has it.
+// Other workers take any piece that is forked. With GIVES_WAY a piece may be left to the next worker that
+// comes; with STOPS pieces may end before their elements do. In the end each element was done once, the list
+// has the pieces in the elements' order, and one worker goes on, when no other touches the loop any more. The
+// work on an element reaches other threads only with a release: it is a step of its own.
 //
 // COUNTED_LATER     a piece is forked first and counted then
-// TAKEN_UNCOUNTED   one that was taken back goes on counting
+// TAKEN_UNCOUNTED   a piece that was taken back goes on counting
 // LOAD_AND_STORE    an arrival reads `open` and then stores one less
 // LAST_OF_TWO       one of the last two arrives without a read-modify-write, as the last one does
 // RESULT_LATER      an arrival is no release (tag *looped* weakened)
@@ -99,7 +101,7 @@ inline split() {
   q = NONE
 }
 
-// q is what was taken, or NONE
+// q is the piece that was taken, or NONE
 inline take_right_back() {
   d_step {
     q = right[p];

@@ -11,9 +11,10 @@
 // check: fail -DSTOP -DSTOP_STORES
 // check: fail -DSTOP -DMARK_LEFT
 //
-// The coroutine that receives is run by one worker; when it is suspended, another may resume it as soon as it was woken.
-// When it has its value it destroys the oneshot. Stores to the value and to the frame reach other threads only with a
-// release: each is a step of its own, and is looked at by whoever acquires.
+// One worker runs the coroutine that receives; when it is suspended, another worker may resume it as soon as
+// it was woken. When the coroutine has its value it destroys the oneshot. Stores to the value and to the
+// frame reach other threads only with a release: each is a step of its own, and the thread that acquires
+// looks at it.
 //
 // LOAD_AND_STORE   send reads the state and then stores `sent`: two steps instead of an exchange
 // STORE_IF_EMPTY   receive reads the state and then stores the waiter: two steps instead of a compare-and-swap
@@ -21,11 +22,13 @@
 // FRAME_LATER      receive's compare-and-swap is no release: the frame may be noted after it (tag *wait* weakened)
 // TOUCH_AFTER      send looks at the oneshot once more before it wakes the waiter
 //
-// With STOP a stop comes while it is received, and perhaps the value only after that; then it is received again.
+// With STOP a stop comes during the receive, and perhaps the value only after that; then the coroutine
+// receives again.
 //
 // STOP_UNMARKED    a stop that comes before its coroutine waits leaves no mark
-// STOP_STORES      a stop reads the state and then stores that nobody waits: two steps instead of a compare-and-swap
-// MARK_LEFT        who was stopped leaves the mark there
+// STOP_STORES      a stop reads the state and then stores that no coroutine waits: two steps instead of a
+//                  compare-and-swap
+// MARK_LEFT        a coroutine that was stopped leaves the mark there
 
 mtype = { EMPTY, SENT, WAITING, STOPPED };
 mtype state = EMPTY;
@@ -41,7 +44,7 @@ bool again;                // it is received again
 
 inline touch() { assert(!destroyed) }
 
-// await_resume, and the end of whoever owned the oneshot
+// await_resume, and the end of the oneshot's owner
 inline take_value() {
   assert(value && !destroyed);
   assert(!received);
@@ -137,7 +140,7 @@ proctype receiver(bool stoppable) {
     frame = 1;
 #endif
     if
-    :: won // suspended: whoever has the resumption goes on
+    :: won // suspended: the worker that has the resumption goes on
     :: else ->
 #ifndef STOP
       assert(state == SENT);

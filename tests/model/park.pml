@@ -18,26 +18,29 @@
 // check: fail -DWORKERS=2 -DSTRAYS=1 -DTRUST_TOKEN
 // check: fail -DWORKERS=2 -DBATCHES=1 -DPUSHES=0 -DQUIET_BATCH
 //
-// One domain; there are no time-outs. Tasks come from outside (PUSHES by each producer, to an inbox) and from tasks
-// (CHILDREN in all, to the own ring); BATCHES times two tasks wait in the injection queue. A task may never end, so a task
-// in a queue behind it waits for somebody else. Whoever sleeps is seen by `monitor` when nothing can move any more.
+// One domain; there are no time-outs. Tasks come from outside (PUSHES by each producer, to an inbox) and from
+// tasks (CHILDREN in all, to the own ring); BATCHES times two tasks wait in the injection queue. A task may
+// never end, so a task in a queue behind it waits for another worker. `monitor` looks for sleepers when
+// nothing can move any more.
 //
-// Memory: what a thread stores into a queue lies in its store buffer until a fence, a read-modify-write of its own, or
-// any time that the memory likes. Taking from a queue and the words of idle.cpp are read-modify-writes. Each look at a
-// word is a step of its own.
+// Memory: a thread's store to a queue lies in its store buffer until a fence, a read-modify-write of its own,
+// or any time that the memory likes. Taking from a queue and the words of idle.cpp are read-modify-writes.
+// Each look at a word is a step of its own.
 //
 // NO_FENCE            P2 is missing: the producer looks for searchers before its task can be seen
 // NO_WORKER_FENCE     W2 is missing: the worker may look at the queues before others can see its bit
 // NO_RECHECK          the last searcher looks at its own queue only
-// NO_STEALING         steal policy none: inboxes are woken for their owners, the injection queue for any
-// KEEP_TO_OWN_WORK    a worker that was woken for the injection queue and finds work of its own wakes nobody else
-// COUNT_AFTER_BIT     a worker is counted as parked after its bit is set: whoever claims the bit in between counts down
-//                     first, so that another who sleeps is not seen
-// NO_RULE_2           the last searcher that finds work wakes nobody
+// NO_STEALING         steal policy none: inboxes wake their owners, the injection queue wakes any worker
+// KEEP_TO_OWN_WORK    a worker that was woken for the injection queue and finds work of its own does not wake
+//                     another
+// COUNT_AFTER_BIT     a worker is counted as parked after its bit is set: a waker that claims the bit in
+//                     between counts down first, so that another sleeper is not seen
+// NO_RULE_2           the last searcher that finds work does not wake another worker
 // COUNT_AFTER_TOKEN   the waker counts the sleeper as a searcher after it left the token, not before
 // TRUST_TOKEN         a sleeper with a token, whose bit was claimed, does not wait until it is counted: but the token may
 //                     be a stray one, left for an earlier sleep (STRAYS come at any time)
-// QUIET_BATCH         a worker that moves a batch from a shared queue into its ring, while it is no searcher, tells nobody
+// QUIET_BATCH         a worker that moves a batch from a shared queue into its ring, while it is no searcher,
+//                     does not tell others
 
 #ifndef WORKERS
 #define WORKERS 3
@@ -78,7 +81,7 @@ byte to_inject = BATCHES;
 
 // --- memory
 
-// Part of a step: what a fence or a read-modify-write of the thread does first.
+// Part of a step: a fence or a read-modify-write of the thread does this first.
 inline flush(thread) {
   if
   :: buffered[thread] -> queue[GOAL(thread)]++; buffered[thread] = 0
@@ -100,7 +103,7 @@ end:
 
 // --- the producer's side
 
-// The end of idle_workers::wake. Without stray tokens it is one step: who sleeps until the last one sees none of them.
+// The end of idle_workers::wake. Without stray tokens it is one step: the sleeper sees both stores or none.
 inline count_and_token(w) {
 #if STRAYS == 0
   d_step { searching++; counted[w] = 1; token[w] = 1 }
@@ -140,7 +143,7 @@ inline wake_in_domain(thread) {
   atomic { i = 0; won = 0 }
 }
 
-// idle_workers::wake, where nobody steals: that worker, or somebody for the injection queue
+// idle_workers::wake, where workers do not steal: wakes that worker, or any for the injection queue
 inline wake_owner(thread) {
   d_step {
     won = parked_bit[GOAL(thread)];
@@ -373,7 +376,7 @@ inline park() {
     d_step { seen = 0; last = 0; asleep[me] = 1 }
 end_asleep:
 #if STRAYS == 0
-    // W4: the token is that of the waker who claimed the bit and has counted this worker.
+    // W4: the token is that of the waker that claimed the bit and has counted this worker.
     d_step { token[me] -> assert(counted[me] && !parked_bit[me]); token[me] = 0; asleep[me] = 0; counted[me] = 0 }
 #else
     d_step { token[me] -> token[me] = 0; asleep[me] = 0 } // W4
@@ -438,7 +441,7 @@ end:
   od
 }
 
-// When nothing can move any more: does a task wait while somebody sleeps?
+// When nothing can move any more: does a task wait while a worker sleeps?
 proctype monitor() {
   byte i;
   bool waits, sleeps;

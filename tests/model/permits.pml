@@ -1,4 +1,5 @@
-// Permits, those who wait for one, and stops (engine/include/corewise/engine/permits.hpp, awaiting.hpp, waiter_list.hpp).
+// Permits, the coroutines that wait for one, and stops (engine/include/corewise/engine/permits.hpp,
+// awaiting.hpp, waiter_list.hpp).
 //
 // check: pass
 // check: pass -DRELEASERS=2
@@ -14,21 +15,22 @@
 // check: fail -DHAND_AND_LEAVE
 // check: fail -DRELEASERS=2 -DWAKE_TWICE
 //
-// Two coroutines acquire, each with a stop that may come at any time; RELEASERS threads release one permit each. Who
-// was suspended is resumed by a worker, as soon as it was woken. With AGAIN a coroutine that has got its permit gives it
-// back. The word is `number`, `waiting` and `locked`; a compare-and-swap is one step that asks for all three. A stop
-// comes through `registered`, and its callback has ended before the coroutine goes on (std::stop_callback).
+// Two coroutines acquire, each with a stop that may come at any time; RELEASERS threads release one permit
+// each. A worker resumes a suspended coroutine as soon as it was woken. With AGAIN a coroutine that has got
+// its permit gives it back. The word is `number`, `waiting` and `locked`; a compare-and-swap is one step that
+// asks for all three. A stop comes through `registered`, and its callback has ended before the coroutine goes
+// on (std::stop_callback).
 //
-// RELEASE_BLIND   release adds to the number without asking whether anybody waits
+// RELEASE_BLIND   release adds to the number without asking whether a coroutine waits
 // ENTER_BLIND     enter does not look at the number again when it has the lock
 // GRANT_UNLOCKED  enter notes that it got a permit when it has unlocked
 // STOP_BLIND      a stop wakes its coroutine without asking whether it still waits
 // STOP_UNNOTED    a stop that comes before its coroutine has entered leaves no trace
 // STOP_UNLOCKED   a stop asks whether its coroutine waits before it has the lock
 // STOP_LATE       the stop is registered when the coroutine is in the list already, and may be resumed
-// LEAVE_ALL       who leaves the list says that nobody waits any more
-// HAND_AND_LEAVE  release hands a permit over, and leaves it there as well
-// WAKE_TWICE      release wakes the one that waits longest, and leaves it in the list
+// LEAVE_ALL       a coroutine that leaves the list says that no other waits any more
+// HAND_AND_LEAVE  release hands a permit to a waiter, and also leaves it in the number
+// WAKE_TWICE      release wakes the coroutine that waits longest, and leaves it in the list
 
 #ifndef RELEASERS
 #define RELEASERS 1
@@ -39,7 +41,7 @@ mtype = { IDLE, QUEUED, GRANTED, STOPPED };
 byte number;
 bool waiting, locked;
 
-byte line[3]; // who waits, in order: 1 and 2; 0: nobody
+byte line[3]; // the waiting coroutines, in order: 1 and 2; 0: none
 mtype state[3] = IDLE;
 bool frame[3];      // it is suspended, and noted where
 bool runnable[3];   // its resumption is in a queue
@@ -180,7 +182,7 @@ proctype coroutine(byte me) {
 #endif
   fi;
   if
-  :: waits // whoever takes it out of the list has it resumed
+  :: waits // the thread that takes it out of the list has it resumed
   :: else -> frame[me] = 0; go_on(me)
   fi
 }
@@ -253,7 +255,8 @@ init {
   }
 }
 
-// Nothing moves any more: no permit is lost or made up, and nobody waits beside one, or waits though it was stopped.
+// Nothing moves any more: no permit is lost or made up, and no coroutine waits beside a permit, or waits
+// though it was stopped.
 active proctype monitor() {
   byte w;
   timeout ->

@@ -1,4 +1,5 @@
-// Parking as printed in the description of Volt, and ours, of a worker with a LIFO slot that others may fill.
+// Parking as the description of Volt prints it, and as this engine does it, of a worker with a LIFO slot that
+// other threads may fill.
 //
 // check: fail
 // check: pass -DTIMEOUT
@@ -7,13 +8,15 @@
 // check: pass -DOWNER_ONLY
 // check: fail -DOWNER_ONLY -DNO_FENCE
 //
-// One worker lies down while another thread gives it a task. As printed, the worker announces this by a flag, moves what is
-// in its slot to its ring, looks once more and sleeps; a waker that sees the flag uses the global queue instead of the slot
-// and wakes it. But a waker may have read the flag before it was set, and fill the slot of a sleeper.
+// One worker goes to sleep while another thread gives it a task. As printed, the worker announces this by a
+// flag, moves the task in its slot to its ring, looks once more and sleeps; a waker that sees the flag uses
+// the global queue instead of the slot and wakes the worker. But a waker may have read the flag before it was
+// set, and fill the slot of a sleeper.
 //
 // TIMEOUT      the worker sleeps for 10 ms at most, which rescues the printed protocol
 // FENCED       the waker reads the worker's parked bit after it has filled the slot, behind a fence, and wakes it
-// OWNER_ONLY   ours: only the owner fills its slot; others use its inbox, and read the bit behind a fence (idle.hpp: P2)
+// OWNER_ONLY   this engine: only the owner fills its slot; other threads use its inbox, and read the bit
+//              behind a fence (idle.hpp: P2)
 // NO_FENCE     without that fence: the task may be seen only after the bit was read
 //
 // Memory: the waker's store lies in its buffer until a fence, or any time that the memory likes. The worker's words are

@@ -1,5 +1,5 @@
-// Retiring a worker against pushes to it (engine/src/runtime/idle.hpp, reload.cpp; worker.cpp: next, keep_up, hand_over): what
-// is sent to a worker that retires is done by others.
+// Retiring a worker against pushes to it (engine/src/runtime/idle.hpp, reload.cpp; worker.cpp: next, keep_up,
+// hand_over): other workers run the tasks that are sent to a worker that retires.
 //
 // check: pass
 // check: pass -DGROW -DPUSHES=1
@@ -14,25 +14,27 @@
 // check: fail -DGROW -DBUSY -DNO_LOOK_AT_RULES
 // check: fail -DGROW -DBUSY -DWAKE_FIRST
 //
-// Two workers of one domain; worker 1 retires, and with GROW is called back. PUSHES tasks come from outside, to either
-// inbox: whoever chose worker 1 may have done so long before. A task may never end. Of memory and sleeping park.pml has
-// the details.
+// Two workers of one domain; worker 1 retires, and with GROW is called back. PUSHES tasks come from outside,
+// to either inbox: a submitter that chose worker 1 may have done so long before. A task may never end.
+// park.pml has the details of memory and sleeping.
 //
-// To have fewer states: a push is one step with its fence, since what lies in a store buffer before that is not there for
-// anybody, and its owner looks at nothing meanwhile; so only the mutant without the fence has store buffers. A waker counts
-// the sleeper as a searcher and leaves the token in one step, since only the sleeper could tell, and it may be late anyway.
-// What will not be read again is reset.
+// To have fewer states: a push is one step with its fence, since a task that lies in a store buffer before
+// that is not there for any thread, and the buffer's owner looks at nothing meanwhile; so only the mutant
+// without the fence has store buffers. A waker counts the sleeper as a searcher and leaves the token in one
+// step, since only the sleeper could tell, and it may be late anyway. A word that no thread reads again is
+// reset.
 //
 // BUSY                worker 0 is in a task that never ends from the beginning
 // NO_STEALING         steal policy none: only its worker takes from an inbox, to run it or to hand it over
-// NO_SECOND_READ      the producer does not look again, after its push, whether the worker is still there: nobody who may
-//                     be woken for work sleeps, so it goes away
+// NO_SECOND_READ      the producer does not look again, after its push, whether the worker is still there: no
+//                     worker sleeps that may be woken for work, so the producer goes away
 // NO_FENCE            P2 is missing: it looks before its task can be seen
 // NO_LAST_LOOK        R3 is missing: the retired worker sleeps without another look at its inbox
-// NO_PASS_ON          a retired worker that was woken, and so counts as a searcher, wakes nobody in its place
-// NO_WAKE_ALL         a reload wakes nobody: who sleeps as retired goes on doing so
-// NO_LOOK_AT_RULES    who lies down does not look whether there are newer rules
-// WAKE_FIRST          a reload wakes everybody before its rules can be seen
+// NO_PASS_ON          a retired worker that was woken, and so counts as a searcher, does not wake another in
+//                     its place
+// NO_WAKE_ALL         a reload does not wake the sleepers: a worker that sleeps as retired goes on sleeping
+// NO_LOOK_AT_RULES    a worker that goes to sleep does not look whether there are newer rules
+// WAKE_FIRST          a reload wakes all sleepers before its rules can be seen
 
 #ifndef PUSHES
 #define PUSHES 2
@@ -44,7 +46,7 @@
 
 byte queue[WORKERS];
 bool serves[WORKERS] = 1;
-bool newer[WORKERS]; // there are newer rules than it goes by
+bool newer[WORKERS]; // there are newer rules than those that it follows
 bool parked_bit[WORKERS];
 bool as_retired[WORKERS]; // how it is counted while it sleeps
 byte parked;
@@ -245,7 +247,7 @@ inline search() {
 #endif
 }
 
-// idle_workers::found_work, where there is nobody else to wake than the other one
+// idle_workers::found_work, where the only worker to wake is the other one
 inline found_work() {
   d_step { flush(me); searching--; last = searching == 0; is_searching = 0 }
 #ifndef NO_STEALING
@@ -370,7 +372,7 @@ end_busy:
   false
 }
 
-// When nothing can move any more: does a task wait that somebody who sleeps should do or hand over?
+// When nothing can move any more: does a task wait that a sleeper should run or hand over?
 proctype monitor() {
   byte i;
   bool waits, sleeps;

@@ -9,15 +9,16 @@
 // check: fail -DTAIL_FIRST
 // check: fail -DBLIND_EXCHANGE
 //
-// Each position carries the task of its number, so a slot that is overwritten while a thief copies it, or read before it
-// is filled, hands out a wrong task. Positions count modulo 16 and begin just below the wrap. What others see of `tail` may
-// lag behind the owner's store until the owner changes the head, which is a release.
+// Each position carries the task of its number, so a cell that is overwritten while a thief copies it, or
+// read before it is filled, hands out a wrong task. Positions count modulo 16 and begin just below the wrap.
+// The `tail` that other threads see may lag behind the owner's store until the owner changes the head, which
+// is a release.
 //
 // MOVE_BOTH     a thief moves `steal` together with `real`, before it has copied
 // ROOM_BY_REAL  push counts its room from `real`, not from `steal`
 // RELAXED_POP   the owner's change of the head is no release (tag *taken* weakened)
-// TAIL_FIRST    push shows the tail before the slot is filled (tag *filled* weakened)
-// BLIND_EXCHANGE  what was the oldest is taken whether or not a thief came between
+// TAIL_FIRST    push shows the tail before the cell is filled (tag *filled* weakened)
+// BLIND_EXCHANGE  the owner takes the task that was the oldest, whether or not a thief came between
 
 #ifndef TASKS
 #define TASKS 6
@@ -42,13 +43,13 @@ bit taken[TASKS + 1];
 byte taken_count;
 
 inline take(position, value) {
-  assert(value == NUMBER(position)); // else: a stale or overwritten slot
+  assert(value == NUMBER(position)); // else: a stale or overwritten cell
   assert(!taken[value]);             // else: taken twice
   taken[value] = 1;
   taken_count++
 }
 
-// What a release of the owner's shows: the tail that it has stored. Without it a thief may find `real` past the tail.
+// A release of the owner's shows its stored tail. Without it a thief may find `real` past the tail.
 inline release() {
 #ifdef RELAXED_POP
   skip
@@ -129,7 +130,7 @@ inline exchange_oldest() {
   fi
 }
 
-// local_queue::shed; the excess is the injection queue's from then on
+// local_queue::shed; the excess belongs to the injection queue from then on
 inline shed() {
   d_step { steal = steal_head; real = real_head; count = BEHIND(own_tail, real) / 2 }
   d_step {
@@ -219,7 +220,7 @@ active[2] proctype thief() {
       od;
       assert(i == count);
 #ifndef MOVE_BOTH
-      d_step { assert(steal_head == first); steal_head = real_head } // the last CAS: nobody else moves `steal` meanwhile
+      d_step { assert(steal_head == first); steal_head = real_head } // the last CAS: no other moves `steal`
 #endif
       d_step {
         do

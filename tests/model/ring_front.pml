@@ -1,5 +1,6 @@
-// Tasks put in front of the local queue (engine/src/runtime/local_queue.hpp: push_front), which moves its head back, while
-// thieves steal: so a thief may find a head again that it has read before, with other tasks behind it.
+// Tasks that the owner puts in front of the local queue (engine/src/runtime/local_queue.hpp: push_front)
+// while thieves steal. That moves the head back, so a thief may find a head again that it has read before,
+// with other tasks behind it.
 //
 // check: pass -DTHIEF_ROUNDS=1
 // check: pass -DTASKS=3
@@ -9,8 +10,8 @@
 // check: fail -DFRONT_WITHOUT_ROOM -DTASKS=5 -DTHIEVES=1
 // check: fail -DGIVEN_RELAXED
 //
-// As ring.pml, which is about pushing, popping and shedding; but cells hold any task, so what was overwritten is lost, and
-// what is read too early runs twice. Positions count modulo 16 and begin above the wrap.
+// As ring.pml, which is about pushing, popping and shedding; but cells hold any task, so an overwritten task
+// is lost, and a task that is read too early runs twice. Positions count modulo 16 and begin above the wrap.
 //
 // READ_FIRST          a thief copies the tasks before its CAS, and trusts that the head is still the one that it had read
 // FRONT_WHILE_STOLEN  push_front does not wait until a thief has copied
@@ -33,9 +34,9 @@
 #define BEHIND(a, b) (((a) + MODULUS - (b)) % MODULUS)
 #define SLOT(position) ((position) % CAPACITY)
 
-// Between two accesses of a thread that others cannot tell apart from one there is no step of its own: nobody but the owner
-// writes cells and `own_tail`, and a CAS that fails and is tried again is one with a head that was read later. A cell that
-// is taken is emptied, and which thief begins first makes no difference.
+// Between two accesses of a thread that other threads cannot tell apart from one there is no step of its own:
+// only the owner writes cells and `own_tail`, and a CAS that fails and is tried again is one with a head that
+// was read later. A cell that is taken is emptied, and it makes no difference which thief begins first.
 
 byte cells[CAPACITY];
 byte steal_head = START; // the two halves of ring_head: always read and changed in one step
@@ -48,7 +49,7 @@ byte next_task = 1;
 bit begun; // by a thief
 
 inline take(value) {
-  assert(value != 0 && !taken[value]); // else: of an empty cell, or taken twice
+  assert(value != 0 && !taken[value]); // else: from an empty cell, or taken twice
   taken[value] = 1;
   taken_count++
 }
@@ -216,7 +217,7 @@ active[THIEVES] proctype thief() {
       copy_cells();
 #endif
       d_step {
-        steal_head = real_head; // the last CAS: nobody else moves `steal` meanwhile
+        steal_head = real_head; // the last CAS: no one else moves `steal`
         i = count;
         do
         :: i > 0 -> i--; take(copy[i]); copy[i] = 0

@@ -1,5 +1,6 @@
-// Lent seats (engine/src/runtime/seat_generation.hpp: L1-L4, T1-T2; supervisor.hpp: B1-B3, V1-V3; threads.cpp: offer,
-// sit, wait_for_seat): a seat never has two threads, and what waits in a lent seat is run while there is a spare thread.
+// Lent seats (engine/src/runtime/seat_generation.hpp: L1-L4, T1-T2; supervisor.hpp: B1-B3, V1-V3;
+// threads.cpp: offer, sit, wait_for_seat): a seat never has two threads, and the tasks that wait in a lent
+// seat run while there is a spare thread.
 //
 // check: pass
 // check: pass -DTHREADS=2 -DLENDS=5 -DPUSHES=3
@@ -13,16 +14,17 @@
 // check: fail -DNO_SECOND_LOOK
 // check: fail -DNO_SECOND_OFFER
 //
-// One seat, on which one of THREADS threads sits; the others are spare. PUSHES tasks come from outside. Tasks make LENDS
-// blocking calls in all, as many as each likes, and a call may never end. Who lends the seat may call a spare thread at
-// once (`lend`, in haste). Time does not count: the supervisor may find any lending that it sees to be a long one, and
-// goes away whenever it sees none. When nothing can move any more `monitor` looks at what is left.
+// One seat, on which one of THREADS threads sits; the others are spare. PUSHES tasks come from outside. Tasks
+// make LENDS blocking calls in all, as many as each likes, and a call may never end. The thread that lends
+// the seat may call a spare thread at once (`lend`, in haste). Time does not count: the supervisor may find
+// any lending that it sees to be a long one, and goes away whenever it sees none. When nothing can move any
+// more `monitor` looks at what is left.
 //
-// A thread touches the seat's queues in two steps, in which it must be alone. Who regains the seat must find it as it
-// left it, since nothing is acquired there.
+// A thread touches the seat's queues in two steps, in which it must be alone. The thread that regains the
+// seat must find it as it left it, since it acquires nothing there.
 //
-// Memory: the word of the seat is changed by read-modify-writes; in the mutants without a fence it, or the supervisor's
-// word, is stored plainly and becomes visible late.
+// Memory: threads change the word of the seat by read-modify-writes; in the mutants without a fence it, or
+// the supervisor's word, is stored plainly and becomes visible late.
 //
 // BLIND_RETURN         the thread that comes back does not compare
 // BLIND_SPARE          the spare thread does not compare
@@ -53,7 +55,7 @@ byte tasks;          // in the queues of the seat
 byte pushes_left = PUSHES;
 byte lends_left = LENDS;
 byte users;          // threads that touch the queues now
-byte sits;           // who sat down last
+byte sits;           // the thread that sat down last
 bool spare[THREADS];
 byte spares;
 byte offer[THREADS]; // the lending that a spare thread was called for; 0: none
@@ -216,7 +218,7 @@ end_looking:
   od
 }
 
-// Nothing can move any more: whoever lent the seat blocks for ever.
+// Nothing can move any more: the thread that lent the seat blocks for ever.
 proctype monitor() {
 end:
   timeout -> assert(!(tasks > 0 && lent && SOMEBODY_SPARE));

@@ -1,6 +1,7 @@
-// Tasks that one thread writes into segments of an injection queue (engine/src/runtime/task_segment.hpp, segment_writer.hpp,
-// injection_queue.hpp), while others take them: each is taken once and in order, each segment is destroyed once, nobody
-// touches it afterwards, and in a queue of size 0 nothing waits.
+// Tasks that one thread writes into segments of an injection queue (engine/src/runtime/task_segment.hpp,
+// segment_writer.hpp, injection_queue.hpp), while other threads take them. Each task is taken once and in
+// order, each segment is destroyed once, no thread touches it afterwards, and in a queue of size 0 nothing
+// waits.
 //
 // check: pass
 // check: pass -DTAKERS=1 -DTASKS=5 -DCELLS=3
@@ -33,39 +34,42 @@
 // check: fail -DCOUNT_UNLOCKED
 // check: fail -DSIZE_BACKWARDS
 //
-// The writer puts in TASKS tasks, and ends its segment whenever it likes, as if it went to another queue and came back.
-// Takers look at the size and take one task or two, for ever. When the writer has ended and they rest, one more looks: as
-// long as there is a size it finds a task, and then everything is gone. There is memory for SEGMENTS segments, and what is
-// destroyed is used again at once; while there is none, the writer puts in the task itself. With REFUSED takers may have no
-// memory for a task, with COUNTED they count as well. Stores that others read without a lock, and those that unlock, lie in
-// the thread's store buffer until a fence or a read-modify-write, or as long as the memory likes; what is read behind a lock
-// only is written at once.
+// The writer puts in TASKS tasks, and ends its segment whenever it likes, as if it went to another queue and
+// came back. Takers look at the size and take one task or two, for ever. When the writer has ended and the
+// takers rest, one more thread looks: as long as there is a size it finds a task, and then everything is
+// gone. There is memory for SEGMENTS segments, and a destroyed one is used again at once; while there is
+// none, the writer puts in the task itself. With REFUSED takers may have no memory for a task, with COUNTED
+// they count as well. Stores that other threads read without a lock, and those that unlock, lie in the
+// thread's store buffer until a fence or a read-modify-write, or as long as the memory likes; a word that is
+// read behind a lock only is written at once.
 //
-// LEAVE_STORE      a taker leaves a segment by a store: whether a task has come meanwhile is not asked
+// LEAVE_STORE      a taker leaves a segment by a store: it does not ask whether a task has come meanwhile
 // LEAVE_BLIND      leave does not look whether there is a task
-// LEAVE_ENDED      leave does not look whether the segment was ended: its writer is relied on, who has forgotten it
-// LEAVE_UNLOCKED   leave does without the lock of the back, behind which the list of segments is
+// LEAVE_ENDED      leave does not look whether the segment was ended: it relies on its writer, which has
+//                  forgotten it
+// LEAVE_UNLOCKED   leave does not take the lock of the back, which guards the list of segments
 // LEAVE_LISTED     a segment that is gone stays in the list of segments
 // DESTROY_LEFT     the taker destroys a segment that it has only left
-// NEXT_LATE        the taker asks the segment what is behind it when it has left it
-// READ_LATE        the last task is read when its segment was left (tag *left* weakened)
+// NEXT_LATE        the taker asks the segment for its successor after it has left it
+// READ_LATE        the taker reads the last task after it has left the segment (tag *left* weakened)
 // READ_EARLY       a taker reads the next task before it has asked whether it is there (tag *put* weakened)
 // EMPTY_STAYS      a segment stays, empty, when its last task was the last that the taker wanted
-// WRITE_STORE      the writer shows a task by a store: whether its segment was left is not asked
+// WRITE_STORE      the writer shows a task by a store: it does not ask whether its segment was left
 // WRITE_RELAXED    the CAS that shows a task publishes nothing (tag *put* weakened)
 // END_STORE        the writer ends its segment by a store
 // END_BLIND        the writer that ends its segment does not ask whether it was left
-// FULL_OPEN        a full segment is not ended, but forgotten
+// FULL_OPEN        the writer does not end a full segment, but forgets it
 // FULL_TOUCHED     the writer looks at a segment again that it has filled
 // KEEP_LEFT        the writer forgets a segment that was left
 // NO_FENCE         a task counts as put before others can see it
 // PUT_AS_ONE       a segment counts as the one task that is in it when it comes
-// PUT_LATE         it is counted when the lock is open
-// COUNT_FIRST      the size is reduced by a segment's room before it is known that it was left
-// COUNT_ALL        of a segment that is gone all cells are counted, also those whose tasks were
-// COUNT_NO_ROOM    its room is not counted
-// COUNT_UNLOCKED   what was taken is counted when the lock is open
-// SIZE_BACKWARDS   size reads first what was put, then what was taken
+// PUT_LATE         it is counted after the lock is open
+// COUNT_FIRST      the size is reduced by a segment's room before it is known that the segment was left
+// COUNT_ALL        of a segment that is gone all cells are counted, also those whose tasks were counted
+//                  before
+// COUNT_NO_ROOM    the segment's room is not counted
+// COUNT_UNLOCKED   the taken tasks are counted after the lock is open
+// SIZE_BACKWARDS   size reads first how many were put, then how many were taken
 
 #ifndef TAKERS
 #define TAKERS 2
@@ -81,7 +85,7 @@
 #endif
 
 #define WRITER TAKERS
-#define LAST (TAKERS + 1) // who looks in the end
+#define LAST (TAKERS + 1) // the thread that looks in the end
 #define THREADS (TAKERS + 2)
 
 // A place in a list: a task by its number, or a segment.
@@ -105,7 +109,7 @@
 byte word[WORDS];
 chan buffer[THREADS] = [4] of { byte, byte };
 
-// Segments; of a destroyed one all is 0.
+// Segments; all fields of a destroyed one are 0.
 bool live[SEGMENTS];
 byte state[SEGMENTS];
 byte taken_of[SEGMENTS];
@@ -141,7 +145,7 @@ inline store(thread, where, value) { buffer[thread]!where, value }
 inline lock(thread, which) { atomic { len(buffer[thread]) == 0 && word[which] == 0 -> word[which] = 1 } }
 inline unlock(thread, which) { store(thread, which, 0) }
 
-// Memory that changes hands shows all that was done with it.
+// Memory that changes hands shows all stores to it.
 inline destroy(thread, s) {
   atomic {
     len(buffer[thread]) == 0;
@@ -184,7 +188,7 @@ inline make() {
   }
 }
 
-// injection_queue::push of what was made, or of the task
+// injection_queue::push of the made segment, or of the task
 inline push() {
   lock(WRITER, BACK_LOCK);
   d_step {
@@ -315,7 +319,7 @@ proctype writer() {
   atomic { len(buffer[WRITER]) == 0; written = 1 }
 }
 
-// injection_queue::size, into `size`. 0: whatever was put when it began had been taken.
+// injection_queue::size, into `size`. 0: all that had been put when it began had been taken.
 inline look() {
 #ifdef SIZE_BACKWARDS
   size = word[BACK_PASSED];
@@ -331,7 +335,7 @@ inline arrive(task) {
   d_step { assert(task == taken + 1); taken++ }
 }
 
-// task_segment::pop; `got`: it gave a task. How many it knows of is read with the state.
+// task_segment::pop; `got`: it gave a task. The number that it knows of is read with the state.
 inline pop() {
   d_step {
     assert(live[s]);

@@ -1,5 +1,5 @@
-// The LIFO slot (engine/src/runtime/idle.hpp: S1-S4, T1-T4; idle.cpp: park, sleep, found_work;
-// sentinel.cpp; slot_watch.hpp): a task in the slot of a worker whose task never ends is found while anybody sleeps.
+// The LIFO slot (engine/src/runtime/idle.hpp: S1-S4, T1-T4; idle.cpp: park, sleep, found_work; sentinel.cpp;
+// slot_watch.hpp): while any worker sleeps, a task in the slot of a worker whose task never ends is found.
 //
 // check: pass -DWAKE_AT_ONCE
 // check: pass -DWORKERS=2 -DTASKS=3 -DCHILDREN=2
@@ -12,11 +12,12 @@
 // check: fail -DWORKERS=2 -DNO_HAND_OVER_FENCE
 // check: fail -DWORKERS=2 -DLEAVE_ANYWAY
 //
-// TASKS tasks come from outside, each to a sleeper that is woken for it, the sentinel as well as another. A task may put
-// one of CHILDREN tasks into the slot of its worker, and may never end. Nobody wakes up by time but a sentinel that
-// watches, and it only matters that it looks once more whenever that would change anything: what it sees in the slot of
-// another worker has aged when that worker's task never ends. What it takes out is pushed, which park.pml is about; here
-// a sleeper gets it, perhaps the sentinel, or somebody who is awake.
+// TASKS tasks come from outside, each to a sleeper that is woken for it, the sentinel as well as another
+// worker. A task may put one of CHILDREN tasks into the slot of its worker, and may never end. Only a
+// sentinel that watches wakes up by time, and it only matters that it looks once more whenever that would
+// change anything: a task that it sees in the slot of another worker has aged when that worker's task never
+// ends. A task that it takes out is sent elsewhere, which park.pml is about; here a sleeper gets it, perhaps
+// the sentinel, or a worker that is awake.
 //
 // WAKE_AT_ONCE: a waker counts and leaves the token in one step, so that three workers can be searched.
 //
@@ -27,10 +28,11 @@
 //                      stores become visible in one order, the read-modify-writes of waking up are enough.)
 // NO_WATCH_FENCE       T2 is missing: the sentinel counts sleepers before others see that it watches no longer
 // NO_SECOND_LOOK       T3 is missing: the sentinel stops watching because all slept when it looked
-// NO_HAND_OVER         a sentinel that is woken and finds work leaves its duty to whoever lies down next
-// NO_HAND_OVER_FENCE   it looks for sleepers before others see that the duty is free
-// NO_WAKE              S4 wakes nobody
-// LEAVE_ANYWAY         who has handed the duty over leaves it even when nobody searches (D2)
+// NO_HAND_OVER         a sentinel that is woken and finds work leaves its duty to the next worker that goes
+//                      to sleep
+// NO_HAND_OVER_FENCE   the sentinel looks for sleepers before others see that the duty is free
+// NO_WAKE              S4 does not wake a worker
+// LEAVE_ANYWAY         a worker that has handed the duty over leaves it even when no worker searches (D2)
 // TRUST_TOKEN          a sleeper whose bit was claimed goes on with any token, perhaps before it is counted as awake
 
 #ifndef WORKERS
@@ -60,7 +62,7 @@ bool slot_buffered[WORKERS];
 byte watching_buffered[WORKERS] = NOTHING; // the thread's last store; those before it have been seen
 byte tasks_left = TASKS;
 byte children_left = CHILDREN;
-byte begun; // workers that lie down for the first time: then the tasks come
+byte begun; // workers that have gone to sleep for the first time; then the tasks come
 
 // --- memory
 
@@ -122,7 +124,7 @@ proctype outside() {
 
 // --- the worker
 
-// worker::push_next, idle_workers::watch_slots. S1: who woke this worker has counted it as awake.
+// worker::push_next, idle_workers::watch_slots. S1: the waker of this worker has counted it as awake.
 inline push_next() {
   d_step { flush(me); slot_buffered[me] = 1 } // S2
   if
@@ -154,7 +156,8 @@ inline push_next() {
 #define AGED(w) (slot[w] && never_ends[w])
 #define ANY_AGED (AGED(0) || AGED(1) || AGED(WORKERS - 1))
 
-// slot_watch::look. The slots are looked at again and again, so that it looks at all in one step leaves nothing out.
+// slot_watch::look. The sentinel looks at the slots again and again, so one step that looks at all of them
+// leaves nothing out.
 inline take_aged() {
   do
   :: atomic { ANY_AGED ->
@@ -204,7 +207,7 @@ inline look_at_slots() {
   fi
 }
 
-// idle_workers::watch, until this worker was claimed
+// idle_workers::watch, until a waker has claimed this worker
 inline watch() {
   do
   :: look_at_slots();
@@ -228,7 +231,7 @@ end_asleep:
   again = 0
 }
 
-// idle_workers::leave_watch, and hand_watch_over, by whoever was woken and finds work
+// idle_workers::leave_watch, and hand_watch_over, by a woken worker that finds work
 inline leave_watch() {
   store_watching(0);
   d_step { flush(me); sentinel = NOBODY }
@@ -334,7 +337,7 @@ proctype worker(byte me) {
 #ifdef NO_HAND_OVER_FENCE
   byte early_parked;
 #endif
-  begun == me; // they are alike, so they may lie down in their order
+  begun == me; // the workers are alike, so they may go to sleep in their order
   do
   :: d_step {
       flush(me);
@@ -371,7 +374,8 @@ end_busy:
   false
 }
 
-// When nothing can move any more: does a task lie in the slot of a worker that never comes for it, while somebody sleeps?
+// When nothing can move any more: does a task lie in the slot of a worker that never comes for it, while a
+// worker sleeps?
 proctype monitor() {
   byte i;
   bool waits, sleeps;

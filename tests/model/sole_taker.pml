@@ -1,5 +1,6 @@
-// Who takes from the ring of an engine's only worker (engine/src/runtime/sole_taker.hpp): the worker, by loads and stores, and
-// when the engine has ended whoever destroys what is queued, by compare-and-swap.
+// Taking from the ring of an engine's only worker (engine/src/runtime/sole_taker.hpp). The worker takes by
+// loads and stores. When the engine has ended, the thread that destroys the queued tasks takes by
+// compare-and-swap.
 //
 // check: pass
 // check: pass -DSHARERS=2 -DTASKS=3
@@ -9,14 +10,14 @@
 // check: fail -DLOOK_FIRST
 // check: fail -DLEAVE_FIRST
 //
-// The ring is its head, a number: the next task. The worker's plain stores lie in a buffer and become visible late, in order; it
-// reads its own. Its compare-and-swap empties the buffer first, and so does the barrier.
+// The ring is its head, a number: the next task. The worker's plain stores lie in a buffer and become visible
+// late, in order; it reads its own. Its compare-and-swap empties the buffer first, and so does the barrier.
 //
-// NO_BARRIER      who shares trusts its own order
-// NO_WAIT         ... does not wait until the worker has left
-// ASK_AFTERWARDS  ... makes the barrier before it asks
+// NO_BARRIER      the sharer trusts its own order
+// NO_WAIT         the sharer does not wait until the worker has left
+// ASK_AFTERWARDS  the sharer makes the barrier before it asks
 // LOOK_FIRST      the worker looks whether others take before it enters
-// LEAVE_FIRST     it leaves before it has moved the head
+// LEAVE_FIRST     the worker leaves before it has moved the head
 
 #ifndef SHARERS
 #define SHARERS 1
@@ -30,7 +31,7 @@
 #define COME 2
 
 byte head;     // what others see
-byte own_head; // what the worker has stored last, while it is alone
+byte own_head; // the worker's last store, while it is alone
 byte others = NONE;
 bool inside;   // what others see
 bool taken[TASKS];

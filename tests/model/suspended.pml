@@ -1,5 +1,5 @@
-// Who destroys a coroutine that is suspended when its engine ends (engine/include/corewise/engine/suspension.hpp;
-// suspended_table.cpp: withdraw, forget; dropping.cpp).
+// Destroying a coroutine that is suspended when its engine ends
+// (engine/include/corewise/engine/suspension.hpp; suspended_table.cpp: withdraw, forget; dropping.cpp).
 //
 // check: pass
 // check: pass -DRUNS
@@ -9,17 +9,19 @@
 // check: fail -DLEFT_IN_SLOT
 // check: fail -DRUNS -DNOT_WAITED
 //
-// A coroutine waits for something, whose list is a word here, and stands in a slot of its engine. A thread from outside wakes
-// it: takes it out of the list, and queues it with the engine. The engine ends: it looks at the slot and withdraws from the
-// list who stands there. What is queued once the engine has ended is destroyed by the one who takes it: the engine's end or
-// the thread that queued it. What it waits for goes when its frame goes, not before.
+// A coroutine waits for something, whose list is a word here, and has an entry in the table of its engine. A
+// thread from outside wakes it: takes it out of the list, and queues it with the engine. The engine ends: it
+// looks at the entry and withdraws that coroutine from the list. A coroutine that is queued once the engine
+// has ended is destroyed by the thread that takes it: the engine's end or the thread that queued it. The
+// thing that the coroutine waits for goes when its frame goes, not before.
 //
-// DESTROYED_UNASKED    the end destroys who stands in the slot without taking it out of the list
-// FREED_UNLOCKED       who destroys a frame frees its slot without the lock
-// WITHDRAWN_UNLOCKED   the end looks at the slot and withdraws in two steps, without the lock
-// LEFT_IN_SLOT         who destroys a frame leaves it in its slot
+// DESTROYED_UNASKED    the end destroys the coroutine in the entry without taking it out of the list
+// FREED_UNLOCKED       the thread that destroys a frame frees its entry without the lock
+// WITHDRAWN_UNLOCKED   the end looks at the entry and withdraws in two steps, without the lock
+// LEFT_IN_SLOT         the thread that destroys a frame leaves it in its entry
 //
-// With RUNS a thread of the engine is in a task still; it may resume what is queued, and frees the slot without a lock then.
+// With RUNS a thread of the engine is still in a task; it may resume a queued coroutine, and then frees the
+// entry without a lock.
 //
 // NOT_WAITED           the end does not wait for that thread
 
@@ -68,7 +70,7 @@ active proctype wakes() {
   d_step { mine = in_list; in_list = 0 }
   if
   :: mine ->
-    touch(); // resumption::wake reads whose it is
+    touch(); // resumption::wake reads which engine it belongs to
     queued = 1;
     if
     :: ending -> drop_queued()

@@ -1,5 +1,5 @@
-// One object that many read and one replaces (engine/src/runtime/swapped.hpp): nobody looks into an object that is gone, and
-// old ones go when nobody holds them.
+// One object that many threads read and one replaces (engine/src/runtime/swapped.hpp): no thread looks into
+// an object that is gone, and old objects go when no thread holds them.
 //
 // check: pass
 // check: pass -DREADERS=1 -DROUNDS=3
@@ -9,14 +9,15 @@
 // check: fail -DKEEP_FOR_EVER
 // check: fail -DNO_LAST_LOOK
 //
-// Readers take hold of the newest, look into it, and let go, ROUNDS times; whoever lets go of an old one reclaims. Plain
-// stores lie in the thread's store buffer, in order, until a fence or any time that the memory likes.
+// Readers take hold of the newest object, look into it, and let go, ROUNDS times; a reader that lets go of an
+// old one reclaims. Plain stores lie in the thread's store buffer, in order, until a fence or any time that
+// the memory likes.
 //
 // NO_READER_FENCE    H2 is missing: the reader looks again before others can see what it holds
 // NO_REPLACER_FENCE  R2 is missing: the replacer looks at the holders before the new one can be seen
-// NO_SECOND_LOOK     H3 is missing: the reader uses what was the newest when it began
-// KEEP_FOR_EVER      who lets go of an old one does not reclaim
-// NO_LAST_LOOK       nobody reclaims once more when all have let go
+// NO_SECOND_LOOK     H3 is missing: the reader uses the object that was the newest when it began
+// KEEP_FOR_EVER      a reader that lets go of an old one does not reclaim
+// NO_LAST_LOOK       no thread reclaims once more when all have let go
 
 #ifndef READERS
 #define READERS 2
@@ -46,8 +47,8 @@ inline fence(t) {
   empty(buffer[t])
 }
 
-// swapped::reclaim. `newest` is what the thread knows to be the newest: the replacer its own, another one what it sees; the
-// lock, behind which the list of old ones is, shows both together.
+// swapped::reclaim. `newest` is what the thread knows to be the newest: the replacer its own, another thread
+// the one that it sees. The lock, which guards the list of old ones, shows both together.
 inline reclaim(t, newest) {
   atomic { !lock -> lock = 1 }
 #ifndef NO_REPLACER_FENCE
@@ -113,12 +114,12 @@ proctype reader(byte me) {
   fence(me);
 #if !defined(KEEP_FOR_EVER) && !defined(NO_LAST_LOOK)
   newest = word[NEWEST];
-  reclaim(me, newest); // as the next reload does, and who counts them: who let go at the same time may have missed it
+  reclaim(me, newest); // as the next reload, or a count, does: two that let go at once may have missed it
 #endif
   ended++
 }
 
-// swapped::replace, by whoever reloads
+// swapped::replace, by the thread that reloads
 proctype replacer() {
   byte o, i, n;
   do

@@ -1,5 +1,6 @@
-// Who waits for timers (engine/src/runtime/timer_watch.hpp: I1-I3, T1-T4; idle.cpp: park, sleep,
-// found_work; sentinel.cpp): while a timer is pending and anybody sleeps, the sentinel sleeps no longer than until it is due.
+// Waiting for timers (engine/src/runtime/timer_watch.hpp: I1-I3, T1-T4; idle.cpp: park, sleep, found_work;
+// sentinel.cpp): while a timer is pending and any worker sleeps, the sentinel sleeps no longer than until it
+// is due.
 //
 // check: pass
 // check: pass -DSETTERS=2
@@ -15,11 +16,12 @@
 // check: fail -DWORKERS=3 -DTASKS=2 -DHAND_OVER_FIRST
 // check: fail -DALWAYS -DTASKS=2 -DLEAVE_ANYWAY
 //
-// SETTERS threads from outside set a timer each, the first for later than the second, in one group and under its lock.
-// WAKES sleepers are woken for other reasons, the sentinel as well as another. Whoever is awake finds one of TASKS tasks, or
-// lies down again; a task ends, or never does. Nobody wakes up by time: it only matters until when the sentinel sleeps.
+// SETTERS threads from outside set a timer each, the first for later than the second, in one group and under
+// its lock. WAKES sleepers are woken for other reasons, the sentinel as well as another worker. A worker that
+// is awake finds one of TASKS tasks, or goes to sleep again; a task ends, or never does. No worker wakes up
+// by time: it only matters until when the sentinel sleeps.
 //
-// ALWAYS: the profile has a sentinel whenever somebody sleeps; else only while a timer is pending.
+// ALWAYS: the profile has a sentinel whenever a worker sleeps; else only while a timer is pending.
 //
 // Memory: `next`, the lock's end and `sleeps_until` are stored plainly and become visible late, those of one thread in
 // their order; a fence or a read-modify-write of the same thread makes them so.
@@ -28,11 +30,12 @@
 // NO_WATCH_FENCE    T2 is missing: the sentinel reads `next` before others see that it is about to sleep
 // PLAN_LATE         T1 is missing: `sleeps_until` says something only after `next` was read
 // NO_WAKE           I3 wakes no sentinel
-// IGNORE_NOBODY     I3 wakes nobody when there is no sentinel
+// IGNORE_NOBODY     I3 does not wake a worker when there is no sentinel
 // EARLY_PENDING     a worker looks whether a timer is pending before it is counted as parked
-// NO_HAND_OVER      who was woken and finds a task wakes nobody when there is no sentinel
-// HAND_OVER_FIRST   a sentinel that is woken hands its duty over at once, and whoever was woken for it need not take it
-// LEAVE_ANYWAY      who has handed the duty over leaves it even when nobody searches (D2)
+// NO_HAND_OVER      a woken worker that finds a task does not wake another when there is no sentinel
+// HAND_OVER_FIRST   a sentinel that is woken hands its duty over at once, and the worker that was woken for
+//                   it need not take it
+// LEAVE_ANYWAY      a worker that has handed the duty over leaves it even when no worker searches (D2)
 
 #ifndef WORKERS
 #define WORKERS 2
@@ -66,7 +69,7 @@ bool unlock_buffered[SETTERS];
 bool locked;
 byte tasks_left = TASKS;
 byte wakes_left = WAKES;
-byte begun; // workers that have lain down
+byte begun; // workers that have gone to sleep
 
 // --- memory
 
@@ -109,7 +112,7 @@ end:
 
 // --- waking
 
-// idle_workers::wake_any: the bit of one who is parked is claimed; NOBODY when none is
+// idle_workers::wake_any: claims the bit of a parked worker; NOBODY when there is none
 inline claim_any(w) {
   atomic {
     w = 0;
@@ -201,7 +204,7 @@ proctype setter(byte me; byte deadline) {
 
 // --- the worker
 
-// idle_workers::watch, until this worker was claimed
+// idle_workers::watch, until a waker has claimed this worker
 inline watch() {
   do
   :: skip;
@@ -316,7 +319,7 @@ end_sleeping:
 proctype worker(byte me) {
   byte i;
   bool won, pending, is_sentinel, searches, others_search, handed_over;
-  begun >= me; // they are alike, so they may lie down in their order
+  begun >= me; // the workers are alike, so they may go to sleep in their order
   do
   :: park();
     if
@@ -337,7 +340,7 @@ end_busy:
   false
 }
 
-// When nothing can move any more: is a timer pending, somebody asleep, and nobody about to look in time?
+// When nothing can move any more: is a timer pending, a worker asleep, and no worker about to look in time?
 proctype monitor() {
   byte i;
   bool sleeps;

@@ -1,5 +1,6 @@
-// The unbounded inbox (engine/src/runtime/unbounded_inbox.hpp) and a consumer that parks (idle.hpp, where nobody steals): each
-// task arrives once, in its producer's order, and the consumer does not sleep while one is there.
+// The unbounded inbox (engine/src/runtime/unbounded_inbox.hpp) and a consumer that parks (idle.hpp, where
+// workers do not steal): each task arrives once, in its producer's order, and the consumer does not sleep
+// while one is there.
 //
 // check: pass
 // check: pass -DPRODUCERS=3 -DTASKS=1
@@ -10,12 +11,13 @@
 // check: fail -DEND_RELAXED
 // check: fail -DNO_STUB
 //
-// A producer exchanges `last` and then links the one before: in between the list is cut, and the owner sees its end there,
-// although complete tasks of other producers may lie behind it. Stores of `next` lie in the thread's store buffer until a
-// fence or a read-modify-write; a thread sees its own when all do, which only makes the owner see less.
+// A producer exchanges `last` and then links the task before: in between the list is cut, and the owner sees
+// its end there, although complete tasks of other producers may lie behind it. Stores of `next` lie in the
+// thread's store buffer until a fence or a read-modify-write; a thread sees its own when all do, which only
+// makes the owner see less.
 //
-// TRUST_EMPTY   a producer looks for the sleeper between its exchange and its link: what the owner cannot reach at the
-//               cut counts as announced
+// TRUST_EMPTY   a producer looks for the sleeper between its exchange and its link: tasks that the owner
+//               cannot reach at the cut count as announced
 // NO_FENCE      P2 is missing: the producer looks for the sleeper before its link can be seen
 // NO_LAST_LOOK  the owner does not look again after it has said that it parks
 // END_RELAXED   the exchange of `last` publishes nothing (tag *end* weakened): a task's null may be seen after the link to
@@ -40,7 +42,7 @@ bool token;
 byte arrived;
 byte expected[PRODUCERS]; // the next task of each producer
 
-chan buffer[PRODUCERS + 1] = [3] of { byte, byte }; // stores of `next`: whose, what
+chan buffer[PRODUCERS + 1] = [3] of { byte, byte }; // stores of `next`: of which task, and the value
 
 proctype memory(byte t) {
   byte node, value;

@@ -12,18 +12,19 @@
 // check: fail -DTOUCH_AFTER
 // check: fail -DNOT_RESET
 //
-// The one who waits forks some children, runs as many of them in place as it likes or can get, looks whether the others have
-// arrived, and sleeps. Then it does all that once more with the same scope, and destroys it. The thieves run the others.
-// That a child is taken once is `deque.pml`; what a call has done reaches the one who waits only with the arrival.
+// The waiter forks some children, runs as many of them in place as it likes or can get, looks whether the
+// others have arrived, and sleeps. Then it does all that once more with the same scope, and destroys it. The
+// thieves run the others. `deque.pml` checks that each child is taken once; the work of a call reaches the
+// waiter only with the arrival.
 //
 // LOAD_AND_STORE    a child reads `arrived` and then stores one more: two steps instead of a read-modify-write
-// TAKEN_OFF_LATER   who waits reads `arrived` and then stores what is left: two steps instead of one
-// NOT_TAKEN_OFF     it sleeps without taking off what it waits for, so that nobody is the last
+// TAKEN_OFF_LATER   the waiter reads `arrived` and then stores what is left: two steps instead of one
+// NOT_TAKEN_OFF     it sleeps without taking off what it waits for, so that no child is the last
 // WAKE_FIRST        a child wakes before it has arrived
-// SLEEP_UNASKED     it falls asleep whatever `arrived` has become: a thread's sleep instead of a futex's
+// SLEEP_UNASKED     it falls asleep whatever value `arrived` has: a thread's sleep instead of a futex's
 // RESULT_LATER      the arrival is no release: the result may come after it (tag *arrived* weakened)
 // TOUCH_AFTER       a child takes itself out of the scope's list after it has arrived
-// NOT_RESET         who has found all arrived forks again without a look at the count
+// NOT_RESET         a waiter that has found all arrived forks again without a look at the count
 
 #ifndef CHILDREN
 #define CHILDREN 3
