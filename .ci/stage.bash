@@ -1,4 +1,4 @@
-# What the stages of ./test share. Source it; the working folder is the repository's then.
+# The code that the stages of ./test share. Source it; the working folder is then the repository's.
 # shellcheck shell=bash
 
 set -euo pipefail
@@ -16,7 +16,7 @@ skipped() {
   echo "skipped 1" >>"$results"
 }
 
-# check WHAT COMMAND...: passes when the command does; its output is shown when it does not.
+# check WHAT COMMAND...: passes when the command does; shows the command's output when it does not.
 check() {
   local output what=$1
   shift
@@ -33,7 +33,7 @@ check() {
 own_files() { git ls-files -z --cached --others --exclude-standard -- "$@"; }
 
 # count LOG STATUS: counts a script's lines that begin with "ok" and "FAILED". A script that ended with STATUS other than 0 and
-# named nothing that failed has failed itself.
+# named no failure has failed itself.
 count() {
   local good bad
   read -r good bad < <(awk '$1 == "ok" { n++ } $1 == "FAILED" { m++ } END { print n + 0, m + 0 }' "$1")
@@ -42,7 +42,7 @@ count() {
   if ((good + bad == 0 || (bad == 0 && $2 != 0))); then failed "$1: the script broke off with status $2"; fi
 }
 
-# build PRESET [TARGET...]: configures and builds; what the compiler says is shown when it fails.
+# build PRESET [TARGET...]: configures and builds; shows the compiler's output when it fails.
 build() {
   local preset=$1 log=build/$1.log started=$SECONDS
   shift
@@ -72,7 +72,7 @@ run_tests() {
   read -r all bad skips disabled <<<"$counts"
   passed $((all - bad - skips - disabled))
   echo "$((all - bad - skips - disabled)) of $all test cases passed"
-  # ctest prints the output of skipped tests nowhere but in the report.
+  # ctest prints the output of skipped tests only in the report.
   grep -oE '(^|MESSAGE: |>)skipped: .*' "$report" | sed 's/.*skipped: /skipped: /' | sort | uniq -c || true
   ((skips + disabled == 0)) || echo "skipped $((skips + disabled))" >>"$results"
   if ((bad > 0 || status != 0)); then

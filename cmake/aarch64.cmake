@@ -24,11 +24,11 @@ set(ENV{PKG_CONFIG_LIBDIR}
   ${COREWISE_ARM64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${COREWISE_ARM64_ROOT}/usr/share/pkgconfig)
 
 set(CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES ${COREWISE_ARM64_ROOT}/usr/include/aarch64-linux-gnu)
-# Libraries that our libraries need in turn.
+# Libraries that the linked libraries need in turn.
 set(CMAKE_EXE_LINKER_FLAGS_INIT
   "-Wl,-rpath-link,${COREWISE_ARM64_ROOT}/usr/lib/aarch64-linux-gnu:${COREWISE_ARM64_ROOT}/lib/aarch64-linux-gnu")
 
-# What is built runs under QEMU, where that is installed (qemu-user).
+# The built programs run under QEMU, where that is installed (qemu-user).
 find_program(COREWISE_QEMU_AARCH64 qemu-aarch64)
 if(COREWISE_QEMU_AARCH64)
   cmake_path(SET in_turns NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../tests/emulated/in_turns)

@@ -1,8 +1,8 @@
-# What every target of the project has in common.
+# The settings that all targets of the project share.
 include(GNUInstallDirs)
 
-# fmt is a header only, so that a program with corewise in it needs no library of that name. Linked, what compiles slowest
-# takes two thirds of the time.
+# fmt is a header only, so that a program with corewise in it needs no library of that name. Linked, the
+# slowest sources compile in two thirds of the time.
 option(COREWISE_LINK_FMT "Link fmt's library: quicker to build, but not to be installed" OFF)
 set(corewise_fmt fmt::fmt-header-only)
 if(COREWISE_LINK_FMT)
@@ -13,24 +13,26 @@ endif()
 function(corewise_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
-  # GCC 12 sees overlaps in `"text" + std::to_string(n)` that are not there: https://gcc.gnu.org/PR105651. Clang blames
-  # the caller for what libstdc++'s stable_sort itself uses; GCC tells of deprecated things that we use.
+  # GCC 12 sees overlaps in `"text" + std::to_string(n)` that are not there: https://gcc.gnu.org/PR105651.
+  # Clang blames the caller for a deprecated use in libstdc++'s stable_sort itself; GCC warns of the
+  # deprecated uses of this project.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
     $<$<BOOL:${COREWISE_WERROR}>:-Werror>)
 endfunction()
 
-# What GCC's build compiles one by one, others compile in batches, in a third of the time: most of it goes to headers.
+# GCC's build compiles sources one by one. Other builds compile them in batches, in a third of the time, most
+# of which goes to headers.
 set(COREWISE_UNITY OFF CACHE BOOL "Compile several sources at once")
 
 # corewise_in_batches(TARGET): the target's sources may be compiled together, so names in their anonymous namespaces differ.
-# What clashes on purpose has the property SKIP_UNITY_BUILD_INCLUSION.
+# A source that clashes on purpose has the property SKIP_UNITY_BUILD_INCLUSION.
 function(corewise_in_batches target)
   if(COREWISE_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
     # A name in another source may be shadowed, and types of an included source be in others; where each is compiled by
-    # itself, both are warned of.
+    # itself, the compiler warns of both.
     target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()

@@ -1,4 +1,5 @@
-# What `cmake --install` adds to the layers: the target corewise::corewise, find_package's files and pkg-config's.
+# The parts that `cmake --install` adds to the layers: the target corewise::corewise, find_package's files and
+# pkg-config's.
 include(CMakePackageConfigHelpers)
 
 add_library(corewise INTERFACE)
@@ -18,7 +19,7 @@ install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/corewise-config-version.cmake
   DESTINATION ${corewise_package_folder})
 
-# The prefix is found from where the file lies, so that the installed tree can be moved.
+# The file finds the prefix from its own place, so that the installed tree can be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
 cmake_path(SET to_prefix NORMALIZE ${libdir}/pkgconfig)
 string(REGEX REPLACE "[^/]+" ".." to_prefix ${to_prefix})

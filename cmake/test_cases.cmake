@@ -1,5 +1,6 @@
-# Run after a doctest program was built: writes OUTPUT, which tells ctest of each test case of PROGRAM. (doctest's own
-# script takes a semicolon in a name for the end of it.) EMULATOR comes before PROGRAM where that cannot run by itself.
+# Run after a doctest program was built: writes OUTPUT, which tells ctest of each test case of PROGRAM.
+# (doctest's own script takes a semicolon in a name for the end of it.) EMULATOR comes before PROGRAM where
+# PROGRAM cannot run by itself.
 execute_process(COMMAND ${EMULATOR} ${PROGRAM} --list-test-cases --no-colors --no-version
   OUTPUT_VARIABLE listed RESULT_VARIABLE status)
 if(NOT status EQUAL 0)

@@ -50,7 +50,7 @@ int main() {
               static_cast<unsigned long long>(numbers.submitted),
               static_cast<unsigned long long>(numbers.failed), reports > 0 ? "yes" : "no");
 
-  // What every worker does now: for a daemon that stands still.
+  // Shows what every worker does now, for a daemon that stands still.
   const auto stuck = engine.submit([&] { begun.release(), open.acquire(); });
   if (stuck != corewise::submit_result::accepted) return 1;
   begun.acquire();

@@ -8,7 +8,7 @@
 
 namespace corewise::bench::matmul {
 
-/// What waits for the four products of a phase, in pools in which no task can wait. The product that ends
+/// The wait for the four products of a phase, in pools in which no task can wait. The product that ends
 /// last begins the next phase, or ends the phase around it.
 struct phases {
   phases* const outer; ///< none: it is the whole

@@ -114,7 +114,8 @@ class nearest_lightest final : public policy {
  private:
   friend class decision;
 
-  /// Answers without a short way. A function of its own, so that the short way saves no registers for it.
+  /// Places a task without a short way. A function of its own, so that the short way saves no registers for
+  /// it.
   [[gnu::noinline]] placement place_by_decision(const load_view& loads, const task_origin& origin,
                                                 const placement_hint& hint) const noexcept;
   bool place_on_idle(const load_view& loads, const neighbourhood& around, placement& p) const noexcept;

@@ -22,10 +22,10 @@ struct candidate {
 /// all is available, the same as if all were. One question to a policy, on the caller's stack; allocates
 /// nothing.
 ///
-/// Cost: without a hint nothing beyond the `unavailable` bits of the workers that it answers; with one a word
+/// Cost: without a hint nothing beyond the `unavailable` bits of the workers that it returns; with one a word
 /// of bits for each 64 workers of a group, and a look at each group.
 ///
-/// Bits may change between two looks. It answers a worker all the same, one that was a candidate a moment
+/// Bits may change between two looks. It returns a worker all the same, one that was a candidate a moment
 /// ago.
 class candidates {
  public:

@@ -13,7 +13,8 @@ using task_index = std::uint32_t;
 inline constexpr task_index no_task = ~std::uint32_t{0};
 inline constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
-/// The part of a task in a spawned pair: `spawns` spawns `asks`, which spawns `answers` and then `has_asked`.
+/// The part of a task in a spawned pair: `spawns` spawns `asks`, which spawns `answers` and becomes
+/// `has_asked`.
 enum pair_part : std::uint16_t { has_asked = 0, answers, asks, spawns };
 
 struct simulated_task {

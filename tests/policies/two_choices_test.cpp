@@ -119,7 +119,7 @@ TEST_CASE("two choices: who is in a blocking call is drawn again") {
   CHECK(chosen(s)[30] == draws);
   s.boards().set_unavailable({30});
   s.load(0, 38, 9);
-  CHECK(about(chosen(s)[39], 2 / 40.)); // as if all were available: in so many pairs
+  CHECK(about(chosen(s)[39], 2 / 40.)); // as if all were available: the share of its pairs
 }
 
 TEST_CASE("two choices: a hint leaves two of those whom it allows") {

@@ -263,7 +263,7 @@ void compare_orders(const profile& p, std::uint64_t seed) {
     if (slot_counts_ticks(p.queues.lifo_counts) && !undisturbed(ran_at, p.queues.budget)) continue;
     const std::vector<std::uint32_t>&a = live.order(), &b = simulated.order();
     const auto same = std::ranges::mismatch(a, b).in1 - a.begin();
-    CAPTURE(same); // so many are
+    CAPTURE(same); // how many tasks ran in the same order
     CHECK(std::vector(a.begin() + same, a.end()) == std::vector(b.begin() + same, b.end()));
     return;
   }
