@@ -1,4 +1,5 @@
-// A sum over an array that is larger than any cache: each NUMA node holds the part that its own workers add up.
+// A sum over an array that is larger than any cache: each NUMA node holds the part that its own workers add
+// up.
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/first_touch.hpp>
 #include <corewise/engine/parallel_reduce.hpp>

@@ -1,5 +1,5 @@
-// Two engines in one process, each on CPUs of its own: requests are answered on one half of the machine, reports are made
-// on the other, and neither takes time from the other.
+// Two engines in one process, each on CPUs of its own: requests are answered on one half of the machine,
+// reports are made on the other, and neither takes time from the other.
 #include <corewise/engine/engine.hpp>
 
 #include <sched.h>

@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
-// The four axes of `corewise run`, for pools of closures. Two of them are coroutines, by pools/coroutines.hpp.
+// The four axes of `corewise run`, for pools of closures. Two of them are coroutines, by
+// pools/coroutines.hpp.
 
 namespace corewise::bench::axes {
 

@@ -1,4 +1,5 @@
-// Does operations of one kind, so that Callgrind can count their instructions: bench/instructions/check runs it.
+// Does operations of one kind, so that Callgrind can count their instructions: bench/instructions/check runs
+// it.
 //
 //   instruction_counts list      the kinds, a line each: name, size, what an operation is
 //   instruction_counts KIND      writes the counts of `size` operations, then of twice as many

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint64_t batch = 200; // fits into the ring of 256
 
-/// Two workers. One fills its ring and stays in its task; the other has nothing, and takes one task at a time.
+/// Two workers. One fills its ring and stays in its task; the other has nothing, and takes one task at a
+/// time.
 class robbery {
  public:
   explicit robbery(engine& e) : e_(e) {}

@@ -11,7 +11,8 @@
 
 // Tasks from outside. The figures:
 //
-//     tasks    `--size` threads post 10,000 empty tasks together; ns a task, from the first post to the last end
+//     tasks    `--size` threads post 10,000 empty tasks together; ns a task, from the first post to the last
+//              end
 //     call     one thread posts as many; ns a call of post alone, while the pool is awake
 //     wake     a task is posted to a pool at rest; us from the call of post until the task begins
 //     waking   likewise; us that the call of post takes

@@ -3,8 +3,9 @@
 //
 //   primitives_cost [OPERATIONS] [WHICH]     a million, and all
 //
-// *Alone*: one coroutine that never has to wait. *Round trip*: two coroutines hand the turn to each other and back. *Value*:
-// one sends, one receives, by a channel with so much room. Beside them `std::mutex`, locked and unlocked by the same thread.
+// *Alone*: one coroutine that never has to wait. *Round trip*: two coroutines hand the turn to each other and
+// back. *Value*: one sends, one receives, by a channel with so much room. Beside them `std::mutex`, locked
+// and unlocked by the same thread.
 
 #include <corewise/engine/channel.hpp>
 #include <corewise/engine/engine.hpp>

@@ -9,13 +9,15 @@
 #include <string>
 #include <thread>
 
-// Tokio's workloads of these names: while *keepers* keep the workers busy, an outside thread spawns tasks that count down. The
-// figures:
+// Tokio's workloads of these names: while *keepers* keep the workers busy, an outside thread spawns tasks
+// that count down. The figures:
 //
-//     busy1   two keepers for each worker, each of which works for 10 us and gives way, again and again; 10,000 tasks
+//     busy1   two keepers for each worker, each of which works for 10 us and gives way, again and again;
+//             10,000 tasks
 //     busy2   one for each worker, which works for 10 us and spawns the next; 1,000 tasks
 //
-// A keeper at work offers its CPU to other threads all the time, as Tokio's do. The size is the number of tasks.
+// A keeper at work offers its CPU to other threads all the time, as Tokio's do. The size is the number of
+// tasks.
 //
 // A worker that runs what it has spawned before anything else never comes to the tasks of busy2: so do the
 // workers of oneTBB and Tokio 1.24, which take no part in it.
@@ -52,7 +54,8 @@ class keeping_busy {
   command::finish_line left_;
 };
 
-/// Measures while keepers are at work: `keep(keeping_busy&)` begins one, `post(finish_line&)` a task that crosses.
+/// Measures while keepers are at work: `keep(keeping_busy&)` begins one, `post(finish_line&)` a task that
+/// crosses.
 template <class Keep, class Post>
 int measure_busy(const contender& who, const options& o, Keep keep, Post post) {
   if (o.figure != "busy1" && o.figure != "busy2") {

@@ -3,10 +3,11 @@
 //
 //   timers_cost [TIMERS] [WORKERS] [SECONDS]      a million, 2 and 10
 //
-// *Wheel*: a group's timers by themselves, deadlines at random within an hour, nodes side by side. *Engine*: `after` and
-// `timer::cancel`, block and all; coroutines that sleep, from `submit` until they are suspended. Lateness is that of a
-// coroutine behind `sleep_for`, by the clock that it reads when it goes on. *Loaded*: two endless yielders and one task of
-// 100 us after another on each worker. *At rest*: CPU time of the process over the given seconds.
+// *Wheel*: a group's timers by themselves, deadlines at random within an hour, nodes side by side. *Engine*:
+// `after` and `timer::cancel`, block and all; coroutines that sleep, from `submit` until they are suspended.
+// Lateness is that of a coroutine behind `sleep_for`, by the clock that it reads when it goes on. *Loaded*:
+// two endless yielders and one task of 100 us after another on each worker. *At rest*: CPU time of the
+// process over the given seconds.
 
 #include "timers/timer_group.hpp"
 

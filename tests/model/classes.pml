@@ -1,5 +1,6 @@
-// The queue of a class and its word (engine/src/runtime/class_queue.hpp; idle.cpp: pushed, leave, park; worker.cpp: poll,
-// search): no task waits while a worker of the domain sleeps, and in the end the word says whether something waits.
+// The queue of a class and its word (engine/src/runtime/class_queue.hpp; idle.cpp: pushed, leave, park;
+// worker.cpp: poll, search): no task waits while a worker of the domain sleeps, and in the end the word says
+// whether something waits.
 //
 // check: pass
 // check: pass -DPRODUCERS=2 -DPUSHES=1 -DOWN=0
@@ -21,11 +22,13 @@
 // in each worker's own queue, where no other worker finds them: so workers are busy at first and look at the
 // word between two tasks. Any task may never end. `monitor` looks when nothing can move any more.
 //
-// Memory: plain stores (the last step of putting a task in) lie in the thread's store buffer, in order, until the memory
-// takes them out, or a fence or a read-modify-write of the thread waits for that. Each look at a word is a step.
+// Memory: plain stores (the last step of putting a task in) lie in the thread's store buffer, in order, until
+// the memory takes them out, or a fence or a read-modify-write of the thread waits for that. Each look at a
+// word is a step.
 //
 // KINDS            worker 0 suits the class best: a searcher leaves tasks to it when it sleeps, and wakes it
-// PLAIN_SET        C2 is a plain store: enough here, where the memory keeps the order of stores, as P2 follows
+// PLAIN_SET        C2 is a plain store: enough here, where the memory keeps the order of stores, as P2
+//                  follows
 // NO_FENCE         P2 is missing; alone it changes nothing here, since C2 empties the store buffer
 // PLAIN_CLEAR      K1 is a plain store
 // NO_SECOND_LOOK   K2 is missing

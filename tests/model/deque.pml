@@ -1,4 +1,5 @@
-// The fork deque (engine/src/runtime/fork_deque.hpp): its owner pushes and pops at the bottom, two thieves steal at the top.
+// The fork deque (engine/src/runtime/fork_deque.hpp): its owner pushes and pops at the bottom, two thieves
+// steal at the top.
 //
 // check: pass
 // check: pass -DNO_GROWTH

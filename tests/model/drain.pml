@@ -17,7 +17,8 @@
 // NO_PROGRESS_FENCE         a worker looks for waiters before they can see what it finished
 // CHILDREN_IN_OPEN_PHASE    children are counted in the phase that is open, not in their parent's
 // NO_FIRST_WAIT             drain does not wait for the phase that it opens
-// LATE_WORD                 a worker that goes on to a task of the other phase says nothing until its tick ends
+// LATE_WORD                 a worker that goes on to a task of the other phase says nothing until its tick
+//                           ends
 
 #ifndef DRAINS
 #define DRAINS 2
@@ -103,7 +104,8 @@ proctype other() {
   submit(LATE)
 }
 
-// runtime::accept, from a task; not executable when there are children enough. A fence follows these stores too.
+// runtime::accept, from a task; not executable when there are children enough. A fence follows these stores
+// too.
 inline spawn() {
   atomic {
     t != LATE && children < CHILDREN;

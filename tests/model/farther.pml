@@ -33,12 +33,13 @@
 // ASK_APART           the mark is no part of the word that counts searchers, and is set after the searchers
 //                     have been seen
 // QUIET_WAKE          only workers that search already are asked, not the woken one
-// QUIET_PARK          a searcher that is not the last lies down without asking the others
+// QUIET_PARK          a searcher that is not the last goes to sleep without asking the others
 // ASK_ANYBODY         it asks, but does not look for itself when no worker is left that was asked
 // CLEAR_LATE          the mark is cleared when the other domain has been looked at
 // NOT_AGAIN           a worker that finds that something waits there wakes another of its domain, and does
 //                     not ask it
-// FORGET              the last searcher lies down, clears the mark, sees something and gets up, and does not ask itself
+// FORGET              the last searcher is about to sleep, clears the mark, sees something and goes on, and
+//                     does not ask itself
 // NO_FENCE            P2 is missing: the producer looks for searchers before its task can be seen
 
 #ifndef PUSHES

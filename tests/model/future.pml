@@ -1,4 +1,5 @@
-// A future: one value, or none, for a thread or a coroutine (engine/include/corewise/engine/future.hpp; future.cpp).
+// A future: one value, or none, for a thread or a coroutine (engine/include/corewise/engine/future.hpp;
+// future.cpp).
 //
 // check: pass
 // check: fail -DLOAD_AND_STORE
@@ -35,7 +36,8 @@
 // With COROUTINE the future is a coroutine's, which is suspended; a worker resumes it when it was woken. Its
 // engine may end meanwhile and take it out of there, as in suspended.pml.
 //
-// FRAME_LATER        the waiter's compare-and-swap is no release: the frame may be noted after it (tag *waits* weakened)
+// FRAME_LATER        the waiter's compare-and-swap is no release: the frame may be noted after it (tag
+//                    *waits* weakened)
 // DESTROYED_UNASKED  the end destroys the suspended coroutine without taking it out of there
 
 mtype = { NOBODY, SETTLED, SLEEPER, WAITING };

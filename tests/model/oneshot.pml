@@ -17,9 +17,11 @@
 // looks at it.
 //
 // LOAD_AND_STORE   send reads the state and then stores `sent`: two steps instead of an exchange
-// STORE_IF_EMPTY   receive reads the state and then stores the waiter: two steps instead of a compare-and-swap
+// STORE_IF_EMPTY   receive reads the state and then stores the waiter: two steps instead of a
+//                  compare-and-swap
 // VALUE_LATER      send's exchange is no release: the value may come after it (tag *sent* weakened)
-// FRAME_LATER      receive's compare-and-swap is no release: the frame may be noted after it (tag *wait* weakened)
+// FRAME_LATER      receive's compare-and-swap is no release: the frame may be noted after it (tag *wait*
+//                  weakened)
 // TOUCH_AFTER      send looks at the oneshot once more before it wakes the waiter
 //
 // With STOP a stop comes during the receive, and perhaps the value only after that; then the coroutine

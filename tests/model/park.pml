@@ -1,4 +1,5 @@
-// Parking (engine/src/runtime/idle.hpp, idle.cpp; worker.cpp: next, poll, search): no task waits while a worker sleeps.
+// Parking (engine/src/runtime/idle.hpp, idle.cpp; worker.cpp: next, poll, search): no task waits while a
+// worker sleeps.
 //
 // check: pass
 // check: pass -DSEARCHERS_MAX=2
@@ -37,8 +38,8 @@
 //                     between counts down first, so that another sleeper is not seen
 // NO_RULE_2           the last searcher that finds work does not wake another worker
 // COUNT_AFTER_TOKEN   the waker counts the sleeper as a searcher after it left the token, not before
-// TRUST_TOKEN         a sleeper with a token, whose bit was claimed, does not wait until it is counted: but the token may
-//                     be a stray one, left for an earlier sleep (STRAYS come at any time)
+// TRUST_TOKEN         a sleeper with a token, whose bit was claimed, does not wait until it is counted: but
+//                     the token may be a stray one, left for an earlier sleep (STRAYS come at any time)
 // QUIET_BATCH         a worker that moves a batch from a shared queue into its ring, while it is no searcher,
 //                     does not tell others
 
@@ -199,7 +200,8 @@ proctype producer(byte me) {
 
 // --- the worker's side
 
-// Takes up to half of a queue that others see; `rest`: whether one more came along, which goes to the own ring.
+// Takes up to half of a queue that others see; `rest`: whether one more came along, which goes to the own
+// ring.
 inline take_half(from) {
   d_step {
     count = (from + 1) / 2;

@@ -14,13 +14,14 @@
 // set, and fill the slot of a sleeper.
 //
 // TIMEOUT      the worker sleeps for 10 ms at most, which rescues the printed protocol
-// FENCED       the waker reads the worker's parked bit after it has filled the slot, behind a fence, and wakes it
+// FENCED       the waker reads the worker's parked bit after it has filled the slot, behind a fence, and
+//              wakes it
 // OWNER_ONLY   this engine: only the owner fills its slot; other threads use its inbox, and read the bit
 //              behind a fence (idle.hpp: P2)
 // NO_FENCE     without that fence: the task may be seen only after the bit was read
 //
-// Memory: the waker's store lies in its buffer until a fence, or any time that the memory likes. The worker's words are
-// read-modify-writes.
+// Memory: the waker's store lies in its buffer until a fence, or any time that the memory likes. The worker's
+// words are read-modify-writes.
 
 bool about_to_park; // transitioning_to_park
 bool parked_bit;

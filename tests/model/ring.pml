@@ -1,5 +1,5 @@
-// The local queue (engine/src/runtime/local_queue.hpp): its owner pushes, pops, exchanges and sheds, two thieves
-// steal.
+// The local queue (engine/src/runtime/local_queue.hpp): its owner pushes, pops, exchanges and sheds, two
+// thieves steal.
 //
 // check: pass
 // check: pass -DTASKS=7 -DTHIEF_ROUNDS=1

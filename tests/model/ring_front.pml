@@ -13,7 +13,8 @@
 // As ring.pml, which is about pushing, popping and shedding; but cells hold any task, so an overwritten task
 // is lost, and a task that is read too early runs twice. Positions count modulo 16 and begin above the wrap.
 //
-// READ_FIRST          a thief copies the tasks before its CAS, and trusts that the head is still the one that it had read
+// READ_FIRST          a thief copies the tasks before its CAS, and trusts that the head is still the one that
+//                     it had read
 // FRONT_WHILE_STOLEN  push_front does not wait until a thief has copied
 // FRONT_WITHOUT_ROOM  push_front does not count its room
 // GIVEN_RELAXED       the head is seen before the cells in front of it are filled (tag *given* weakened)

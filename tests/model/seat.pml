@@ -29,8 +29,10 @@
 // BLIND_RETURN         the thread that comes back does not compare
 // BLIND_SPARE          the spare thread does not compare
 // SAME_GENERATION      the word says only whether the seat is lent
-// NO_LENDER_FENCE      B2 is missing: the lender looks at the supervisor before others can see that the seat is lent
-// NO_SUPERVISOR_FENCE  V2 is missing: the supervisor looks at the seat before others can see that it is absent
+// NO_LENDER_FENCE      B2 is missing: the lender looks at the supervisor before others can see that the seat
+//                      is lent
+// NO_SUPERVISOR_FENCE  V2 is missing: the supervisor looks at the seat before others can see that it is
+//                      absent
 // NO_SECOND_LOOK       V3 is missing
 // NO_SECOND_OFFER      when no thread was spare the supervisor does not look again
 

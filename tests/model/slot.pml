@@ -21,19 +21,22 @@
 //
 // WAKE_AT_ONCE: a waker counts and leaves the token in one step, so that three workers can be searched.
 //
-// Memory: the slot and `watching` are stored plainly and become visible late; a fence or a read-modify-write of the same
-// thread makes them so.
+// Memory: the slot and `watching` are stored plainly and become visible late; a fence or a read-modify-write
+// of the same thread makes them so.
 //
-// NO_SLOT_FENCE        S3 is missing: the worker may have read `watching` long ago, when it was about to wake up. (Where
-//                      stores become visible in one order, the read-modify-writes of waking up are enough.)
-// NO_WATCH_FENCE       T2 is missing: the sentinel counts sleepers before others see that it watches no longer
+// NO_SLOT_FENCE        S3 is missing: the worker may have read `watching` long ago, when it was about to wake
+//                      up. (Where stores become visible in one order, the read-modify-writes of waking up are
+//                      enough.)
+// NO_WATCH_FENCE       T2 is missing: the sentinel counts sleepers before others see that it watches no
+//                      longer
 // NO_SECOND_LOOK       T3 is missing: the sentinel stops watching because all slept when it looked
 // NO_HAND_OVER         a sentinel that is woken and finds work leaves its duty to the next worker that goes
 //                      to sleep
 // NO_HAND_OVER_FENCE   the sentinel looks for sleepers before others see that the duty is free
 // NO_WAKE              S4 does not wake a worker
 // LEAVE_ANYWAY         a worker that has handed the duty over leaves it even when no worker searches (D2)
-// TRUST_TOKEN          a sleeper whose bit was claimed goes on with any token, perhaps before it is counted as awake
+// TRUST_TOKEN          a sleeper whose bit was claimed goes on with any token, perhaps before it is counted
+//                      as awake
 
 #ifndef WORKERS
 #define WORKERS 3

@@ -23,8 +23,8 @@
 //
 // ALWAYS: the profile has a sentinel whenever a worker sleeps; else only while a timer is pending.
 //
-// Memory: `next`, the lock's end and `sleeps_until` are stored plainly and become visible late, those of one thread in
-// their order; a fence or a read-modify-write of the same thread makes them so.
+// Memory: `next`, the lock's end and `sleeps_until` are stored plainly and become visible late, those of one
+// thread in their order; a fence or a read-modify-write of the same thread makes them so.
 //
 // NO_SETTER_FENCE   I2 is missing: the setter looks at the sentinel before its timer can be seen
 // NO_WATCH_FENCE    T2 is missing: the sentinel reads `next` before others see that it is about to sleep

@@ -20,8 +20,8 @@
 //               cannot reach at the cut count as announced
 // NO_FENCE      P2 is missing: the producer looks for the sleeper before its link can be seen
 // NO_LAST_LOOK  the owner does not look again after it has said that it parks
-// END_RELAXED   the exchange of `last` publishes nothing (tag *end* weakened): a task's null may be seen after the link to
-//               its successor, and overwrite it
+// END_RELAXED   the exchange of `last` publishes nothing (tag *end* weakened): a task's null may be seen
+//               after the link to its successor, and overwrite it
 // NO_STUB       the owner takes the last task without putting the stub behind it
 
 #ifndef PRODUCERS

@@ -17,7 +17,8 @@
 // thieves run the others. `deque.pml` checks that each child is taken once; the work of a call reaches the
 // waiter only with the arrival.
 //
-// LOAD_AND_STORE    a child reads `arrived` and then stores one more: two steps instead of a read-modify-write
+// LOAD_AND_STORE    a child reads `arrived` and then stores one more: two steps instead of a
+//                   read-modify-write
 // TAKEN_OFF_LATER   the waiter reads `arrived` and then stores what is left: two steps instead of one
 // NOT_TAKEN_OFF     it sleeps without taking off what it waits for, so that no child is the last
 // WAKE_FIRST        a child wakes before it has arrived

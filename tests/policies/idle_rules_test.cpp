@@ -17,8 +17,8 @@ using namespace corewise::tests;
 
 namespace {
 
-/// Three packages of two caches each, with a fast and a slow kind of two cores under each cache: twelve groups of two
-/// workers in six domains. From the first package the third is nearer than the second.
+/// Three packages of two caches each, with a fast and a slow kind of two cores under each cache: twelve
+/// groups of two workers in six domains. From the first package the third is nearer than the second.
 topology three_packages() {
   made_machine made;
   made.capacities = {512, full_capacity};

@@ -94,8 +94,8 @@ TEST_CASE("arrival_stream: mmpp has the asked rate on average, and bursts") {
   CHECK(std::ranges::is_sorted(all, {}, &arrival::time_ns));
   CHECK(dispersion(all, 1e5) > 10);
 
-  // Rates are 10 and 1 by share .1 and .9 of an average of 1.9: in bursts are 1 / 1.9 of all arrivals, and windows with
-  // more than twice the calm rate are a tenth of all.
+  // Rates are 10 and 1 by share .1 and .9 of an average of 1.9: in bursts are 1 / 1.9 of all arrivals, and
+  // windows with more than twice the calm rate are a tenth of all.
   constexpr double window = 1e5;
   std::vector<int> counts(static_cast<std::size_t>(static_cast<double>(all.back().time_ns) / window) + 1);
   for (const arrival& a : all) ++counts[static_cast<std::size_t>(static_cast<double>(a.time_ns) / window)];

@@ -23,7 +23,8 @@ struct search_limits {
 ///
 ///     the choices, all combinations of them
 ///     numbers: DIRECT-L over all of their ranges, then Sbplx from the best
-///     rounds:  the choices again, beside the best; Sbplx if they have moved; a controlled random search, Sbplx
+///     rounds:  the choices again, beside the best; Sbplx if they have moved; a controlled random search,
+///              Sbplx
 ///
 /// until a round has found nothing better. A profile that was tried before costs nothing.
 class search {

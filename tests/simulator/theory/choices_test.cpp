@@ -6,8 +6,9 @@
 #include <functional>
 #include <string>
 
-// The power of d choices. The limits are those of infinitely many workers; with 500 the mean is about 4 / n above them at
-// a load of .9 (Gast and Van Houdt, "A refined mean field approximation", 2017), which is within 1%.
+// The power of d choices. The limits are those of infinitely many workers; with 500 the mean is about 4 / n
+// above them at a load of .9 (Gast and Van Houdt, "A refined mean field approximation", 2017), which is
+// within 1%.
 //
 // The classic rule compares all tasks of a worker. The engine's `two_choices` compares waiting tasks, as its
 // model did, so it does not tell an idle worker from one whose only task runs. It has a mean field of its

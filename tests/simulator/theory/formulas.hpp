@@ -6,8 +6,8 @@
 
 namespace corewise::tests {
 
-/// The share of tasks that wait, where exponential service is given by n workers with one queue, each offered `load`.
-/// Source: Erlang (1917); C by way of B, whose recurrence loses no digits.
+/// The share of tasks that wait, where exponential service is given by n workers with one queue, each offered
+/// `load`. Source: Erlang (1917); C by way of B, whose recurrence loses no digits.
 inline double erlang_c(std::uint32_t n, double load) {
   double b = 1;
   for (std::uint32_t k = 1; k <= n; ++k) b = n * load * b / (k + n * load * b);
@@ -18,8 +18,8 @@ inline double response_of_many(std::uint32_t n, double load) {
   return 1 + erlang_c(n, load) / (n * (1 - load));
 }
 
-/// One worker and any service; `deviation` is the standard deviation over the mean. Source: Pollaczek (1930), Khinchine
-/// (1932).
+/// One worker and any service; `deviation` is the standard deviation over the mean. Source: Pollaczek (1930),
+/// Khinchine (1932).
 inline double response_of_one(double load, double deviation) {
   return 1 + load * (1 + deviation * deviation) / (2 * (1 - load));
 }

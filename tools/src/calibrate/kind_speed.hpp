@@ -8,8 +8,8 @@
 
 namespace corewise::command {
 
-/// How fast the cores of each kind are: the three kernels on one core of each, one kind after the other, each turn on
-/// another core.
+/// How fast the cores of each kind are: the three kernels on one core of each, one kind after the other, each
+/// turn on another core.
 class kind_speed_probe : public probe {
  public:
   explicit kind_speed_probe(const topology& machine);

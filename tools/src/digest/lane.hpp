@@ -47,8 +47,8 @@ struct chunk {
   std::vector<file_part> parts;
 };
 
-/// Reads files one after another from the queue and hashes them, with two chunks: while one is hashed, a blocking call
-/// fills the other.
+/// Reads files one after another from the queue and hashes them, with two chunks: while one is hashed, a
+/// blocking call fills the other.
 ///
 ///     start ─► fill 0 ─┬─► hash 0 ─┬─► hash 1 ─┬─► … ─► comes home
 ///                      └─► fill 1 ─┴─► fill 0 ─┘

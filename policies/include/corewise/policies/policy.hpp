@@ -14,8 +14,8 @@
 
 namespace corewise {
 
-/// How a worker's load becomes a score, in tasks of the fastest kind. No score always wins (design.md, D3b), so
-/// it is a setting.
+/// How a worker's load becomes a score, in tasks of the fastest kind. No score always wins (design.md, D3b),
+/// so it is a setting.
 enum class score_kind : std::uint8_t {
   expected_delay, ///< (load + 1) × 1024 / capacity: when would this task be done?
   drain_time,     ///< load × 1024 / capacity: when would this task begin?

@@ -6,9 +6,10 @@
 
 namespace corewise {
 
-/// xoshiro256++: a stream of random numbers that is the same everywhere for the same seed and name. Each thing that a
-/// simulation draws has a stream of its own, so that two profiles meet the same arrivals (common random numbers). Source:
-/// Blackman and Vigna, "Scrambled linear pseudorandom number generators", doi:10.1145/3460772.
+/// xoshiro256++: a stream of random numbers that is the same everywhere for the same seed and name. Each
+/// thing that a simulation draws has a stream of its own, so that two profiles meet the same arrivals (common
+/// random numbers). Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators",
+/// doi:10.1145/3460772.
 class random_stream {
  public:
   random_stream(std::uint64_t seed, std::uint64_t name) noexcept {

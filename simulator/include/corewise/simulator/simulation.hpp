@@ -14,7 +14,8 @@ namespace corewise {
 
 /// A machine as an engine under that profile would divide it, with the costs of things there.
 struct simulated_machine {
-  /// Discovers the profile's machine. `costs` are those of its machine file. Throws `topology_error`, `profile_error`.
+  /// Discovers the profile's machine. `costs` are those of its machine file. Throws `topology_error`,
+  /// `profile_error`.
   explicit simulated_machine(const profile& p);
   /// Divides a machine that was discovered before. Else as above.
   simulated_machine(const profile& p, std::shared_ptr<const topology> machine);
@@ -116,9 +117,9 @@ struct simulation_stopped : std::exception {
   const char* what() const noexcept override { return "the simulation was stopped"; }
 };
 
-/// Runs a workload on a machine under a profile. Deterministic: the same arguments give the same result. Memory does not
-/// grow with the number of tasks, but with those in the system at once. Any thread. Cost: about 1 us a task. Throws
-/// `workload_error`, `simulation_stopped`.
+/// Runs a workload on a machine under a profile. Deterministic: the same arguments give the same result.
+/// Memory does not grow with the number of tasks, but with those in the system at once. Any thread. Cost:
+/// about 1 us a task. Throws `workload_error`, `simulation_stopped`.
 simulation_result simulate(const profile& p, const simulated_machine& machine, const workload& w,
                            const simulation_options& options);
 

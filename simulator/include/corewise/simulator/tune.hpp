@@ -40,7 +40,8 @@ using tuning_objective =
 /// `simulated_machine` does.
 tuning_objective simulated_objective(const profile& p, std::vector<workload> workloads, std::uint64_t tasks);
 
-/// A field of a profile that is searched: a number between two bounds by its logarithm, or one of a few choices.
+/// A field of a profile that is searched: a number between two bounds by its logarithm, or one of a few
+/// choices.
 struct tuned_field {
   std::string key;             ///< "dispatch.spill.same_node"
   std::vector<double> choices; ///< empty: a number
