@@ -25,7 +25,7 @@ struct machine_costs {
   double wake_up = 4000; ///< from the call that wakes a sleeper until it looks for work
   double waking = 1500;  ///< what that call takes of the caller's time
   /// What a cache line takes from one core to another, by the level between the two: a task's, for example,
-  /// from the core that submits it to the core that runs it.
+  /// from the core that put the task into a queue to the core that runs it.
   std::array<double, level_count> transfer{10, 10, 20, 30, 80};
   /// What a thief takes to find and move tasks, by the level between it and the victim.
   std::array<double, level_count> steal{60, 60, 80, 120, 300};
