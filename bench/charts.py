@@ -1,5 +1,6 @@
 """Rows of figures as pictures (SVG), drawn by gnuplot."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -80,6 +81,83 @@ def decisions(rows, path):
                       'set xlabel "workers"', 'set ylabel "ns"', "plot " + ", ".join(plots)])
 
 
+def canvas(width, height, title):
+    """For a chart that goes into a page: the SVG comes on gnuplot's standard output."""
+    return [f'set terminal svg size {width},{height} noenhanced font "sans,13" background rgb "white"', "set border 0",
+            "set tics scale 0", "set style fill solid", f'title = "{title}"']
+
+
+def panels(of, title):
+    """Horizontal bars. `of`: machine, workload, and the name, row and figure of each bar, ours first; a row of panels for each
+    machine."""
+    machines = list(dict.fromkeys(machine for machine, _, _ in of))
+    columns = list(dict.fromkeys(workload for _, workload, _ in of))
+    height = 54 + 196 * len(machines)
+    blocks, plots = [], []
+    for machine, workload, rows in of:
+        name = f"panel{len(plots)}"
+        data = [f'{-at} {row["median"]} {row["p10"]} {row["p90"]} {OURS if at == 0 else PEER} "{said}" "{figure}"'
+                for at, (said, row, figure) in enumerate(rows)]
+        blocks.append(block(name, data))
+        r, c = machines.index(machine), columns.index(workload)
+        top, left = 1 - (74 + 196 * r) / height, 0.10 + 0.225 * c
+        plots += [f"set tmargin at screen {top:.4f}", f"set bmargin at screen {top - 140 / height:.4f}",
+                  f"set lmargin at screen {left:.4f}", f"set rmargin at screen {left + 0.19:.4f}",
+                  f"set xrange [0:{1.3 * max(row['p90'] for _, row, _ in rows):.4g}]", f"set yrange [{0.5 - len(rows)}:0.5]",
+                  f'set title "{machine}: {workload}" offset 0,-0.6', "unset xtics",
+                  f"plot ${name} using ($2/2):1:($2/2):(0.38):5:ytic({6 if c == 0 else 'stringcolumn(6)[1:0]'}) with boxxyerror "
+                  f"lc rgb variable, '' using 2:1:3:4 with xerrorbars pt 0 lc rgb 'black', "
+                  "'' using 4:1:7 with labels left offset 0.6,0 font \"sans,12\"", "unset label 1"]
+    return "\n".join([*blocks, *canvas(900, height, title), "unset key", "set multiplot",
+                      f"set label 1 title at screen 0.5,{1 - 18 / height:.4f} center", *plots, "unset multiplot"])
+
+
+def ratios(of, title):
+    """`of`: for each machine, in the order of the lines, what is compared and our row, if there is one."""
+    names = list(dict.fromkeys(name for lines in of.values() for name, _ in lines))
+    at = {name: -line for line, name in enumerate(names)}
+    height = 90 + 19 * len(names)
+    blocks, plots = [], []
+    for m, (machine, lines) in enumerate(of.items()):
+        shift = 0.16 - 0.32 * m
+        data = [f'{row["ratio"]:.4g} {at[name] + shift:.2f} {row["low"]:.4g} {row["high"]:.4g}' for name, row in lines if row]
+        blocks.append(block(f"machine{m}", data or ["NaN NaN NaN NaN"]))
+        plots.append(f"$machine{m} using 1:2:3:4 with xerrorbars pt 7 ps 0.6 lw 1.5 lc rgb {LINES[m]} title \"{machine}\"")
+    tics = ", ".join(f'"{name.replace("%", "%%")}" {line}' for name, line in at.items())
+    return "\n".join([*blocks, *canvas(900, height, title), f"set label 1 title at screen 0.5,{1 - 18 / height:.4f} center",
+                      "set lmargin at screen 0.345", f"set tmargin at screen {1 - 34 / height:.4f}", f"set ytics ({tics})",
+                      f"set yrange [{0.5 - len(names)}:0.7]", "set logscale x", "set xrange [0.1:20]",
+                      "set xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)", "set grid x lt 1 lc rgb '#dddddd'", "set grid y lt 1 lc rgb '#eeeeee'",
+                      "set key below", f"set arrow 1 from 1,{0.5 - len(names)} to 1,0.7 nohead lw 1.5 lc rgb 'black'",
+                      "plot " + ", ".join(plots)])
+
+
+def signature(script):
+    return f"<!-- bench/report drew this by a script with SHA-256 {hashlib.sha256(script.encode()).hexdigest()} -->"
+
+
+def signed(svg, script):
+    """Names the script in the picture, so that a reader without gnuplot can tell whether the picture is up to date."""
+    return svg.rstrip("\n") + "\n" + signature(script) + "\n"
+
+
+def is_drawn_from(svg, script):
+    return svg.endswith(signature(script) + "\n")
+
+
+def run_gnuplot(script):
+    answer = subprocess.run(["gnuplot"], input=script, capture_output=True, text=True)
+    if answer.returncode != 0:
+        raise Failed(f"gnuplot: {answer.stderr.strip()}")
+    return answer.stdout
+
+
+def drawn(script):
+    """The picture that a script draws on its standard output."""
+    needs_gnuplot()
+    return signed(run_gnuplot(script), script)
+
+
 def draw(rows, directory):
     """A picture for each workload, and one more where there are tails."""
     needs_gnuplot()
@@ -92,6 +170,4 @@ def draw(rows, directory):
         if "p999" in of[0]:
             scripts.append(tails(of, path + "-tail.svg"))
     for script in scripts:
-        answer = subprocess.run(["gnuplot"], input=script, capture_output=True, text=True)
-        if answer.returncode != 0:
-            raise Failed(f"gnuplot: {answer.stderr.strip()}")
+        run_gnuplot(script)

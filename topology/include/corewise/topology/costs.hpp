@@ -17,7 +17,7 @@ namespace corewise {
 /// Sources of the defaults: a line from another core of one last-level cache costs about 10 ns more than a
 /// hit, from another socket about 80 (Intel's and AMD's published latencies, David et al., "Everything you
 /// always wanted to know about synchronization", SOSP 2013); sleeping and waking are a futex's on current
-/// servers; submitting, running and stealing nearby are this engine's on one machine (docs/performance.md).
+/// servers; submitting, running and stealing nearby are this engine's on one machine (docs/figures).
 /// The levels in between, the slowdowns and the power are assumed.
 struct machine_costs {
   double submit = 40;    ///< until the worker of a submitted task can see it, without the transfer
