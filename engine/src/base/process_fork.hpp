@@ -8,6 +8,6 @@ extern std::atomic<unsigned> process_forks; ///< relaxed: written in a process t
 
 /// How many forks lie between the first process that made an engine and this one. A forked child has the
 /// memory of its parent's engines but none of their threads. One load.
-inline unsigned fork_generation() noexcept { return process_forks.load(std::memory_order_relaxed); }
+inline unsigned process_fork_count() noexcept { return process_forks.load(std::memory_order_relaxed); }
 
 } // namespace corewise::detail

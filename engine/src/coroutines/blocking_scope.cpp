@@ -1,4 +1,5 @@
 #include "base/futex.hpp"
+#include "runtime/runtime.hpp"
 #include "worker/forks.hpp"
 
 #include <corewise/engine/blocking_scope.hpp>

@@ -1,8 +1,28 @@
+#include "runtime/runtime.hpp"
+#include "worker/forks.hpp"
+
 #include <corewise/engine/detail/fork_join.hpp>
 
 #include <stdexcept>
 
 namespace corewise::detail {
+
+// --- what a task forks
+
+void fork_task(coroutine_root& child) noexcept {
+  worker* const seat = this_execution.seat;
+  if (seat != nullptr && child.run_as == task_class::normal) return seat->fork(&child);
+  child.engine->send_on(&child, child);
+}
+
+void fork_task_to(coroutine_root& child, group_id to) noexcept { child.engine->fork_to(child, to); }
+
+bool take_back(const task_header* t) noexcept {
+  worker* const seat = this_execution.seat;
+  return seat != nullptr && seat->take_back(t);
+}
+
+// --- how forked tasks run, and join
 
 bool identify_coroutine() noexcept {
   this_execution.kind = "coroutine";

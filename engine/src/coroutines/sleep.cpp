@@ -8,7 +8,7 @@ namespace corewise::detail {
 
 bool sleeping::in_engine() noexcept {
   const coroutine_root* root = this_execution.root;
-  return root != nullptr && !root->engine->forked();
+  return root != nullptr && !root->engine->after_process_fork();
 }
 
 bool sleeping::sleep_thread(const std::stop_token& token) noexcept {

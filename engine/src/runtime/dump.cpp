@@ -114,7 +114,7 @@ engine_dump runtime::dump() const {
         {domain->of(task_class::latency).depth(), domain->of(task_class::background).depth()});
   all.suspended = suspended_.count();
   all.in_flight = metrics().in_flight();
-  all.spare_threads = forked() ? 0 : threads_.spares();
+  all.spare_threads = after_process_fork() ? 0 : threads_.spares();
   return all;
 }
 

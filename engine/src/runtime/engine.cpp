@@ -32,7 +32,7 @@ engine::engine(profile p, engine_hooks hooks)
 }
 
 engine::~engine() {
-  if (runtime_->forked()) {
+  if (runtime_->after_process_fork()) {
     runtime_->keep_for_ever();
     return;
   }

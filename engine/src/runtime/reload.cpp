@@ -15,16 +15,11 @@ const char* workers_key(const profile& p) { return p.workers.total ? "workers.to
 
 } // namespace
 
-template <class F> void runtime::for_each_holder(const F& f) const {
-  for (const detail::worker* seat : seats_) f(seat->held_rules());
-  submitters_.for_each([&](const detail::submitter& s) { f(s.by); });
-}
-
 /// In this order: who is active; the words that are read behind fences; the rules that each worker takes in its own time;
 /// and then everybody looks up once. A worker that has taken the rules knows whether it is active, and one that sleeps
 /// under older ones does not stay asleep.
 apply_result runtime::apply(profile next) {
-  if (forked()) return stopping();
+  if (after_process_fork()) return stopping();
   if (std::vector<profile_issue> issues = check_profile(next); !issues.empty())
     throw profile_error(std::move(issues));
   const std::scoped_lock lock(apply_mutex_);
@@ -109,37 +104,15 @@ void runtime::set_active(std::span<const std::uint32_t> workers) noexcept {
 }
 
 profile runtime::configuration() const {
-  if (forked()) return rules_.newest()->settings; // the lock may be held for ever, and nobody replaces them
+  if (after_process_fork())
+    return rules_.newest()->settings; // the lock may be held for ever, and nobody replaces them
   return rules_.read([](const detail::rules& r) { return r.settings; });
-}
-
-void runtime::forget_old_rules() const noexcept {
-  rules_.reclaim_once([this](const auto& f) { for_each_holder(f); });
 }
 
 /// Who let go of the last one just when it was looked for does not know that it was the last: so this looks once more.
 std::size_t runtime::outdated_rules() const noexcept {
-  if (rules_.old() != 0 && !forked()) forget_old_rules();
+  if (rules_.old() != 0 && !after_process_fork()) forget_old_rules();
   return rules_.old();
-}
-
-// --- what retired workers leave
-
-worker_id runtime::active_near(group_id g) noexcept {
-  for (;;) // somebody is active always, but this may be the moment between two
-    for (const group_id near : groups_[g].steal_order)
-      if (const std::uint32_t workers = active_in(near); workers != 0)
-        return layout_.of_group(near)[turn_.fetch_add(1, std::memory_order_relaxed) % workers].id;
-}
-
-void runtime::send_near(task_header* t, group_id g) noexcept {
-  const worker_place& to = layout_[active_near(g)];
-  publish_one_more(to);
-  put(t, {.worker = to.id, .group = to.group});
-}
-
-void runtime::send_near(task_header* t, group_id g, task_class c) noexcept {
-  put_in_class(t, layout_[active_near(g)].group, c);
 }
 
 } // namespace corewise

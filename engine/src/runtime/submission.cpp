@@ -1,6 +1,7 @@
 #include "base/faults.hpp"
 #include "memory/page_nodes.hpp"
 #include "runtime/runtime.hpp"
+#include "worker/routing.hpp"
 
 #include <corewise/policies/origin.hpp>
 
@@ -50,7 +51,7 @@ inline submit_result runtime::enter(bool inside, bool may_wait) {
 
 submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_wait) {
   arriving_task held(arriving);
-  if (forked()) return submit_result::stopping;
+  if (after_process_fork()) return submit_result::stopping;
   const detail::execution& here = this_execution;
   const bool inside = here.engine == this;
   if (detail::worker* seat = inside ? here.seat : nullptr) {
@@ -98,7 +99,7 @@ void runtime::place_entered(detail::submitter& me, task_header* t, const hint& w
 /// It ends as a task of the engine whose thread this is, which books it out when it comes back to `execute`; by then it has
 /// come in here. Afterwards it may run already.
 bool runtime::take_over(detail::resumption& place) {
-  if (forked()) return false;
+  if (after_process_fork()) return false;
   detail::submitter& me = submitters_.mine();
   detail::coroutine_root& root = *place.root;
   std::uint8_t phase = 0;
@@ -184,7 +185,7 @@ hint runtime::with_node(const hint& wish) noexcept {
   if (found.node) return found;
   if (!machine_.is_this_system()) {
     if (!near_warned_.exchange(true, std::memory_order_relaxed))
-      warn("a hint near an address has no effect: the machine is described, not this one");
+      notices_.warn("a hint near an address has no effect: the machine is described, not this one");
     return found;
   }
   if (near_nodes_.one()) return found;
@@ -192,12 +193,6 @@ hint runtime::with_node(const hint& wish) noexcept {
   if (const auto os_index = pages.node_of(wish.address, detail::monotonic::now()))
     found.node = near_nodes_.standing_for(*os_index);
   return found;
-}
-
-/// The domain's workers take it from there.
-void runtime::put_in_class(task_header* t, group_id g, task_class c) noexcept {
-  classes(g).of(c).push(t);
-  idle_->pushed(groups_[g].domain, c);
 }
 
 void runtime::wake(detail::resumption& place) noexcept {
@@ -212,15 +207,17 @@ void runtime::wake_behind(detail::resumption& place) noexcept {
   send_on(&place, *place.root);
 }
 
+void runtime::fork_to(detail::coroutine_root& child, group_id to) noexcept {
+  detail::worker* const seat = this_execution.seat;
+  if (seat == nullptr || child.run_as != task_class::normal) return send_on(&child, child);
+  place_from_seat(*seat, &child, {.group = to});
+  if (ended()) drop_queued(); // no worker comes for it
+}
+
 void runtime::give_way(detail::coroutine_root& t) noexcept {
   detail::worker* const seat = this_execution.seat;
   if (seat == nullptr || !seat->takes_back(t)) return send_on(&t, t);
   seat->queue_up(&t);
-}
-
-void runtime::send_on(task_header* t, const detail::coroutine_root& root) noexcept {
-  if (root.run_as != task_class::normal) return send_to_class(t, root);
-  send_back(t, *root.last);
 }
 
 void runtime::place_again(detail::resumption& place, const hint& wish) noexcept {
@@ -228,70 +225,7 @@ void runtime::place_again(detail::resumption& place, const hint& wish) noexcept 
   detail::worker* seat = this_execution.seat;
   if (seat == nullptr) return send_on(&place, *place.root);
   place_from_seat(*seat, &place, wish);
-  if (ended()) drop_queued(); // as below
-}
-
-/// To the calling worker's domain, or from elsewhere to that of the worker that it ran on last.
-void runtime::send_to_class(task_header* t, const detail::coroutine_root& root) noexcept {
-  const detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  if (seat == nullptr) seat = root.last;
-  const group_id g = seat->place().group;
-  put_in_class(t, idle_->classes_are_left(groups_[g].domain) ? layout_[active_near(g)].group : g,
-               root.run_as);
-  if (ended()) drop_queued(); // as below
-}
-
-/// To the worker that it ran on last, or, where the policy says so, to the injection queue.
-void runtime::send_back(task_header* t, const detail::worker& seat) noexcept {
-  const worker_id last = seat.id();
-  const worker_id to = active(last) ? last : active_near(layout_[last].group);
-  const bool injected = !resumptions_return_.load(std::memory_order_relaxed);
-  send(t, {.worker = to, .group = layout_[to].group, .injected = injected});
-  if (ended()) drop_queued(); // nobody else comes for it; the fence of `pushed` and that of `stop` order this
-}
-
-void runtime::send(task_header* t, const placement& to, detail::segment_writer* overflow) noexcept {
-  if (to.injected && injects()) {
-    if (overflow != nullptr) overflow->end();
-    injection_[to.group.value]->push(t);
-    idle_->pushed(to.worker);
-    return;
-  }
-  worker_bits& spinning = boards_[to.group.value]->spinning;
-  const std::size_t index = index_in_group(to.worker);
-  if (spinning.test(index)) spinning.claim(index); // so that the next submitter chooses another
-  publish_one_more(layout_[to.worker]);
-  put(t, to, overflow);
-}
-
-/// Into the worker's inbox, or its group's injection queue.
-void runtime::put(task_header* t, const placement& to, detail::segment_writer* overflow) noexcept {
-  if (!queues_[to.worker.value]->in.push(t)) {
-    detail::injection_queue& injection = *injection_[to.group.value];
-    if (overflow != nullptr)
-      overflow->push(injection, t);
-    else
-      injection.push(t);
-  }
-  idle_->pushed(to.worker);
-}
-
-void runtime::publish_load(const worker_place& w) noexcept {
-  publish(w, load_level(view_->load(w.group, index_in_group(w.id)).total()));
-}
-
-/// As `publish_load`, but without a look at its slot: that would take the line away from it.
-void runtime::publish_one_more(const worker_place& w) noexcept {
-  publish(w, next_level(boards_[w.group.value]->levels.at(index_in_group(w.id))));
-}
-
-/// A retired worker attracts nothing, and its group is not the lighter for it.
-void runtime::publish(const worker_place& w, std::uint8_t level) noexcept {
-  group_board& board = *boards_[w.group.value];
-  const std::size_t place = index_in_group(w.id);
-  const bool takes_part = place < board.active.load(std::memory_order_relaxed);
-  publish_level(board, place, takes_part ? level : load_levels::nobody,
-                group_levels_ ? &*group_levels_ : nullptr, w.group);
+  if (ended()) drop_queued(); // no worker comes for it
 }
 
 } // namespace corewise

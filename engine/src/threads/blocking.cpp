@@ -1,10 +1,10 @@
-#include "runtime/runtime.hpp"
+#include "worker/shared.hpp"
 
 namespace corewise::detail {
 
 blocking_region::blocking_region() noexcept {
   worker* const seat = this_execution.seat;
-  if (seat == nullptr || this_execution.engine->forked()) return;
+  if (seat == nullptr || seat->engine().after_process_fork()) return;
   seat_ = seat;
   lending_ = seat->lend();
 }

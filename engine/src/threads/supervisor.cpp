@@ -3,7 +3,8 @@
 #include "base/demangled.hpp"
 #include "base/faults.hpp"
 #include "base/fence.hpp"
-#include "runtime/runtime.hpp"
+#include "threads/threads.hpp"
+#include "worker/shared.hpp"
 
 #include <corewise/topology/binding.hpp>
 
@@ -39,9 +40,17 @@ std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms;
 
 } // namespace
 
-void supervisor::prepare(std::size_t seats) {
-  seats_ = std::make_unique<seat_record[]>(seats);
+supervisor::supervisor(shared& engine, worker_threads& threads)
+    : engine_(engine),
+      threads_(threads),
+      seats_(std::make_unique<seat_record[]>(engine.layout().size())) {
   set_words(engine_.settings());
+  if (!engine_.settings().debug.stack_signal) return;
+  try {
+    stack_signal_.emplace(*engine_.settings().debug.stack_signal);
+  } catch (const std::system_error& e) {
+    engine_.notices().warn(std::string("stuck workers are reported without their stacks: ") + e.what());
+  }
 }
 
 void supervisor::set_words(const profile& p) noexcept {
@@ -69,6 +78,8 @@ optional_duration supervisor::stuck_after() const noexcept {
 }
 
 // --- what workers call
+
+bool supervisor::offer(worker& seat, std::uint64_t lending) noexcept { return threads_.offer(seat, lending); }
 
 bool supervisor::attend() noexcept {
   if (!spares_.load(std::memory_order_relaxed)) return true;   // nobody could take it
@@ -102,7 +113,7 @@ bool supervisor::start() noexcept {
     thread_ = std::thread([this] { main(); });
   } catch (const std::system_error& e) {
     refused_ = true;
-    engine_.warn_once(std::string("stuck workers are not reported: no thread for it: ") + e.what());
+    engine_.notices().warn_once(std::string("stuck workers are not reported: no thread for it: ") + e.what());
     return false;
   }
   started_.store(true, std::memory_order_release); // pairs: started
@@ -179,7 +190,7 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
       sight = {lending, now, false};
       fresh = true;
     } else if (!sight.offered && now - sight.since >= patience) {
-      sight.offered = engine_.offer_seat(engine_.seat(w), lending);
+      sight.offered = threads_.offer(engine_.seat(w), lending);
       (sight.offered ? offered : refused) = true;
     }
   });
@@ -285,10 +296,10 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
                           milliseconds(now - sight.then), milliseconds(*cpu_now - *sight.cpu_then));
     if (const std::uint32_t waiting = seat.queues().waiting(); waiting != 0)
       text += fmt::format("; {} tasks wait in its queues", waiting);
-    if (const std::string stack = engine_.stack_of(seat.thread());
+    if (const std::string stack = stack_of(seat.thread());
         !stack.empty() && seat.queues().started() == sight.started)
       text += "; its stack:" + stack;
-    engine_.report_stuck(std::move(text));
+    engine_.notices().report_stuck(std::move(text));
   } catch (const std::bad_alloc&) {
     if (engine_.hooks().log) engine_.hooks().log("a worker is stuck, and there is no memory to say which");
   }

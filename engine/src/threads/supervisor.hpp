@@ -2,6 +2,8 @@
 
 #include "base/parker.hpp"
 #include "base/task_clock.hpp"
+#include "threads/stack_signal.hpp"
+#include "worker/thread_service.hpp"
 
 #include <corewise/engine/profile.hpp>
 #include <corewise/topology/ids.hpp>
@@ -43,34 +45,28 @@
 // | started | start: store         | wake: load           | that a thread sits  | the lock of `start` is taken     |
 // |         |                      |                      | on the bed          | once more, for nothing           |
 
-namespace corewise {
-class runtime;
-}
-
 namespace corewise::detail {
 
-class worker;
+class shared;
+class worker_threads;
 
-class supervisor {
+class supervisor final : public thread_service {
  public:
   /// A lending that is seen twice, so far apart, is taken for a long one: several times what changing threads costs.
   static constexpr std::chrono::microseconds patience{50};
 
-  explicit supervisor(runtime& engine) noexcept : engine_(engine) {}
+  /// Does not use `threads` before a seat is lent. Throws `std::bad_alloc`.
+  supervisor(shared& engine, worker_threads& threads);
   supervisor(const supervisor&) = delete;
   supervisor& operator=(const supervisor&) = delete;
 
-  /// For the number of seats, before any other call. Throws `std::bad_alloc`.
-  void prepare(std::size_t seats);
   /// What the profile says from here on; the boards show already who is lent. One thread at a time. Cost: a word for 64
   /// workers, and a system call when it has something to do.
   void set(const profile& settings) noexcept;
 
-  /// A seat was lent. False: there is no supervisor and cannot be one, so the caller must see to it. Cost: a load; after
-  /// a while without lendings a system call.
-  bool attend() noexcept;
-  /// A worker goes to work after a sleep. Cost: a fence and a load; after a long idleness of all a system call.
-  void note_awake() noexcept;
+  bool offer(worker& seat, std::uint64_t lending) noexcept override;
+  bool attend() noexcept override;
+  void note_awake() noexcept override;
 
   /// Tasks of the worker that were reported as stuck. Any thread.
   std::uint64_t stuck(worker_id w) const noexcept {
@@ -125,7 +121,12 @@ class supervisor {
   nanoseconds task_interval() const noexcept;
   bool fall_asleep(monotonic::time_point now) noexcept;
 
-  runtime& engine_;
+  /// Returns where a thread of the engine is, a line for each call; empty unless the profile has a `debug.stack_signal`.
+  std::string stack_of(pid_t thread) const { return stack_signal_ ? stack_signal_->stack_of(thread) : ""; }
+
+  shared& engine_;
+  worker_threads& threads_;
+  std::optional<stack_signal> stack_signal_;
 
   // The supervisor's, but for `stuck`.
   std::unique_ptr<seat_record[]> seats_;

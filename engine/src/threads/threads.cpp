@@ -1,6 +1,6 @@
 #include "threads/threads.hpp"
 
-#include "runtime/runtime.hpp"
+#include "worker/shared.hpp"
 
 #include <pthread.h>
 
@@ -12,7 +12,7 @@ namespace corewise::detail {
 namespace {
 
 /// The CPUs that a worker's thread is tied to; empty: none.
-cpu_set pin_target(const runtime& engine, const worker_place& place) {
+cpu_set pin_target(const shared& engine, const worker_place& place) {
   const locality_group& g = engine.groups()[place.group];
   switch (engine.settings().workers.pin) {
   case pin_to::none: return {};
@@ -26,16 +26,17 @@ cpu_set pin_target(const runtime& engine, const worker_place& place) {
 
 } // namespace
 
-worker_threads::worker_threads(runtime& engine, std::size_t seats) noexcept
+worker_threads::worker_threads(shared& engine, runtime& whole) noexcept
     : engine_(engine),
-      seats_(seats) {}
+      whole_(whole),
+      seats_(engine.layout().size()) {}
 
 worker_threads::~worker_threads() {
   for (const auto& t : threads_)
     if (t->handle.joinable()) t->handle.detach();
 }
 
-void worker_threads::start(std::shared_ptr<runtime> keep) {
+void worker_threads::start(std::shared_ptr<const void> keep) {
   {
     const std::scoped_lock lock(mutex_);
     keep_ = std::move(keep);
@@ -123,7 +124,7 @@ void worker_threads::note_seatless(const worker& seat) noexcept {
 }
 
 void worker_threads::main(thread_record& me) {
-  this_execution.engine = &engine_;
+  this_execution.engine = &whole_;
   seat_offer offered;
   {
     const std::scoped_lock lock(mutex_); // the record is complete
@@ -188,10 +189,11 @@ void worker_threads::bind(thread_record& me, const worker& seat) {
   }
   if (engine_.machine().is_this_system()) {
     if (const cpu_set cpus = pin_target(engine_, place); !cpus.empty())
-      if (const refusal why = pin_this_thread(cpus)) engine_.warn_once("workers are not pinned: " + *why);
+      if (const refusal why = pin_this_thread(cpus))
+        engine_.notices().warn_once("workers are not pinned: " + *why);
     if (!at_home && g.node && engine_.wants_node_memory())
       if (const refusal why = prefer_node(engine_.machine().nodes()[*g.node].os_index))
-        engine_.warn_once("workers' memory is not bound to their node: " + *why);
+        engine_.notices().warn_once("workers' memory is not bound to their node: " + *why);
   }
   me.bound_to = place.group;
   me.bound_core = place.core;

@@ -21,13 +21,14 @@ namespace corewise::detail {
 ///                └──engine stops──► gone
 class worker_threads {
  public:
-  worker_threads(runtime& engine, std::size_t seats) noexcept;
+  /// `whole` is what this_execution names.
+  worker_threads(shared& engine, runtime& whole) noexcept;
   worker_threads(const worker_threads&) = delete;
   worker_threads& operator=(const worker_threads&) = delete;
   ~worker_threads();
 
   /// Starts a thread on each seat and waits until all sit. Throws `std::system_error`.
-  void start(std::shared_ptr<runtime> keep);
+  void start(std::shared_ptr<const void> keep);
 
   /// Calls a spare thread, which takes the seat if that lending is still under way when it comes. False: there is none
   /// and no more may be made. Any thread. Cost: a lock and a system call; when a thread is made 20 to 50 us.
@@ -75,9 +76,10 @@ class worker_threads {
   seat_offer wait_for_seat(thread_record& me);
   void reap() noexcept;
 
-  runtime& engine_;
+  shared& engine_;
+  runtime& whole_;
   const std::size_t seats_;
-  std::shared_ptr<runtime> keep_; // given to each thread; dropped when stopping
+  std::shared_ptr<const void> keep_; // given to each thread; dropped when stopping
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<thread_record>> threads_;

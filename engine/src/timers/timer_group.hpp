@@ -22,6 +22,11 @@ class timer_group {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
+  /// Returns `from + by`, or the end of time.
+  static constexpr std::int64_t later(std::int64_t from, std::int64_t by) noexcept {
+    return by > never - from ? never : from + by;
+  }
+
   enum class outcome : std::uint8_t {
     set,
     earliest, ///< set, and `next_ns` is earlier than it was: to be told to who sleeps

@@ -1,37 +1,10 @@
 #include "worker/forks.hpp"
 
-#include <corewise/engine/detail/fork_join.hpp>
 #include <corewise/policies/activity.hpp>
 
-// What a worker does with forked tasks: the way in, back to the task that forked them, to the loop, and to thieves.
+// How forked tasks come to the loop, to thieves, and to tasks that wait.
 
-namespace corewise {
-
-using detail::this_execution;
-
-void runtime::fork(detail::coroutine_root& child) noexcept {
-  detail::worker* const seat = this_execution.seat;
-  if (seat != nullptr && child.run_as == task_class::normal) return seat->fork(&child);
-  send_on(&child, child);
-}
-
-void runtime::fork_to(detail::coroutine_root& child, group_id to) noexcept {
-  detail::worker* const seat = this_execution.seat;
-  if (seat == nullptr || child.run_as != task_class::normal) return send_on(&child, child);
-  place_from_seat(*seat, &child, {.group = to});
-  if (ended()) drop_queued(); // nobody else comes for it
-}
-
-namespace detail {
-
-void fork_task(coroutine_root& child) noexcept { child.engine->fork(child); }
-
-void fork_task_to(coroutine_root& child, group_id to) noexcept { child.engine->fork_to(child, to); }
-
-bool take_back(const task_header* t) noexcept {
-  worker* const seat = this_execution.seat;
-  return seat != nullptr && seat->take_back(t);
-}
+namespace corewise::detail {
 
 /// Whether thieves find nothing of what the task that runs could give them.
 bool worker::lacks_forks(task_class c) const noexcept {
@@ -70,6 +43,4 @@ void worker::count_leapfrogged() noexcept {
   counts_.leapfrogged.add();
 }
 
-} // namespace detail
-
-} // namespace corewise
+} // namespace corewise::detail

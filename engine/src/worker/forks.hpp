@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/runtime.hpp"
+#include "worker/shared.hpp"
 
 // What happens at each fork: short, and inlined where coroutines, loops and scopes fork and take back.
 

@@ -37,7 +37,7 @@ group_state::~group_state() {
   std::destroy_at(timers_);
 }
 
-void group_state::make_seats(runtime& engine, std::span<const worker_place> workers) {
+void group_state::make_seats(shared& engine, std::span<const worker_place> workers) {
   for (const worker_place& place : workers) {
     const queue_memory memory{slots_[made_], make_cells<local_queue::cell>(arena_, capacity_.ring),
                               make_cells<inbox::cell>(arena_, capacity_.inbox)};

@@ -43,7 +43,7 @@ class group_state {
   ~group_state();
 
   /// Makes the seats; once.
-  void make_seats(runtime& engine, std::span<const worker_place> workers);
+  void make_seats(shared& engine, std::span<const worker_place> workers);
 
   load_slot* slots() const noexcept { return slots_; }
   std::span<worker> seats() const noexcept { return {seats_, made_}; }

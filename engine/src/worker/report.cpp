@@ -1,4 +1,4 @@
-#include "runtime/runtime.hpp"
+#include "worker/shared.hpp"
 #include "worker/worker.hpp"
 
 // What a worker tells people about itself.

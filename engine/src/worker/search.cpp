@@ -1,5 +1,5 @@
 #include "base/fence.hpp"
-#include "runtime/runtime.hpp"
+#include "worker/shared.hpp"
 #include "worker/worker.hpp"
 
 #include <corewise/policies/activity.hpp>

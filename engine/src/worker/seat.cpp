@@ -1,5 +1,5 @@
 #include "base/faults.hpp"
-#include "runtime/runtime.hpp"
+#include "worker/shared.hpp"
 #include "worker/worker.hpp"
 
 #include <corewise/policies/lifo_rules.hpp>
@@ -43,8 +43,8 @@ std::uint64_t worker::lend() noexcept {
   show_availability();                        // if the worker was called back just before
   if (waited_for) engine_.idle().pushed(id_); // others can do what waits here
   interleave();
-  if (in_haste && engine_.offer_seat(*this, lending)) return lending;
-  if (!engine_.supervision().attend()) static_cast<void>(engine_.offer_seat(*this, lending));
+  if (in_haste && engine_.threads().offer(*this, lending)) return lending;
+  if (!engine_.threads().attend()) static_cast<void>(engine_.threads().offer(*this, lending));
   return lending;
 }
 

@@ -1,7 +1,7 @@
 #include "worker/worker.hpp"
 
 #include "base/faults.hpp"
-#include "runtime/runtime.hpp"
+#include "worker/shared.hpp"
 
 #include <corewise/policies/activity.hpp>
 #include <corewise/policies/lifo_rules.hpp>
@@ -19,7 +19,7 @@ constexpr std::uint64_t pushes_between_publishings = 16;
 
 } // namespace
 
-worker::worker(runtime& engine, worker_id id, const queue_memory& memory)
+worker::worker(shared& engine, worker_id id, const queue_memory& memory)
     : engine_(engine),
       id_(id),
       queues_(memory, takers_),
@@ -344,7 +344,7 @@ give_way_to_others(task_header& waits, const coroutine_root& root) noexcept {
   worker* const seat = this_execution.seat;
   if (seat != nullptr && seat->takes_back(root)) [[likely]]
     return seat->give_way(waits);
-  root.engine->send_on(&waits, root);
+  root.last->engine().send_on(&waits, root);
   return std::noop_coroutine();
 }
 
@@ -426,7 +426,7 @@ void worker::publish_load() noexcept {
 // --- time
 
 void worker::begin_work() noexcept {
-  if (!std::exchange(noted_awake_, true)) engine_.supervision().note_awake();
+  if (!std::exchange(noted_awake_, true)) engine_.threads().note_awake();
   begin_tick(read_clock());
   if (group_time_ns_ != engine_.group(place().group).task_time_ns())
     note_task_time(); // else it did as it lay down

@@ -14,17 +14,15 @@
 
 #include <limits>
 
-namespace corewise {
-class runtime;
-}
-
 namespace corewise::detail {
+
+class shared;
 
 /// A seat: a worker's place in the engine, with its queues, its books and its counters. At any time at most
 /// one thread sits on it and runs `run`; what is marked *owner* only that thread may call.
 class alignas(128) worker {
  public:
-  worker(runtime& engine, worker_id id, const queue_memory& memory);
+  worker(shared& engine, worker_id id, const queue_memory& memory);
 
   /// Owner. Runs tasks until the engine stops or a task gives the seat away. True: the seat is still the
   /// caller's.
@@ -75,6 +73,8 @@ class alignas(128) worker {
   static task_header* steal_fork(worker_queues& from) noexcept;
 
   worker_id id() const noexcept { return id_; }
+  /// Any thread: what the engine's workers share.
+  shared& engine() const noexcept { return engine_; }
   const worker_place& place() const noexcept;
   worker_queues& queues() noexcept { return queues_; }
   ledger& books() noexcept { return books_; }
@@ -216,7 +216,7 @@ class alignas(128) worker {
     book busy_ns;
   };
 
-  runtime& engine_;
+  shared& engine_;
   worker_id id_;
   worker_queues queues_;
   load_slot& slot_;

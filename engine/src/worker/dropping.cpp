@@ -1,24 +1,24 @@
-#include "runtime/runtime.hpp"
+#include "worker/shared.hpp"
 
 #include <utility>
 
 // What becomes of tasks that are still queued or suspended when the engine has ended: they are destroyed.
 
-namespace corewise {
+namespace corewise::detail {
 
 namespace {
 
 /// Whose tasks the calling thread is destroying.
-thread_local const runtime* dropping_of = nullptr;
+thread_local const shared* dropping_of = nullptr;
 
 } // namespace
 
 /// Destroys what is queued, unrun; as a thief, since threads that are still in a task may push. What is destroyed may
 /// wake others: round after round until nothing comes.
-void runtime::drop_queued() noexcept {
+void shared::drop_queued() noexcept {
   if (dropping_of == this)
     return; // a task that is being destroyed has woken another: the next round finds it
-  const runtime* around = std::exchange(dropping_of, this);
+  const shared* around = std::exchange(dropping_of, this);
   while (drop_round()) {
   }
   dropping_of = around;
@@ -26,11 +26,11 @@ void runtime::drop_queued() noexcept {
 }
 
 /// What they wake is queued, and destroyed when all have been looked at. Nobody is suspended any more, so one look will do.
-void runtime::drop_suspended() noexcept {
-  const runtime* around = std::exchange(dropping_of, this);
+void shared::drop_suspended() noexcept {
+  const shared* around = std::exchange(dropping_of, this);
   while (drop_round()) {
   }
-  suspended_.withdraw_all([this](detail::suspension& s) { drop(&s); });
+  suspended_.withdraw_all([this](suspension& s) { drop(&s); });
   while (drop_round()) {
   }
   dropping_of = around;
@@ -38,15 +38,15 @@ void runtime::drop_suspended() noexcept {
 }
 
 /// From an unbounded inbox nobody takes while its worker still may.
-task_header* runtime::pop_inbox_of(detail::worker& seat) noexcept {
-  detail::ingress& in = seat.queues().in;
+task_header* shared::pop_inbox_of(worker& seat) noexcept {
+  ingress& in = seat.queues().in;
   if (in.bounded()) return in.pop();
   if (!seat.has_left()) return nullptr;
   const std::scoped_lock lock(dropping_); // it has one consumer
   return in.pop();
 }
 
-void runtime::drop(task_header* t) noexcept {
+void shared::drop(task_header* t) noexcept {
   const std::uint8_t phase = t->phase;
   if (!t->act(t, task_action::discard)) return; // a part of a task, of which others are left
   submitters_.mine().books.finished[phase].add();
@@ -55,24 +55,24 @@ void runtime::drop(task_header* t) noexcept {
 }
 
 /// Answers whether there was anything.
-bool runtime::drop_round() noexcept {
+bool shared::drop_round() noexcept {
   bool any = drop_timers();
   const auto drop = [&](task_header* t) {
     any = true;
     this->drop(t);
   };
-  for (detail::worker* seat : seats_) {
-    detail::worker_queues* q = &seat->queues();
+  for (worker* seat : seats_) {
+    worker_queues* q = &seat->queues();
     while (task_header* t = pop_inbox_of(*seat)) drop(t);
     if (q->in.bounded() && q->in.ready()) any = true; // no memory to take it out: once more
     if (seat->has_left() || q->takers.share()) {
       if (task_header* t = q->next.take()) drop(t);
-      for (detail::task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
+      for (task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
         drop(stolen.first);
     }
-    while (task_header* t = detail::worker::steal_fork(*q)) drop(t);
+    while (task_header* t = worker::steal_fork(*q)) drop(t);
   }
-  for (detail::injection_queue* injection : injection_) {
+  for (injection_queue* injection : injection_) {
     while (task_header* t = injection->pop(1).first) drop(t);
     if (injection->size() != 0) any = true; // as above
   }
@@ -82,10 +82,10 @@ bool runtime::drop_round() noexcept {
   return any;
 }
 
-bool runtime::drop_timers() noexcept {
+bool shared::drop_timers() noexcept {
   bool any = false;
-  for (detail::timer_group* timers : timer_groups_)
-    while (const detail::timer_node* t = timers->close()) {
+  for (timer_group* timers : timer_groups_)
+    while (const timer_node* t = timers->close()) {
       any = true;
       if (t->submits)
         t->task->act(t->task, task_action::discard); // nobody has counted it yet
@@ -96,11 +96,11 @@ bool runtime::drop_timers() noexcept {
 }
 
 /// Its queues are everybody's now: only what anybody may ask is asked.
-void runtime::leave_ended(detail::worker& seat) noexcept {
+void shared::leave_ended(worker& seat) noexcept {
   const group_id g = seat.place().group;
   if (seat.queues().waiting() != 0 || !seat.queues().next.empty() || injection(g).size() != 0 ||
       classes(g).ready())
     drop_queued();
 }
 
-} // namespace corewise
+} // namespace corewise::detail

@@ -1,7 +1,6 @@
-#include "runtime/suspended_table.hpp"
+#include "books/suspended_table.hpp"
 
 #include "base/faults.hpp"
-#include "runtime/runtime.hpp"
 
 #include <new>
 #include <utility>
@@ -25,16 +24,6 @@ std::string_view to_string(wait_kind kind) noexcept {
 }
 
 namespace detail {
-
-// --- a coroutine's side
-
-void suspension::find_slots() noexcept { this_execution.engine->suspended().take(this_execution); }
-
-void suspension::give_slots() noexcept { this_execution.engine->suspended().give_half(this_execution); }
-
-void suspension::leave_slot_locked() noexcept { suspended_table::forget(*this); }
-
-// --- the table
 
 suspended_table::~suspended_table() {
   for (const chunk* c = chunks_.load(std::memory_order_relaxed); c != nullptr;)

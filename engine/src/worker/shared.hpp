@@ -1,0 +1,241 @@
+#pragma once
+
+#include "base/process_fork.hpp"
+#include "books/drain.hpp"
+#include "books/in_flight_limit.hpp"
+#include "books/notices.hpp"
+#include "books/submitter.hpp"
+#include "books/suspended_table.hpp"
+#include "idle/idle.hpp"
+#include "rules/rules.hpp"
+#include "timers/timer_watch.hpp"
+#include "worker/group_state.hpp"
+#include "worker/thread_service.hpp"
+#include "worker/worker.hpp"
+
+#include <corewise/engine/engine.hpp>
+#include <corewise/engine/timer.hpp>
+
+#include <bit>
+#include <memory_resource>
+#include <span>
+
+namespace corewise::detail {
+
+/// All that the workers of one engine share, by value: the machine, the groups with their boards and queues, the seats, the
+/// books, and how a task is sent from one queue to another. `runtime`, which is one, adds how an engine begins, takes tasks,
+/// reloads and ends.
+///
+/// The functions of a subject have a file: routing.hpp (sending and publishing loads), due_timers.cpp, dropping.cpp.
+///
+/// | tag   | release site      | acquire site                  | publishes               | weakened                     |
+/// |-------|-------------------|-------------------------------|-------------------------|------------------------------|
+/// | stage | end: both stores, | open_to, ended, apply,        | what was done before it | a caller is let in for a     |
+/// |       | the first before  | call_later: loads;            | ended; the rest is the  | while yet; without the fence |
+/// |       | a full fence      | closed_meanwhile: its fence   | fences' order only      | a task that nobody waits for |
+class shared {
+ public:
+  shared(profile settings, engine_hooks hooks);
+  shared(const shared&) = delete;
+  shared& operator=(const shared&) = delete;
+
+  // --- what the engine is
+
+  /// Returns the profile with which the engine began, for what cannot change. What can change is in the rules.
+  const profile& settings() const noexcept { return settings_; }
+  const engine_hooks& hooks() const noexcept { return hooks_; }
+  const topology& machine() const noexcept { return machine_; }
+  const locality_groups& groups() const noexcept { return groups_; }
+  const worker_layout& layout() const noexcept { return layout_; }
+  bool wants_node_memory() const noexcept;
+  /// Returns whether this process is a fork of the one that made the engine: then the threads are not there, only the
+  /// memory is, and locks may be held for ever.
+  bool after_process_fork() const noexcept { return process_fork_count() != born_in_; }
+
+  const swapped<rules>& newest_rules() const noexcept { return rules_; }
+  /// Destroys the rules that no thread uses any more. Call it after letting go of older rules, or to count them.
+  void forget_old_rules() const noexcept;
+
+  worker& seat(worker_id w) noexcept { return *seats_[w.value]; }
+  group_state& group(group_id g) noexcept { return *group_states_[g.value]; }
+  group_board& board(group_id g) noexcept { return *boards_[g.value]; }
+  injection_queue& injection(group_id g) noexcept { return *injection_[g.value]; }
+  /// Returns the class queues of a group's domain.
+  domain_classes& classes(group_id g) noexcept { return *classes_[groups_[g].domain]; }
+  idle_workers& idle() noexcept { return *idle_; }
+  drain_gate& drains() noexcept { return drains_; }
+  suspended_table& suspended() noexcept { return suspended_; }
+  thread_service& threads() noexcept { return *thread_service_; }
+  detail::notices& notices() noexcept { return notices_; }
+  const load_view& view() const noexcept { return *view_; }
+
+  /// Returns whether there are injection queues.
+  bool injects() const noexcept { return settings_.injection.scope != injection_scope::none; }
+  /// Returns how many workers of g have not retired; these are its first ones.
+  std::uint32_t active_in(group_id g) const noexcept {
+    return boards_[g.value]->active.load(std::memory_order_seq_cst); // pairs: shown
+  }
+  bool active(worker_id w) const noexcept { return index_in_group(w) < active_in(layout_[w].group); }
+  /// Returns whether the engine has ended: workers look at nothing any more and leave.
+  bool ended() const noexcept {
+    return stage_.load(std::memory_order_acquire) == stage::ended; // pairs: stage
+  }
+  /// Calls f(worker, lending) for each seat that is lent. Cost: a word for 64 workers.
+  template <class F> void for_each_lent(const F& f) const noexcept;
+
+  // --- sending a task (routing.hpp). Any thread.
+
+  /// Publishes how much the worker has to do now (load_levels.hpp). Cost: the two cache lines of its board entry.
+  [[gnu::hot]] void publish_load(const worker_place& w) noexcept;
+  /// Publishes how little the least loaded worker of the group has to do.
+  void publish_least_of(group_id g) noexcept {
+    if (group_levels_) publish_least(board(g), *group_levels_, g);
+  }
+  /// Sends a task to a worker of g that has not retired, or of the nearest group that has such a worker; each of them has
+  /// its turn.
+  void send_near(task_header* t, group_id g) noexcept;
+  /// Sends a task of class c to the domain of such a worker.
+  void send_near(task_header* t, group_id g, task_class c) noexcept;
+  /// Sends a task of that root to its class's queue, to the worker that it ran on last, or to the injection queue.
+  void send_on(task_header* t, const coroutine_root& root) noexcept;
+
+  // --- timers that are due (due_timers.cpp). Call from the seat's thread.
+
+  /// Fires what is due in the worker's group. Cost while nothing is due: a load.
+  void look_at_timers(worker& seat, monotonic::time_point now) noexcept {
+    const group_id g = seat.place().group;
+    if (now.time_since_epoch().count() >= timers_->of(g).next_ns()) [[unlikely]]
+      fire_due(seat, g, now);
+  }
+  /// Fires what is due in all groups; what is due in the worker's own goes to its ring. Returns whether anything was due.
+  bool fire_all_due(worker& seat) noexcept;
+  /// Sets t in the wheel of its group. `now_ns` is about the present, and not later. Call from any thread; t may be gone
+  /// when this returns.
+  timer_group::outcome set_timer(timer_node& t, std::int64_t now_ns) noexcept;
+  /// Sets a call of `every`, which has ended, for the next time.
+  void beat_again(scheduled& call) noexcept;
+
+  // --- the end of tasks
+
+  /// Reports that a task ended by an exception, which is in flight now.
+  void failed() noexcept;
+  /// Counts the end of a task of `phase` on a thread that has no seat any more.
+  void finished_without_seat(std::uint8_t phase) noexcept;
+  /// Counts that one accepted task is gone.
+  void release_one() noexcept { limit_.release(); }
+  /// Drops what is queued, if the last task of `seat` left something there. The engine has ended, and the calling thread
+  /// leaves `seat`.
+  void leave_ended(worker& seat) noexcept;
+  /// Destroys the coroutines that are suspended, with what is queued. No thread of the engine is left that could resume
+  /// them.
+  void drop_suspended() noexcept;
+
+ protected:
+  enum class stage : std::uint8_t { open, closing, ended };
+  struct counts {
+    std::uint64_t finished = 0;
+    std::uint64_t submitted = 0;
+  };
+
+  ~shared() = default;
+
+  /// Returns whether a shutdown has begun. One that began after `enter` either sees the submission that was counted, or is
+  /// seen here. The fence serves the announced rules as well.
+  bool closed_meanwhile() const noexcept {
+    full_fence();
+    return stage_.load(std::memory_order_relaxed) != stage::open;
+  }
+  std::size_t index_in_group(worker_id w) const noexcept {
+    return w.value - layout_.of_group(layout_[w].group).front().id.value;
+  }
+  bool available(worker_id w) const noexcept {
+    return !boards_[layout_[w].group.value]->unavailable.test(index_in_group(w));
+  }
+  worker_id active_near(group_id g) noexcept;
+  void put_in_class(task_header* t, group_id g, task_class c) noexcept;
+  [[gnu::hot]] void send(task_header* t, const placement& to, segment_writer* overflow = nullptr) noexcept;
+  [[gnu::hot]] void put(task_header* t, const placement& to, segment_writer* overflow = nullptr) noexcept;
+  template <class F> void for_each_holder(const F& f) const;
+  counts sum(std::uint8_t phase) const;
+  void drop_queued() noexcept;
+
+ private:
+  void make_groups();
+  void make_classes();
+  void make_seats();
+
+  void send_back(task_header* t, const worker& seat) noexcept;
+  void send_to_class(task_header* t, const coroutine_root& root) noexcept;
+  [[gnu::hot]] void publish_one_more(const worker_place& w) noexcept;
+  [[gnu::hot]] void publish(const worker_place& w, std::uint8_t level) noexcept;
+
+  void fire_due(worker& seat, group_id g, monotonic::time_point now) noexcept;
+  void fire(worker& seat, group_id g, timer_node& t) noexcept;
+  void submit_fired(worker& seat, group_id g, scheduled& call) noexcept;
+  void find_no_room(scheduled& call) noexcept;
+  static void next_beat(scheduled& call, std::int64_t now, std::int64_t left_out) noexcept;
+  void set_again(scheduled& call, std::int64_t now) noexcept;
+
+  void drop(task_header* t) noexcept;
+  bool drop_round() noexcept;
+  bool drop_timers() noexcept;
+  task_header* pop_inbox_of(worker& seat) noexcept;
+
+ protected:
+  profile settings_;
+  engine_hooks hooks_;
+  topology machine_;
+  locality_groups groups_;
+  const std::optional<std::uint32_t> start_cpu_; // of the constructing thread
+  worker_layout layout_;
+  mutable swapped<rules> rules_;         // who only looks at the engine may forget old ones
+  std::atomic<bool> resumptions_return_; // to their worker, says the policy; relaxed: either is found
+  const unsigned born_in_;               // the process fork
+
+  std::vector<std::unique_ptr<group_state>> group_states_;
+  std::vector<std::shared_ptr<std::pmr::memory_resource>> memory_; // by group
+  std::vector<std::unique_ptr<group_board>> boards_;
+  std::vector<injection_queue*> injection_;
+  std::vector<std::unique_ptr<node_arena>> class_memory_; // by domain
+  std::vector<std::unique_ptr<domain_classes>> classes_;  // by domain
+  std::vector<worker*> seats_;
+  std::vector<worker_queues*> queues_;
+  std::vector<unsigned char> group_level_bytes_;
+  std::optional<load_levels> group_levels_; // where there are several groups
+  std::optional<load_view> view_;
+  std::vector<timer_group*> timer_groups_;
+  std::optional<timer_watch> timers_;
+  std::unique_ptr<idle_workers> idle_;
+  thread_service* thread_service_ = nullptr; // set before any worker runs
+
+  submitter_registry submitters_;
+  suspended_table suspended_;
+  drain_gate drains_;
+  in_flight_limit limit_;
+  std::atomic<stage> stage_{stage::open};
+  std::atomic<std::uint64_t> failed_{0};
+  std::atomic<std::uint64_t> dropped_{0}; // tasks that were destroyed before their end
+  std::atomic<std::uint32_t> turn_{0};    // of the workers that take over what retired workers had
+  std::mutex dropping_;                   // held to pop an unbounded inbox in place of its worker
+  detail::notices notices_;
+};
+
+template <class F> void shared::for_each_lent(const F& f) const noexcept {
+  for (const locality_group& g : groups_.groups()) {
+    const worker_bits& away = boards_[g.id.value]->unavailable;
+    for (std::size_t word = 0; word * 64 < away.size(); ++word) {
+      for (std::uint64_t bits = away.word(word); bits != 0; bits &= bits - 1) {
+        const std::size_t index = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+        const worker_id w = layout_.of_group(g.id)[index].id;
+        if (const auto lending = seats_[w.value]->lending()) f(w, *lending);
+      }
+    }
+  }
+}
+
+template <class F> void shared::for_each_holder(const F& f) const {
+  for (const worker* seat : seats_) f(seat->held_rules());
+  submitters_.for_each([&](const submitter& s) { f(s.by); });
+}
+
+} // namespace corewise::detail
