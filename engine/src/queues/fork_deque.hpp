@@ -12,42 +12,52 @@
 #include <new>
 #include <vector>
 
-// The deque for forked tasks: its owner pushes and pops at the bottom, the newest first, so that it works depth first as a
-// call would; thieves take at the top, the oldest and so the largest, one at a time.
+// The deque for forked tasks. Its owner pushes and pops at the bottom, the newest task first, so that it
+// works depth first as a call would. Thieves take at the top, the oldest and so the largest task, one at a
+// time.
+//
+// Invariant: a task at a position from top up to, but not including, bottom waits, and exactly one thread
+// takes it.
 //
 //      top                          bottom
 //       ▼                             ▼
 //     [ oldest │ ... │ ... │ newest ]            load = bottom − top
 //       thieves ──►              ◄── owner
 //
-// It grows when it is full. A thief may still read the array that was replaced, so all of them are kept until the deque
-// dies; each is twice as large as the one before, so they take no more room together than the one in use.
+// The deque grows when it is full. A thief may still read the array that was replaced, so the deque keeps all
+// its arrays until it dies. Each array is twice as large as the one before, so the older ones together take
+// no more room than the one in use.
 //
-// Only for the last task do owner and thief meet. The owner first makes bottom smaller and then looks at top; a thief
-// reads top first and bottom then; a fence each makes one of them see the other, and a CAS on top decides.
+// The owner and a thief meet only for the last task. The owner first makes bottom smaller and then looks at
+// top. A thief reads top first and then bottom. Each has a fence in between, so one of them sees the other,
+// and a CAS on top decides.
 //
-// | tag    | release site            | acquire site           | publishes                     | weakened                    |
-// |--------|-------------------------|------------------------|-------------------------------|-----------------------------|
-// | forked | each store of bottom    | steal: bottom load     | the tasks below it            | a thief takes a stale cell  |
-// | grown  | push: store of `array_` | steal: its load        | the cells that were copied    | a thief reads no task       |
-// | stolen | steal: top CAS          | push: top load         | that the cell was read        | the owner overwrites a task |
-// | last   | pop: fence              | steal: fence           | nothing; order only           | the last task runs twice    |
+// | tag    | release site         | acquire site       | publishes           | weakened                   |
+// |--------|----------------------|--------------------|---------------------|----------------------------|
+// | forked | each store of bottom | steal: bottom load | the tasks below it  | a thief takes a stale cell |
+// | grown  | push: store of       | steal: its load    | the cells that were | a thief reads no task      |
+// |        | `array_`             |                    | copied              |                            |
+// | stolen | steal: top CAS       | push: top load     | that the cell was   | the owner overwrites a     |
+// |        |                      |                    | read                | task                       |
+// | last   | pop: fence           | steal: fence       | nothing; order only | the last task runs twice   |
 //
-// Each store of bottom is a release, also those of `pop`, which push nothing: a thief that reads one of them must see the
-// tasks below it as well, and since C++20 a relaxed store does not continue the release of the one before. A thief reads the
-// cell before its CAS, and trusts it only when that succeeds: positions never go back, so top is then where it was.
+// Each store of bottom is a release, also the stores of `pop`, which push nothing: a thief that reads one of
+// them must see the tasks below it as well, and since C++20 a relaxed store does not continue the release of
+// the store before. A thief reads the cell before its CAS, and trusts it only when the CAS succeeds:
+// positions never go back, so top is then where it was.
 //
-// Source: David Chase and Yossi Lev, Dynamic Circular Work-Stealing Deque, SPAA 2005, doi:10.1145/1073970.1073974; orders
-// after Nhat Minh Lê, Antoniu Pop, Albert Cohen and Francesco Zappa Nardelli, Correct and Efficient Work-Stealing for Weak
-// Memory Models, PPoPP 2013, doi:10.1145/2442516.2442524.
+// Source: David Chase and Yossi Lev, Dynamic Circular Work-Stealing Deque, SPAA 2005,
+// doi:10.1145/1073970.1073974; orders after Nhat Minh Lê, Antoniu Pop, Albert Cohen and Francesco Zappa
+// Nardelli, Correct and Efficient Work-Stealing for Weak Memory Models, PPoPP 2013,
+// doi:10.1145/2442516.2442524.
 
 namespace corewise::detail {
 
 class fork_deque {
  public:
-  /// The positions are the owner's to keep; `bottom` belongs on the line that it writes, `top` on that of the thieves, as in
-  /// a slot of the load board. `capacity`, a power of two, is that of the first array, which the first push makes, so
-  /// that it lies where its owner runs.
+  /// The positions must outlive the deque. `bottom` belongs on the line that the owner writes, `top` on the
+  /// thieves' line, as in an entry of the load board. `capacity`, a power of two, is the capacity of the
+  /// first array. The first push makes that array, so that it lies where its owner runs.
   fork_deque(std::atomic<std::uint64_t>& bottom, std::atomic<std::uint64_t>& top,
              std::uint64_t capacity) noexcept
       : bottom_(bottom),
@@ -56,7 +66,8 @@ class fork_deque {
   fork_deque(const fork_deque&) = delete;
   fork_deque& operator=(const fork_deque&) = delete;
 
-  /// Owner only. False: it is full and there is no memory to grow. Cost: two stores, no locked instruction.
+  /// Pushes `t`. Returns false if the deque is full and there is no memory to grow. Owner only. Cost: two
+  /// stores, no locked instruction.
   [[nodiscard]] bool push(task_header* t) noexcept {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
     const std::uint64_t top = top_.load(std::memory_order_acquire);       // pairs: stolen
@@ -69,10 +80,11 @@ class fork_deque {
     return true;
   }
 
-  /// Owner only. The newest task, or null. Cost: a fence; a locked instruction for the last task.
+  /// Takes the newest task, or returns null. Owner only. Cost: a fence; a locked instruction for the last
+  /// task.
   task_header* pop() noexcept {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
-    // Nobody makes it more, so what looks empty is.
+    // No other thread raises bottom, so a deque that looks empty is empty.
     if (bottom == top_.load(std::memory_order_relaxed)) return nullptr;
     const std::uint64_t newest = bottom - 1;
     bottom_.store(newest, std::memory_order_release); // pairs: forked
@@ -80,7 +92,7 @@ class fork_deque {
     interleave();
     std::uint64_t top = top_.load(std::memory_order_relaxed);
     task_header* t = nullptr;
-    if (top < newest) return array_.load(std::memory_order_relaxed)->get(newest); // thieves are far
+    if (top < newest) return array_.load(std::memory_order_relaxed)->get(newest); // thieves are far from it
     if (top == newest) {
       t = array_.load(std::memory_order_relaxed)->get(newest);
       if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, // pairs: last
@@ -91,7 +103,8 @@ class fork_deque {
     return t;
   }
 
-  /// Owner only. Takes the newest task if it is `t`. Cost: a few loads if it is not, else that of `pop`.
+  /// Takes the newest task if it is `t`, and returns whether it did. Owner only. Cost: a few loads if it is
+  /// not `t`, else that of `pop`.
   bool take_back(const task_header* t) noexcept {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
     if (bottom == top_.load(std::memory_order_relaxed)) return false;
@@ -99,20 +112,22 @@ class fork_deque {
     return pop() != nullptr;
   }
 
-  /// Owner only. The position that the next push takes.
+  /// The position that the next push takes. Owner only.
   std::uint64_t next_position() const noexcept { return bottom_.load(std::memory_order_relaxed); }
-  /// Owner only. As `pop`, but only what was pushed since `first` was the next position, while nothing below it was popped.
+  /// Acts as `pop`, but takes only tasks that were pushed since `first` was the next position, as long as
+  /// nothing below `first` was popped. Owner only.
   task_header* pop_since(std::uint64_t first) noexcept { return next_position() > first ? pop() : nullptr; }
 
   enum class outcome : std::uint8_t { empty, lost, task };
   struct loot {
     outcome what;
-    task_header* task; ///< null unless `what` says so
+    task_header* task; ///< null unless `what` is `task`
   };
 
-  /// Any thread. The oldest task; `lost` when another one took it meanwhile, and there may be more.
+  /// Takes the oldest task. Returns `lost` if another thread took it meanwhile; there may be more. Call from
+  /// any thread.
   [[nodiscard]] loot steal() noexcept { return steal_since(0); }
-  /// The same, if it lies at position `first` or above.
+  /// Acts as `steal` if the oldest task lies at position `first` or above; otherwise returns `empty`.
   [[nodiscard]] loot steal_since(std::uint64_t first) noexcept {
     std::uint64_t top = top_.load(std::memory_order_acquire); // pairs: stolen
     if (top < first) return {outcome::empty, nullptr};
@@ -128,20 +143,21 @@ class fork_deque {
     return {outcome::task, t};
   }
 
-  /// How many tasks wait. Any thread; exact at rest.
+  /// Returns how many tasks wait. Call from any thread. Exact at rest.
   std::uint64_t size() const noexcept {
-    // Top first: it only grows.
+    // Read top first: it only grows.
     const std::uint64_t top = top_.load(std::memory_order_acquire); // pairs: stolen
     const auto waiting = static_cast<std::int64_t>(bottom_.load(std::memory_order_relaxed) - top);
     return waiting > 0 ? static_cast<std::uint64_t>(waiting) : 0;
   }
 
-  /// Whether none waits. Any thread; exact at rest, and for the owner where it answers true.
+  /// Returns whether no task waits. Call from any thread. Exact at rest; for the owner, `true` is always
+  /// exact.
   bool empty() const noexcept {
     return bottom_.load(std::memory_order_relaxed) == top_.load(std::memory_order_relaxed);
   }
 
-  /// Owner only.
+  /// The number of cells. Owner only.
   std::uint64_t capacity() const noexcept { return array_.load(std::memory_order_relaxed)->capacity(); }
 
  private:
@@ -166,7 +182,8 @@ class fork_deque {
     std::unique_ptr<std::atomic<task_header*>[]> cells_;
   };
 
-  /// Null: no memory. By itself, so that a push saves no registers for it.
+  /// Returns a larger array, or null if there is no memory. A function of its own, so that a push saves no
+  /// registers for it.
   [[gnu::noinline]] array* grow(const array& full, std::uint64_t top, std::uint64_t bottom) noexcept {
     try {
       auto larger = std::make_unique<array>(std::max(full.capacity() * 2, first_capacity_));

@@ -10,26 +10,33 @@
 #include <span>
 #include <utility>
 
-// A worker's inbox: a bounded many-to-many ring. Producers put tasks in from outside; the owner takes them,
-// and thieves and shutdown may. Each cell's sequence number says whose turn it is: `position` a producer's,
-// `position + 1` a taker's, modulo 2^31, which is enough, since who has seen an old one loses the exchange of the position, which
-// has 64 bits. Beside a taker's, in the same word, is whether the cell holds a copy (carried_task.hpp), for which a block is needed
-// before the cell is taken, and when the task came, so that others may compare without touching the task.
+// A worker's inbox: a bounded many-to-many ring. Producers put tasks in from outside. The owner takes them,
+// and thieves and shutdown may take them, too.
 //
-// | tag     | release site         | acquire site        | publishes              | weakened                     |
-// |---------|----------------------|---------------------|------------------------|------------------------------|
-// | put     | push: sequence store | pop: sequence load  | the task in the cell   | a taker reads an older task  |
-// | emptied | pop: sequence store  | push: sequence load | that the cell was read | a producer overwrites a task |
+// Invariant: a cell's sequence number says whose turn it is. `position` is a producer's turn, `position + 1`
+// is a taker's.
 //
-// The positions themselves (relaxed) only decide who gets which cell; they live in the worker's slot of the
-// load board. Source: Dmitry Vyukov's bounded MPMC queue.
+// Sequence numbers are modulo 2^31. That is enough: a thread that has seen an old number loses the exchange
+// of the position, which has 64 bits. In a taker's turn the same word also says whether the cell holds a copy
+// (carried_task.hpp), for which the taker needs a block before it takes the cell. And the word says when the
+// task came, so that other threads may compare without touching the task.
+//
+// | tag     | release site         | acquire site       | publishes            | weakened                |
+// |---------|----------------------|--------------------|----------------------|-------------------------|
+// | put     | push: sequence store | pop: sequence load | the task in the cell | a taker reads an older  |
+// |         |                      |                    |                      | task                    |
+// | emptied | pop: sequence store  | push: sequence     | that the cell was    | a producer overwrites a |
+// |         |                      | load               | read                 | task                    |
+//
+// The positions themselves (relaxed) only decide which thread gets which cell. They live in the worker's
+// entry of the load board. Source: Dmitry Vyukov's bounded MPMC queue.
 
 namespace corewise::detail {
 
-/// When a task came, in units of 1,024 ns, modulo 2^32; 0: nobody looked.
+/// When a task came, in units of 1,024 ns, modulo 2^32. 0: no thread read the clock.
 using arrival = std::uint32_t;
 
-/// Whether one came before the other; not if nobody knows.
+/// Returns whether `one` came before `other`; false if one of them is 0.
 constexpr bool came_before(arrival one, arrival other) noexcept {
   return one != 0 && other != 0 && static_cast<std::int32_t>(one - other) < 0;
 }
@@ -38,11 +45,11 @@ class inbox {
  public:
   struct cell {
     std::atomic<std::uint64_t>
-        sequence; ///< 31 bits; one whether `task` is a copy; the upper half is an `arrival`
+        sequence; ///< 31 bits; one bit: `task` is a copy; the upper half is an `arrival`
     carried_task task;
   };
 
-  /// `cells` has a power-of-two size and, like `slot`, is the owner's to keep.
+  /// `cells` has a power-of-two size. `cells` and `slot` must outlive the inbox.
   inbox(load_slot& slot, std::span<cell> cells) noexcept
       : slot_(slot),
         cells_(cells),
@@ -50,7 +57,8 @@ class inbox {
     for (std::uint64_t i = 0; i < cells.size(); ++i) cells[i].sequence.store(i, std::memory_order_relaxed);
   }
 
-  /// Any thread. False: full. Else the task is the inbox's, and no block of a copied one is.
+  /// Puts `t` in, and gives the block of a copied task back. Returns false if the inbox is full; the task
+  /// then stays the caller's. Call from any thread.
   bool push(task_header* t, arrival came = 0) noexcept {
     std::uint64_t at = slot_.producers.inbox_in.load(std::memory_order_relaxed);
     for (;;) {
@@ -71,8 +79,8 @@ class inbox {
     }
   }
 
-  /// Any thread. The oldest task, or null when there is none, when it is still being put in, or when it lies here as a copy and
-  /// there is no memory for it; then it stays.
+  /// Takes the oldest task. Returns null when there is none, when a producer is still putting it in, or when
+  /// it is a copy and there is no memory for it; the copy then stays. Call from any thread.
   task_header* pop() noexcept {
     task_header* t = nullptr;
     void* block = nullptr;
@@ -99,18 +107,19 @@ class inbox {
         break;
       }
     }
-    if (block != nullptr) release_block(block, 0); // another was quicker
+    if (block != nullptr) release_block(block, 0); // another thread was quicker
     return t;
   }
 
-  /// Whether `pop` would find a task now: not so while the oldest one is still being put in.
+  /// Returns whether `pop` would find a task now. A task that a producer is still putting in does not count.
   bool ready() const noexcept {
     const std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
     return turns_until(cells_[at & mask_].sequence.load(std::memory_order_acquire), at + 1) >=
            0; // pairs: put
   }
 
-  /// Any thread. When the task came that `pop` would find now; nothing if there is none. Reads no task, so it acquires nothing.
+  /// Returns when the task came that `pop` would find now, or nothing if there is none. Reads no task, so it
+  /// acquires nothing. Call from any thread.
   std::optional<arrival> oldest() const noexcept {
     const std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
     const std::uint64_t found = cells_[at & mask_].sequence.load(std::memory_order_relaxed);
@@ -118,14 +127,14 @@ class inbox {
     return static_cast<arrival>(found >> 32);
   }
 
-  /// How many tasks wait. Exact at rest.
+  /// Returns how many tasks wait. Exact at rest.
   std::uint32_t size() const noexcept {
     const std::uint64_t out = slot_.owner.inbox_out.load(std::memory_order_relaxed);
     const std::uint64_t in = slot_.producers.inbox_in.load(std::memory_order_relaxed);
     return in > out ? static_cast<std::uint32_t>(in - out) : 0;
   }
 
-  /// Tasks that were ever put in and taken out.
+  /// The numbers of tasks that were ever put in, and that were ever taken out.
   std::uint64_t put() const noexcept { return slot_.producers.inbox_in.load(std::memory_order_relaxed); }
   std::uint32_t taken() const noexcept {
     return static_cast<std::uint32_t>(slot_.owner.inbox_out.load(std::memory_order_relaxed));
@@ -137,7 +146,7 @@ class inbox {
   static constexpr std::uint64_t word(std::uint64_t position, arrival came) noexcept {
     return std::uint64_t{came} << 32 | (position & (copy - 1));
   }
-  /// Above 0: that cell's word is past `position`; below 0: it is not there yet.
+  /// Above 0: that cell's word is past `position`. Below 0: the word has not come to `position` yet.
   static constexpr std::int32_t turns_until(std::uint64_t word, std::uint64_t position) noexcept {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>((word - position) << 1));
   }

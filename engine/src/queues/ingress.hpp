@@ -6,11 +6,12 @@
 
 namespace corewise::detail {
 
-/// What others send to a worker: a bounded inbox, from which anybody may take, or an unbounded one, from which only the
-/// worker itself may, as `queues.inbox` says. Both count with the same positions of the worker's board slot.
+/// The tasks that other threads send to a worker: a bounded inbox, from which any thread may take, or an
+/// unbounded one, from which only the worker itself may take. `queues.inbox` says which. Both count with the
+/// same positions of the worker's board entry.
 class ingress {
  public:
-  /// No cells: unbounded. `cells` and `slot` are the owner's to keep.
+  /// No cells: the inbox is unbounded. `cells` and `slot` must outlive this.
   ingress(load_slot& slot, std::span<inbox::cell> cells) noexcept
       : slot_(slot),
         bounded_(slot, cells),
@@ -19,34 +20,37 @@ class ingress {
 
   bool bounded() const noexcept { return is_bounded_; }
 
-  /// Any thread. False: full, which an unbounded one never is.
+  /// Puts `t` in. Returns false if the inbox is full, which an unbounded one never is. Call from any thread.
   [[nodiscard]] bool push(task_header* t) noexcept {
     if (is_bounded_) return bounded_.push(t, timed() ? arrival_now() : 0);
     unbounded_.push(t);
     return true;
   }
 
-  /// Any thread: whether what comes into a bounded one is told the time, which costs a look at the clock.
+  /// Returns whether a bounded inbox notes when each task comes, which costs a look at the clock. Call from
+  /// any thread.
   bool timed() const noexcept { return timed_.load(std::memory_order_relaxed); }
-  /// The worker, now and then.
+  /// Sets whether the inbox notes times. The worker calls it now and then.
   void time(bool wanted) noexcept {
     if (wanted != timed()) timed_.store(wanted, std::memory_order_relaxed);
   }
-  /// Any thread. When the task came that `pop` would find now; nothing if there is none, or it is unbounded.
+  /// Returns when the task came that `pop` would find now, or nothing if there is none or the inbox is
+  /// unbounded. Call from any thread.
   std::optional<arrival> oldest() const noexcept { return is_bounded_ ? bounded_.oldest() : std::nullopt; }
 
-  /// Any thread if it is bounded, else the worker only. The oldest task that can be reached, or null.
+  /// Takes the oldest task that can be reached, or returns null. Call from any thread if the inbox is
+  /// bounded, else from the worker only.
   task_header* pop() noexcept { return is_bounded_ ? bounded_.pop() : unbounded_.pop(); }
-  /// As `pop`: whether it would find a task now.
+  /// Returns whether `pop` would find a task now. Call from the threads that may call `pop`.
   bool ready() const noexcept { return is_bounded_ ? bounded_.ready() : unbounded_.ready(); }
 
-  /// How many tasks wait. Any thread; exact at rest.
+  /// Returns how many tasks wait. Call from any thread. Exact at rest.
   std::uint32_t size() const noexcept {
     const std::uint64_t out = slot_.owner.inbox_out.load(std::memory_order_relaxed);
     const std::uint64_t in = put();
     return in > out ? static_cast<std::uint32_t>(in - out) : 0;
   }
-  /// Tasks that were ever put in and taken out, the latter modulo 2^32.
+  /// The numbers of tasks that were ever put in, and that were ever taken out, the latter modulo 2^32.
   std::uint64_t put() const noexcept { return slot_.producers.inbox_in.load(std::memory_order_relaxed); }
   std::uint32_t taken() const noexcept {
     return static_cast<std::uint32_t>(slot_.owner.inbox_out.load(std::memory_order_relaxed));

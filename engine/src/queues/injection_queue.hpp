@@ -10,21 +10,25 @@
 
 namespace corewise::detail {
 
-/// What a group's workers have no room for: an unbounded FIFO of two lists, each behind a lock, entered only when a ring
-/// overflows or an inbox is full, and left in batches.
+/// The tasks for which a group's rings and inboxes have no room: an unbounded FIFO of two lists, each behind
+/// a lock. Tasks enter it only when a ring overflows or an inbox is full, and workers take them in batches.
 ///
-///     taken ◄── [ oldest │ .. │ .. ] ◄── all at once, when that has too few ── [ .. │ .. │ newest ] ◄── put
+/// Invariant: when a push has ended, `size` is at least the number of tasks that wait, so 0 means none.
 ///
-/// So nobody who puts a task there waits for who walks along the tasks that it takes, most of which are in another core's
-/// cache. A thread that puts in many, one after the other, does so by way of segments (segment_writer.hpp), each of which has
-/// one place in the list. Whether there is anything is read without a lock, so that looking costs two loads.
+///     taken ◄── [ oldest │ .. │ .. ] ◄── all at once, when it has too few ── [ .. │ .. │ newest ] ◄── put
 ///
-/// | tag     | release site | acquire site | publishes                      | weakened                               |
-/// |---------|--------------|--------------|--------------------------------|----------------------------------------|
-/// | counted | take: store  | size: load   | that so many at least were put | a length below 0, read as four billion |
+/// So a thread that puts a task in does not wait for a worker that walks along the tasks that it takes, most
+/// of which are in another core's cache. A thread that puts in many tasks, one after the other, uses segments
+/// (segment_writer.hpp). Each segment takes one place in the list. A thread reads without a lock whether
+/// there are tasks, so looking costs two loads.
+///
+/// | tag     | release site | acquire site | publishes                  | weakened                    |
+/// |---------|--------------|--------------|----------------------------|-----------------------------|
+/// | counted | take: store  | size: load   | that at least so many were | a length below 0, read as 4 |
+/// |         |              |              | put in                     | billion                     |
 class injection_queue {
  public:
-  /// Any thread.
+  /// Puts a chain in. Call from any thread.
   void push(const task_chain& chain) noexcept {
     if (chain.size == 0) return;
     interleave();
@@ -33,14 +37,14 @@ class injection_queue {
     back_.passed.store(put() + chain.size, std::memory_order_relaxed);
   }
 
-  /// Any thread.
+  /// Puts one task in. Call from any thread.
   void push(task_header* t) noexcept {
     task_chain one;
     one.push(t);
     push(one);
   }
 
-  /// Any thread, which may go on to write into it.
+  /// Puts a segment in, into which the calling thread may go on to write. Call from any thread.
   void push(task_segment* s) noexcept {
     interleave();
     const std::scoped_lock lock(back_.mutex);
@@ -50,7 +54,8 @@ class injection_queue {
     back_.passed.store(put() + task_segment::capacity, std::memory_order_relaxed);
   }
 
-  /// Any thread. Up to `most` of the oldest tasks; fewer also where there is no memory for a copy, which stays.
+  /// Takes up to `most` of the oldest tasks. Returns fewer also where there is no memory for a copy, which
+  /// then stays. Call from any thread.
   task_chain pop(std::uint32_t most) noexcept {
     if (size() == 0) return {};
     interleave();
@@ -58,7 +63,8 @@ class injection_queue {
     return take(most);
   }
 
-  /// The same for who has other places to look: nothing while somebody else takes. `most` is called with how many wait.
+  /// Acts as `pop` for a worker that has other places to look: returns nothing while another thread takes.
+  /// Calls `most` with the number of tasks that wait.
   task_chain try_pop(function_ref<std::uint32_t(std::uint32_t)> most) noexcept {
     if (size() == 0) return {};
     interleave();
@@ -66,25 +72,28 @@ class injection_queue {
     return lock ? take(most(count_taking())) : task_chain{};
   }
 
-  /// So many tasks wait at most: of a segment with a task in it what is free counts too. 0: none, unless one is just coming.
+  /// Returns an upper bound of how many tasks wait: the free room of a segment that holds a task counts, too.
+  /// Returns 0 if none waits, unless one is just coming.
   std::uint32_t size() const noexcept {
     const std::uint64_t taken = front_.passed.load(std::memory_order_acquire); // pairs: counted
     interleave();
-    return static_cast<std::uint32_t>(put() - taken); // read last: what is taken was put before
+    return static_cast<std::uint32_t>(put() - taken); // read last: a taken task was put in before
   }
-  /// How many tasks wait; where there are many, up to a segment more for each thread that has written. Two locks, and some lines.
+  /// Returns how many tasks wait; where there are many, up to a segment more for each thread that has
+  /// written. Cost: two locks and some cache lines.
   std::uint32_t count() const noexcept {
     const std::scoped_lock lock(front_.mutex);
     return count_taking();
   }
-  /// Tasks, and room for some, that were ever put in.
+  /// The number of tasks that were ever put in, and of free cells that came with segments.
   std::uint64_t put() const noexcept { return back_.passed.load(std::memory_order_relaxed); }
 
  private:
-  /// Where so many wait, a few more or less make no difference: the segments are not walked along.
+  /// From this length on, a few tasks more or less make no difference, so `count_taking` does not walk along
+  /// the segments.
   static constexpr std::uint32_t many = 16 * task_segment::capacity;
 
-  /// Under the lock of the front.
+  /// Returns how many tasks wait. Call under the lock of the front.
   std::uint32_t count_taking() const noexcept {
     if (const std::uint32_t about = size(); about >= many) return about;
     const std::scoped_lock both(back_.mutex);
@@ -93,7 +102,7 @@ class injection_queue {
     return tasks;
   }
 
-  /// Under the lock of the front.
+  /// Takes up to `most` tasks. Call under the lock of the front.
   task_chain take(std::uint32_t most) noexcept {
     if (front_.waiting.size < most) {
       interleave();
@@ -102,7 +111,7 @@ class injection_queue {
     }
     interleave();
     task_chain out;
-    std::uint32_t free = 0; // of segments that are gone
+    std::uint32_t free = 0; // of segments that have left the queue
     while (out.size < most && front_.waiting.size > 0) {
       task_segment* s = task_segment::of(front_.waiting.first);
       if (s == nullptr) {
@@ -110,7 +119,7 @@ class injection_queue {
         continue;
       }
       task_header* t = s->pop();
-      if (t == nullptr) break; // there is no memory
+      if (t == nullptr) break; // there is no memory for a copy
       out.push(t);
       if (!s->empty()) continue;
       const std::uint32_t taken = s->taken();
@@ -121,7 +130,8 @@ class injection_queue {
     return out;
   }
 
-  /// Under the lock of the front, whose first is `s`. False: a task has come.
+  /// Takes `s`, the first of the front, out of the queue. Returns false if a task has come meanwhile. Call
+  /// under the lock of the front.
   bool leave(task_segment* s) noexcept {
     interleave();
     const std::scoped_lock both(back_.mutex);
@@ -144,7 +154,7 @@ class injection_queue {
     std::atomic<std::uint64_t> passed{0}; // tasks; written under the mutex
   };
 
-  list front_; // its lock before that of the other
+  list front_; // lock this one before the other
   list back_;
   task_segment* first_segment_ = nullptr; // under the lock of the back
   task_segment* last_segment_ = nullptr;

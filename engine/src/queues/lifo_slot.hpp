@@ -6,14 +6,19 @@
 #include <corewise/engine/detail/task_header.hpp>
 #include <corewise/policies/load_board.hpp>
 
-// The LIFO slot of a worker: what it was given last, or woke last, runs next, while that is still in its cache. Only
-// the owner puts something in; others may take what is there, which they do by age only (idle.hpp), and when the engine has
-// ended. Where nobody else takes (sole_taker.hpp) the owner does so by a load and a store. It lives in the worker's slot of the load
-// board.
+// The LIFO slot of a worker: the task that the worker pushed or woke last runs next, while its data is still
+// in the cache.
 //
-// | tag  | release site                | acquire site                | publishes   | weakened                      |
-// |------|-----------------------------|-----------------------------|-------------|-------------------------------|
-// | next | put: store, put: exchange   | take, put: exchange         | the task    | a thief runs a half-made task |
+// Invariant: only the owner fills the slot; each task in it leaves it by one exchange (or, where the owner
+// alone takes, by one load and store).
+//
+// Other threads take a task out by age only (idle.hpp), and when the engine has ended. Where no other thread
+// takes (sole_taker.hpp) the owner takes by a load and a store. The word lives in the worker's entry of the
+// load board.
+//
+// | tag  | release site              | acquire site        | publishes | weakened                      |
+// |------|---------------------------|---------------------|-----------|-------------------------------|
+// | next | put: store, put: exchange | take, put: exchange | the task  | a thief runs a half-made task |
 
 namespace corewise::detail {
 
@@ -21,9 +26,10 @@ class next_slot {
  public:
   next_slot(load_slot& slot, sole_taker& takers) noexcept : word_(slot.owner.lifo), takers_(takers) {}
 
-  /// Owner only. Answers the task that had the place, or null. Cost: a plain store when the slot is empty.
+  /// Puts `t` into the slot. Returns the task that was in it, or null. Owner only. Cost: a plain store when
+  /// the slot is empty.
   task_header* put(task_header* t) noexcept {
-    if (word_.load(std::memory_order_relaxed) == nullptr) { // nobody else fills it
+    if (word_.load(std::memory_order_relaxed) == nullptr) { // no other thread fills it
       interleave();
       word_.store(t, std::memory_order_release); // pairs: next
       return nullptr;
@@ -32,7 +38,8 @@ class next_slot {
     return static_cast<task_header*>(word_.exchange(t, std::memory_order_acq_rel)); // pairs: next
   }
 
-  /// Owner only. The task, or null. Cost: an exchange, where others take too (sole_taker.hpp).
+  /// Takes the task, or returns null. Owner only. Cost: an exchange where other threads take too
+  /// (sole_taker.hpp).
   task_header* take_own() noexcept {
     if (!takers_.enter()) return take();
     auto* const t = static_cast<task_header*>(word_.load(std::memory_order_relaxed)); // own
@@ -41,14 +48,14 @@ class next_slot {
     return t;
   }
 
-  /// Any thread, if the worker is not alone. The same.
+  /// Takes the task, or returns null. Call from any thread, if the worker is not the sole taker.
   task_header* take() noexcept {
     return static_cast<task_header*>(word_.exchange(nullptr, std::memory_order_acq_rel)); // pairs: next
   }
 
-  /// Any thread.
+  /// Returns whether the slot is empty now. Call from any thread.
   bool empty() const noexcept { return peek() == nullptr; }
-  /// Any thread. What is there now; not to be followed.
+  /// Returns the address of the task that is in the slot now; do not dereference it. Call from any thread.
   const task_header* peek() const noexcept {
     return static_cast<const task_header*>(word_.load(std::memory_order_relaxed));
   }

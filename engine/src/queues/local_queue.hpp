@@ -9,34 +9,41 @@
 
 #include <span>
 
-// The local queue of a worker: a bounded ring that its owner fills and empties at the ends, and that thieves
-// rob of half.
+// The local queue of a worker: a bounded ring. Its owner fills and empties it at the ends; a thief takes half
+// of it.
+//
+// Invariant: steal ≤ real ≤ tail. The owner never writes a cell between steal and tail, and each task between
+// real and tail goes to the one thread whose change of the head moves real past it.
 //
 //     ───┬─────────┬────────────────┬───      owner:   push at tail, pop at real; push_front before real
 //      steal  ≤   real      ≤      tail       thieves: move real ahead by half, copy, move steal after it
 //
-// The head packs two positions. `real` is the next task to take. `steal` lags behind while a thief copies
-// what it has claimed, so that the owner does not overwrite it; one thief at a time. The positions live in
-// the worker's slot of the load board: they are what is counted, and nothing else is.
+// The head packs two positions. `real` is the next task to take. `steal` lags behind while a thief copies the
+// tasks that it has claimed, so that the owner does not overwrite them. Only one thief copies at a time. The
+// positions live in the worker's entry of the load board: the board counts with them, and nothing else is
+// counted.
 //
-// | tag    | release site               | acquire site                | publishes            | weakened                    |
-// |--------|----------------------------|-----------------------------|----------------------|-----------------------------|
-// | filled | push: tail store           | steal: tail load            | the cells up to tail | a thief takes a stale cell  |
-// | copied | steal: last head CAS       | push: head load             | that cells were read | the owner overwrites a cell |
-// | taken  | pop, steal, shed: head CAS | pop, steal, shed: head load | who owns which tasks | a task runs twice           |
-// | given  | push_front: head CAS       | pop, steal: head load, CAS  | the cells before it  | a thief takes a stale cell  |
+// | tag    | release site      | acquire site      | publishes            | weakened                   |
+// |--------|-------------------|-------------------|----------------------|----------------------------|
+// | filled | push: tail store  | steal: tail load  | the cells up to tail | a thief takes a stale cell |
+// | copied | steal: last head  | push: head load   | that cells were read | the owner overwrites a     |
+// |        | CAS               |                   |                      | cell                       |
+// | taken  | pop, steal, shed: | pop, steal, shed: | the new owners       | a task runs twice          |
+// |        | head CAS          | head load         |                      |                            |
+// | given  | push_front: head  | pop, steal: head  | the cells before it  | a thief takes a stale cell |
+// |        | CAS               | load, CAS         |                      |                            |
 //
-// `exchange_oldest` is a push and a pop: its CAS expects the head that it read before the push.
+// `exchange_oldest` is a push and a pop. Its CAS expects the head that it read before the push.
 //
-// Where nobody else takes (sole_taker.hpp) `pop` and `exchange_oldest` move the head by a store in place of the CAS, which is a
-// release of *taken* as well.
+// Where no other thread takes (sole_taker.hpp), `pop` and `exchange_oldest` move the head by a store in place
+// of the CAS. That store is a release of *taken* as well.
 //
-// `push_front` moves the head back, so a thief may find a head again that it has read before, with other tasks behind it.
-// That is harmless: it reads the cells only after its CAS, which acquires what the owner's released, and the tail that
-// it read with the older head is at most the tail now.
+// `push_front` moves the head back. So a thief may find a head again that it has read before, with other
+// tasks behind it. That is harmless: the thief reads the cells only after its CAS, which acquires what the
+// owner's CAS released, and the tail that the thief read with the older head is at most the tail now.
 //
-// `taken` publishes the tail as well: a thief that sees `real` moved by the owner also sees the tail that it was moved
-// towards, so `tail - real` never is negative.
+// *taken* publishes the tail as well. A thief that sees a `real` that the owner moved also sees the tail that
+// the owner moved it towards. So `tail - real` is never negative.
 //
 // Source: the queue of Go's and Tokio's schedulers; the packed head is Tokio's.
 
@@ -74,14 +81,14 @@ class local_queue {
  public:
   using cell = std::atomic<task_header*>; // relaxed: ordered by head and tail
 
-  /// `cells` has a power-of-two size and, like `slot` and `takers`, is the owner's to keep.
+  /// `cells` has a power-of-two size. `cells`, `slot` and `takers` must outlive the queue.
   local_queue(load_slot& slot, std::span<cell> cells, sole_taker& takers) noexcept
       : slot_(slot),
         takers_(takers),
         cells_(cells.data()),
         mask_(static_cast<std::uint32_t>(cells.size() - 1)) {}
 
-  /// Owner only. False: full.
+  /// Pushes `t` behind the newest task. Returns false if the ring is full. Owner only.
   bool push(task_header* t) noexcept {
     const std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied
     const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed);  // own
@@ -92,8 +99,8 @@ class local_queue {
     return true;
   }
 
-  /// Owner only. Puts tasks before the oldest, in their order, and empties the chain; or does nothing when there is no
-  /// room for them or a thief is at work. Answers how many it put.
+  /// Puts the tasks of a chain before the oldest task, in their order, and empties the chain. Does nothing
+  /// when there is no room for all of them or a thief is at work. Returns how many tasks it put. Owner only.
   std::uint32_t push_front(task_chain& chain) noexcept {
     std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied, taken
     const std::uint32_t real = real_of(head);
@@ -113,7 +120,7 @@ class local_queue {
     return count;
   }
 
-  /// Owner only. The oldest task, or null.
+  /// Takes the oldest task, or returns null. Owner only.
   task_header* pop() noexcept {
     std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
     for (;;) {
@@ -125,8 +132,9 @@ class local_queue {
     }
   }
 
-  /// Owner only. Puts t in and takes the oldest out in its place, as `push` and `pop` do one after the other, but looks at the
-  /// positions once: null when a thief came between. False: full.
+  /// Pushes t and sets it to the oldest task, taken out, as `push` and `pop` do one after the other, but
+  /// reads the positions once. Sets t to null when a thief came between. Returns false if the ring is full.
+  /// Owner only.
   bool exchange_oldest(task_header*& t) noexcept {
     load_slot& slot = slot_;
     std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire);      // pairs: copied, taken
@@ -145,8 +153,8 @@ class local_queue {
     return true;
   }
 
-  /// Owner only, when full: takes the older half out. Empty when a thief is at work, which makes room as
-  /// well.
+  /// Takes the older half out. Returns an empty chain when a thief is at work, which makes room as well.
+  /// Owner only, when the ring is full.
   task_chain shed() noexcept {
     std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
     const std::uint32_t real = real_of(head);
@@ -164,11 +172,12 @@ class local_queue {
     return half;
   }
 
-  /// Any thread, if the worker is not alone (`takers`). Takes half of the tasks, rounded up, at most `most`, oldest first; none
-  /// when empty or when another thief is at work. The caller has room for them.
+  /// Takes half of the tasks, rounded up, at most `most`, oldest first. Returns none when the ring is empty
+  /// or another thief is at work. The caller must have room for them. Call from any thread, if the worker is
+  /// not the sole taker (`takers`).
   task_chain steal(std::uint32_t most) noexcept;
 
-  /// How many tasks wait. Any thread; exact at rest.
+  /// Returns how many tasks wait. Call from any thread. Exact at rest.
   std::uint32_t size() const noexcept {
     const std::uint32_t real =
         real_of(slot_.shared.ring_head.load(std::memory_order_acquire)); // pairs: taken
@@ -178,12 +187,13 @@ class local_queue {
         std::clamp<std::int32_t>(waiting, 0, static_cast<std::int32_t>(capacity())));
   }
 
-  /// Where the oldest task is: so many were ever taken out, less those that were put in front, modulo 2^32.
+  /// The position of the oldest task: how many were ever taken out, less those that were put in front, modulo
+  /// 2^32.
   std::uint32_t taken() const noexcept {
     return real_of(slot_.shared.ring_head.load(std::memory_order_relaxed));
   }
 
-  /// Owner only. Cost: a load of each position.
+  /// Returns whether the ring is empty. Owner only. Cost: a load of each position.
   bool nothing_waits() const noexcept {
     return taken() == slot_.owner.ring_tail.load(std::memory_order_relaxed); // own
   }
@@ -194,7 +204,7 @@ class local_queue {
   static std::uint64_t pack(std::uint32_t steal, std::uint32_t real) noexcept {
     return std::uint64_t{steal} << 32 | real;
   }
-  /// One task further; a thief that copies stays where it is.
+  /// Returns the head moved on by one task. The steal position of a thief that copies stays where it is.
   static std::uint64_t without_oldest(std::uint64_t head) noexcept {
     const std::uint32_t next = real_of(head) + 1;
     return pack(steal_of(head) == real_of(head) ? next : steal_of(head), next);
@@ -204,7 +214,8 @@ class local_queue {
   }
   static std::uint32_t real_of(std::uint64_t head) noexcept { return static_cast<std::uint32_t>(head); }
 
-  /// The owner takes what is before `to`. False: another came between, and `head` is what it left.
+  /// Moves the head to `to`, so that the owner takes the tasks before it. Returns false if another thread
+  /// came between; `head` is then the head as that thread left it.
   [[gnu::always_inline]] bool move_head(load_slot& slot, std::uint64_t& head, std::uint64_t to) noexcept {
     if (takers_.enter()) {
       slot.shared.ring_head.store(to, std::memory_order_release); // pairs: taken
@@ -230,7 +241,8 @@ inline task_chain local_queue::steal(std::uint32_t most) noexcept {
     if (steal_of(head) != first) return {};
     const std::uint32_t waiting =
         slot_.owner.ring_tail.load(std::memory_order_acquire) - first; // pairs: filled
-    // A tail read long after the head may seem further ahead than the ring is long; the CAS then fails.
+    // A tail that is read long after the head may seem further ahead than the ring is long; the CAS then
+    // fails.
     count = half_of(waiting, std::min(most, capacity()));
     if (count == 0) return {};
     interleave();

@@ -4,7 +4,8 @@
 
 namespace corewise::detail {
 
-/// A thread's way into injection queues, for many tasks one after the other. One thread at a time.
+/// The means by which a thread puts many tasks into injection queues, one after the other. Use by one thread
+/// at a time.
 class segment_writer {
  public:
   segment_writer() = default;
@@ -12,9 +13,10 @@ class segment_writer {
   segment_writer& operator=(const segment_writer&) = delete;
   ~segment_writer() { end(); }
 
-  /// Behind what this thread has put there. The block of a small closure is given back. What is no copy goes into a segment that
-  /// is there, but begins none: it would take more memory than the task alone. Cost: a locked instruction; where a segment
-  /// begins, and without one, the queue's lock.
+  /// Puts `t` behind the tasks that this thread has put into `to`, and gives the block of a small closure
+  /// back. A task that is no copy goes into a segment that is there, but does not begin one: a segment would
+  /// take more memory than the task alone. Cost: a locked instruction; the queue's lock as well, where a
+  /// segment begins and where there is none.
   void push(injection_queue& to, task_header* t) noexcept {
     if (into_ != &to) end();
     if (open_ != nullptr && write(t)) return;
@@ -25,14 +27,14 @@ class segment_writer {
     to.push(open_);
   }
 
-  /// What comes next goes behind all that is there, also that of others.
+  /// Ends the segment, so that the next task goes behind all tasks in the queue, also those of other threads.
   void end() noexcept {
     task_segment* const s = std::exchange(open_, nullptr);
     if (s != nullptr && !s->end(written_)) task_segment::destroy(s);
   }
 
  private:
-  /// False: nobody would take it from there any more.
+  /// Writes `t` into the open segment. Returns false if the consumer has abandoned the segment.
   bool write(task_header* t) noexcept {
     task_segment* const s = open_;
     const bool written = s->write(t, written_);
@@ -42,7 +44,7 @@ class segment_writer {
   }
 
   task_segment* open_ = nullptr;
-  injection_queue* into_ = nullptr; // where it is
+  injection_queue* into_ = nullptr; // the queue that holds the segment
   std::uint32_t written_ = 0;
 };
 

@@ -13,7 +13,8 @@ namespace {
 
 bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
-/// The first time in a process of several threads this takes some milliseconds: not what the end should wait for.
+/// Registers the process for the barrier, and returns whether the kernel has it. The first time in a process
+/// of several threads this takes some milliseconds, for which the engine's end should not wait.
 bool has_barrier() noexcept { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
 
 } // namespace

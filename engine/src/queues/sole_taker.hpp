@@ -5,41 +5,50 @@
 #include <atomic>
 #include <cstdint>
 
-// Who takes from a worker's ring and LIFO slot. In an engine of one worker that is the worker alone, and it does so without a
-// locked instruction. Until the engine has ended: then whoever destroys what is queued takes it from there, though the worker may
-// be in a task still. That one says so first, and waits until the worker is not about to take.
+// Decides which threads take from a worker's ring and LIFO slot.
 //
-//     worker                                     who takes part from now on
+// Invariant: while the worker is between T2 and T4 as the sole taker, no other thread takes.
+//
+// In an engine of one worker that worker is the sole taker, and takes without a locked instruction, until the
+// engine has ended. Then the thread that destroys the queued tasks takes them from there, though the worker
+// may still be in a task. That thread first says that it wants to take, and waits until the worker is not
+// about to take.
+//
+//     worker                                     another thread that wants to take
 //     T1  inside = true                          S1  others = asked
-//     T2  others: takes as they do               S2  a barrier on all CPUs that run the process
-//     T3  takes, by loads and stores             S3  waits while inside
+//     T2  others asked: take as they do          S2  a barrier on all CPUs that run the process
+//     T3  take, by loads and stores              S3  wait while inside
 //     T4  inside = false                         S4  others = come
 //
-// The compiler keeps T1 before T2, the machine need not: that is what S2 is for, once, so that T1 is a plain store. Whatever of
-// the worker's comes after S2 sees S1, and whatever came before is seen by S3. If T2 came before, so did T1, and S3 waits for
-// T4. Else T2 sees S1. tests/model/sole_taker.pml proves it, and that it fails without S2 and without S3.
+// The compiler keeps T1 before T2, but the machine need not. S2 does that, once, so that T1 is a plain store.
+// Each step of the worker that comes after S2 sees S1, and S3 sees each step that came before. If T2 came
+// before S2, so did T1, and S3 waits for T4. Otherwise T2 sees S1. tests/model/sole_taker.pml proves it, and
+// that it fails without S2 and without S3.
 //
-// | tag  | release site        | acquire site        | publishes            | weakened                              |
-// |------|---------------------|---------------------|----------------------|---------------------------------------|
-// | sole | leave: inside store | share: inside load  | what the worker took | a task is destroyed that runs         |
-// | come | share: others store | shared: others load | the same, to others  | the same                              |
+// | tag  | release site        | acquire site        | publishes            | weakened                      |
+// |------|---------------------|---------------------|----------------------|-------------------------------|
+// | sole | leave: inside store | share: inside load  | what the worker took | a running task is destroyed   |
+// | come | share: others store | shared: others load | the same, to others  | the same                      |
 
 namespace corewise::detail {
 
 class sole_taker {
  public:
-  /// The worker is the only one, where `alone` and the kernel has such a barrier; else all take from the beginning. Cost: some
-  /// milliseconds for the first that is alone in a process of several threads.
+  /// Makes the worker the sole taker if `alone` is set and the kernel has such a barrier. Otherwise all
+  /// threads may take from the beginning. Cost: some milliseconds for the first sole taker in a process of
+  /// several threads.
   explicit sole_taker(bool alone) noexcept;
   sole_taker(const sole_taker&) = delete;
   sole_taker& operator=(const sole_taker&) = delete;
 
-  /// Any thread. Whether the worker is the only one still, and nobody has asked to take part.
+  /// Returns whether the worker is still the sole taker, and no other thread has asked to take. Call from any
+  /// thread.
   bool alone() const noexcept { return others_.load(std::memory_order_relaxed) == none; }
-  /// Any thread. Whether anybody may take.
+  /// Returns whether any thread may take. Call from any thread.
   bool shared() const noexcept { return others_.load(std::memory_order_acquire) == come; } // pairs: come
 
-  /// The worker. True: nobody else takes until `leave`. Cost: a load, or two and a store.
+  /// Returns whether no other thread takes until `leave`. Call from the worker. Cost: a load, or two and a
+  /// store.
   bool enter() noexcept {
     if (!alone()) return false;
     interleave();
@@ -53,11 +62,12 @@ class sole_taker {
     leave();
     return false;
   }
-  /// The worker, after `enter` has answered true.
+  /// Ends what `enter` began. Call from the worker, after `enter` has returned true.
   void leave() noexcept { inside_.store(false, std::memory_order_release); } // pairs: sole
 
-  /// Any thread, but for the worker between `enter` and `leave`. From then on anybody may take. False: the kernel refuses, and
-  /// the worker stays the only one. Cost: a load; the first time some microseconds on each CPU of the process.
+  /// Lets any thread take from then on. Returns false if the kernel refuses; the worker then stays the sole
+  /// taker. Call from any thread, but not from the worker between `enter` and `leave`. Cost: a load; the
+  /// first time, some microseconds on each CPU of the process.
   bool share() noexcept;
 
  private:

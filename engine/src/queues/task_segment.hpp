@@ -10,22 +10,28 @@
 
 namespace corewise::detail {
 
-/// A row of tasks that one thread puts into an injection queue, one after the other, without a lock and without taking a line
-/// from others who do the same. Whoever holds the lock of the queue's front takes them.
+/// A row of tasks that one thread puts into an injection queue, one after the other, without a lock and
+/// without taking a cache line from other writers. The thread that holds the lock of the queue's front takes
+/// the tasks.
 ///
-///     [ taken │ taken │ next │ .. │ newest │ free │ .. ]        open, ended (nothing comes any more) or left (nobody takes any more)
+/// Invariant: `state_` holds how many tasks were written, and whether the writer has ended or the taker has
+/// left; each of the two changes it by a CAS, so the later one knows that it is the last, and destroys the
+/// segment.
 ///
-/// The writer ends it when it is full, or when it goes elsewhere: then the taker gives its memory back. The taker that has
-/// emptied it leaves it, so that nothing in the queue is without a task: then the writer does, when it comes with its next
-/// task, which goes into another.
+///   [ taken │ taken │ next │ .. │ newest │ free │ .. ]   open, ended (by the writer), or left (by the taker)
 ///
-/// | tag   | release site                 | acquire site          | publishes                       | weakened                       |
-/// |-------|------------------------------|-----------------------|---------------------------------|--------------------------------|
-/// | put   | write, end: CAS of the state | pop, leave: load      | the tasks up to there; with     | a taker reads an older task;   |
-/// |       |                              |                       | `ended`, that no more come      | the writer writes into memory  |
-/// |       |                              |                       |                                 | that is somebody else's        |
-/// | left  | leave: CAS of the state      | write, end: CAS fails | that the last task was read     | it is still read when it is    |
-/// |       |                              |                       |                                 | somebody else's                |
+/// The writer ends the segment when it is full, or when the writer goes to another queue; then the taker
+/// gives the memory back. A taker that has emptied the segment leaves it, so that no segment of the queue is
+/// without a task; then the writer gives the memory back, when it comes with its next task, which goes into
+/// another segment.
+///
+/// | tag  | release site    | acquire site | publishes                   | weakened                         |
+/// |------|-----------------|--------------|-----------------------------|----------------------------------|
+/// | put  | write, end: CAS | pop, leave:  | the tasks up to there; with | a taker reads an older task; the |
+/// |      | of the state    | load         | `ended`, that no more come  | writer writes into memory that   |
+/// |      |                 |              |                             | has another owner                |
+/// | left | leave: CAS of   | write, end:  | that the last task was read | a task is still read when its    |
+/// |      | the state       | CAS fails    |                             | memory has another owner         |
 ///
 /// tests/model/segment.pml proves it.
 class task_segment : public task_header {
@@ -34,19 +40,20 @@ class task_segment : public task_header {
   static constexpr std::uint32_t capacity =
       (block_sizes[size_class] - 2 * block_alignment) / sizeof(carried_task);
 
-  /// Null where there is no memory. Holds `first`, and is the calling thread's to write.
+  /// Makes a segment that holds `first`, and into which the calling thread may write. Returns null if there
+  /// is no memory.
   static task_segment* make(task_header* first) noexcept {
     void* memory = try_acquire_block(size_class);
     return memory == nullptr ? nullptr : ::new (memory) task_segment(first);
   }
-  /// Whether what a queue holds is one.
+  /// Returns `t` as a segment if it is one, else null.
   static task_segment* of(task_header* t) noexcept {
     return t->act == &never ? static_cast<task_segment*>(t) : nullptr;
   }
   static void destroy(task_segment* s) noexcept { release_block(s, size_class); }
 
-  /// The writer, which has put in `at` tasks. False: it was left, and is the writer's to destroy. The block of a copied task is
-  /// given back.
+  /// Writes a task, and gives the block of a copied one back. Call from the writer, which has put in `at`
+  /// tasks. Returns false if the taker has left the segment; then the writer must destroy it.
   bool write(task_header* t, std::uint32_t at) noexcept {
     const bool copied = carried_task::copies(t);
     cells_[at].put(t);
@@ -60,23 +67,24 @@ class task_segment : public task_header {
     return true;
   }
 
-  /// The writer, which has put in `at` tasks and puts in no more. False: as with `write`.
+  /// Ends the segment. Call from the writer, which has put in `at` tasks and puts in no more. Returns false
+  /// as `write` does.
   bool end(std::uint32_t at) noexcept {
     return state_.compare_exchange_strong(at, at | ended, std::memory_order_release, // pairs: put
                                           std::memory_order_acquire);                // pairs: left
   }
 
-  // Those who take hold the lock of the queue's front.
+  // Call the following under the lock of the queue's front.
 
-  /// Whether none waits now.
+  /// Returns whether no task waits now.
   bool empty() const noexcept {
     return taken_ == known_ && (state_.load(std::memory_order_relaxed) & count) == taken_;
   }
-  /// How many tasks were taken.
+  /// The number of tasks that were taken.
   std::uint32_t taken() const noexcept { return taken_; }
-  /// How many more there is room for.
+  /// The number of tasks for which there is still room.
   std::uint32_t free() const noexcept { return capacity - (state_.load(std::memory_order_relaxed) & count); }
-  /// The oldest task. Null: there is none, or no memory for a copy; then it stays.
+  /// Takes the oldest task. Returns null if there is none, or no memory for a copy, which then stays.
   task_header* pop() noexcept {
     if (taken_ == known_) known_ = state_.load(std::memory_order_acquire) & count; // pairs: put
     if (taken_ == known_) return nullptr;
@@ -90,11 +98,11 @@ class task_segment : public task_header {
     ++taken_;
     return t;
   }
-  /// What `leave` finds.
+  /// The answer of `leave`.
   enum class rest : std::uint8_t {
-    some, ///< tasks
-    none, ///< no task will come; it is the caller's to destroy
-    left, ///< no task will come; it is the writer's to destroy
+    some, ///< tasks wait
+    none, ///< no task will come; the caller must destroy the segment
+    left, ///< no task will come; the writer will destroy the segment
   };
   rest leave() noexcept {
     std::uint32_t state = state_.load(std::memory_order_acquire); // pairs: put
@@ -107,7 +115,7 @@ class task_segment : public task_header {
     return rest::left;
   }
 
-  task_segment* next_segment = nullptr; ///< free for the queue
+  task_segment* next_segment = nullptr; ///< free for the queue to use
 
  private:
   static constexpr std::uint32_t ended = 1U << 30;
@@ -121,8 +129,9 @@ class task_segment : public task_header {
   }
   static bool never(task_header* /*t*/, task_action /*action*/) { std::abort(); }
 
-  std::uint32_t taken_ = 0; // of those that were put in
-  // So many were, at least: until they are taken nobody takes the line of the state from the writer.
+  std::uint32_t taken_ = 0; // of the tasks that were put in
+  // At least so many tasks were put in. Until these are taken, no taker takes the line of the state from the
+  // writer.
   std::uint32_t known_ = 1;
   alignas(block_alignment) std::atomic<std::uint32_t> state_{1};
   alignas(block_alignment) carried_task cells_[capacity];

@@ -7,28 +7,33 @@
 
 #include <bit>
 
-// A worker's inbox where none may be full: an unbounded list of many producers and one consumer, the worker that owns
-// it. Nobody else may take from it, so it is for engines in which nobody steals.
+// A worker's inbox where no inbox may be full: an unbounded list of many producers and one consumer, the
+// worker that owns it. No other thread may take from it, so it is for engines in which no worker steals.
+//
+// Invariant: each task whose producer has linked it, and before which no link is missing, can be reached from
+// `first`.
 //
 //     stub or      ┌──next──┐   ┌──next──┐
 //     first  ──► task ──► task ──► task  ◄── last      producers: exchange `last`, then link the one before
 //                                                      owner: follow `next` from `first`
 //
-// A producer is wait-free: it does the same few steps whatever others do. Between its exchange and its link the list is
-// cut, and the owner sees its end there, complete tasks behind it too. That is no lost wake-up: the producer that links
-// last wakes the owner then (idle.hpp, P1 is both steps).
+// A producer is wait-free: it does the same few steps whatever other threads do. Between its exchange and its
+// link the list is cut. The owner sees the end of the list there, though complete tasks may lie behind it. No
+// wake-up is lost: the producer that links last wakes the owner then (idle.hpp; P1 is both steps).
 //
-// The positions that the load board shows need a count, and an exchange counts nothing. So a producer pays one more
-// locked instruction, on the line that its exchange takes as well.
+// The positions that the load board shows need a count, and an exchange counts nothing. So a producer pays
+// one more locked instruction, on the line that its exchange takes as well.
 //
-// | tag    | release site          | acquire site         | publishes                   | weakened                         |
-// |--------|-----------------------|----------------------|-----------------------------|----------------------------------|
-// | end    | push: exchange        | push: exchange       | that the last one's next is | a producer's link is overwritten |
-// |        |                       |                      | null                        | with null, and tasks are lost    |
-// | linked | push: store of `next` | pop, ready: its load | the task that is linked     | the owner runs a half-made task  |
+// | tag    | release site          | acquire site         | publishes            | weakened               |
+// |--------|-----------------------|----------------------|----------------------|------------------------|
+// | end    | push: exchange        | push: exchange       | that the next of the | a producer's link is   |
+// |        |                       |                      | last task is null    | overwritten with null, |
+// |        |                       |                      |                      | and tasks are lost     |
+// | linked | push: store of `next` | pop, ready: its load | the task that is     | the owner runs a       |
+// |        |                       |                      | linked               | half-made task         |
 //
-// The counts (relaxed) are for the load board only; a task is counted before it is linked, so that the difference
-// never is negative.
+// The counts (relaxed) are for the load board only. A producer counts a task before it links it, so the
+// difference is never negative.
 //
 // Source: Dmitry Vyukov's intrusive MPSC queue; Nio's queues are of this kind.
 
@@ -36,21 +41,21 @@ namespace corewise::detail {
 
 class unbounded_inbox {
  public:
-  /// `slot` is the owner's to keep. Not to be moved: tasks are linked to what lies within.
+  /// `slot` must outlive the inbox. Do not move the inbox: tasks are linked to its stub.
   explicit unbounded_inbox(load_slot& slot) noexcept : slot_(slot) {
-    last().store(word(&stub_), std::memory_order_relaxed); // nobody else knows of it yet
+    last().store(word(&stub_), std::memory_order_relaxed); // no other thread knows of it yet
   }
   unbounded_inbox(const unbounded_inbox&) = delete;
   unbounded_inbox& operator=(const unbounded_inbox&) = delete;
 
-  /// Any thread. Wait-free. Cost: two locked instructions on one line.
+  /// Puts `t` in. Wait-free. Call from any thread. Cost: two locked instructions on one line.
   void push(task_header* t) noexcept {
     slot_.producers.inbox_in.fetch_add(1, std::memory_order_relaxed);
     interleave();
     link(t);
   }
 
-  /// Owner only. The oldest task, or null when there is none or when it cannot be reached yet.
+  /// Takes the oldest task. Returns null when there is none or when it cannot be reached yet. Owner only.
   task_header* pop() noexcept {
     [[maybe_unused]] const one_at_a_time::turn owner(owners_);
     interleave();
@@ -67,7 +72,7 @@ class unbounded_inbox {
       interleave();
       link(&stub_); // so that the last task has a successor
       second = next_of(first);
-      if (second == nullptr) return nullptr; // another one came between
+      if (second == nullptr) return nullptr; // another task came between
     }
     first_ = second;
     slot_.owner.inbox_out.store(slot_.owner.inbox_out.load(std::memory_order_relaxed) + 1, // own
@@ -75,7 +80,7 @@ class unbounded_inbox {
     return first;
   }
 
-  /// Owner only. Whether `pop` would find a task now.
+  /// Returns whether `pop` would find a task now. Owner only.
   bool ready() const noexcept {
     [[maybe_unused]] const one_at_a_time::turn owner(owners_);
     return next_of(first_) != nullptr || (first_ != &stub_ && is_last(first_));
@@ -88,7 +93,7 @@ class unbounded_inbox {
   }
   std::atomic<std::uintptr_t>& last() const noexcept { return slot_.producers.inbox_last; }
   bool is_last(const task_header* t) const noexcept {
-    return last().load(std::memory_order_relaxed) == word(t); // followed by nobody
+    return last().load(std::memory_order_relaxed) == word(t); // no task follows it
   }
 
   void link(task_header* t) noexcept {
@@ -101,7 +106,7 @@ class unbounded_inbox {
 
   load_slot& slot_;
   task_header stub_;
-  task_header* first_ = &stub_; // the owner's
+  task_header* first_ = &stub_; // written by the owner
   [[no_unique_address]] mutable one_at_a_time owners_;
 };
 

@@ -8,16 +8,17 @@
 
 namespace corewise::detail {
 
-/// What a worker's queues work on; the group's to keep.
+/// The memory that a worker's queues work on. It belongs to the group, and must outlive the queues.
 struct queue_memory {
   load_slot& slot;
   std::span<local_queue::cell> ring_cells;
-  std::span<inbox::cell> inbox_cells; ///< empty: unbounded
+  std::span<inbox::cell> inbox_cells; ///< empty: the inbox is unbounded
 };
 
-/// The queues of one worker. They stay where they are for the life of the engine, whoever sits on the seat.
+/// The queues of one worker. They stay where they are for the life of the engine, whichever thread sits on
+/// the seat.
 struct worker_queues {
-  /// `of_worker` is the worker's to keep.
+  /// `of_worker` must outlive the queues.
   worker_queues(const queue_memory& memory, sole_taker& of_worker) noexcept
       : takers(of_worker),
         ring(memory.slot, memory.ring_cells, takers),
@@ -32,13 +33,13 @@ struct worker_queues {
   next_slot next;
   fork_deque forks;
 
-  /// Whether somebody could take a task now.
+  /// Returns whether another thread could take a task now.
   bool ready() const noexcept { return in.ready() || ring.size() != 0 || !forks.empty(); }
-  /// Tasks that wait and may be taken. Exact at rest.
+  /// Returns how many tasks wait and may be taken. Exact at rest.
   std::uint32_t waiting() const noexcept {
     return ring.size() + in.size() + static_cast<std::uint32_t>(forks.size());
   }
-  /// Tasks that its worker ever began, modulo 2^32.
+  /// The number of tasks that the worker ever began, modulo 2^32.
   std::uint32_t started() const noexcept { return touches_->load(std::memory_order_relaxed); }
 
  private:
