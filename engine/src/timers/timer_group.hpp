@@ -8,13 +8,16 @@
 #include <mutex>
 #include <span>
 
-// The timers of a group: a wheel behind a lock, and one number beside it that says when to look. Any thread sets and
-// cancels; whoever looks after the group takes what is due. What becomes of a timer is decided under the lock: it is taken
-// as due, or cancelled, never both.
+// The timers of a group: a wheel behind a lock, and one number beside it that says when to look. Any thread
+// sets and cancels timers. The worker or the sentinel that looks after the group takes the expired ones.
 //
-// A lock, and not a wheel for each worker: cancelling from another thread needs one anyway, a worker in a long task would
-// keep its timers from its neighbours, and one that retires would have to move them. It is held for a list operation, or
-// while at most `moved_at_once` timers move down in the wheel, and nobody takes it who uses no timer.
+// Invariant: the fate of a timer is decided under the lock. It is taken as expired, or it is cancelled, never
+// both.
+//
+// Why a lock, and not a wheel for each worker: cancelling from another thread needs a lock anyway, a worker
+// in a long task would keep its timers from its neighbours, and a worker that retires would have to move its
+// timers. The lock is held for a list operation, or while at most `moved_at_once` timers move down in the
+// wheel. A thread that uses no timer never takes it.
 
 namespace corewise::detail {
 
@@ -29,15 +32,17 @@ class timer_group {
 
   enum class outcome : std::uint8_t {
     set,
-    earliest, ///< set, and `next_ns` is earlier than it was: to be told to who sleeps
-    stopped,  ///< it was stopped before
-    closed,   ///< nobody will look here any more
+    earliest, ///< set, and `next_ns` is earlier than before: the caller must tell the sentinel
+    stopped,  ///< the timer was stopped before
+    closed,   ///< no thread will look here any more
   };
 
-  /// When to look here next, in the steady clock's nanoseconds; may be too early, never too late. Any thread. One load.
+  /// When to look here next, in the steady clock's nanoseconds. May be too early, never too late. Call from
+  /// any thread. Cost: one load.
   std::int64_t next_ns() const noexcept { return next_ns_.load(std::memory_order_relaxed); }
 
-  /// Any thread. `now_ns` is about the present, and not later. From here on the timer is not the caller's.
+  /// Sets a timer. `now_ns` is about the present, and not later. Once the timer is set, do not touch it
+  /// again. Call from any thread.
   outcome set(timer_node& t, std::int64_t now_ns) noexcept {
     const std::scoped_lock lock(mutex_);
     if (closed_) return outcome::closed;
@@ -47,7 +52,8 @@ class timer_group {
     return show_next() ? outcome::earliest : outcome::set;
   }
 
-  /// Any thread. True: it was pending and is the caller's. One that has not been set yet never will be.
+  /// Cancels a timer. Returns true if it was pending; it is then the caller's again. A timer that has not
+  /// been set yet cannot be set any more. Call from any thread.
   bool cancel(timer_node& t) noexcept {
     const std::scoped_lock lock(mutex_);
     const timer_state state = t.state.load(std::memory_order_relaxed);
@@ -60,13 +66,14 @@ class timer_group {
     return true;
   }
 
-  /// Whether any is due. Any thread.
+  /// Returns whether any timer has expired. Call from any thread.
   bool ripe(std::int64_t now_ns) noexcept {
     const std::scoped_lock lock(mutex_);
     return turn(now_ns);
   }
 
-  /// Takes those that are due, the earliest first, as many as there is room for; answers how many. Any thread.
+  /// Takes expired timers, the earliest first, as many as there is room for. Returns how many. Call from any
+  /// thread.
   std::size_t take_due(std::int64_t now_ns, std::span<timer_node*> room) noexcept {
     const std::scoped_lock lock(mutex_);
     static_cast<void>(turn(now_ns));
@@ -82,7 +89,8 @@ class timer_group {
     return taken;
   }
 
-  /// No timer is set here from now on; takes any that is; null: there is none left. Any thread.
+  /// Refuses to set timers from now on, and takes one of those that are set. Returns null if none is left.
+  /// Call from any thread.
   timer_node* close() noexcept {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
@@ -105,15 +113,15 @@ class timer_group {
  private:
   static constexpr std::size_t moved_at_once = 1024; // about 50 us, where each is a cache miss
 
-  /// Whether any is due.
+  /// Turns the wheel. Returns whether any timer has expired.
   bool turn(std::int64_t now_ns) noexcept {
     static_cast<void>(
-        wheel_.advance(timer_wheel::at(now_ns), moved_at_once)); // what is left makes `next_ns` 0
+        wheel_.advance(timer_wheel::at(now_ns), moved_at_once)); // a timer that is left makes `next_ns` 0
     show_next();
     return wheel_.any_due();
   }
 
-  /// Whether it is earlier than it was.
+  /// Updates `next_ns_`. Returns whether it is earlier than before.
   bool show_next() noexcept {
     constexpr timer_wheel::tick last = timer_wheel::at(never);
     const timer_wheel::tick next = wheel_.next();

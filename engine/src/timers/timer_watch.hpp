@@ -10,59 +10,67 @@
 #include <span>
 #include <vector>
 
-// Who waits for timers. There is no thread for them. A worker that runs tasks looks after those of its group when it reads
-// the clock, a searcher after those of all groups; and while somebody sleeps the *sentinel* (idle.hpp) sleeps no longer than
-// until the earliest of all.
+// How timers fire in time without a thread of their own. A worker that runs tasks looks after the timers of
+// its group when it reads the clock. A searcher looks after the timers of all groups. While any worker
+// sleeps, the *sentinel* (idle.hpp) sleeps no longer than until the earliest timer of all.
 //
-//     who sets a timer                            sentinel
+// Invariant: the sentinel never sleeps past a timer that is set, unless its setter is about to wake it.
+//
+//     a thread that sets a timer                  sentinel
 //     I1  set it; the group's `next_ns` is        T1  sleeps_until = for ever
 //         earlier now: else done
 //     I2  full fence                              T2  full fence
-//     I3  nobody is the sentinel: wake a          T3  read `next_ns` of all groups; sleeps_until = the earliest
-//         sleeper, if there is one; the
+//     I3  there is no sentinel: wake a            T3  read `next_ns` of all groups;
+//         sleeper, if there is one; the               sleeps_until = the earliest
 //         sentinel sleeps longer: wake it         T4  sleep until then
 //
-// Of the two fences one comes first. If I2 does, T3 sees the timer. If T2 does, I3 sees that the sentinel sleeps for ever,
-// or until what it found without the timer, and wakes it. `sleeps_until` is the past while it is awake: it looks at all
-// groups before it sleeps again. Who leaves the duty fences, and hands it to a sleeper if any timer is pending
-// (`hand_watch_over`); so I3 finds a sentinel, or somebody who was told, or wakes one who becomes it or leaves it to one who was. A timer that is not
-// earlier than another of its group has that one's setter to rely on. tests/model/timer.pml proves it, and that it fails
-// without I2, without T2, when T1 comes after T3, and when nobody is woken for want of a sentinel.
+// One of the two fences comes first. If I2 comes first, T3 sees the timer. If T2 comes first, I3 sees that
+// the sentinel sleeps for ever, or until the time that it found without the timer, and wakes it.
+// `sleeps_until` is in the past while the sentinel is awake: it looks at all groups before it sleeps again. A
+// worker that gives up the duty fences, and passes the duty to a sleeper if any timer is pending
+// (`hand_watch_over`). So I3 finds a sentinel, or finds a sleeper that was told, or wakes a sleeper. That
+// sleeper becomes the sentinel, or leaves the duty to the worker that is. A setter whose timer is not earlier
+// than another timer of its group relies on the setter of that one. tests/model/timer.pml proves it. It also
+// proves that the protocol fails without I2, without T2, when T1 comes after T3, and when no sleeper is woken
+// where there is no sentinel.
 //
-// What is due in the sentinel's own group, or in one without active workers, it does itself: it wakes up, and is a
-// searcher. For another group it wakes one of that group's sleepers. A group where all are awake, or somebody was woken, it
-// gives `grace`, in which a worker that is not in one long task has looked; after that it does it itself, too.
+// The sentinel itself fires the expired timers of its own group, and of groups without active workers: it
+// wakes up, and is a searcher. For another group it wakes one of that group's sleepers. If all workers of the
+// group are awake, or the sentinel has woken one, it gives the group `grace_ns`, in which every worker that
+// is not in one long task has looked. After that the sentinel fires the timers of that group itself, too.
 //
 // | tag    | release site         | acquire site         | publishes            | weakened             |
 // |--------|----------------------|----------------------|----------------------|----------------------|
 // | I2, T2 | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only  | a timer that is late |
 //
-// Rejected: a thread for timers (a switch for each timer, on a core that somebody works on); a timerfd for each group (a
-// system call for each earlier deadline); the earliest of all groups in one word (written by all of them).
+// Rejected: a thread for timers (a switch for each timer, on a core that a worker uses); a timerfd for each
+// group (a system call for each earlier deadline); the earliest time of all groups in one word (all groups
+// would write it).
 
 namespace corewise::detail {
 
 class timer_watch {
  public:
-  /// By group; they outlive it. Throws `std::bad_alloc`.
+  /// `groups` holds the timers by group and must outlive this. Throws `std::bad_alloc`.
   explicit timer_watch(std::span<timer_group* const> groups) : groups_(groups), called_(groups.size()) {}
 
   timer_group& of(group_id g) noexcept { return *groups_[g.value]; }
 
-  /// Whether any timer is set. Any thread. Cost: a load for each group.
+  /// Returns whether any timer is set. Call from any thread. Cost: a load for each group.
   bool pending() const noexcept {
     return std::ranges::any_of(groups_,
                                [](const timer_group* g) { return g->next_ns() != timer_group::never; });
   }
 
-  /// I3: whether the sentinel sleeps longer than until `next_ns`. After a full fence.
+  /// Step I3: returns whether the sentinel sleeps longer than until `next_ns`. Call after a full fence.
   bool sleeps_past(std::int64_t next_ns) const noexcept {
     return next_ns < sleeps_until_.load(std::memory_order_relaxed);
   }
 
-  /// The sentinel of group `own`, about to sleep: T1 to T3. `wake(g)` wakes a sleeper of a group where a timer is due, if
-  /// there is one; `works(g)`: whether it has active workers. Answers how long to sleep; nothing: not at all, a timer is due
-  /// that is the sentinel's to do.
+  /// Steps T1 to T3. Call from the sentinel of group `own`, before it sleeps. `wake(g)` wakes a sleeper of a
+  /// group whose timers have expired, and returns whether there was one; `works(g)` returns whether the group
+  /// has active workers. Returns how long to sleep, or nothing if the sentinel must not sleep but fire
+  /// expired timers itself.
   template <class Wake, class Works>
   std::optional<std::chrono::nanoseconds> plan(group_id own, const Wake& wake, const Works& works) noexcept {
     const auto others_do = [&](group_id g) { return g != own && (wake(g) || works(g)); };
@@ -80,7 +88,7 @@ class timer_watch {
     return std::chrono::nanoseconds{std::max<std::int64_t>(1, earliest - read_clock())};
   }
 
-  /// The sentinel, when it has slept.
+  /// Notes that the sentinel is awake. Call from the sentinel, when it has slept.
   void awake() noexcept { sleeps_until_.store(0, std::memory_order_relaxed); }
 
  private:
@@ -88,7 +96,7 @@ class timer_watch {
 
   static std::int64_t read_clock() noexcept { return monotonic::now().time_since_epoch().count(); }
 
-  /// When to look at group g; nothing: now, and nobody else does.
+  /// Returns when to look at group g, or nothing if the sentinel must look now.
   template <class OthersDo>
   std::optional<std::int64_t> next_of(std::size_t g, std::int64_t& now, const OthersDo& others_do) noexcept {
     for (;;) {
@@ -97,7 +105,7 @@ class timer_watch {
       if (now == 0) now = read_clock();
       if (next > now) return called_[g] = 0, next;
       if (called_[g] > now) return called_[g];
-      if (!groups_[g]->ripe(now)) continue; // it was too early, or is on its way down
+      if (!groups_[g]->ripe(now)) continue; // it was too early, or the timer is moving down
       if (called_[g] != 0 || !others_do(group_id{static_cast<std::uint32_t>(g)}))
         return called_[g] = 0, std::nullopt;
       return called_[g] = now + grace_ns;
@@ -105,7 +113,7 @@ class timer_watch {
   }
 
   std::span<timer_group* const> groups_;
-  std::vector<std::int64_t> called_; // until when others have time; 0: nobody was called. The sentinel's
+  std::vector<std::int64_t> called_; // until when other workers have time; 0: none was called. The sentinel's
   alignas(128) std::atomic<std::int64_t> sleeps_until_{0};
 };
 

@@ -7,27 +7,29 @@
 #include <cstddef>
 #include <cstdint>
 
-// Timers by deadline: a hierarchical wheel. Time is counted in ticks of 2^16 ns; a slot of level 0 is one tick, a slot of
-// each further level 64 of the level below.
+// Timers by deadline: a hierarchical wheel. Time is counted in ticks of 2^16 ns. A bucket of level 0 is one
+// tick; a bucket of each further level is 64 buckets of the level below.
 //
 //     level   0      1       2      3      4      5       6      7
-//     slot    66 us  4.2 ms  268 ms 17 s   18 min 20 h    52 d   9 a
+//     bucket  66 us  4.2 ms  268 ms 17 s   18 min 20 h    52 d   9 a
 //
-// A timer lies at the level of the highest bit in which its tick differs from `elapsed`, the time up to which the wheel has
-// turned. So everything at a level is earlier than everything above, each level's slots that are in use lie behind the
-// present one, and nothing ever wraps around: eight levels reach as far as the clock does. Setting and removing a timer is
-// a list operation; each timer moves down at most seven times on its way. Times between are skipped by the bitmaps, so a
-// jump of the clock costs no more than what it makes due.
+// A timer lies at the level of the highest bit in which its tick differs from `elapsed`, the time up to which
+// the wheel has turned. So all timers of a level are earlier than all timers of the levels above, the used
+// buckets of each level lie behind its present bucket, and nothing ever wraps around: eight levels reach as
+// far as the clock does. Setting and removing a timer is a list operation. Each timer moves down at most
+// seven times. The bitmaps skip empty buckets, so a jump of the clock costs no more than the timers that it
+// makes expire.
 //
-// A deadline is rounded up to a tick and the present down, so nothing fires early.
+// The wheel rounds a deadline up to a tick and the present down, so no timer fires early.
 //
-// Knows no clock and no lock: timer_group.hpp has both.
+// The wheel knows no clock and no lock: timer_group.hpp has both.
 //
-// Rejected: a heap or a tree (O(log n), and no removal by address without a second link); a wheel without cascades, as
-// Linux has it (what is far away fires up to an eighth late); ticks of 1 ms (a sleep of 100 us would take ten times that).
+// Rejected: a heap or a tree (O(log n), and no removal by address without a second link); a wheel without
+// cascades, as in Linux (far timers fire late by up to an eighth); ticks of 1 ms (a sleep of 100 us would
+// take ten times that).
 //
-// Source: Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", doi:10.1145/41457.37504; the level by exclusive or
-// is Tokio's.
+// Source: Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", doi:10.1145/41457.37504; the level by
+// exclusive or is Tokio's.
 
 namespace corewise::detail {
 
@@ -37,12 +39,12 @@ class timer_wheel {
   static constexpr unsigned tick_bits = 16; ///< of nanoseconds
   static constexpr tick never = ~tick{0};
 
-  /// The tick at whose beginning a deadline has passed.
+  /// The first tick at whose beginning a deadline has passed.
   static constexpr tick after(std::int64_t deadline_ns) noexcept {
     if (deadline_ns <= 0) return 0;
     return (static_cast<std::uint64_t>(deadline_ns) + (tick{1} << tick_bits) - 1) >> tick_bits;
   }
-  /// The tick that a moment is in.
+  /// The tick that contains a moment.
   static constexpr tick at(std::int64_t ns) noexcept {
     return ns <= 0 ? 0 : static_cast<std::uint64_t>(ns) >> tick_bits;
   }
@@ -56,7 +58,8 @@ class timer_wheel {
   std::size_t size() const noexcept { return size_; }
   bool any_due() const noexcept { return !empty(due()); }
 
-  /// A lower bound of when there will be something to do: 0 when it is now, `never` when there is no timer.
+  /// A lower bound of the tick at which there will be work: 0 if there is work now, `never` if there is no
+  /// timer.
   tick next() const noexcept {
     if (any_due() || !empty(moving())) return 0;
     for (unsigned level = 0; level < levels; ++level)
@@ -64,21 +67,22 @@ class timer_wheel {
     return never;
   }
 
-  /// `now` may be anything up to the present; what is true of it makes the wheel turn less.
+  /// Inserts a timer. `now` may be any tick up to the present; a later one saves the wheel some turning.
   void insert(timer_node& t, tick now) noexcept {
-    if (now > elapsed_ && now < next()) elapsed_ = now; // no slot in use lies between
+    if (now > elapsed_ && now < next()) elapsed_ = now; // no used bucket lies between
     ++size_;
     place(t);
   }
 
-  /// t is in the wheel.
+  /// Removes `t`, which must be in the wheel.
   void remove(timer_node& t) noexcept {
     unlink(t);
     --size_;
     if (t.next == t.previous) note_empty(t.next); // only the head is left
   }
 
-  /// Makes due what has its deadline in `now` or before. Moves `most` timers at most; false: there are more.
+  /// Expires the timers whose deadlines are at `now` or before. Moves at most `most` timers. Returns false if
+  /// there are more.
   bool advance(tick now, std::size_t most) noexcept {
     for (;;) {
       while (!empty(moving())) {
@@ -93,7 +97,7 @@ class timer_wheel {
     return true;
   }
 
-  /// The one that has been due longest, which is in the wheel no more; null: none is due.
+  /// Takes the timer that expired first out of the wheel, or returns null if none has expired.
   timer_node* pop_due() noexcept {
     if (empty(due())) return nullptr;
     timer_link* t = due().next;
@@ -102,7 +106,7 @@ class timer_wheel {
     return static_cast<timer_node*>(t);
   }
 
-  /// Any timer, which is in the wheel no more; null: there is none.
+  /// Takes any timer out of the wheel, or returns null if there is none.
   timer_node* pop_any() noexcept {
     if (timer_node* t = pop_due()) return t;
     timer_link* head = &moving();
@@ -130,7 +134,7 @@ class timer_wheel {
     t.previous->next = t.next;
     t.next->previous = t.previous;
   }
-  /// All of `from` behind what is in `to`.
+  /// Appends all of `from` to `to`.
   static void splice(timer_link& to, timer_link& from) noexcept {
     if (empty(from)) return;
     from.next->previous = to.previous;
@@ -142,7 +146,7 @@ class timer_wheel {
 
   timer_link& due() noexcept { return heads_[levels * slots]; }
   const timer_link& due() const noexcept { return heads_[levels * slots]; }
-  /// What has left a slot and is on its way to lower ones.
+  /// The timers that have left a bucket and are moving to lower ones.
   timer_link& moving() noexcept { return heads_[levels * slots + 1]; }
   const timer_link& moving() const noexcept { return heads_[levels * slots + 1]; }
 
@@ -170,7 +174,7 @@ class timer_wheel {
     if (index < levels * slots) used_[index / slots] &= ~(std::uint64_t{1} << (index % slots));
   }
 
-  /// Empties the earliest slot that is in use, if it begins by `now`.
+  /// Empties the earliest used bucket, if it begins by `now`. Returns whether it did.
   bool turn(tick now) noexcept {
     for (unsigned level = 0; level < levels; ++level) {
       if (used_[level] == 0) continue;
