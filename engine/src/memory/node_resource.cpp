@@ -7,7 +7,7 @@
 namespace corewise::detail {
 
 void* node_pages::do_allocate(std::size_t bytes, std::size_t alignment) {
-  constexpr std::size_t page = 4096; // the smallest that there is
+  constexpr std::size_t page = 4096; // the smallest page size that exists
   const std::size_t more = alignment > page ? alignment : 0;
   if (bytes > SIZE_MAX - more) throw std::bad_alloc();
   node_memory memory(std::max<std::size_t>(bytes, 1) + more, node_);

@@ -9,10 +9,10 @@
 
 namespace corewise::detail {
 
-/// Whole pages on one memory node. One thread at a time.
+/// Hands out whole pages on one memory node. Use by one thread at a time.
 class node_pages final : public std::pmr::memory_resource {
  public:
-  /// `node`: the operating system's number; nothing: anywhere.
+  /// `node` is the operating system's number; nothing: any node.
   explicit node_pages(std::optional<std::uint32_t> node) noexcept : node_(node) {}
 
  private:
@@ -24,8 +24,8 @@ class node_pages final : public std::pmr::memory_resource {
   std::unordered_map<void*, node_memory> mapped_;
 };
 
-/// Recycles memory of one node, of any size. Any thread. What is freed is kept for the next one; large pieces and the rest
-/// go back when it ends.
+/// Recycles memory of one node, of any size. Call from any thread. Keeps freed memory for later requests.
+/// Large pieces, and at its end all the rest, go back to the operating system.
 class node_resource final : public std::pmr::memory_resource {
  public:
   explicit node_resource(std::optional<std::uint32_t> node) : pages_(node) {}

@@ -8,9 +8,10 @@
 
 namespace corewise::detail {
 
-/// On which memory node pages lie, as one thread has asked lately: pages hardly ever move, and asking is a system call.
-/// An answer holds for `age_most`, also the one that nobody knows (the page has not been touched). By page, not by
-/// larger regions, which would be wrong where the pages of several threads lie between each other. One thread.
+/// Remembers on which memory nodes pages lie, as one thread has asked lately: pages hardly ever move, and
+/// asking is a system call. An answer holds for `age_most`, also the answer that the node is unknown (no
+/// thread has touched the page). Entries are by page, not by larger regions, which would be wrong where the
+/// pages of several threads lie between each other. Use by one thread.
 class page_nodes {
  public:
   using question = std::optional<std::uint32_t> (*)(const void*);
@@ -18,8 +19,8 @@ class page_nodes {
 
   explicit page_nodes(question ask = &node_of_page) noexcept : ask_(ask) {}
 
-  /// The operating system's number of the node that holds `address`; nothing: nobody knows. Cost: a look, or a system
-  /// call.
+  /// Returns the operating system's number of the node that holds `address`, or nothing if it is unknown.
+  /// Cost: a look, or a system call.
   std::optional<std::uint32_t> node_of(const void* address, monotonic::time_point now) noexcept {
     const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(address) / page_bytes + 1; // 0: no entry
     entry& e = entries_[page % entries_.size()];
@@ -33,7 +34,7 @@ class page_nodes {
     monotonic::time_point asked;
     std::optional<std::uint32_t> node;
   };
-  static constexpr std::uintptr_t page_bytes = 4096; // of several entries for a larger page all are right
+  static constexpr std::uintptr_t page_bytes = 4096; // all entries of one larger page are right
 
   question ask_;
   std::array<entry, 64> entries_{};

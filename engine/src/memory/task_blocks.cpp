@@ -17,20 +17,22 @@
 //
 //     thread's cache ──full──► depot of its node ──► another thread's cache on that node
 //
-// A producer outside allocates and a worker frees, so blocks wander; they come back in batches through the
-// depot of the memory node that they lie on, and at most once in `batch` blocks somebody takes a lock. Which node
-// that is says the head of the slab that a block was cut from; slabs are aligned to their size. Pages are never
-// given back: the depots hold as many blocks as were in flight at the peak.
+// A producer outside allocates and a worker frees, so blocks wander. They come back in batches through the
+// depot of the memory node that they lie on, and a thread takes a lock at most once in `batch` blocks. The
+// head of the slab from which a block was cut says which node that is; slabs are aligned to their size. Pages
+// are never given back: the depots hold as many blocks as were in flight at the peak.
 //
-// A batch is 32 blocks of whatever size: another number for the large ones would have to be looked up whenever a small one is
-// given back. So a thread keeps up to 64 blocks of 4096 bytes.
+// A batch is 32 blocks of any size. With another number for large blocks, a thread would have to look the
+// number up whenever it gives a small one back. So a thread keeps up to 64 blocks of 4096 bytes.
 //
-// A slab is addresses only: blocks are cut from it by the batch, when nobody has a spare one, so that no page is touched before
-// it is needed, and nobody waits for more page faults than his own.
+// A new slab is only addresses. Blocks are cut from it by the batch, when no thread has a spare one. So no
+// page is touched before it is needed, and a thread waits for no page faults other than its own.
 //
-// A forked child begins with depots of its own: those of its parent may be locked by threads that the child does not have.
+// The child of a process fork begins with depots of its own: threads that the child does not have may hold
+// the locks of its parent's depots.
 //
-// Under AddressSanitizer every block is allocated plainly, so that a use after the end of a task is seen.
+// Under AddressSanitizer every block is allocated plainly, so that the sanitizer sees a use after the end of
+// a task.
 
 #if defined(__SANITIZE_ADDRESS__)
 #define COREWISE_PLAIN_BLOCKS 1
@@ -68,7 +70,7 @@ constexpr std::size_t batch = 32;
 constexpr std::size_t slab_bytes = std::size_t{1} << 20;
 constexpr std::size_t nodes_max = 1024;
 
-/// What stands at the head of each slab.
+/// The head of each slab.
 struct alignas(block_alignment) slab {
   std::uint16_t node;
 
@@ -79,8 +81,8 @@ struct alignas(block_alignment) slab {
 };
 
 struct free_block {
-  free_block* next;       // in one list
-  free_block* next_batch; // of a batch's first block: the next batch in the depot
+  free_block* next;       // the next block in one list
+  free_block* next_batch; // in a batch's first block: the next batch in the depot
 };
 
 /// A stack of blocks with its length.
@@ -100,7 +102,7 @@ struct free_list {
   }
 };
 
-/// The spare blocks of one size on one memory node, in whole batches and a rest.
+/// The spare blocks of one size on one memory node: whole batches and a rest.
 class depot {
  public:
   void put_batch(free_block* first) noexcept {
@@ -114,7 +116,7 @@ class depot {
     add(memory);
   }
 
-  /// A batch of blocks, new ones where none are spare. Throws `std::bad_alloc`.
+  /// Takes a batch of blocks, and cuts new ones if too few are spare. Throws `std::bad_alloc`.
   free_list take_batch(std::size_t bytes, std::uint16_t node) {
     const std::scoped_lock lock(mutex_);
     while (batches_ == nullptr) add(cut(bytes, node));
@@ -132,9 +134,11 @@ class depot {
     rest_ = {};
   }
 
-  /// A block that nobody had yet. Its page lies on the node of the thread that touches it first: the caller's.
+  /// Cuts a block that no thread has had yet. Its page lies on the node of the thread that touches it first:
+  /// the caller's.
   std::byte* cut(std::size_t bytes, std::uint16_t node) {
-    // Each at a multiple of its size, so that none lies across two pages: a store across costs more than all else here.
+    // Each block lies at a multiple of its size, so that none lies across two pages: a store across two pages
+    // costs more than all else here.
     static_assert(sizeof(slab) <= block_sizes[0]);
     if (uncut_ == end_) {
       uncut_ = map_slab();
@@ -145,7 +149,7 @@ class depot {
     return std::exchange(uncut_, uncut_ + bytes);
   }
 
-  /// Twice the room, less what lies outside the aligned half.
+  /// Maps a slab: maps twice the room, and unmaps the parts outside the aligned half.
   static std::byte* map_slab() {
     void* room = ::mmap(nullptr, 2 * slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) throw std::bad_alloc();
@@ -175,11 +179,12 @@ const bool child_forgets = [] {
   return ::pthread_atfork(nullptr, nullptr, forget) == 0;
 }();
 
-/// The depots of a node, made at its first use and never destroyed: threads may outlive static objects.
+/// Returns the depots of a node. Makes them at their first use and never destroys them: threads may outlive
+/// static objects.
 ///
-/// | tag    | release site   | acquire site         | publishes              | weakened                         |
-/// |--------|----------------|----------------------|------------------------|----------------------------------|
-/// | depots | depots_of: CAS | depots_of: load, CAS | the depots of one node | a thread locks one half-made     |
+/// | tag    | release site   | acquire site         | publishes              | weakened                     |
+/// |--------|----------------|----------------------|------------------------|------------------------------|
+/// | depots | depots_of: CAS | depots_of: load, CAS | the depots of one node | a thread locks one half-made |
 node_depots& depots_of(std::uint16_t node) {
   static_cast<void>(child_forgets);
   auto& place = all_depots[node];
@@ -200,15 +205,16 @@ std::uint16_t this_node() noexcept {
   return static_cast<std::uint16_t>(node);
 }
 
-/// The node of a thread that has no cache: not yet, or, at its end, no more.
+/// The node of a thread that has no cache yet, or, at the thread's end, has it no more.
 constexpr std::uint16_t nowhere = nodes_max;
 
-/// One thread's blocks. Up to two batches of each size, so that a thread that alternates between taking and giving does not
-/// visit the depot each time. Without constructor and destructor, which each look would have to ask for.
+/// One thread's blocks: up to two batches of each size, so that a thread that alternates between taking and
+/// giving does not visit the depot each time. It has no constructor and no destructor, for which each access
+/// would have to check.
 struct block_cache {
   std::uint16_t home = nowhere;
   std::array<free_list, block_classes> lists;
-  std::array<free_list, block_classes> spare; // whole batches or nothing: what is partly used is in `lists`
+  std::array<free_list, block_classes> spare; // a whole batch or nothing: partly used ones are in `lists`
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local block_cache cache{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool cache_gone = false;
@@ -224,7 +230,7 @@ struct cache_end {
   }
 };
 
-/// Answers whether the calling thread has a cache from here on.
+/// Opens the calling thread's cache. Returns whether the thread has one from now on.
 bool open_cache() noexcept {
   if (cache.home != nowhere) return true;
   if (cache_gone) return false;
@@ -243,7 +249,7 @@ void* take_alone(std::size_t size_class) {
   return memory;
 }
 
-// By themselves, so that the short ways save no registers for them.
+// These are functions of their own, so that the short ways save no registers for them.
 [[gnu::noinline, gnu::cold]] void* take_slowly(std::size_t size_class) {
   if (!open_cache()) return take_alone(size_class);
   free_list& list = cache.lists[size_class];
