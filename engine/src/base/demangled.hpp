@@ -4,7 +4,7 @@
 
 namespace corewise::detail {
 
-/// A mangled name as people write it; other texts as they are. Throws `std::bad_alloc`.
+/// Returns a mangled name as people write it, and other texts as they are. Throws `std::bad_alloc`.
 std::string demangled(const char* name);
 
 } // namespace corewise::detail

@@ -4,30 +4,32 @@
 #include <atomic>
 #endif
 
-// What tests do to an engine from within, and what they see there. With COREWISE_FAULTS, which only the build in
-// tests/faults/ defines, the functions are that test's; in every other build they are nothing.
+// The faults that tests cause inside an engine, and the checks that they make there. With COREWISE_FAULTS,
+// which only the build in tests/faults/ defines, that test defines these functions; in every other build they
+// do nothing.
 
 namespace corewise::detail {
 
 #ifdef COREWISE_FAULTS
 
-/// Stands between two steps of a protocol, where other threads may come between: takes a while now and then.
+/// Takes a while now and then. Stands between two steps of a protocol, where other threads may come between.
 void interleave() noexcept;
 
-/// Whether the wake-up that is due now gets lost.
+/// Returns whether the wake-up that is due now gets lost.
 [[nodiscard]] bool loses_wake() noexcept;
 
-/// Whether there is no memory now for a task that comes out of an inbox.
+/// Returns whether there is no memory now for a task that comes out of an inbox.
 [[nodiscard]] bool refuses_blocks() noexcept;
 
-/// Whether a worker looks at what is shared only when its ring is empty, as Volt's description prints it.
+/// Returns whether a worker looks at shared queues only when its ring is empty, as the printed description of
+/// Volt says.
 [[nodiscard]] bool looks_behind_ring() noexcept;
 
-/// Whether what a ring sheds stays together, and a worker looks there only when its ring is empty: the batched queue of
-/// Cats Effect 3.
+/// Returns whether the tasks that a ring sheds stay together, and a worker looks at them only when its ring
+/// is empty, as in the batched queue of Cats Effect 3.
 [[nodiscard]] bool sheds_in_batches() noexcept;
 
-/// Two threads are at once where only one may be.
+/// Reports that two threads are at once where only one may be.
 void met() noexcept;
 
 /// A part of the engine that one thread at a time may use, each through a `turn`.
@@ -47,7 +49,7 @@ class one_at_a_time {
   };
 
  private:
-  std::atomic<bool> used_{false}; // relaxed: a test's, which must not order what it watches
+  std::atomic<bool> used_{false}; // relaxed: the test's, which must not order what it watches
 };
 
 #else

@@ -4,9 +4,9 @@
 
 namespace corewise::detail {
 
-/// The store-load barrier of the parking protocol (idle.hpp). It orders a store before it with a load after
-/// it; nothing is published through it. ThreadSanitizer does not know fences, so there it is a
-/// read-modify-write, which is stronger.
+/// Orders a store before it with a load after it: the store-load barrier of the parking protocol (idle.hpp).
+/// Nothing is published through it. ThreadSanitizer does not know fences, so there it is a read-modify-write,
+/// which is stronger.
 inline void full_fence() noexcept {
 #if defined(__SANITIZE_THREAD__)
 #define COREWISE_FENCE_BY_RMW 1
@@ -19,8 +19,9 @@ inline void full_fence() noexcept {
   static std::atomic<int> word{0};
   word.fetch_add(1, std::memory_order_seq_cst); // pairs: what its caller names
 #elif defined(__x86_64__)
-  // As GCC makes such a fence; Clang makes an mfence, which takes three times as long. But in the red zone: what lies at the
-  // stack's end itself is read again soon, and would wait for the locked instruction.
+  // GCC makes such a fence in this way; Clang makes an mfence, which takes three times as long. This one
+  // works in the red zone: the word at the stack's end is read again soon, and that read would wait for the
+  // locked instruction.
   asm volatile("lock orl $0, -64(%%rsp)" ::: "memory", "cc");
 #else
   std::atomic_thread_fence(std::memory_order_seq_cst); // pairs: what its caller names

@@ -14,8 +14,8 @@
 
 namespace corewise::detail {
 
-/// Sleeps while `word` holds `expected`, at most `timeout`. May return early for no reason.
-/// False: the time ran out.
+/// Sleeps while `word` holds `expected`, at most `timeout`. May return early for no reason. Returns false if
+/// the time ran out.
 inline bool futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
                        std::optional<std::chrono::nanoseconds> timeout = {}) noexcept {
   timespec limit{};

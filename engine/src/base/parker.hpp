@@ -5,18 +5,20 @@
 
 namespace corewise::detail {
 
-/// The bed of one worker: it sleeps until somebody leaves a token. A token left early is kept, so that no
-/// wake-up is lost; two tokens are as good as one.
+/// Puts one worker to sleep until another thread leaves a token. Invariant: a token that is left early is
+/// kept, so no wake-up is lost; two tokens count as one.
 ///
 ///     empty ──park──► parked ──unpark──► notified ──(woken)──► empty
 ///       └──────────unpark──────────────────▲
 ///
-/// | tag   | release site     | acquire site        | publishes                     | weakened                         |
-/// |-------|------------------|---------------------|-------------------------------|----------------------------------|
-/// | token | unpark: exchange | park: exchange, CAS | all that the waker did before | the woken worker misses the task |
+/// | tag   | release site     | acquire site        | publishes              | weakened                |
+/// |-------|------------------|---------------------|------------------------|-------------------------|
+/// | token | unpark: exchange | park: exchange, CAS | all that the waker did | the woken worker misses |
+/// |       |                  |                     | before                 | the task                |
 class parker {
  public:
-  /// The owner only. True: a token was there or came; false: `timeout` passed without one.
+  /// Sleeps until a token is there. Returns whether one was there or came; false if `timeout` passed without
+  /// one. Owner only.
   [[gnu::hot]] bool park(std::optional<std::chrono::nanoseconds> timeout) noexcept {
     std::uint32_t expected = empty;
     if (!state_.compare_exchange_strong(expected, parked, std::memory_order_acq_rel, // pairs: token
@@ -36,12 +38,12 @@ class parker {
     return state_.exchange(empty, std::memory_order_acq_rel) == notified; // pairs: token
   }
 
-  /// Any thread. Cost: a system call if the owner sleeps.
+  /// Leaves a token. Call from any thread. Cost: a system call if the owner sleeps.
   void unpark() noexcept {
     if (state_.exchange(notified, std::memory_order_acq_rel) == parked) futex_wake(state_, 1); // pairs: token
   }
 
-  /// Whether the owner lies in it, or is about to. Any thread.
+  /// Returns whether the owner sleeps here, or is about to. Call from any thread.
   bool occupied() const noexcept { return state_.load(std::memory_order_relaxed) == parked; }
 
  private:

@@ -10,8 +10,8 @@ namespace corewise::detail {
 
 using monotonic = std::chrono::steady_clock;
 
-/// How long the tasks of a worker take on average: an exponentially weighted mean over ticks, α = 0.1, first
-/// guess 50 µs. Written by the seat's thread; read by anybody.
+/// The average time of a worker's tasks: an exponentially weighted mean over ticks, α = 0.1, first guess 50
+/// µs. The seat's thread writes it; any thread may read it.
 class task_clock {
  public:
   void sample(std::chrono::nanoseconds time, std::uint32_t tasks) noexcept {
