@@ -6,10 +6,11 @@
 
 namespace corewise::detail {
 
-/// What an engine goes by and may be given anew while it runs (design.md, D10): immutable, and replaced as a whole.
-/// What cannot change is in `runtime::settings`; what one thread must read no older than another is in `idle_workers`.
+/// The rules of an engine that can change while it runs (design.md, D10): immutable, and replaced as a whole.
+/// Settings that cannot change are in `runtime::settings`. Settings that one thread must not read older than
+/// another are in `idle_workers`.
 struct rules {
-  /// `groups` and `workers` must outlive it.
+  /// `groups` and `workers` must outlive the rules.
   rules(profile p, const locality_groups& groups, const worker_layout& workers)
       : settings(std::move(p)),
         placing(make_policy(settings.dispatch.policy, groups, workers, weights_of(settings))),
