@@ -7,37 +7,43 @@
 
 #include <mutex>
 
-// How `drain` waits for what was submitted before it, without waiting for what comes after.
+// How `drain` waits for the tasks that were submitted before it, without waiting for later ones.
+//
+// Invariant: a drain returns only after it has seen the books of the phase that it closed balance.
 //
 // Work is counted in one of two phases (ledger.hpp). A drain sees that the closed phase is empty, closes the
-// open one by opening the other, and waits until the books of the phase that it closed balance. Drains take
-// turns.
+// open phase by opening the other one, and waits until the books of the phase that it closed balance. Drains
+// take turns.
 //
-// A worker says so to those who wait, if anybody does, when it runs out of work, when it goes from a task of one phase to
-// one of the other, and at the end of a tick. Either its fence comes before the waiter's, and the waiter's sums contain what
-// it finished; or the waiter's comes first, and the worker sees it. tests/model/drain.pml proves it.
+// A worker tells the waiters, if there are any, when it runs out of work, when it goes from a task of one
+// phase to a task of the other, and at the end of a tick. Either the worker's fence comes before the
+// waiter's, and the waiter's sums contain the tasks that the worker finished; or the waiter's fence comes
+// first, and the worker sees the waiter. tests/model/drain.pml proves it.
 //
-// | tag      | release site             | acquire site             | publishes           | weakened                       |
-// |----------|--------------------------|--------------------------|---------------------|--------------------------------|
-// | progress | progress: full_fence     | wait: full_fence         | nothing; order only | a drain sleeps, though all     |
-// |          | wait: waiters_ fetch_add | (all seq_cst)            |                     | that it waits for has ended    |
-// | news     | progress: fetch_add      | wait: news_ load         | the books, and what | it sums older books, and       |
-// |          |                          |                          | else `done` reads   | sleeps after the last news     |
+// | tag      | release site             | acquire site     | publishes           | weakened                 |
+// |----------|--------------------------|------------------|---------------------|--------------------------|
+// | progress | progress: full_fence     | wait: full_fence | nothing; order only | a drain sleeps, though   |
+// |          | wait: waiters_ fetch_add | (all seq_cst)    |                     | all its tasks have ended |
+// | news     | progress: fetch_add      | wait: news_ load | the books, and what | it sums older books, and |
+// |          |                          |                  | else `done` reads   | sleeps after the last    |
+// |          |                          |                  |                     | news                     |
 //
-// `open_` carries nothing: a submitter may still read the older phase, and counts its task there, once for all. The drain
-// that changed it waits for what it sees of that; what it misses was submitted while it ran.
+// `open_` publishes nothing: a submitter may still read the older phase, and then counts its task there, once
+// for all. The drain that changed `open_` waits for the tasks of that phase that it sees. A task that it
+// misses was submitted while the drain ran.
 //
-// A drain that waits for its turn also covers what is submitted until it closes the phase. So a task must not wait for a
-// drain that began before it was submitted.
+// A drain that waits for its turn also covers tasks that are submitted until it closes the phase. So a task
+// must not wait for a drain that began before the task was submitted.
 
 namespace corewise::detail {
 
 class drain_gate {
  public:
-  /// The phase that work from outside is counted to.
+  /// The phase to which tasks from outside are counted.
   std::uint8_t open_phase() const noexcept { return open_.load(std::memory_order_relaxed); }
 
-  /// Any thread that has finished tasks. Cost: a fence and a load while nobody waits.
+  /// Tells the waiters that tasks have finished. Call from any thread that has finished tasks. Cost: a fence
+  /// and a load while no thread waits.
   void progress() noexcept {
     interleave();
     full_fence(); // pairs: progress
@@ -48,7 +54,8 @@ class drain_gate {
     futex_wake_all(news_);
   }
 
-  /// `quiet(phase)` tells whether the books of a phase balance.
+  /// Waits for all tasks that were submitted before. `quiet(phase)` returns whether the books of a phase
+  /// balance.
   template <class Quiet> void drain(const Quiet& quiet) {
     const std::scoped_lock turn(mutex_);
     const std::uint8_t closing = open_phase();
@@ -59,7 +66,7 @@ class drain_gate {
     wait([&] { return quiet(closing); }, {});
   }
 
-  /// Waits until `done()`, at most until `limit`. False: the time ran out.
+  /// Waits until `done()`, at most until `limit`. Returns false if the time ran out.
   template <class Done>
   bool wait(const Done& done, std::optional<std::chrono::steady_clock::time_point> limit) {
     waiters_.fetch_add(1, std::memory_order_seq_cst); // pairs: progress

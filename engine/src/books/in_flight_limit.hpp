@@ -5,34 +5,39 @@
 
 namespace corewise::detail {
 
-/// `limits.in_flight`: how many tasks may be in flight at once; 0 is no limit. An engine that begins without one does not
-/// count, so that it costs nothing, and cannot be given one later.
+/// `limits.in_flight`: how many tasks may be in flight at once; 0 means no limit. An engine that begins
+/// without a limit does not count, so that counting costs nothing, and cannot be given a limit later.
 ///
-/// The one count that all threads share: a limit that is never passed needs one. Who waits for room announces
-/// itself before it tries again, and who makes room looks for waiters after; both are seq_cst, so one of them
-/// sees the other.
+/// All threads share this one count: a limit that is never passed needs one.
 ///
-/// | tag   | release site                     | acquire site                | publishes            | weakened             |
-/// |-------|----------------------------------|-----------------------------|----------------------|----------------------|
-/// | limit | wait_and_enter: waiters_ counted | release: waiters_ load      | nothing; order only  | somebody waits       |
-/// |       | release: in_flight_ fetch_sub    | enter: in_flight_ load, CAS | (seq_cst, all four)  | beside room          |
-/// | room  | tell: fetch_add                  | wait_and_enter: room_ load  | the room, the limit, | it sleeps after the  |
-/// |       |                                  |                             | what `open` reads    | word that is for it  |
+/// Invariant: a waiter announces itself before it tries again, and a thread that makes room looks for waiters
+/// afterwards. Both are seq_cst, so one of them sees the other.
 ///
-/// `room_` is read before the others: what changes after that changes it too, and then `futex_wait` does not sleep.
+/// | tag   | release site             | acquire site            | publishes           | weakened            |
+/// |-------|--------------------------|-------------------------|---------------------|---------------------|
+/// | limit | wait_and_enter: waiters_ | release: waiters_ load  | nothing; order only | a submitter waits,  |
+/// |       | counted                  |                         | (seq_cst, all four) | though there is     |
+/// |       | release: in_flight_      | enter: in_flight_ load, |                     | room                |
+/// |       | fetch_sub                | CAS                     |                     |                     |
+/// | room  | tell: fetch_add          | wait_and_enter: room_   | the room, the       | it sleeps after the |
+/// |       |                          | load                    | limit, what `open`  | last wake-up for it |
+/// |       |                          |                         | reads               |                     |
+///
+/// A waiter reads `room_` before the others. A later change of the others also changes `room_`, and then
+/// `futex_wait` does not sleep.
 class in_flight_limit {
  public:
   explicit in_flight_limit(std::uint64_t most) noexcept : counts_(most != 0), most_(most) {}
 
   bool counts() const noexcept { return counts_; }
-  /// Another limit, or none, for one that counts. Any thread.
+  /// Sets another limit, or none. Only for an engine that counts. Call from any thread.
   void change(std::uint64_t most) noexcept {
     most_.store(most, std::memory_order_seq_cst); // pairs: room
     interleave();
     wake_all();
   }
 
-  /// Any thread. False: full.
+  /// Enters a task. Returns false if the engine is full. Call from any thread.
   bool enter() noexcept {
     if (!counts_) return true;
     const std::uint64_t most = most_.load(std::memory_order_seq_cst); // pairs: room
@@ -45,12 +50,13 @@ class in_flight_limit {
     return false;
   }
 
-  /// As above, whether there is room or not: for what a task that has entered waits for.
+  /// Enters a task, whether there is room or not: for a task that an entered task waits for. Call from any
+  /// thread.
   void enter_anyway() noexcept {
     if (counts_) in_flight_.fetch_add(1, std::memory_order_seq_cst); // pairs: limit
   }
 
-  /// Waits for room while `open()`. False: no longer open.
+  /// Waits for room while `open()`, and enters a task. Returns false if it is no longer open.
   template <class Open> bool wait_and_enter(const Open& open) noexcept {
     waiters_.fetch_add(1, std::memory_order_seq_cst); // pairs: limit
     bool entered = false;
@@ -63,11 +69,11 @@ class in_flight_limit {
       interleave();
       futex_wait(room_, seen);
     }
-    waiters_.fetch_sub(1, std::memory_order_relaxed); // one look too many at most
+    waiters_.fetch_sub(1, std::memory_order_relaxed); // at most one look too many
     return entered;
   }
 
-  /// Any thread: an entered task is gone.
+  /// Notes that an entered task is gone. Call from any thread.
   void release() noexcept {
     if (!counts_) return;
     in_flight_.fetch_sub(1, std::memory_order_seq_cst); // pairs: limit
@@ -75,7 +81,7 @@ class in_flight_limit {
     if (waiters_.load(std::memory_order_seq_cst) != 0) tell(1); // pairs: limit
   }
 
-  /// Everybody who waits looks at `open()` again.
+  /// Makes all waiters look at `open()` again.
   void wake_all() noexcept { tell(INT_MAX); }
 
  private:

@@ -4,24 +4,25 @@
 #include <atomic>
 #include <cstdint>
 
-// What is in flight is Σ submitted − Σ finished over the ledgers of all threads: each ledger has one writer,
-// so counting needs no locked instruction. Work is counted in two phases: `drain` opens the other one for
-// what comes from outside and waits until nothing of the old one is left; a task's children belong to its own
-// phase.
+// The books of the tasks in flight. Invariant: the number of tasks in flight is Σ submitted − Σ finished over
+// the ledgers of all threads. Each ledger has one writer, so counting needs no locked instruction. Tasks are
+// counted in two phases: `drain` opens the other phase for tasks from outside and waits until no task of the
+// old phase is left. A task's children belong to its own phase.
 //
-// | tag   | release site       | acquire site       | publishes                        | weakened                |
-// |-------|--------------------|--------------------|----------------------------------|-------------------------|
-// | books | add: counter store | read: counter load | the tasks counted, their effects | drain returns too early |
+// | tag   | release site       | acquire site       | publishes                | weakened                |
+// |-------|--------------------|--------------------|--------------------------|-------------------------|
+// | books | add: counter store | read: counter load | the tasks counted, their | drain returns too early |
+// |       |                    |                    | effects                  |                         |
 //
-// A reader sums `finished` first and `submitted` second: equal sums then mean that at some moment in between
-// nothing was in flight. (A finished task's submission was counted before, and the queue that it passed
-// through made that visible.)
+// A reader sums `finished` first and `submitted` second. Equal sums then mean that nothing was in flight at
+// some moment in between. (The submission of a finished task was counted before, and the queue that the task
+// passed through made that visible.)
 
 namespace corewise::detail {
 
 inline constexpr std::uint8_t phases = 2;
 
-/// A counter with one writer that others read.
+/// A counter with one writer and many readers.
 class book {
  public:
   void add(std::uint64_t n = 1) noexcept {
@@ -33,8 +34,8 @@ class book {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// One thread's or one seat's counts, by phase. 128 bytes, so that it shares no line (nor its neighbour) with
-/// others.
+/// The counts of one thread or one seat, by phase. 128 bytes, so that it shares neither its line nor the
+/// neighbouring line with others.
 struct alignas(128) ledger {
   std::array<book, phases> submitted;
   std::array<book, phases> finished;

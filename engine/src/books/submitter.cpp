@@ -9,10 +9,10 @@ struct entry {
   std::shared_ptr<submitter> record;
 };
 
-// Trivial, so it can be read after the submitters of an ending thread are gone.
+// Trivial, so that a thread can read it after its submitters are gone.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool submitters_gone = false;
 
-/// The calling thread's submitters, the one used last in front.
+/// The calling thread's submitters, the last used in front.
 struct thread_submitters {
   std::vector<entry> entries;
 

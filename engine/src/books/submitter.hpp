@@ -10,24 +10,24 @@
 
 namespace corewise::detail {
 
-/// What an engine keeps for a thread that submits to it from outside its seats: the thread's books and what
-/// its placing remembers. Lives as long as the engine; when its thread ends another one takes it over, counts
-/// and all.
+/// The engine's record of a thread that submits to it from outside its seats: the thread's books and the
+/// state of its placing. It lives as long as the engine. When its thread ends, another thread takes the
+/// record over, counts and all.
 ///
-/// | tag   | release site                   | acquire site  | publishes               | weakened                       |
-/// |-------|--------------------------------|---------------|-------------------------|--------------------------------|
-/// | taken | the thread's end: taken, store | take_one: CAS | the books, and all that | the next thread counts from an |
-/// |       |                                |               | placing remembers       | older number: tasks get lost   |
+/// | tag   | release site      | acquire site  | publishes          | weakened                       |
+/// |-------|-------------------|---------------|--------------------|--------------------------------|
+/// | taken | the thread's end: | take_one: CAS | the books, and the | the next thread counts from an |
+/// |       | store of `taken`  |               | state of placing   | older number: tasks get lost   |
 struct submitter {
   explicit submitter(std::uint64_t seed) noexcept : rng(seed) {}
 
   ledger books;
-  holder<rules> by; ///< what the task that is on its way goes by
+  holder<rules> by; ///< the rules for the task that is being submitted
   placement_rng rng;
   placement_cursor cursor;
-  placement last; ///< where its last task went; `last.repeat` more may follow unasked
+  placement last; ///< where its last task went; `last.repeat` more tasks may follow without asking
   std::optional<std::uint32_t> last_cpu;
-  segment_writer overflow; ///< for what inboxes have no room for
+  segment_writer overflow; ///< for tasks for which inboxes have no room
   std::atomic<bool> taken{true};
 };
 
@@ -36,8 +36,8 @@ class submitter_registry {
  public:
   submitter_registry();
 
-  /// The calling thread's. Cost: a thread-local look-up; the first time, a lock and an allocation.
-  /// Throws `std::bad_alloc`.
+  /// Returns the calling thread's record. Cost: a thread-local look-up; the first time, a lock and an
+  /// allocation. Throws `std::bad_alloc`.
   [[gnu::hot]] submitter& mine();
 
   /// Calls f with the record of every thread that ever submitted.
@@ -49,7 +49,7 @@ class submitter_registry {
  private:
   std::shared_ptr<submitter> take_one();
 
-  const std::uint64_t engine_; // a number, not an address: addresses come back
+  const std::uint64_t engine_; // a number, not an address: addresses are used again
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<submitter>> all_;
 };
