@@ -5,17 +5,17 @@
 
 namespace corewise {
 
-/// What became of a profile that was given to a running engine: it holds as a whole, or not at all.
+/// The result of giving a profile to a running engine: the profile holds as a whole, or not at all.
 struct [[nodiscard]] apply_result {
   /// One thing that a running engine cannot change.
   struct reason {
-    std::string key; ///< the path of the key, "queues.local"; empty when it is about none
+    std::string key; ///< the path of the key, "queues.local"; empty when the reason is about no key
     std::string why; ///< what was found, and what the engine has
   };
   std::vector<reason> refused; ///< empty: the profile holds
 
   bool applied() const noexcept { return refused.empty(); }
-  /// A line for each reason, "key: why".
+  /// Returns a line for each reason, "key: why".
   std::string to_text() const;
 };
 

@@ -7,7 +7,7 @@ namespace corewise {
 
 namespace detail {
 
-/// Where all members come before any goes on, again and again.
+/// A point at which all members arrive before any member goes on, again and again.
 class meeting {
  public:
   static constexpr bool enters_at_once = true;
@@ -17,7 +17,7 @@ class meeting {
   meeting& operator=(const meeting&) = delete;
   ~meeting() { assert(waiters_.empty() && "destroyed while somebody waits for it"); }
 
-  /// One member less, from this phase on.
+  /// Removes one member, from this phase on.
   void drop() noexcept;
 
   bool try_pass(const waiter&) const noexcept { return false; }
@@ -28,32 +28,35 @@ class meeting {
  private:
   woken come(lock_word::bits missing) noexcept;
 
-  lock_word word_; // how many are still to come in this phase
+  lock_word word_; // how many members have not arrived yet in this phase
   lock_word::bits members_;
   waiter_list waiters_;
 };
 
 } // namespace detail
 
-/// Coroutines that wait for each other: who arrives waits until all `expected` have arrived, then all go on, and the next
-/// phase begins. Suspends coroutines, never their threads; a thread takes part by `sync_wait`. When all who wait have gone on it
-/// may be destroyed. 24 bytes.
+/// Lets coroutines wait for each other: a coroutine that arrives waits until all `expected` have arrived.
+/// Then all go on, and the next phase begins. Waiting suspends the coroutine, never its thread; a thread
+/// takes part by `sync_wait`. The barrier may be destroyed when all waiters have gone on. 24 bytes.
 class barrier {
  public:
   static constexpr std::uint32_t largest = detail::lock_word::largest;
 
   explicit barrier(std::uint32_t expected) noexcept : meeting_(expected) {}
 
-  /// `co_await b.arrive_and_wait()`. Any coroutine, one for each that is expected. The last one is not suspended; of the others
-  /// the first to arrive runs next on its worker, the rest behind what waits there. Cost: two locked instructions and a
-  /// resumption; allocates nothing.
+  /// `co_await b.arrive_and_wait()`: arrives, and waits until all expected coroutines have arrived. Call from
+  /// any coroutine, one for each that is expected. The last one is not suspended. Of the others, the first to
+  /// arrive runs next on the last one's worker, and the rest go behind the tasks that wait there. Cost: two
+  /// locked instructions and a resumption; allocates nothing.
   auto arrive_and_wait() noexcept { return detail::awaiting<wait_kind::barrier, detail::meeting&>(meeting_); }
-  /// The same, until `token` is told to stop. Answers true when all have arrived; false when it was stopped: then it has not
-  /// arrived, and the others wait until it does, or drops out.
+  /// Acts as above, until `token` is told to stop. The await returns true when all have arrived, and false
+  /// when it was stopped. A stopped coroutine has not arrived, and the others wait until it arrives or drops
+  /// out.
   auto arrive_and_wait(std::stop_token token) noexcept {
     return detail::stoppable_awaiting<wait_kind::barrier, detail::meeting&>(std::move(token), meeting_);
   }
-  /// Arrives for good: this phase does not wait for it, and from the next on one less is expected. Any thread.
+  /// Arrives for good: this phase does not wait for the caller, and from the next phase on one less is
+  /// expected. Call from any thread.
   void arrive_and_drop() noexcept { meeting_.drop(); }
 
  private:

@@ -17,25 +17,30 @@
 
 // How a plain task forks calls and waits for them, on its own stack.
 //
-// While it waits it runs what is left of them in its deque, the newest first; then what those who took some have forked
-// meanwhile within them (*leapfrogging*: a thief's newer forks are a part of what it was robbed of); then its thread sleeps,
-// within `blocking`, and a spare thread takes the seat. It never runs what does not belong to its scope: that might wait
-// for a lock which the waiting task holds, and the stack would grow with every task that waits in turn.
+// Invariant: while the task waits, it runs only calls of its own scope, and calls that these have forked. Any
+// other task might wait for a lock which the waiting task holds, and the stack would grow with every task
+// that waits in turn.
 //
-//     deque of the waiting task     [ others' │ own: 1 2 3 4 ]   takes 4 and 3, in place: nothing is counted atomically
-//     a thief that took 1           [ others' │ forked within 1: 5 6 ]   the waiting task takes 5
-//     a thief that took 2           sleeps in a wait of its own      then it sleeps as well, until 1 and 2 have arrived
+// First the task runs its own calls that are still in its deque, the newest first. Then it runs calls that
+// its thieves have forked meanwhile within the stolen calls (*leapfrogging*: the newer forks of a thief are a
+// part of what it stole). Then its thread sleeps, within `blocking`, and a spare thread takes the seat.
 //
-// Children that are away count `arrived_` up. Who goes to sleep takes all that it waits for off that at once; so only then
-// an arrival brings it to 0, and that one wakes the sleeper. Between its arrival and the wake-up a child touches nothing of
-// the scope, which may be gone: the kernel is told the address, no more.
+//     deque of the waiting task   [ others' │ own: 1 2 3 4 ]   takes 4 and 3 in place: no atomic counting
+//     a thief that took 1         [ others' │ forked within 1: 5 6 ]   the waiting task takes 5
+//     a thief that took 2         sleeps in a wait of its own; the waiting task sleeps until 1 and 2 arrive
 //
-// | tag     | release site                    | acquire site                             | publishes                         | weakened              |
-// |---------|---------------------------------|------------------------------------------|-----------------------------------|-----------------------|
-// | arrived | child_run::leave: arrived_, RMW | all_have_arrived: load; sleep: RMW, load | what the child did, and its error | half a result is read |
+// Children that are away count `arrived_` up. A task that goes to sleep subtracts at once all the children
+// that it waits for. So only then an arrival brings `arrived_` to 0, and that child wakes the sleeper.
+// Between its arrival and the wake-up a child touches nothing of the scope, which may be gone: it tells the
+// kernel the address, no more.
 //
-// Source of leapfrogging: David B. Wagner and Bradley G. Calder, Leapfrogging: A Portable Technique for Implementing Efficient
-// Futures, PPoPP 1993, doi:10.1145/155332.155354.
+// | tag     | release site      | acquire site           | publishes           | weakened              |
+// |---------|-------------------|------------------------|---------------------|-----------------------|
+// | arrived | child_run::leave: | all_have_arrived:      | what the child did, | half a result is read |
+// |         | arrived_, RMW     | load; sleep: RMW, load | and its error       |                       |
+//
+// Source of leapfrogging: David B. Wagner and Bradley G. Calder, Leapfrogging: A Portable Technique for
+// Implementing Efficient Futures, PPoPP 1993, doi:10.1145/155332.155354.
 
 namespace corewise {
 
@@ -44,11 +49,11 @@ class engine;
 
 namespace detail {
 
-/// Where a scope's child is run. Values of `task_header::mark` that no other task in a deque has.
+/// Where a child of a scope runs. These are values of `task_header::mark` that no other task in a deque has.
 enum class child_place : std::uint8_t {
-  away = 128, ///< it is in some deque, or was taken from one
+  away = 128, ///< it is in a deque, or was taken from one
   in_place,   ///< its scope waits and runs it
-  submitted,  ///< it came in from outside, as a task of its own
+  submitted,  ///< a thread outside forked it, as a task of its own
 };
 
 /// A call that was forked into a scope.
@@ -57,13 +62,14 @@ struct scope_child : task_header {
 
   child_place where() const noexcept { return static_cast<child_place>(mark); }
   void put(child_place where) noexcept { mark = static_cast<std::uint8_t>(where); }
-  /// Whether t, which nobody else can take, is one.
+  /// Returns whether t is such a child. No other thread must be able to take t.
   static bool is(const task_header* t) noexcept {
     return t->mark >= static_cast<std::uint8_t>(child_place::away);
   }
 };
 
-/// One run of a child: while it lasts the scope can be left by nobody, and who waits there finds what is forked within.
+/// One run of a child. While it lasts the scope cannot end, and a thread that waits there finds the calls
+/// that this one forks.
 class child_run {
  public:
   explicit child_run(const scope_child& child) noexcept : scope_(*child.in), where_(child.where()) {
@@ -73,13 +79,13 @@ class child_run {
   child_run& operator=(const child_run&) = delete;
   ~child_run() = default;
 
-  /// Whether it should be called: nothing has stopped the scope.
+  /// Returns whether to call the child: nothing has stopped the scope.
   inline bool wanted() const noexcept;
-  /// What left it as an exception stops the scope; the first is kept.
+  /// Notes an exception that left the call. The first one is kept, and stops the scope.
   void fail(std::exception_ptr error) noexcept;
-  /// It was dropped.
+  /// Notes that the child was dropped.
   void drop() noexcept;
-  /// Its end, when nothing is left of the child. Answers whether with it a task of its own has ended.
+  /// Ends the run, when nothing is left of the child. Returns whether a task of its own has ended with it.
   bool leave() noexcept { return where_ != child_place::in_place && leave_away(); }
 
  private:
@@ -90,12 +96,13 @@ class child_run {
 
   blocking_scope& scope_;
   const child_place where_;
-  // The rest is of one that is away. Guarded by the scope's mutex: where what is forked within it goes.
+  // The rest is only for a child that is away. The scope's mutex guards these: where calls forked within this
+  // one go.
   worker* seat_ = nullptr;
   std::uint64_t first_ = 0;
   child_run* next_ = nullptr;
   child_run* previous_ = nullptr;
-  // What the thread was doing.
+  // The state of the thread before this run.
   blocking_scope* within_ = nullptr;
   coroutine_root* root_ = nullptr;
 };
@@ -130,68 +137,73 @@ template <class F> struct scope_call final : scope_child {
 
 } // namespace detail
 
-/// Calls that run at the same time, where workers are free, and have all ended when the scope is left: fork-join for plain
-/// tasks, which wait on their own stack. (Coroutines have `when_all` and `in_scope`, which hold no thread while they wait.)
+/// Runs calls at the same time, where workers are free, and ends them all before the scope ends: fork-join
+/// for plain tasks, which wait on their own stack. (Coroutines have `when_all` and `in_scope`, which hold no
+/// thread while they wait.)
 ///
 ///     corewise::blocking_scope s;
 ///     s.fork([&] { left = sum(begin, middle); });
 ///     right = sum(middle, end);
 ///     s.wait();
 ///
-/// Who made it forks and waits; what is forked may make scopes of its own, at any depth. In a task the calls are part of the
-/// task, and on whatever worker they run they count as it. From a thread that is no worker of the engine each is a task of
-/// its own. In a coroutine it is made and left between two awaits. While a task waits it runs only what belongs to the
-/// scope, so it may hold locks that the others know nothing of; with none of that left its thread sleeps within `blocking`.
+/// The task that makes the scope forks and waits; a forked call may make scopes of its own, at any depth. In
+/// a task the calls are part of the task, and count as that task on any worker that runs them. From a thread
+/// that is no worker of the engine each call is a task of its own. In a coroutine, make and leave the scope
+/// between two awaits. While a task waits it runs only calls that belong to the scope, so it may hold locks
+/// of which the other tasks know nothing. When no such call is left its thread sleeps within `blocking`.
 /// Source of the waiting: Wagner and Calder, Leapfrogging, PPoPP 1993.
 class blocking_scope {
  public:
-  /// In a task of an engine, for calls on that engine. Throws `std::logic_error` elsewhere.
+  /// Makes a scope in a task of an engine, for calls on that engine. Throws `std::logic_error` elsewhere.
   blocking_scope() : blocking_scope(engine_here()) {}
-  /// For calls on `on`, which must outlive it. Any thread.
+  /// Makes a scope for calls on `on`, which must outlive it. Call from any thread.
   explicit blocking_scope(engine& on) noexcept;
-  /// As above, and stopped when `token` is told to stop, as by `request_stop`. Scopes within that are given the same token are
-  /// stopped with it. Cost: a recycled block, and a lock of the stop state here and in the destructor. Throws `std::bad_alloc`.
+  /// Acts as above; telling `token` to stop stops the scope, as `request_stop` does. Scopes within that are
+  /// given the same token are stopped with it. Cost: a recycled block, and a lock of the stop state here and
+  /// in the destructor. Throws `std::bad_alloc`.
   explicit blocking_scope(std::stop_token token);
   blocking_scope(engine& on, std::stop_token token);
   blocking_scope(const blocking_scope&) = delete;
   blocking_scope& operator=(const blocking_scope&) = delete;
-  /// Waits. A call's exception is lost then: builds with assertions notice when there is one. While an exception passes through,
-  /// the scope is stopped, and what its calls throw is of no interest.
+  /// Waits for all calls. An exception of a call is lost then; builds with assertions notice it. While an
+  /// exception passes through, the scope is stopped, and exceptions of its calls are ignored.
   ~blocking_scope() {
     if (left_ != 0 || failed_.load(std::memory_order_relaxed)) [[unlikely]]
       leave();
   }
 
-  /// Calls a copy of `f` once, here in `wait` or on another worker before. What leaves it as an exception stops the scope. An
-  /// engine that refuses it, or drops it when it ends, makes `wait` throw `not_run`. Cost in a task: a recycled block and two
-  /// fences; no locked instruction unless another worker takes it. Throws what copying or moving `f` throws,
-  /// `std::bad_alloc`.
+  /// Calls a copy of `f` once, here in `wait` or before that on another worker. An exception that leaves `f`
+  /// stops the scope. If the engine refuses the call, or drops it when the engine ends, `wait` throws
+  /// `not_run`. Cost in a task: a recycled block and two fences; no locked instruction unless another worker
+  /// takes the call. Throws what copying or moving `f` throws, `std::bad_alloc`.
   template <std::invocable F> void fork(F&& f) {
     start(*detail::recycled<detail::scope_call<std::decay_t<F>>>::make(*this, std::forward<F>(f)));
   }
 
-  /// Returns when all have ended; throws what was thrown first. More may be forked afterwards, unless it was stopped. Cost:
-  /// that of the calls that it runs itself; for one that another worker still has, up to `idle.spin` of looking for what is
-  /// forked there, then that of `blocking`.
+  /// Waits until all calls have ended. Throws the first exception. More calls may be forked afterwards,
+  /// unless the scope was stopped. Cost: that of the calls that it runs itself. For a call that another
+  /// worker still has: up to `idle.spin` of looking for calls that are forked there, then that of `blocking`.
   void wait() {
     join();
     if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
       rethrow();
   }
 
-  /// Whether it was stopped: by an exception, by `request_stop` or by its token. Calls that have not begun then are not begun,
-  /// those that run may look here. Scopes within are not told. Any thread.
+  /// Returns whether the scope was stopped: by an exception, by `request_stop` or by its token. Calls that
+  /// have not begun by then are not begun, and running calls may look here. Scopes within are not told. Call
+  /// from any thread.
   bool stop_requested() const noexcept { return stopped_.load(std::memory_order_relaxed); }
-  /// The same as a token, for what its calls wait for, and for scopes within. Any thread, until the scope is left. Cost: the first
-  /// time a recycled block and a stop state. Throws `std::bad_alloc`.
+  /// Returns the stop as a token, for things that its calls wait for, and for scopes within. Call from any
+  /// thread, until the scope ends. Cost: the first time a recycled block and a stop state. Throws
+  /// `std::bad_alloc`.
   std::stop_token stop_token();
-  /// Stops it. Any thread. Cost: a lock.
+  /// Stops the scope. Call from any thread. Cost: a lock.
   void request_stop() noexcept;
 
  private:
   friend detail::child_run;
 
-  struct stops; // the tokens, out of sight of those who have none
+  struct stops; // the tokens; apart, since most scopes have none
   struct end_stops {
     void operator()(stops* s) const noexcept;
   };
@@ -224,17 +236,17 @@ class blocking_scope {
   }
 
   runtime* const engine_;
-  blocking_scope* const around_;   // in whose call it was made
-  detail::worker* seat_ = nullptr; // on which it forks, from the place `first_` of the deque on
+  blocking_scope* const around_;   // the scope whose call made this one
+  detail::worker* seat_ = nullptr; // the seat on which it forks, from position `first_` of the deque on
   std::uint64_t first_ = 0;
-  std::uint32_t left_ = 0;                // forked and not run here
+  std::uint32_t left_ = 0;                // calls that were forked and not run here
   const int exceptions_;                  // in flight when it was made
-  std::atomic<std::uint32_t> arrived_{0}; // of those; modulo 2^32, and less `left_` while its thread sleeps
+  std::atomic<std::uint32_t> arrived_{0}; // of these; modulo 2^32, and less `left_` while its thread sleeps
   std::atomic<bool> stopped_{false};      // relaxed: a word by itself
-  std::atomic<bool> failed_{false}; // relaxed: who sets it writes the error, which the arrival publishes
+  std::atomic<bool> failed_{false};       // relaxed: its setter writes the error, which the arrival publishes
   std::exception_ptr error_;
   std::mutex away_mutex_;
-  detail::child_run* away_ = nullptr;       // those that run elsewhere; guarded by away_mutex_
+  detail::child_run* away_ = nullptr;       // children that run elsewhere; guarded by away_mutex_
   std::unique_ptr<stops, end_stops> stops_; // guarded by it as well. The last: its end may use the others
 };
 

@@ -8,14 +8,16 @@
 
 namespace corewise {
 
-/// Values on their way from coroutines to coroutines, many to many, in the order in which they were sent. At most `capacity`
-/// wait in between: who sends more waits, and with 0 a sender and a receiver meet. Senders and receivers are served in the
-/// order in which they came. Suspends coroutines, never their threads; a thread sends and receives by `sync_wait`.
+/// Carries values from coroutines to coroutines, many to many, in the order in which they were sent. At most
+/// `capacity` values wait in between: a sender of more waits, and with 0 a sender and a receiver meet.
+/// Senders and receivers are served in the order in which they came. Waiting suspends the coroutine, never
+/// its thread; a thread sends and receives by `sync_wait`.
 ///
 ///     for (auto v = co_await c.receive(); v; v = co_await c.receive()) use(*v);
 ///
-/// It is behind one lock, which is held for as long as a value takes to be moved, twice at most; so values are cheap to move.
-/// Each is received once. When all who wait have gone on it may be destroyed, with what nobody received.
+/// One lock guards the channel. It is held for as long as a value takes to be moved, twice at most; so send
+/// values that are cheap to move. Each value is received once. When all waiters have gone on the channel may
+/// be destroyed, with the values that no coroutine has received.
 template <class T> class channel {
   static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
                 "what is sent is moved, and must not throw then; send a std::unique_ptr to it");
@@ -44,7 +46,7 @@ template <class T> class channel {
     bool try_pass(receiver& r) noexcept { return from.take(r.value, nullptr) == outcome::done; }
     bool enter(receiver& r) noexcept { return from.take(r.value, &r) == outcome::waits; }
     bool leave(receiver& r) noexcept { return from.leave(from.receivers_, r); }
-    void give_back() const noexcept {} // what a task received goes with it
+    void give_back() const noexcept {} // a value that a task received goes with the task
   };
 
   template <class Awaiting> struct sent : Awaiting {
@@ -71,7 +73,7 @@ template <class T> class channel {
   using stoppable_send = detail::stoppable_awaiting<wait_kind::send, sending, sender>;
 
  public:
-  /// Allocates room for so many, once. Throws `std::bad_alloc`.
+  /// Allocates room for `capacity` values, once. Throws `std::bad_alloc`.
   explicit channel(std::size_t capacity)
       : capacity_(capacity),
         room_(capacity == 0 ? nullptr : std::allocator<T>().allocate(capacity)) {}
@@ -83,38 +85,42 @@ template <class T> class channel {
     if (room_ != nullptr) std::allocator<T>().deallocate(room_, capacity_);
   }
 
-  /// `co_await c.send(value)`: true when it was received or has room to wait; false when the channel is closed, and then the
-  /// value is still the caller's: it is moved from only when it is taken. Any coroutine, which awaits it in the same
-  /// expression. Cost: two locked instructions, and a resumption for who waits; allocates nothing.
+  /// `co_await c.send(value)`: sends a value. The await returns true when the value was received or has room
+  /// to wait. It returns false when the channel is closed; then the value is still the caller's, since a
+  /// value is moved from only when it is taken. Call from any coroutine, which must await it in the same
+  /// expression. Cost: two locked instructions, and a resumption for a coroutine that waits; allocates
+  /// nothing.
   auto send(T&& value) noexcept { return sent<send_awaiting>(sending{*this}, &value); }
   auto send(const T& value) { return sent_copy<send_awaiting>(value, sending{*this}); }
-  /// The same, until `token` is told to stop: then it answers false, too.
+  /// Acts as above, until `token` is told to stop: then the await returns false, too.
   auto send(T&& value, std::stop_token token) noexcept {
     return sent<stoppable_send>(std::move(token), sending{*this}, &value);
   }
   auto send(const T& value, std::stop_token token) {
     return sent_copy<stoppable_send>(value, std::move(token), sending{*this});
   }
-  /// Whether it was sent; if not, the value is still the caller's. It never waits. Any thread.
+  /// Sends a value without waiting. Returns whether it was sent; if not, the value is still the caller's.
+  /// Call from any thread.
   [[nodiscard]] bool try_send(T&& value) noexcept { return put(value, nullptr) == outcome::done; }
   [[nodiscard]] bool try_send(const T& value) { return try_send(T(value)); }
 
-  /// `std::optional<T> v = co_await c.receive()`: nothing when the channel is closed and what was sent before has been
-  /// received. Any coroutine. Cost: as `send`.
+  /// `std::optional<T> v = co_await c.receive()`: receives a value. The await returns nothing when the
+  /// channel is closed and all values that were sent before have been received. Call from any coroutine.
+  /// Cost: as `send`.
   auto receive() noexcept { return received<receive_awaiting>(receiving{*this}); }
-  /// The same, until `token` is told to stop: then it answers nothing, too.
+  /// Acts as above, until `token` is told to stop: then the await returns nothing, too.
   auto receive(std::stop_token token) noexcept {
     return received<stoppable_receive>(std::move(token), receiving{*this});
   }
-  /// A value if one is there. It never waits. Any thread.
+  /// Receives a value without waiting. Returns nothing if none is there. Call from any thread.
   [[nodiscard]] std::optional<T> try_receive() noexcept {
     std::optional<T> value;
     static_cast<void>(take(value, nullptr));
     return value;
   }
 
-  /// Nothing can be sent any more; senders who wait answer false, and receivers, when nothing is left, nothing. Any thread,
-  /// any number of times.
+  /// Closes the channel, so that nothing can be sent any more. Waiting senders get false; receivers get
+  /// nothing when no value is left. Call from any thread, any number of times.
   void close() noexcept {
     word_.lock();
     const detail::woken receivers = receivers_.pop_all(detail::wait_state::stopped);
@@ -131,12 +137,13 @@ template <class T> class channel {
   static constexpr bits closed_word = detail::lock_word::of(1, false);
   static bool is_closed(bits seen) noexcept { return detail::lock_word::number(seen) != 0; }
 
-  /// Under the lock: from here on a stop comes too late.
+  /// Sets the state of `w`, under the lock; from here on a stop comes too late.
   static void settle(detail::waiter* w, detail::wait_state gets) noexcept {
     if (w != nullptr) w->state = gets;
   }
 
-  /// Moves from `value` if it is done. Without, `s` waits, if there is one and it was not stopped.
+  /// Sends `value`, and moves from it if that is done. Otherwise `s` waits, if there is one and it was not
+  /// stopped.
   outcome put(T& value, sender* s) noexcept {
     const bits word = word_.lock();
     if (is_closed(word)) {
@@ -156,7 +163,8 @@ template <class T> class channel {
     return r->wake(), outcome::done;
   }
 
-  /// Puts the oldest value into `value`. Without, `r` waits, if there is one and it was not stopped.
+  /// Moves the oldest value into `value`. If there is none, `r` waits, if there is one and it was not
+  /// stopped.
   outcome take(std::optional<T>& value, receiver* r) noexcept {
     const bits word = word_.lock();
     auto* const s = static_cast<sender*>(senders_.pop());
@@ -199,9 +207,9 @@ template <class T> class channel {
     --size_;
   }
 
-  detail::lock_word word_{0};     // 1: it is closed
+  detail::lock_word word_{0};     // 1: the channel is closed
   detail::waiter_list senders_;   // only while there is no room
-  detail::waiter_list receivers_; // only while nothing is there
+  detail::waiter_list receivers_; // only while there is no value
   std::size_t head_ = 0;
   std::size_t size_ = 0;
   std::size_t capacity_;

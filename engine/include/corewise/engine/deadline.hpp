@@ -16,10 +16,10 @@ namespace corewise {
 
 namespace detail {
 
-/// Requests a stop when its time has come, unless it is gone by then. Within an engine's coroutines.
+/// Requests a stop when its time has come, unless it was destroyed before. Use within an engine's coroutines.
 class stop_timer {
  public:
-  /// Throws `std::logic_error` elsewhere, `std::bad_alloc`.
+  /// Throws `std::logic_error` outside an engine's coroutines, `std::bad_alloc`.
   stop_timer(std::chrono::nanoseconds d, std::stop_source source);
   stop_timer(const stop_timer&) = delete;
   stop_timer& operator=(const stop_timer&) = delete;
@@ -31,9 +31,11 @@ class stop_timer {
 
 } // namespace detail
 
-/// `co_await with_deadline(d, f)`: awaits the coroutine `f(token)`, whose token is told to stop `d` after that began, or when
-/// `outer` is. It is told, not ended: what it awaits with the token wakes up, and what it answers or throws then is the answer.
-/// Within an engine's coroutines; elsewhere awaiting it throws `std::logic_error`. Cost: a frame, a stop state and a timer.
+/// `co_await with_deadline(d, f)`: awaits the coroutine `f(token)`, and tells its token to stop `d` after the
+/// coroutine began, or when `outer` is told to. The coroutine is told, not ended: things that it awaits with
+/// the token wake up, and the result or exception that it then ends with is the result. Call within an
+/// engine's coroutines; elsewhere awaiting it throws `std::logic_error`. Cost: a frame, a stop state and a
+/// timer.
 ///
 ///     const bool in_time = co_await with_deadline(50ms, [](std::stop_token token) -> task<bool> { ... });
 template <std::invocable<std::stop_token> F>
@@ -49,10 +51,12 @@ std::invoke_result_t<F, std::stop_token> with_deadline(std::chrono::nanoseconds 
   return with_deadline(std::stop_token{}, d, std::move(f));
 }
 
-/// `co_await with_deadline(work, d)`, for a task that is there already: awaits it, and answers what it answers, or throws
-/// `deadline_expired` if it had not ended `d` after it was begun. It is not ended before its time (ADR 0027): that takes `stop`,
-/// the source of the token that it was made with, which is told when the time has come. What it throws comes out, late or not.
-/// Cost: a frame and two looks at the clock; with `stop` a timer, and then within an engine's coroutines only, else
+/// `co_await with_deadline(work, d)`, for a task that exists already: awaits it and returns its result.
+/// Throws `deadline_expired` if it had not ended `d` after it was begun. The task is not ended before its
+/// time (ADR 0027): for that, pass `stop`, the source of the token that the task was made with, which is told
+/// when the time has come. An exception of the task comes out, late or not. Cost: a frame and two looks at
+/// the clock; with `stop` a timer, and then only within an engine's coroutines, else it throws
+/// `std::logic_error`.
 /// `std::logic_error`.
 ///
 ///     std::stop_source stop;

@@ -8,7 +8,8 @@
 
 namespace corewise {
 
-/// What a future throws whose work had not begun at the deadline of its hint, and `with_deadline` for a task that had not ended.
+/// The exception of a future whose work had not begun at the deadline of its hint, and of `with_deadline` for
+/// a task that had not ended.
 class deadline_expired : public std::runtime_error {
  public:
   deadline_expired() : deadline_expired("the task had not begun at its deadline") {}
@@ -17,9 +18,10 @@ class deadline_expired : public std::runtime_error {
 
 namespace detail {
 
-/// A task that begins `t`, or, if its turn comes at `deadline` or later, destroys it unrun, counts that, and begins
-/// `otherwise` (null: nothing). Before t is destroyed so `error`, which lives as long as t, becomes a `deadline_expired`; null:
-/// nobody's. Throws `std::bad_alloc`, and then both are destroyed.
+/// Makes a task that begins `t`. If its turn comes at `deadline` or later, it destroys `t` unrun, counts
+/// that, and begins `otherwise` (null: nothing) instead. Before it destroys `t` so, it sets `error`, which
+/// lives as long as `t`, to a `deadline_expired`, unless `error` is null. Throws `std::bad_alloc`, and then
+/// both tasks are destroyed.
 task_header* before_deadline(task_header* t, std::chrono::steady_clock::time_point deadline,
                              task_header* otherwise, std::exception_ptr* error);
 

@@ -11,18 +11,18 @@
 
 namespace corewise {
 
-/// What a seat is doing.
+/// The state of a seat.
 enum class seat_state : std::uint8_t {
-  running,   ///< a task
-  blocking,  ///< a task in a blocking call, and no spare thread has come for the seat
-  searching, ///< awake, and looking for work
+  running,   ///< runs a task
+  blocking,  ///< its task is in a blocking call, and no spare thread has come for the seat
+  searching, ///< awake, and looks for work
   parked,    ///< asleep
   between,   ///< between two tasks
   retired,   ///< asleep, or about to be, until a profile asks for more workers
 };
 std::string_view to_string(seat_state state) noexcept;
 
-/// One seat at the moment when it was looked at.
+/// One seat at the moment when `dump` looked at it.
 struct seat_dump {
   worker_id worker;
   group_id group;
@@ -32,7 +32,7 @@ struct seat_dump {
   std::uint32_t inbox_depth = 0; ///< tasks in its inbox
   std::uint32_t fork_depth = 0;  ///< tasks in its deque of forks
   std::string task_kind;         ///< of the task that it runs: the closure's type, or `coroutine`; else empty
-  /// For how long it has run that task, at most: the clock is read every few tasks, not for each.
+  /// For how long it has run that task, at most: a worker reads the clock every few tasks, not for each.
   std::optional<std::chrono::nanoseconds> task_age;
 };
 
@@ -42,13 +42,14 @@ struct class_depths {
   std::uint32_t background = 0;
 };
 
-/// What an engine is doing now, for people who look at a daemon that stands still. Everything is read from words that
-/// workers write anyway, never from a task; the seats are looked at one after another while they go on.
+/// The present state of an engine, for people who look at a daemon that stands still. Everything is read from
+/// words that workers write anyway, never from a task. The seats are looked at one after another while their
+/// workers go on.
 struct engine_dump {
   std::vector<seat_dump> seats;                ///< by worker id
-  std::vector<std::uint32_t> injection_depths; ///< by group; 0 but for the first where all groups share one
+  std::vector<std::uint32_t> injection_depths; ///< by group; where all share one, 0 but for the first
   std::vector<class_depths> class_queues;      ///< by domain
-  std::vector<suspended_in> suspended;         ///< of each kind that somebody waits for
+  std::vector<suspended_in> suspended;         ///< by kind of wait; kinds without waiters are absent
   std::uint64_t in_flight = 0;                 ///< accepted and not finished, suspended ones included
   std::uint64_t spare_threads = 0;
 

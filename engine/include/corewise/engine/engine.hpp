@@ -31,24 +31,24 @@ class local_places;
 class moving_to_engine;
 } // namespace detail
 
-/// What became of a submitted task. A task that was not accepted was destroyed without having run.
+/// The result of a submission. A task that was not accepted was destroyed without having run.
 enum class [[nodiscard]] submit_result : std::uint8_t {
   accepted,
   full,     ///< `limits.in_flight` tasks are in flight already
-  stopping, ///< the engine shuts down, or this is a forked child
+  stopping, ///< the engine shuts down, or this is the child of a process fork
 };
 
-/// What an embedder can hook into. Called from the engine's threads, and the log from constructing ones; must
-/// not throw, and must stay callable while tasks run, that is, until `shutdown` was clean.
+/// The hooks of an embedder. The engine's threads call them; constructing threads call the log, too. A hook
+/// must not throw, and must stay callable while tasks run, that is, until `shutdown` was clean.
 struct engine_hooks {
-  std::function<void(worker_id)> on_worker_start; ///< on each thread that takes a worker's place
+  std::function<void(worker_id)> on_worker_start; ///< on each thread that takes a worker's seat
   std::function<void(worker_id)> on_worker_stop;
   std::function<void(std::string_view)> log; ///< warnings and reports; silent by default
   std::function<void(std::exception_ptr)>
       on_exception; ///< a task's exception, when the profile says `report`
 };
 
-/// What a shutdown left behind.
+/// The tasks and coroutines that a shutdown left behind.
 struct shutdown_report {
   struct running_task {
     worker_id worker;
@@ -56,10 +56,11 @@ struct shutdown_report {
   };
   std::vector<running_task>
       running; ///< tasks that had not ended at the deadline; their threads go on until they do
-  /// Who waited for an event, a value and so on at the end, of each kind that somebody waited for.
+  /// The coroutines that waited for an event, a value and so on at the end, by kind of wait.
   std::vector<suspended_in> suspended;
-  /// Tasks that were destroyed before their end: those queued and asleep, and, unless tasks still run, those suspended. While
-  /// one runs it might wake them: they are destroyed when the last has ended.
+  /// The number of tasks that were destroyed before their end: the queued and sleeping ones and, unless tasks
+  /// still run, the suspended ones. A task that still runs might wake these, so they are destroyed when the
+  /// last such task has ended.
   std::uint64_t dropped = 0;
 
   bool clean() const noexcept { return running.empty() && suspended.empty() && dropped == 0; }
@@ -71,32 +72,33 @@ struct shutdown_report {
 ///     (void)e.submit([] { work(); });
 ///     e.drain();
 ///
-/// Every member may be called from any thread, and from tasks where it is not said otherwise. In a forked
-/// child every call answers `stopping` or does nothing.
+/// Call any member from any thread, and from tasks unless it says otherwise. In the child of a process fork
+/// every call returns `stopping` or does nothing.
 class engine {
  public:
-  /// Starts the workers that the profile asks for. Machine trouble becomes `warnings()`, or with `strict` an
-  /// error. Throws `profile_error`, `topology_error`, `std::system_error`.
+  /// Starts the workers that the profile asks for. Trouble with the machine becomes `warnings()`, or with
+  /// `strict` an error. Throws `profile_error`, `topology_error`, `std::system_error`.
   explicit engine(profile p = {}, engine_hooks hooks = {});
-  /// `shutdown(destructor_deadline)`, and the log hears what remained.
+  /// Calls `shutdown(destructor_deadline)`, and tells the log what remained.
   ~engine();
   engine(engine&&) = delete;
 
   static constexpr std::chrono::seconds destructor_deadline{10};
 
-  /// Runs `f()` once on some worker near the caller, or where `wish` says. With `limits.on_full: wait` a
-  /// thread from outside waits for room; a task never does (it would deadlock) and is answered `full`. Cost:
-  /// no system call while somebody is awake; one when a sleeper is woken. Allocates from recycled blocks. One that is
-  /// trivially copyable and captures at most 16 bytes crosses to another core in fewer cache lines than others.
-  /// Throws what copying or moving `f` throws, `std::bad_alloc`.
+  /// Runs `f()` once on a worker near the caller, or where `wish` says. With `limits.on_full: wait` a thread
+  /// from outside waits for room. A task never waits (it would deadlock) and gets `full`. Cost: no system
+  /// call while a worker is awake; one when a sleeper is woken. Allocates from recycled blocks. A callable
+  /// that is trivially copyable and captures at most 16 bytes crosses to another core in fewer cache lines
+  /// than others. Throws what copying or moving `f` throws, `std::bad_alloc`.
   template <std::invocable F> submit_result submit(F&& f, const hint& wish = no_hint) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/true);
   }
-  /// Runs a coroutine as a task. An exception that leaves it is the task's (`on_exception`).
+  /// Runs a coroutine as a task. The task's `on_exception` handles an exception that leaves the coroutine.
   submit_result submit(task<void> coroutine, const hint& wish = no_hint) {
     return accept(std::move(coroutine).release_to(*runtime_), wish, /*may_wait=*/true);
   }
-  /// The same with a deadline in the hint: if it passes before the task has begun, `on_expired()` is called in its place.
+  /// Acts as `submit` with a deadline in the hint: if it passes before the task has begun, `on_expired()` is
+  /// called in its place.
   template <std::invocable F, std::invocable G>
   submit_result submit(F&& f, const hint& wish, G&& on_expired) {
     detail::unbegun_task task(make_closure(std::forward<F>(f)));
@@ -107,14 +109,14 @@ class engine {
     task_header* const otherwise = make_closure(std::forward<G>(on_expired));
     return accept(std::move(coroutine).release_to(*runtime_), wish, otherwise);
   }
-  /// As `submit`, but never waits.
+  /// Acts as `submit`, but never waits.
   template <std::invocable F> submit_result try_submit(F&& f, const hint& wish = no_hint) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/false);
   }
 
-  /// Runs a coroutine as a task, and answers a future of its value. An exception that leaves it is the future's. As
-  /// `submit`, it waits for room, and what the engine refuses or drops is `not_run` to the future. Cost: that of `submit`;
-  /// two recycled blocks.
+  /// Runs a coroutine as a task. Returns a future of its value; an exception that leaves the coroutine goes
+  /// to the future. As `submit`, it waits for room. If the engine refuses or drops the task, the future
+  /// throws `not_run`. Cost: that of `submit`; two recycled blocks.
   template <class T> future<T> run(task<T> work, const hint& wish = no_hint) {
     using namespace detail;
     auto* const state = new future_state_of<T>;
@@ -124,7 +126,8 @@ class engine {
     accept_work(std::move(ends).release_to(*runtime_), wish, *state);
     return result;
   }
-  /// Calls a copy of `f` once, as a task; where that answers a `task<T>`, runs it, and the copy lives until it has ended.
+  /// Calls a copy of `f` once, as a task. If `f` returns a `task<T>`, runs that task, and the copy lives
+  /// until it has ended.
   template <std::invocable F> auto run(F&& f, const hint& wish = no_hint) {
     using result = std::invoke_result_t<std::decay_t<F>&>;
     if constexpr (detail::is_task<result>) {
@@ -142,75 +145,81 @@ class engine {
     }
   }
 
-  /// `co_await e.schedule(wish)`: the calling coroutine, which this engine runs, goes on as if it were submitted now, where
-  /// `wish` says and from there on of that class. Throws `std::logic_error` elsewhere. Cost: that of `submit`, without a
-  /// block.
+  /// `co_await e.schedule(wish)`: the calling coroutine, which this engine must run, goes on as if it were
+  /// submitted now, where `wish` says and from then on of that class. Throws `std::logic_error` elsewhere.
+  /// Cost: that of `submit`, without a block.
   detail::rescheduling schedule(const hint& wish = no_hint) noexcept { return {*runtime_, wish}; }
 
-  /// Calls `f()` once, as a task that comes from outside, `d` from now or later, never before. Until then `drain` does not
-  /// wait for it; a shutdown drops it. While `limits.in_flight` are in flight it waits. The handle, if kept, cancels it;
-  /// empty when the engine shuts down. Cost: a lock, and a recycled block for as long as the call is pending or the handle is
-  /// kept: the timer, 40 bytes, and who calls, 64, beside `f`; so 128 bytes where `f` has no more than 24. A coroutine that sleeps
-  /// has the 40 in its frame. Throws what copying or moving `f` throws, `std::bad_alloc`.
+  /// Calls `f()` once, as a task that comes from outside, `d` from now or later, never before. Until then
+  /// `drain` does not wait for it, and a shutdown drops it. While `limits.in_flight` tasks are in flight the
+  /// call waits. Returns a handle, which cancels the call; the handle is empty when the engine shuts down.
+  /// Cost: a lock, and a recycled block for as long as the call is pending or the handle is kept: 40 bytes
+  /// for the timer and 64 for the call, beside `f`; so 128 bytes where `f` has no more than 24. A coroutine
+  /// that sleeps has the 40 in its frame. Throws what copying or moving `f` throws, `std::bad_alloc`.
   template <std::invocable F> timer after(std::chrono::nanoseconds d, F&& f) {
     return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), d, {});
   }
-  /// The same, until a stop is requested: that cancels it as the handle does, whoever keeps that.
+  /// Acts as above, until a stop is requested: that cancels the call as the handle does, whether the handle
+  /// is kept or not.
   template <std::invocable F> timer after(std::chrono::nanoseconds d, F&& f, std::stop_token token) {
     return call_until_stop(std::forward<F>(f), std::move(token), d, {});
   }
-  /// Calls `f()` as above at every multiple of `period` from now, until the handle cancels it or the engine shuts down.
-  /// Times do not drift: each is reckoned from the first. A beat whose time passes while the call before still runs, or for
-  /// which the engine has no room, is left out and counted (`timer::skipped`). An exception ends a call, not the beats.
-  /// Throws `std::invalid_argument` when the period is not above 0.
+  /// Calls `f()` as `after` does at every multiple of `period` from now, until the handle cancels it or the
+  /// engine shuts down. Times do not drift: each is reckoned from the first. A beat is left out and counted
+  /// (`timer::skipped`) if its time passes while the call before still runs, or if the engine has no room for
+  /// it. An exception ends a call, not the beats. Throws `std::invalid_argument` when the period is not above
+  /// 0.
   template <std::invocable F> timer every(std::chrono::nanoseconds period, F&& f) {
     check_period(period);
     return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), period, period);
   }
-  /// The same, until a stop is requested; a call that runs goes on to its end.
+  /// Acts as above, until a stop is requested; a call that runs goes on to its end.
   template <std::invocable F> timer every(std::chrono::nanoseconds period, F&& f, std::stop_token token) {
     check_period(period);
     return call_until_stop(std::forward<F>(f), std::move(token), period, period);
   }
 
-  /// Waits until all that was submitted before the call has ended, and all that those tasks submitted in
-  /// turn. Throws `std::logic_error` on a worker of this engine, where it would deadlock.
+  /// Waits until all tasks that were submitted before the call have ended, and all that those tasks submitted
+  /// in turn. Throws `std::logic_error` on a worker of this engine, where it would deadlock.
   void drain();
 
-  /// Accepts nothing from outside any more, runs what is queued until the deadline, then drops the rest, suspended coroutines
-  /// among it. Tasks that still run then are answered; their threads end when the tasks do. Later calls answer the same
-  /// report. Other threads may wake coroutines meanwhile. Throws `std::logic_error` on a worker of this engine.
+  /// Ends the engine: accepts nothing from outside any more, runs queued tasks until the deadline, then drops
+  /// the rest, suspended coroutines among them. Returns the tasks that still run then; their threads end when
+  /// the tasks do. Later calls return the same report. Other threads may wake coroutines meanwhile. Throws
+  /// `std::logic_error` on a worker of this engine.
   shutdown_report shutdown(std::chrono::nanoseconds deadline);
 
-  /// Goes by another profile from here on, without losing a task; or refuses it as a whole, with the list of what needs a
-  /// restart (docs/profile.md says of each key whether it does). Workers take it up one after another, at the end of
-  /// their tick. Fewer workers: those that are too many give away what waits for them, finish their task and sleep until
-  /// they are called back; their number may grow again to what the engine began with. An engine that shuts down refuses.
-  /// Any thread, tasks included; it waits for nobody. Cost: a new policy object, and a wake-up for each sleeper.
-  /// Throws `profile_error` with all that is wrong with the profile, `std::bad_alloc`; then nothing has changed.
+  /// Replaces the profile without losing a task, or refuses the new one as a whole, with the list of what
+  /// needs a restart (docs/profile.md says of each key whether it does). Workers take the new profile up one
+  /// after another, each at the end of its tick. When it asks for fewer workers, those that are too many give
+  /// their waiting tasks away, finish their task and sleep until a later profile asks for them. The number of
+  /// workers may grow again up to the number with which the engine began. An engine that shuts down refuses.
+  /// Call from any thread, tasks included; it waits for no other thread. Cost: a new policy object, and a
+  /// wake-up for each sleeper. Throws `profile_error` with all that is wrong with the profile,
+  /// `std::bad_alloc`; then nothing has changed.
   apply_result apply(profile p);
 
   metrics_snapshot metrics() const;
-  /// What every worker is doing now. Safe on a live daemon: no worker waits for it.
+  /// Returns what every worker is doing now. Safe on a live daemon: no worker waits for it.
   engine_dump dump() const;
-  /// What the machine could not give, complete when the constructor returns; then the first reports of workers that are
-  /// stuck (`blocking.stuck_after`), 32 at most.
+  /// Returns what the machine could not give, which is complete when the constructor returns; then the first
+  /// reports of stuck workers (`blocking.stuck_after`), 32 at most.
   std::vector<std::string> warnings() const;
 
-  /// The profile that holds now.
+  /// Returns the profile that holds now.
   profile configuration() const;
   const topology& machine() const noexcept;
   const locality_groups& groups() const noexcept;
   const worker_layout& workers() const noexcept;
 
-  /// Memory on the node of a group, for data that its workers use: pages that lie there, where the machine has several nodes
-  /// and gives them (`workers.memory`). Any thread; it lives as long as the engine. Cost: a lock that the group shares,
-  /// and a system call where more pages are needed, which come back at the end. Throws `std::out_of_range`; when
-  /// allocating, `std::bad_alloc`.
+  /// Returns memory on the node of a group, for data that its workers use: pages that lie there, where the
+  /// machine has several nodes and gives them (`workers.memory`). It lives as long as the engine. Call from
+  /// any thread. Cost: a lock that the group shares, and a system call where more pages are needed; the pages
+  /// go back at the engine's end. Throws `std::out_of_range`; when allocating, `std::bad_alloc`.
   std::pmr::memory_resource& memory(group_id g) const;
 
-  /// The worker that runs the calling task; nothing outside this engine's tasks, within `blocking`, or after it when a
-  /// spare thread has taken the worker's place.
+  /// Returns the worker that runs the calling task. Returns nothing outside this engine's tasks, within
+  /// `blocking`, and after it when a spare thread has taken the worker's seat.
   std::optional<worker_id> this_worker() const noexcept;
 
  private:
@@ -239,14 +248,15 @@ class engine {
   std::shared_ptr<class runtime> runtime_;
 };
 
-/// Runs the task on the engine, waits for it, and answers its value or throws its exception. From threads; on a worker it
-/// throws `std::logic_error`, and the task does not run.
+/// Runs the task on the engine and waits for it. Returns its value or throws its exception. Call from
+/// threads; on a worker it throws `std::logic_error`, and the task does not run.
 template <class T> T sync_wait(engine& on, task<T> work) {
   detail::check_may_wait();
   return on.run(std::move(work)).get();
 }
 
-/// Awaits there what `f()` answers, a loop for instance, and answers the same. As above; a plain task does it within `blocking`.
+/// Calls `f()` there, awaits its result, a loop for instance, and returns the result of that await. Call as
+/// above; from a plain task call it within `blocking`.
 ///
 ///     sync_wait(engine, [&] { return parallel_for(numbers, work); });
 template <std::invocable F> auto sync_wait(engine& on, F f) -> decltype(f().await_resume()) {
@@ -258,8 +268,8 @@ namespace detail {
 
 class worker;
 
-/// For as long as it lives, the calling task does not hold a worker: its seat is lent, and nothing is placed there. A
-/// spare thread takes it for good when that lasts; else it is the caller's again.
+/// While it lives, the calling task does not hold a worker: its seat is lent, and no task is placed there. If
+/// that lasts, a spare thread takes the seat for good; otherwise the caller gets it back.
 class blocking_region {
  public:
   blocking_region() noexcept;
@@ -268,16 +278,17 @@ class blocking_region {
   ~blocking_region();
 
  private:
-  worker* seat_ = nullptr; // that was lent
+  worker* seat_ = nullptr; // the seat that was lent
   std::uint64_t lending_ = 0;
 };
 
 } // namespace detail
 
 /// Calls `f`, which may block (files, locks, waiting), from a task without taking a worker away from the
-/// others: when `f` takes longer than about 100 us a spare thread takes the worker's place, and this thread
-/// finishes the task beside it. Until `f` has returned the task is on no worker. Elsewhere it just calls `f`.
-/// Cost: about 60 ns when `f` is short, else a thread is woken, 5-20 us. Throws what `f` throws.
+/// other tasks. When `f` takes longer than about 100 us, a spare thread takes the worker's seat, and this
+/// thread finishes the task beside it. Until `f` has returned the task is on no worker. Outside a task it
+/// just calls `f`. Cost: about 60 ns when `f` is short, else a thread is woken, 5-20 us. Throws what `f`
+/// throws.
 template <std::invocable F> decltype(auto) blocking(F&& f) {
   const detail::blocking_region region;
   return std::forward<F>(f)();

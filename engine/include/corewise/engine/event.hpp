@@ -6,25 +6,27 @@
 
 namespace corewise {
 
-/// Something that happens: who waits goes on then, and who comes later does not wait, until it is reset. Suspends
-/// coroutines, never their threads; a thread waits by `sync_wait`. When all who wait have gone on it may be destroyed, even
-/// before `set` has returned. 24 bytes.
+/// An event that happens: coroutines that wait then go on, and later ones do not wait, until it is reset.
+/// Waiting suspends the coroutine, never its thread; a thread waits by `sync_wait`. When all waiters have
+/// gone on the event may be destroyed, even before `set` has returned. 24 bytes.
 class event {
  public:
-  /// Not set, unless told.
+  /// Makes an event that is not set, unless `set` says so.
   explicit event(bool set = false) noexcept : gate_(set ? 0 : 1) {}
 
-  /// `co_await e.wait()`. Any coroutine, any number of them. Cost: a load when it is set, else two locked instructions and a
-  /// resumption; allocates nothing.
+  /// `co_await e.wait()`: waits until the event is set. Call from any coroutine; any number of them may wait.
+  /// Cost: a load when it is set, else two locked instructions and a resumption; allocates nothing.
   auto wait() noexcept { return detail::awaiting<wait_kind::event, detail::gate&>(gate_); }
-  /// The same, until `token` is told to stop. Answers true when it was set, false when it was stopped.
+  /// Acts as above, until `token` is told to stop. The await returns true when the event was set, false when
+  /// it was stopped.
   auto wait(std::stop_token token) noexcept {
     return detail::stoppable_awaiting<wait_kind::event, detail::gate&>(std::move(token), gate_);
   }
-  /// Any thread. The one that has waited longest runs next on the calling worker, the others behind what waits there, or on
-  /// their own when the caller is no worker of their engine.
+  /// Sets the event. The coroutine that has waited longest runs next on the calling worker, and the others go
+  /// behind the tasks that wait there; or each runs on its own worker when the caller is no worker of its
+  /// engine. Call from any thread.
   void set() noexcept { gate_.count(1); }
-  /// From now on coroutines wait again; those that went on do so. Any thread.
+  /// Makes coroutines wait again from now on; those that went on do so. Call from any thread.
   void reset() noexcept { gate_.close(1); }
   bool is_set() const noexcept { return gate_.open(); }
 
@@ -32,21 +34,21 @@ class event {
   detail::gate gate_;
 };
 
-/// Something that happens for one: who has waited longest goes on, alone, or, when nobody waits, who comes next. Set twice
-/// before anybody comes it is set once. 24 bytes.
+/// An event that happens for one coroutine: the one that has waited longest goes on, alone, or, when none
+/// waits, the next one that comes. Two sets before any coroutine comes count as one. 24 bytes.
 class auto_reset_event {
  public:
   explicit auto_reset_event(bool set = false) noexcept : happened_(set ? 1 : 0) {}
 
-  /// As `event::wait`, and takes it. Cost: a compare-and-swap when it is set.
+  /// Waits as `event::wait` does, and takes the event. Cost: a compare-and-swap when it is set.
   auto wait() noexcept { return detail::awaiting<wait_kind::auto_reset_event, detail::permits&>(happened_); }
   auto wait(std::stop_token token) noexcept {
     return detail::stoppable_awaiting<wait_kind::auto_reset_event, detail::permits&>(std::move(token),
                                                                                      happened_);
   }
-  /// As `event::set`, for one.
+  /// Sets the event as `event::set` does, for one coroutine.
   void set() noexcept { happened_.give(1, 1); }
-  /// As if it had not happened, if nobody has taken it. Any thread.
+  /// Takes the event back, if no coroutine has taken it. Call from any thread.
   void reset() noexcept { happened_.clear(); }
   bool is_set() const noexcept { return happened_.number() != 0; }
 

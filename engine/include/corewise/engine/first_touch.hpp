@@ -9,9 +9,10 @@
 
 namespace corewise {
 
-/// An array whose pages lie on the NUMA nodes of the workers that will go through it: its elements were written by a
-/// parallel loop, and the system puts a page where it is touched first. Made by `make_first_touch`. Parallel loops over it
-/// send each part to the group that wrote it, as long as that one has workers. Move-only. Its elements are not destroyed.
+/// An array whose pages lie on the NUMA nodes of the workers that will go through it: a parallel loop has
+/// written its elements, and the system puts a page where it is touched first. `make_first_touch` makes it.
+/// Parallel loops over it send each part to the group that wrote that part, as long as the group has workers.
+/// Move-only. Its elements are not destroyed.
 template <class T>
   requires std::is_trivially_destructible_v<T>
 class first_touch_array {
@@ -56,9 +57,9 @@ class first_touch_array {
   detail::loop_share_list shares_;
 };
 
-/// `auto a = co_await make_first_touch<T>(n, f)`: an array of n elements, the i-th made of `f(i)`. `f` is called by several
-/// workers at the same time. Throws what `f` throws, `std::bad_alloc`, and outside of an engine's tasks
-/// `std::logic_error`. Cost: that of `parallel_for`, and a fault for each page.
+/// `auto a = co_await make_first_touch<T>(n, f)`: makes an array of n elements, the i-th from `f(i)`. Several
+/// workers call `f` at the same time. Throws what `f` throws, `std::bad_alloc`, and outside of an engine's
+/// tasks `std::logic_error`. Cost: that of `parallel_for`, and a fault for each page.
 template <class T, class F> task<first_touch_array<T>> make_first_touch(std::size_t size, F make) {
   first_touch_array<T> made(size);
   const detail::places<std::size_t> all{0, size, &made.loop_shares()};

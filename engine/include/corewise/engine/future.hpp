@@ -15,7 +15,8 @@
 
 namespace corewise {
 
-/// What a future throws whose work never ran to its end: the engine refused it, or dropped it when it shut down.
+/// The exception of a future whose work never ran to its end: the engine refused it, or dropped it when it
+/// shut down.
 class not_run : public std::runtime_error {
  public:
   not_run() : std::runtime_error("the task was refused or dropped by its engine") {}
@@ -23,21 +24,23 @@ class not_run : public std::runtime_error {
 
 namespace detail {
 
-/// Throws `std::logic_error` on a worker, which would wait for work that it may have to run itself.
+/// Throws `std::logic_error` on a worker, which might have to run the work itself for which it would wait.
 void check_may_wait();
 
 struct future_waiter;
 
-// What a future and the work that it is for share. It goes with the last of the two.
+// The state that a future and its work share. Invariant: the last of the two to let go destroys it.
 //
 //     pending ──settle──► settled
-//        └──who waits──► waiting ──settle──► settled
+//        └──wait────► waiting ──settle──► settled
 //
-// | tag     | release site                       | acquire site                           | publishes                 | weakened               |
-// |---------|------------------------------------|----------------------------------------|---------------------------|------------------------|
-// | settled | settle: exchange, store of `done_` | ready, wait: loads; begin_waiting: CAS | the value or the error    | a half-made value      |
-// | waits   | begin_waiting, wait: CAS           | settle: exchange                       | the waiter's frame        | resumed too early      |
-// | dropped | release: fetch_sub                 | release: fetch_sub                     | the other side's last use | freed while it is used |
+// | tag     | release site             | acquire site        | publishes          | weakened          |
+// |---------|--------------------------|---------------------|--------------------|-------------------|
+// | settled | settle: exchange, store  | ready, wait: loads; | the value or the   | a half-made value |
+// |         | of `done_`               | begin_waiting: CAS  | error              |                   |
+// | waits   | begin_waiting, wait: CAS | settle: exchange    | the waiter's frame | resumed too early |
+// | dropped | release: fetch_sub       | release: fetch_sub  | the other side's   | freed while it is |
+// |         |                          |                     | last use           | used              |
 class future_state {
  public:
   future_state() noexcept = default;
@@ -47,23 +50,23 @@ class future_state {
   bool ready() const noexcept {
     return waiter_.load(std::memory_order_acquire) == settled(); // pairs: settled
   }
-  /// The calling thread sleeps until it is ready, or, if there is a limit, so long. Answers whether it is. Throws as
-  /// `check_may_wait` if it is not.
+  /// Sleeps on the calling thread until the state is ready, or, if there is a limit, for at most so long.
+  /// Returns whether it is ready. Throws as `check_may_wait` if it is not.
   bool wait(std::optional<std::chrono::nanoseconds> limit);
-  /// False: it is ready, go on.
+  /// Returns false if the state is ready, so that the coroutine goes on.
   bool suspend(future_waiter& waits, std::coroutine_handle<> suspended) noexcept;
-  /// Nobody waits any more; false: it is settled.
+  /// Takes the waiter out. Returns false if the state is settled.
   bool withdraw(resumption& waits) noexcept;
-  /// Value or error are there, or there will be none. Once.
+  /// Settles the state, once: the value or the error is there, or there will be none.
   void settle() noexcept;
 
-  /// Answers whether the caller is the last to let go.
+  /// Lets go. Returns whether the caller is the last.
   bool release() noexcept { return users_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: dropped
 
   std::exception_ptr error; ///< the work's, until it is settled
 
  private:
-  // Two values that are never followed.
+  // Two values that are never dereferenced.
   resumption* settled() const noexcept { return mark(0); }
   resumption* sleeper() const noexcept { return mark(1); }
   resumption* mark(std::size_t n) const noexcept {
@@ -74,11 +77,11 @@ class future_state {
   bool begin_waiting(resumption* who) noexcept;
 
   std::atomic<resumption*> waiter_{nullptr};
-  std::atomic<std::uint32_t> done_{0}; // what a thread sleeps on
+  std::atomic<std::uint32_t> done_{0}; // the word on which a thread sleeps
   std::atomic<std::uint32_t> users_{2};
 };
 
-/// Who awaits a future. Lives in the awaiting frame.
+/// A coroutine that awaits a future. Lives in the awaiting frame.
 struct future_waiter : suspension {
   explicit future_waiter(future_state& awaited) noexcept : state(awaited) {}
   future_waiter(const future_waiter&) = delete;
@@ -103,7 +106,7 @@ template <class T> struct future_state_of : future_state {
   }
 
   T take() {
-    if (error) std::rethrow_exception(std::exchange(error, nullptr)); // who catches it destroys it
+    if (error) std::rethrow_exception(std::exchange(error, nullptr)); // its catcher destroys it
     if (!value) throw not_run();
     if constexpr (!std::is_void_v<T>) return *std::move(value);
   }
@@ -128,7 +131,7 @@ template <class T> class settlement {
     if (state_) state_->settle();
   }
 
-  /// Settles with what `f()` answers or throws.
+  /// Settles with the result or the exception of `f()`.
   template <class F> void with_result_of(F& f) noexcept {
     try {
       if constexpr (std::is_void_v<T>) {
@@ -142,7 +145,7 @@ template <class T> class settlement {
     }
     settle();
   }
-  /// The same with what the task answers or throws. Nothing is left of the task then.
+  /// Settles with the result or the exception of the task. Nothing is left of the task then.
   static task<> when_ended(settlement self, task<T> work) {
     try {
       task<T> ends_here = std::move(work);
@@ -169,32 +172,33 @@ template <class T> class settlement {
 
 } // namespace detail
 
-/// The result of work that runs on an engine (`engine::run`). Move-only; one value, once, for one who waits: from a thread by
-/// `get`, in a coroutine by `co_await std::move(f)`, after which it is empty; builds with assertions notice who uses it then, or
-/// waits while another does. Destroying it lets the work go on.
+/// The result of work that runs on an engine (`engine::run`). Move-only. It has one value, once, for one
+/// waiter: a thread takes it by `get`, a coroutine by `co_await std::move(f)`. After that the future is
+/// empty; builds with assertions notice a later use, and a second waiter. Destroying the future lets the work
+/// go on.
 template <class T> class [[nodiscard]] future {
   using owner = std::unique_ptr<detail::future_state_of<T>, detail::let_go_of_state>;
 
  public:
   explicit future(detail::future_state_of<T>* state) noexcept : state_(state) {}
 
-  /// Any thread.
+  /// Returns whether the result is there. Call from any thread.
   bool ready() const noexcept { return state().ready(); }
-  /// A thread waits. Throws `std::logic_error` on a worker, where it might wait for itself; `co_await` it there, or wait
-  /// within `corewise::blocking`.
+  /// Makes the calling thread wait for the result. Throws `std::logic_error` on a worker, where it might wait
+  /// for itself; `co_await` it there, or wait within `corewise::blocking`.
   void wait() const { state().wait({}); }
-  /// As `wait`, for so long; answers whether it is ready.
+  /// Waits as `wait`, at most for `limit`. Returns whether the result is there.
   bool wait_for(std::chrono::nanoseconds limit) const { return state().wait(limit); }
-  /// Waits, and answers the value or throws the work's exception; `not_run` if it did not run to its end,
+  /// Waits, and returns the value. Throws the work's exception; `not_run` if the work did not run to its end;
   /// `deadline_expired` if its hint had a deadline and it did not begin in time.
   T get() {
     wait();
     return std::exchange(state_, nullptr)->take();
   }
 
-  /// Suspends the coroutine, not its worker; any coroutine.
+  /// Suspends the calling coroutine, not its worker, until the result is there. Call from any coroutine.
   auto operator co_await() && noexcept {
-    struct awaiter : private owner, private detail::future_waiter { // which goes first
+    struct awaiter : private owner, private detail::future_waiter { // the owner, which goes first
       explicit awaiter(owner&& from) noexcept : owner(std::move(from)), future_waiter(**this) {}
 
       bool await_ready() const noexcept { return state.ready(); }

@@ -15,15 +15,16 @@
 
 namespace corewise {
 
-/// Who shares one object of a `group_local`.
+/// Which workers share one object of a `group_local`.
 enum class local_to : std::uint8_t {
   group, ///< the workers of a locality group
-  node,  ///< those of a NUMA node
+  node,  ///< the workers of a NUMA node
 };
 
 namespace detail {
 
-// One place for each group, or node, where an object may be built.
+// One `place` for each group, or node, where an object may be built. Invariant: each builds its object at
+// most once.
 //
 // | tag   | release site             | acquire site                    | publishes  | weakened             |
 // |-------|--------------------------|---------------------------------|------------|----------------------|
@@ -32,9 +33,10 @@ class local_places {
  public:
   class place {
    public:
-    /// Null: not built yet.
+    /// Returns the object, or null if it is not built yet.
     void* built() const noexcept { return object_.load(std::memory_order_acquire); } // pairs: built
-    /// Builds it if nobody has: `make(memory)` answers where it lies. Throws what that throws; then another may try.
+    /// Builds the object if no thread has: `make(memory)` builds it and returns its address. Throws what
+    /// `make` throws; then another thread may try.
     template <class Make> void* build(const Make& make) {
       const std::scoped_lock lock(making_);
       if (void* there = built()) return there;
@@ -49,7 +51,7 @@ class local_places {
    private:
     friend local_places;
     std::atomic<void*> object_{nullptr};
-    std::shared_ptr<std::pmr::memory_resource> memory_; // which may outlive the engine
+    std::shared_ptr<std::pmr::memory_resource> memory_; // it may outlive the engine
     group_id first_;
     std::mutex making_;
   };
@@ -58,7 +60,7 @@ class local_places {
 
   /// Throws `std::out_of_range`.
   place& of(group_id g) const { return places_[place_of_.at(g.value)]; }
-  /// That of the calling thread. While the engine lives.
+  /// Returns the `place` of the calling thread. Call while the engine lives.
   place& here() const noexcept;
   std::span<place> all() const noexcept { return {places_.get(), count_}; }
 
@@ -71,17 +73,19 @@ class local_places {
 
 } // namespace detail
 
-/// One `T` for each locality group, or NUMA node, of an engine, in memory of that node: caches, counters and pools that are
-/// shared by those who are near each other, and by nobody else. Each is built when somebody first asks for it.
+/// One `T` for each locality group, or NUMA node, of an engine, in memory of that node: for caches, counters
+/// and pools that workers near each other share, and no others. Each is built when a thread first asks for
+/// it.
 ///
 ///     corewise::group_local<lookup_cache> caches(engine);
 ///     caches.local().find(key); // in a task
 ///
-/// What keeps several workers of a group from using their `T` at the same time is the `T`'s own affair. The engine must
-/// live as long as `local` is called; the rest, destruction included, may come after it.
+/// `T` itself must keep several workers of a group from using it at the same time. The engine must live as
+/// long as `local` is called; other calls, destruction included, may come after the engine's end.
 template <class T> class group_local {
  public:
-  /// `T` is built from nothing, or, if it takes an allocator of `std::pmr`, with that of the group's memory.
+  /// Builds each `T` from nothing, or, if it takes an allocator of `std::pmr`, with the allocator of the
+  /// group's memory.
   explicit group_local(engine& e, local_to per = local_to::group)
       : group_local(
             e,
@@ -89,7 +93,8 @@ template <class T> class group_local {
               return std::make_obj_using_allocator<T>(std::pmr::polymorphic_allocator<>(&memory));
             },
             per) {}
-  /// `T` is what `make(memory)` answers, or `make()`; `make` can be copied. It is called by whoever asks first, under a lock of that `T`.
+  /// Builds each `T` with `make(memory)`, or `make()`; `make` can be copied. The first thread that asks calls
+  /// it, under a lock of that `T`.
   template <class Make>
     requires std::is_invocable_r_v<T, Make&> || std::is_invocable_r_v<T, Make&, std::pmr::memory_resource&>
   group_local(engine& e, Make make, local_to per = local_to::group) : places_(e, per) {
@@ -106,12 +111,13 @@ template <class T> class group_local {
         std::pmr::polymorphic_allocator<>(&p.memory()).delete_object(built);
   }
 
-  /// That of the calling worker's group; of a thread that is not the engine's, of the group that has the CPU it is on. In a
-  /// coroutine it may be another after each `co_await`. Any thread. Cost: some ns. Throws what building throws.
+  /// Returns the `T` of the calling worker's group; for a thread that is not the engine's, that of the group
+  /// that has the CPU on which it runs. In a coroutine it may be another one after each `co_await`. Call from
+  /// any thread. Cost: some ns. Throws what building throws.
   T& local() { return in(places_.here()); }
-  /// That of a group. Any thread. Throws `std::out_of_range`, and what building throws.
+  /// Returns the `T` of a group. Call from any thread. Throws `std::out_of_range`, and what building throws.
   T& at(group_id g) { return in(places_.of(g)); }
-  /// Calls `f(T&)` for each that has been built. Any thread; some may be built meanwhile.
+  /// Calls `f(T&)` for each one that has been built. Call from any thread; some may be built meanwhile.
   template <class F> void for_each(F f) {
     for (const place& p : places_.all())
       if (T* built = static_cast<T*>(p.built())) f(*built);

@@ -9,7 +9,7 @@ namespace corewise {
 
 class mutex;
 
-/// Has a mutex locked, and unlocks it in the end; or has none. Move-only.
+/// Owns the lock of a mutex and unlocks it in the end, or owns none. Move-only.
 class [[nodiscard]] mutex_guard {
  public:
   mutex_guard() noexcept = default;
@@ -22,22 +22,24 @@ class [[nodiscard]] mutex_guard {
   ~mutex_guard() { unlock(); }
 
   explicit operator bool() const noexcept { return locked_ != nullptr; }
-  /// Before its end; nothing if it has none.
+  /// Unlocks before the guard's end; does nothing if the guard owns no lock.
   void unlock() noexcept;
 
  private:
   mutex* locked_ = nullptr;
 };
 
-/// One coroutine at a time, which may be suspended and go on on other threads meanwhile; the others wait in the order in
-/// which they came, and it is handed to who has waited longest. Suspends coroutines, never their threads; a thread waits by
-/// `sync_wait`. Not recursive. 24 bytes.
+/// Lets one coroutine at a time in. That coroutine may be suspended and go on on other threads meanwhile. The
+/// others wait in the order in which they came, and unlocking passes the mutex to the one that has waited
+/// longest. Waiting suspends the coroutine, never its thread; a thread waits by `sync_wait`. Not recursive.
+/// 24 bytes.
 class mutex {
  public:
   mutex() noexcept = default;
 
-  /// `auto lock = co_await m.lock()`: a `mutex_guard`. Any coroutine. Cost: a compare-and-swap when it is free, else two
-  /// locked instructions and a resumption; allocates nothing.
+  /// `auto lock = co_await m.lock()`: locks the mutex; the await returns a `mutex_guard`. Call from any
+  /// coroutine. Cost: a compare-and-swap when the mutex is free, else two locked instructions and a
+  /// resumption; allocates nothing.
   auto lock() noexcept {
     struct awaiter : detail::awaiting<wait_kind::mutex, detail::permits&> {
       mutex& of;
@@ -46,7 +48,7 @@ class mutex {
     };
     return awaiter(*this);
   }
-  /// The same, until `token` is told to stop: then the guard has none.
+  /// Acts as above, until `token` is told to stop: then the guard owns no lock.
   auto lock(std::stop_token token) noexcept {
     struct awaiter : detail::stoppable_awaiting<wait_kind::mutex, detail::permits&> {
       mutex& of;
@@ -55,10 +57,11 @@ class mutex {
     };
     return awaiter(std::move(token), *this);
   }
-  /// Whether it was free; then the caller unlocks it. It never waits. Any thread.
+  /// Locks the mutex if it is free, and never waits. Returns whether it did; then the caller must unlock it.
+  /// Call from any thread.
   [[nodiscard]] bool try_lock() noexcept { return free_.try_take(); }
-  /// Any thread. Who has waited longest runs next on the calling worker, or on its own when the caller is no worker of its
-  /// engine.
+  /// Unlocks the mutex. The coroutine that has waited longest runs next on the calling worker, or on its own
+  /// worker when the caller is no worker of its engine. Call from any thread.
   void unlock() noexcept {
     assert(free_.number() == 0 && "unlocked, and was not locked");
     free_.give(1, 1);

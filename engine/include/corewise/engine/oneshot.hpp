@@ -11,26 +11,31 @@
 
 namespace corewise {
 
-/// Hands one value from any thread to one coroutine, or by `sync_wait` to a thread. Sent once, received once, in either order;
-/// whoever owns it keeps it until the value has been received, and may then destroy it at once, even before `send` has returned.
-/// Builds with assertions notice a second sender or receiver.
+/// Carries one value from any thread to one coroutine, or by `sync_wait` to a thread. The value is sent once
+/// and received once, in either order. The owner keeps the oneshot until the value has been received, and may
+/// then destroy it at once, even before `send` has returned. Builds with assertions notice a second sender or
+/// receiver.
+///
+/// Invariant: one word holds the state, so the second of the two sides sees everything that the first did.
 ///
 ///     empty ──send──► sent ──(receive)──► done
 ///       └──receive──► waiting ──send──► sent
 ///                       └──stop──► empty
 ///
-/// | tag  | release site   | acquire site              | publishes                  | weakened                         |
-/// |------|----------------|---------------------------|----------------------------|----------------------------------|
-/// | sent | send: exchange | receive: loads, CASes     | the value                  | a value that is half there       |
-/// | wait | receive: CAS   | send: exchange; stop: CAS | the waiter's frame, asleep | a coroutine is resumed too early |
+/// | tag  | release site   | acquire site          | publishes           | weakened               |
+/// |------|----------------|-----------------------|---------------------|------------------------|
+/// | sent | send: exchange | receive: loads, CASes | the value           | half a value is read   |
+/// | wait | receive: CAS   | send: exchange; stop: | the waiter's frame, | a coroutine is resumed |
+/// |      |                | CAS                   | asleep              | too early              |
 template <class T> class oneshot {
  public:
   oneshot() noexcept = default;
   oneshot(const oneshot&) = delete;
   oneshot& operator=(const oneshot&) = delete;
 
-  /// Any thread, once. The waiting coroutine runs next on the caller's worker, or on its own when the caller is no
-  /// worker of its engine. Throws what constructing the value throws, and then nothing was sent.
+  /// Sends the value, made from `args`. Call from any thread, once. The waiting coroutine runs next on the
+  /// caller's worker, or on its own worker when the caller is no worker of its engine. Throws what
+  /// constructing the value throws, and then nothing was sent.
   template <class... Args> void send(Args&&... args) {
     value_.emplace(std::forward<Args>(args)...);
     detail::resumption* const before =
@@ -40,7 +45,7 @@ template <class T> class oneshot {
     if (before != nullptr && before != stopped()) before->wake();
   }
 
-  /// `co_await shot.receive()`: the value, as soon as it was sent. Once.
+  /// `co_await shot.receive()`: waits for the value. Call once.
   auto receive() noexcept {
     struct awaiter : place {
       using place::place;
@@ -59,8 +64,8 @@ template <class T> class oneshot {
     return awaiter(*this);
   }
 
-  /// The same, until `token` is told to stop: then it answers nothing, and may be received again. Whoever is to send may
-  /// still do so.
+  /// Acts as above, until `token` is told to stop: then the await returns nothing, and the value may be
+  /// received by another call. The sender may still send it.
   auto receive(std::stop_token token) noexcept {
     struct awaiter : place {
       struct stopper {
@@ -91,7 +96,7 @@ template <class T> class oneshot {
   }
 
  private:
-  /// Who receives. Lives in the awaiting frame.
+  /// The receiver. Lives in the awaiting frame.
   struct place : detail::suspension {
     explicit place(oneshot& from) noexcept : shot(from) {}
     place(const place&) = delete;
@@ -116,8 +121,8 @@ template <class T> class oneshot {
     oneshot& shot;
   };
 
-  // Values that stand for no waiter and are never followed: the value is there; who is about to wait is to go on; in builds
-  // with assertions, the value was there.
+  // Values that stand for no waiter and are never dereferenced: the value was sent; the receiver that is
+  // about to wait must go on; in builds with assertions, the value was received.
   detail::resumption* sent() noexcept { return mark(0); }
   detail::resumption* stopped() noexcept { return mark(1); }
   detail::resumption* received() noexcept { return mark(2); }
@@ -130,7 +135,7 @@ template <class T> class oneshot {
     return state_.compare_exchange_strong(from, to, std::memory_order_acq_rel, // pairs: wait
                                           std::memory_order_acquire);          // pairs: sent
   }
-  /// False: go on.
+  /// Returns false if the receiver must go on.
   bool begin_waiting(detail::resumption& waits) noexcept {
     detail::resumption* before = nullptr;
     const bool begun =
@@ -140,13 +145,14 @@ template <class T> class oneshot {
     return begun;
   }
   void note_received() noexcept { assert(replace(sent(), received())); }
-  /// Who waits goes on, who has not begun to will not, unless the value is there.
+  /// Stops the receiver, unless the value is there: one that waits goes on, one that has not begun to wait
+  /// will not.
   void stop(detail::resumption& waits) noexcept {
     if (replace(nullptr, stopped())) return;
     if (replace(&waits, nullptr)) waits.wake();
   }
 
-  std::atomic<detail::resumption*> state_{nullptr}; // nobody yet, who waits, or one of those values
+  std::atomic<detail::resumption*> state_{nullptr}; // null, the waiter, or one of those values
   std::optional<T> value_;
 };
 

@@ -7,14 +7,14 @@ namespace corewise {
 
 namespace detail {
 
-/// Each element by itself.
+/// Calls `f` for each element by itself.
 struct one_by_one {
   template <class Place, class F> static void call(F& f, Place from, const Place& to) {
     for (; from != to; ++from) static_cast<void>(f(element(from)));
   }
 };
 
-/// A range of them at once.
+/// Calls `f` for a range of elements at once.
 struct by_ranges {
   template <class Place, class F> static void call(F& f, Place from, const Place& to) {
     static_cast<void>(f(range_between(std::move(from), to)));
@@ -47,29 +47,32 @@ class [[nodiscard]] for_loop final : public loop_of<loop_piece> {
 
 } // namespace detail
 
-/// `co_await parallel_for(first, last, f)`: calls `f(i)` for each whole number from `first` up to `last`, or `f(*i)` for each
-/// iterator, on as many workers as are free. `f` is one object for all of them, and called by several at the same time,
-/// in no order that could be relied on. It should not block for long, else within `corewise::blocking`. (GCC 12 destroys a
-/// lambda twice that is written within a `co_await` and holds something with a destructor: give such a one a name first.)
+/// `co_await parallel_for(first, last, f)`: calls `f(i)` for each whole number from `first` up to `last`, or
+/// `f(*i)` for each iterator, on as many workers as are free. `f` is one object for all workers. Several of
+/// them call it at the same time, in no order on which to rely. It should not block for long, else within
+/// `corewise::blocking`. (GCC 12 destroys a lambda twice that is written within a `co_await` and holds
+/// something with a destructor: give such a lambda a name first.)
 ///
-/// The first exception that leaves `f` ends the loop, as soon as each worker has come to the end of what it has begun,
-/// and is thrown then. In an engine's tasks only, else `std::logic_error`.
+/// The first exception that leaves `f` ends the loop, as soon as each worker has come to the end of the part
+/// that it has begun. Then the await throws it. Call in an engine's tasks only, else it throws
+/// `std::logic_error`.
 ///
-/// Nobody has to say how many elements a worker should do at once. What is over within some 10 us stays on the calling
-/// worker. Else half of what is left can be had by others at any time, and where the machine has several groups each gets
-/// a share in proportion to its workers' capacity. The tasks of others have their turn about every 200 us.
+/// The caller need not say how many elements a worker should do at once. A loop that is over within some 10
+/// us stays on the calling worker. In a longer loop other workers can take half of the rest at any time, and
+/// where the machine has several groups each group gets a share in proportion to its workers' capacity. Other
+/// tasks have their turn about every 200 us.
 ///
-/// Cost: two looks at the clock for a short loop; in a longer one some 50 ns for every 10 us of work, and what a fork costs
-/// for each part that another worker takes. Allocates recycled blocks, one for such a part, and some for the groups' shares,
-/// which are allocated plainly where there are more than 32 groups.
-/// Source: A. Tzannes, G. Caragea, R. Barua and U. Vishkin, Lazy binary-splitting, PPoPP 2010,
+/// Cost: two looks at the clock for a short loop; in a longer one some 50 ns for every 10 us of work, and the
+/// cost of a fork for each part that another worker takes. Allocates recycled blocks, one for such a part,
+/// and some for the groups' shares, which are allocated plainly where there are more than 32 groups. Source:
+/// A. Tzannes, G. Caragea, R. Barua and U. Vishkin, Lazy binary-splitting, PPoPP 2010,
 /// doi:10.1145/1693453.1693479.
 template <class First, class Last, class F, class Place = typename detail::common_place<First, Last>::type>
 auto parallel_for(First first, Last last, F f) {
   return detail::for_loop<Place, detail::one_by_one, F, false>(
       detail::places_between<Place>(static_cast<Place>(first), static_cast<Place>(last)), std::move(f), {});
 }
-/// The same until `stop` is told to. Answers whether `f` was called for all of them.
+/// Acts as above, until `stop` is told to stop. The await returns whether `f` was called for all elements.
 template <class First, class Last, class F, class Place = typename detail::common_place<First, Last>::type>
 auto parallel_for(First first, Last last, F f, std::stop_token stop) {
   return detail::for_loop<Place, detail::one_by_one, F, true>(
@@ -77,7 +80,7 @@ auto parallel_for(First first, Last last, F f, std::stop_token stop) {
       std::move(stop));
 }
 
-/// For each element of a random access range, which must not be a temporary that owns them.
+/// Acts as above for each element of a random access range, which must not be a temporary that owns them.
 template <detail::loop_range Range, class F> auto parallel_for(Range&& range, F f) {
   return detail::for_loop<std::ranges::iterator_t<Range>, detail::one_by_one, F, false>(
       detail::places_of(std::forward<Range>(range)), std::move(f), {});
@@ -87,7 +90,7 @@ template <detail::loop_range Range, class F> auto parallel_for(Range&& range, F 
       detail::places_of(std::forward<Range>(range)), std::move(f), std::move(stop));
 }
 
-/// `f(part)` for parts of it that cover it: `blocked(range)`, `blocked(first, last)`.
+/// Calls `f(part)` for parts that cover all elements: `blocked(range)`, `blocked(first, last)`.
 template <class Place, class F> auto parallel_for(blocked_places<Place> all, F f) {
   return detail::for_loop<Place, detail::by_ranges, F, false>(std::move(all.all), std::move(f), {});
 }

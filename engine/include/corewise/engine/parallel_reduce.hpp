@@ -9,12 +9,12 @@ namespace corewise {
 
 namespace detail {
 
-/// What one worker has reckoned of elements that stand side by side.
+/// The partial result of one worker, for elements that stand side by side.
 template <class T> struct partial : loop_piece {
   std::optional<T> value;
 };
 
-/// Puts what `f` answers for each of them behind `sum`.
+/// Combines `sum` with `f` of each element.
 struct reduce_one_by_one {
   template <class T, class Place, class F, class Combine>
   static void add(std::optional<T>& sum, Place from, const Place& to, F& f, Combine& combine) {
@@ -25,7 +25,7 @@ struct reduce_one_by_one {
   }
 };
 
-/// Puts what `f` answers for all of them behind `sum`.
+/// Combines `sum` with `f` of the whole range.
 struct reduce_by_ranges {
   template <class T, class Place, class F, class Combine>
   static void add(std::optional<T>& sum, Place from, const Place& to, F& f, Combine& combine) {
@@ -71,20 +71,21 @@ class [[nodiscard]] reduce_loop final : public loop_of<partial<T>> {
 
 } // namespace detail
 
-/// `T sum = co_await parallel_reduce(range, init, f, combine)`: `combine(init, f(a))`, that with `f(b)` and so on, for all
-/// elements in their order. `combine` is a function of two `T`; it must be associative, for the elements are cut into parts,
-/// but need not be commutative. `init` counts once, before all. `f` and `combine` are called by several workers at the
-/// same time.
+/// `T sum = co_await parallel_reduce(range, init, f, combine)`: computes `combine(init, f(a))`, then
+/// `combine` of that and `f(b)`, and so on, for all elements in their order. `combine` is a function of two
+/// `T`. It must be associative, for the elements are cut into parts, but need not be commutative. `init`
+/// counts once, before all. Several workers call `f` and `combine` at the same time.
 ///
-/// Where the cuts are depends on who was free: what is not exactly associative, as sums of floating-point numbers are not,
-/// differs in its last digits from run to run. Shape, exceptions and cost are those of `parallel_for`; parts that
-/// another worker took are combined at the end, one after the other.
+/// The places of the cuts depend on which workers were free. So results of a `combine` that is not exactly
+/// associative, such as sums of floating-point numbers, differ in their last digits from run to run. Shape,
+/// exceptions and cost are those of `parallel_for`; parts that another worker took are combined at the end,
+/// one after the other.
 template <detail::loop_range Range, class T, class F, class Combine>
 auto parallel_reduce(Range&& range, T init, F f, Combine combine) {
   return detail::reduce_loop<std::ranges::iterator_t<Range>, detail::reduce_one_by_one, T, F, Combine, false>(
       detail::places_of(std::forward<Range>(range)), std::move(init), std::move(f), std::move(combine), {});
 }
-/// The same until `stop` is told to; then it answers nothing.
+/// Acts as above, until `stop` is told to stop; then the await returns nothing.
 template <detail::loop_range Range, class T, class F, class Combine>
 auto parallel_reduce(Range&& range, T init, F f, Combine combine, std::stop_token stop) {
   return detail::reduce_loop<std::ranges::iterator_t<Range>, detail::reduce_one_by_one, T, F, Combine, true>(
@@ -92,7 +93,7 @@ auto parallel_reduce(Range&& range, T init, F f, Combine combine, std::stop_toke
       std::move(stop));
 }
 
-/// From `first` up to `last`, whole numbers or iterators.
+/// Acts as above, from `first` up to `last`, whole numbers or iterators.
 template <class First, class Last, class T, class F, class Combine,
           class Place = typename detail::common_place<First, Last>::type>
 auto parallel_reduce(First first, Last last, T init, F f, Combine combine) {
@@ -108,8 +109,8 @@ auto parallel_reduce(First first, Last last, T init, F f, Combine combine, std::
       std::move(f), std::move(combine), std::move(stop));
 }
 
-/// `f(part)` answers what the part comes to: `blocked(range)`, `blocked(first, last)`. It may, for one, add in an order
-/// that the processor likes better.
+/// Acts as above; `f(part)` returns the result of a whole part: `blocked(range)`, `blocked(first, last)`. So
+/// `f` may add in an order that suits the processor better.
 template <class Place, class T, class F, class Combine>
 auto parallel_reduce(blocked_places<Place> all, T init, F f, Combine combine) {
   return detail::reduce_loop<Place, detail::reduce_by_ranges, T, F, Combine, false>(

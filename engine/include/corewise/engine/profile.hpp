@@ -21,7 +21,7 @@
 
 namespace corewise {
 
-/// Where worker threads are tied to.
+/// The CPUs to which worker threads are tied.
 enum class pin_to : std::uint8_t {
   automatic, ///< the group's CPUs: the kernel balances inside
   core,
@@ -45,8 +45,8 @@ struct park_timeout_setting {
   std::chrono::nanoseconds fixed{0};
 };
 
-/// Everything that configures an engine. The defaults are good on any machine; `load_profile` reads one from
-/// YAML. Field by field in docs/profile.md, which is made from the same table as the checks.
+/// Everything that configures an engine. The defaults are good on any machine; `load_profile` reads a profile
+/// from YAML. docs/profile.md describes each field; it is made from the same table as the checks.
 struct profile {
   std::uint32_t version = 1;
   std::string name = "default";
@@ -128,10 +128,10 @@ struct profile {
   bool strict = false;
 };
 
-/// One thing that is wrong with a profile or machine file.
+/// One error in a profile or machine file.
 struct profile_issue {
   std::string file;
-  std::uint32_t line = 0;   ///< from 1; 0: no place in the file (it could not be read)
+  std::uint32_t line = 0;   ///< from 1; 0: no line (the file could not be read)
   std::uint32_t column = 0; ///< from 1
   std::string key;          ///< the path of the key, "steal.minimum_at.same_node"; may be empty
   std::string message;      ///< what was found; what would be right
@@ -140,8 +140,7 @@ struct profile_issue {
   std::string to_string() const;
 };
 
-/// A profile or machine file that cannot be used, with everything that is wrong with it. `what()` has a line
-/// for each.
+/// A profile or machine file that cannot be used, with all its errors. `what()` has a line for each.
 class profile_error : public std::runtime_error {
  public:
   explicit profile_error(std::vector<profile_issue> issues);
@@ -151,26 +150,26 @@ class profile_error : public std::runtime_error {
   std::vector<profile_issue> issues_;
 };
 
-/// Reads a profile. Relative paths in it are relative to its folder. Any thread.
-/// Throws `profile_error` with all that is wrong.
+/// Reads a profile. Relative paths in it are relative to its folder. Call from any thread. Throws
+/// `profile_error` with all errors.
 profile load_profile(const std::filesystem::path& file);
 /// Reads a profile from text; `name` stands for the file in errors.
 profile parse_profile(std::string_view yaml, const std::string& name = "profile");
-/// Checks what a profile's fields say together, for profiles made in code. Empty: all right.
+/// Checks a profile's fields together, for profiles made in code. Returns an empty list if all is right.
 std::vector<profile_issue> check_profile(const profile& p);
 
-/// The weights for the profile's policy: those of `dispatch`, and what the rest of the profile says about them.
+/// Returns the weights for the profile's policy: those of `dispatch`, completed from the rest of the profile.
 inline dispatch_weights weights_of(const profile& p) {
   dispatch_weights w = p.dispatch.weights;
   if (p.steal.policy == "none") w.keep_below_ns = 0;
   return w;
 }
-/// How many tasks must wait in a domain for somebody at a level to take them.
+/// Returns how many tasks must wait in a domain for a worker at a level to take them.
 inline std::array<std::uint32_t, level_count> minimum_at_of(const profile& p) noexcept {
   const auto& at = p.steal.minimum_at;
   return {1, 1, at.same_node, at.same_package, at.cross_package};
 }
-/// What it says of which workers there are.
+/// Returns the part of the profile that says which workers there are.
 inline worker_options worker_options_of(const profile& p,
                                         std::optional<std::uint32_t> start_cpu = std::nullopt) noexcept {
   return {.smt = p.topology.smt,
@@ -179,11 +178,12 @@ inline worker_options worker_options_of(const profile& p,
           .start_cpu = start_cpu};
 }
 
-/// Reads what `--machine` takes, live | FILE.xml | FILE.yaml | SYNTHETIC, into `into`: the source, and for a
-/// machine file also its kinds and distances. Throws `profile_error` or `topology_error`.
+/// Reads the argument of `--machine`, live | FILE.xml | FILE.yaml | SYNTHETIC, into `into`: the source, and
+/// for a machine file also its kinds and distances. Throws `profile_error` or `topology_error`.
 void use_machine(machine_description& into, const std::string& machine);
 
-/// The JSON schema of a profile (draft 2020-12) and the reference page, both made from the table of fields.
+/// Return the JSON schema of a profile (draft 2020-12), and the reference page, both made from the table of
+/// fields.
 std::string profile_schema();
 std::string profile_reference();
 

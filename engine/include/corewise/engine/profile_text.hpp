@@ -8,12 +8,14 @@
 
 namespace corewise {
 
-/// A word on the value of a key, "steal.minimum_at.same_node", for its reader; "" for none. One line.
+/// Returns a remark of one line on the value of a key, "steal.minimum_at.same_node", for its reader; "" for
+/// none.
 using profile_remark = std::function<std::string(std::string_view key)>;
 
-/// The profile as YAML: what differs from the defaults, and what there is a remark on, which stands behind the value.
-/// `parse_profile` reads it to the same profile. `workers.total`, which has no key, is left out, and so is what is known
-/// of the machine but not from a profile: the name of its source, its costs. Any thread.
+/// Returns the profile as YAML: the values that differ from the defaults, and the values on which there is a
+/// remark, which stands behind the value. `parse_profile` reads it to the same profile. It leaves out
+/// `workers.total`, which has no key, and what is known of the machine but not from a profile: the name of
+/// its source, its costs. Call from any thread.
 std::string profile_text(const profile& p, const profile_remark& remark = {});
 
 } // namespace corewise

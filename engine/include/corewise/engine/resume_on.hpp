@@ -9,7 +9,7 @@ class engine;
 
 namespace detail {
 
-/// Goes on in a group.
+/// The awaiter of `resume_on(group)`.
 class [[nodiscard]] moving_to_group {
  public:
   explicit moving_to_group(group_id to) noexcept : to_(to) {}
@@ -25,7 +25,7 @@ class [[nodiscard]] moving_to_group {
   resumption place_;
 };
 
-/// Goes on as a task of another engine.
+/// The awaiter of `resume_on(engine)`.
 class [[nodiscard]] moving_to_engine {
  public:
   explicit moving_to_engine(runtime& to) noexcept : to_(to) {}
@@ -47,26 +47,27 @@ class [[nodiscard]] moving_to_engine {
 
 } // namespace detail
 
-/// `co_await resume_on(g)`: the calling coroutine goes on with a worker of that group of its engine, if one is available there;
-/// its class stays. Like any task it may be stolen later. Throws `std::logic_error` outside of an engine's tasks, and when
-/// there is no such group. Cost: that of `submit`, without a block.
+/// `co_await resume_on(g)`: the calling coroutine goes on with a worker of that group of its engine, if one
+/// is available there; its class stays. Like any task it may be stolen later. Throws `std::logic_error`
+/// outside of an engine's tasks, and when there is no such group. Cost: that of `submit`, without a block.
 inline detail::moving_to_group resume_on(group_id g) noexcept { return detail::moving_to_group(g); }
 
-/// `co_await resume_on(e)`: the calling coroutine goes on with the workers of engine `e`, and stays there until it moves
-/// again. From here on it is a task of `e`: that one's `drain` waits for it, its shutdown drops it, its
-/// `on_exception` holds.
+/// `co_await resume_on(e)`: the calling coroutine goes on with the workers of engine `e`, and stays there
+/// until it moves again. From then on it is a task of `e`: the `drain` of `e` waits for it, its shutdown
+/// drops it, its `on_exception` holds.
 ///
-/// All that is one task moves together: if the calling coroutine is awaited by another (`co_await f()`), that one goes on
-/// with `e` as well. What awaits through an engine does not: the coroutine that awaits a `future`, or a `oneshot`, goes on
-/// with its own engine, wherever the other side ends. Children of `when_all`, `when_any` and `in_scope` are
-/// parts of their parent's task and cannot leave its engine; they may `co_await e.run(...)` instead. A coroutine of a
-/// type other than `task`, or whose handle has lost its type, and whatever it awaits, cannot leave either: a task may have
-/// resumed it by hand, and may still be running on this thread. Nor may a task move while one that it resumed by hand is
+/// All coroutines of one task move together: a coroutine that awaits the calling one (`co_await f()`) goes on
+/// with `e` as well. A coroutine that awaits through an engine does not: if it awaits a `future`, or a
+/// `oneshot`, it goes on with its own engine, wherever the other side ends. Children of `when_all`,
+/// `when_any` and `in_scope` are parts of their parent's task and cannot leave its engine; they may
+/// `co_await e.run(...)` instead. A coroutine of a type other than `task`, or whose handle has lost its type,
+/// cannot leave either, nor can the coroutines that it awaits: a task may have resumed it by hand, and may
+/// still be running on this thread. Nor may a task move while a coroutine that it resumed by hand is
 /// suspended.
 ///
-/// Throws `not_run` when `e` takes no more tasks (`limits.in_flight`, a shutdown), and `std::logic_error` outside of an
-/// engine's tasks, in such a child and in such a coroutine; the coroutine stays where it is then. It never waits for room.
-/// Cost: that of `submit` from outside, without a block.
+/// Throws `not_run` when `e` takes no more tasks (`limits.in_flight`, a shutdown), and `std::logic_error`
+/// outside of an engine's tasks, in such a child and in such a coroutine; the coroutine then stays where it
+/// is. It never waits for room. Cost: that of `submit` from outside, without a block.
 detail::moving_to_engine resume_on(engine& e) noexcept;
 
 } // namespace corewise

@@ -8,7 +8,7 @@ namespace corewise {
 
 namespace detail {
 
-/// Awaits a call that blocks: it has run before anything is suspended.
+/// Awaits a call that blocks. The call has ended before anything is suspended.
 template <class F> class [[nodiscard]] blocking_call {
  public:
   using result = std::invoke_result_t<F&>;
@@ -18,7 +18,7 @@ template <class F> class [[nodiscard]] blocking_call {
   blocking_call(const blocking_call&) = delete;
   blocking_call& operator=(const blocking_call&) = delete;
 
-  /// Whether the coroutine is still on a worker, or never was.
+  /// Calls the function. Returns whether the coroutine is still on a worker, or never was.
   bool await_ready() noexcept {
     try {
       if constexpr (std::is_void_v<result>)
@@ -48,11 +48,12 @@ template <class F> class [[nodiscard]] blocking_call {
 
 } // namespace detail
 
-/// `auto bytes = co_await run_blocking(f)`: calls a copy of `f` as `blocking` does, here and now, and answers what it answers.
-/// If that took so long that a spare thread has the worker, the coroutine goes on there, and not on the thread that blocked,
-/// which becomes spare. Outside of an engine's tasks it just calls `f`. Cost: that of `blocking`, and that of a resumption
-/// when the worker was lost. Throws what `f` throws. (It has a name of its own, for `blocking(f)` answers what `f` does, and
-/// nothing that could be awaited.)
+/// `auto bytes = co_await run_blocking(f)`: calls a copy of `f` as `blocking` does, here and now; the await
+/// returns the result of `f`. If that took so long that a spare thread has the worker's seat, the coroutine
+/// goes on there, and not on the thread that blocked, which becomes spare. Outside of an engine's tasks it
+/// just calls `f`. Cost: that of `blocking`, and that of a resumption when the seat was lost. Throws what `f`
+/// throws. (It has a name of its own, since `blocking(f)` returns the result of `f`, which need not be
+/// awaitable.)
 template <std::invocable F> detail::blocking_call<std::decay_t<F>> run_blocking(F&& f) {
   return detail::blocking_call<std::decay_t<F>>(std::in_place, std::forward<F>(f));
 }

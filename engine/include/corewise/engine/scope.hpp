@@ -6,19 +6,22 @@
 
 namespace corewise {
 
-/// What runs within `in_scope`, which makes it: tasks that may be forked at any time and have all ended when the scope is left.
+/// The scope that `in_scope` makes and its body runs in: tasks may be forked into it at any time, and have
+/// all ended when the scope ends.
 class scope final : private detail::scope_join {
  public:
-  /// Runs `child` at the same time, where a worker is free; on the calling worker, the newest first. What leaves it as an
-  /// exception stops the scope. The scope's body and its children, at any depth, which builds with assertions check. Cost: a
-  /// locked instruction and a fence; allocates nothing.
+  /// Runs `child` at the same time, where a worker is free; the calling worker runs its own children, the
+  /// newest first. An exception that leaves `child` stops the scope. Call from the scope's body and its
+  /// children, at any depth, which builds with assertions check. Cost: a locked instruction and a fence;
+  /// allocates nothing.
   void fork(task<> child) noexcept { scope_join::fork(detail::fork_access::release(std::move(child))); }
 
-  /// Whether the scope's tasks should come to an end: one has thrown, or somebody asked for it. For `co_await`ed work
-  /// within, too. Any thread.
+  /// Returns the token that tells the scope's tasks to come to an end: one has thrown, or a caller asked for
+  /// it. It also serves for `co_await`ed work within. Call from any thread.
   std::stop_token stop_token() const noexcept { return stop_.get_token(); }
   bool stop_requested() const noexcept { return stop_.stop_requested(); }
-  /// Asks them to; answers whether the caller was the first. Any thread.
+  /// Asks the scope's tasks to come to an end. Returns whether the caller was the first. Call from any
+  /// thread.
   bool request_stop() noexcept { return stop_.request_stop(); }
 
  private:
@@ -39,16 +42,17 @@ class scope final : private detail::scope_join {
       if (self.error()) std::rethrow_exception(self.error());
     }
   };
-  /// Runs `body` and waits for all; throws what was thrown first.
+  /// Runs `body` and waits for all; throws the first exception.
   running run(task<> body) noexcept { return {*this, std::move(body)}; }
   void stop() noexcept override { stop_.request_stop(); }
 
   std::stop_source stop_;
 };
 
-/// `co_await in_scope([&](scope& s) -> task<T> { s.fork(f()); ... co_return ...; })`: answers what the body answers, when
-/// the body and all that was forked into the scope have ended. The first exception stops the scope (`scope::stop_token`)
-/// and is thrown then. `outer` stops it as well. In an engine's tasks only, else `std::logic_error`. Cost: three frames, and
+/// `co_await in_scope([&](scope& s) -> task<T> { s.fork(f()); ... co_return ...; })`: runs the body. The
+/// await returns the body's result, when the body and all tasks that were forked into the scope have ended.
+/// The first exception stops the scope (`scope::stop_token`), and the await throws it then. `outer` stops the
+/// scope as well. Call in an engine's tasks only, else it throws `std::logic_error`. Cost: three frames, and
 /// an allocation for the stop state.
 template <class F> auto in_scope(std::stop_token outer, F body) -> std::invoke_result_t<F&, scope&> {
   using result = decltype(detail::fork_access::take(body(std::declval<scope&>())));

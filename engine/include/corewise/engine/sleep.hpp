@@ -13,7 +13,7 @@ namespace detail {
 
 using steady_time = std::chrono::steady_clock::time_point;
 
-/// Awaits a moment. Lives in the awaiting frame, and its timer in it. 88 bytes.
+/// Awaits a moment. Lives in the awaiting frame, and so does its timer. 88 bytes.
 class [[nodiscard]] sleeping {
  public:
   /// `now` is about the present, and not later.
@@ -27,7 +27,8 @@ class [[nodiscard]] sleeping {
   }
 
   bool await_ready() noexcept { return past() || (!in_engine() && sleep_thread({})); }
-  /// False: it was stopped, and goes on. After true nothing here is the caller's.
+  /// Returns false if the sleep was stopped, so that the coroutine goes on. After true, do not touch this
+  /// again.
   bool await_suspend(std::coroutine_handle<> suspended) noexcept {
     prepare(suspended);
     return set();
@@ -38,12 +39,12 @@ class [[nodiscard]] sleeping {
   timer_state state() const noexcept { return timer_.state.load(std::memory_order_relaxed); }
   bool past() const noexcept { return timer_.deadline_ns <= now_ns_; }
   static bool in_engine() noexcept;
-  /// Sleeps as long as the coroutine would; true.
+  /// Makes the thread sleep as long as the coroutine would. Returns true.
   bool sleep_thread(const std::stop_token& token) noexcept;
   void note_stopped() noexcept { timer_.state.store(timer_state::stopped, std::memory_order_relaxed); }
   void prepare(std::coroutine_handle<> suspended) noexcept;
   bool set() noexcept;
-  /// Any thread: ends the sleep if it lasts still, or has not begun.
+  /// Ends the sleep if it still lasts, or has not begun. Call from any thread.
   void stop() noexcept;
 
  private:
@@ -54,7 +55,7 @@ class [[nodiscard]] sleeping {
   std::int64_t now_ns_;
 };
 
-/// As above, and a stop token ends it.
+/// Awaits a moment, or a stop.
 class [[nodiscard]] stoppable_sleeping : public sleeping {
  public:
   stoppable_sleeping(steady_time now, steady_time deadline, std::stop_token token) noexcept
@@ -72,7 +73,7 @@ class [[nodiscard]] stoppable_sleeping : public sleeping {
     stopper_.emplace(token_, stopper{this}); // it may be called here, and any time from now on
     return set();
   }
-  /// Whether the moment came; false: it was stopped.
+  /// Returns whether the moment came; false if the sleep was stopped.
   bool await_resume() noexcept {
     stopper_.reset(); // waits for it, unless this thread is in it
     return state() != timer_state::stopped;
@@ -94,23 +95,24 @@ inline steady_time later(steady_time now, std::chrono::nanoseconds by) noexcept 
 
 } // namespace detail
 
-/// `co_await sleep_until(t)`: goes on at t or later, never before; a moment that is past suspends nobody. No thread sleeps:
-/// the coroutine goes on on the worker that finds it due, behind what waits there. It wakes up within 66 us, and what the
-/// kernel adds to that, while some worker has time; while all are busy within a tick (500 us), or when the first of them has
-/// ended a longer task. Outside of an engine's tasks, and in a forked child, the thread sleeps. `drain` waits for a
-/// task that sleeps; `shutdown` destroys it at its deadline. Cost: a lock; allocates nothing.
+/// `co_await sleep_until(t)`: goes on at `t` or later, never before; a past moment does not suspend the
+/// coroutine. No thread sleeps: the coroutine goes on on the worker that finds its timer expired, behind the
+/// tasks that wait there. It wakes up within 66 us, plus the kernel's delay, while some worker has time.
+/// While all workers are busy it wakes up within a tick (500 us), or when the first of them has ended a
+/// longer task. Outside of an engine's tasks, and in the child of a process fork, the thread sleeps. `drain`
+/// waits for a task that sleeps; `shutdown` destroys it at its deadline. Cost: a lock; allocates nothing.
 inline detail::sleeping sleep_until(std::chrono::steady_clock::time_point t) noexcept {
   return {std::chrono::steady_clock::now(), t};
 }
 
-/// As above, for so long from the call on.
+/// Sleeps as `sleep_until` does, for `d` from the call on.
 inline detail::sleeping sleep_for(std::chrono::nanoseconds d) noexcept {
   const auto now = std::chrono::steady_clock::now();
   return {now, detail::later(now, d)};
 }
 
-/// As above, until `token` is told to stop. Answers true when the moment came, false when it was stopped. Whoever requests
-/// the stop may run what it stops next.
+/// Acts as above, until `token` is told to stop. The await returns true when the moment came, false when it
+/// was stopped. The thread that requests the stop may run the stopped coroutine next.
 inline detail::stoppable_sleeping sleep_until(std::chrono::steady_clock::time_point t,
                                               std::stop_token token) noexcept {
   return {std::chrono::steady_clock::now(), t, std::move(token)};

@@ -6,7 +6,7 @@
 
 namespace corewise {
 
-/// What a suspended coroutine waits for.
+/// The kind of thing for which a suspended coroutine waits.
 enum class wait_kind : std::uint8_t {
   event,
   auto_reset_event,
@@ -22,8 +22,8 @@ enum class wait_kind : std::uint8_t {
 inline constexpr std::size_t wait_kinds = static_cast<std::size_t>(wait_kind::future) + 1;
 std::string_view to_string(wait_kind kind) noexcept;
 
-/// So many coroutines wait for things of one kind. Those that sleep, or wait for their children, are not among them; each child
-/// of `when_all` or of a scope counts for itself.
+/// The number of coroutines that wait for things of one kind. Coroutines that sleep, or wait for their
+/// children, are not among them. Each child of `when_all` or of a scope counts for itself.
 struct suspended_in {
   wait_kind kind = wait_kind::event;
   std::uint64_t coroutines = 0;

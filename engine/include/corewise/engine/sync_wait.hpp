@@ -7,15 +7,19 @@
 #include <cstdint>
 #include <type_traits>
 
-// How a thread waits for what coroutines wait for. Its awaiter stands in the same list as theirs, on the thread's stack, and
-// in the place of the suspended coroutine there is one whose only step is to wake the thread. Its frame is on that stack
-// as well. It belongs to no engine, so whoever wakes it runs that step at once.
+// How a thread waits for the same things as coroutines. Its awaiter stands in the same list as theirs, on the
+// thread's stack. In the place of the suspended coroutine stands one whose only step is to wake the thread;
+// its frame is on that stack as well. This coroutine belongs to no engine, so the waker runs its step at
+// once.
+//
+// Invariant: the thread goes on only after the waking step is suspended for good.
 //
 //     thread's stack   [ awaiter ─► frame of the waking step │ woken ]
 //
-// | tag   | release site            | acquire site  | publishes                                                   | weakened                   |
-// |-------|-------------------------|---------------|-------------------------------------------------------------|----------------------------|
-// | awake | the waking step: woken_ | sleep: woken_ | what it waited for, and that the step is suspended for good | a frame goes while it runs |
+// | tag   | release site            | acquire site  | publishes                  | weakened              |
+// |-------|-------------------------|---------------|----------------------------|-----------------------|
+// | awake | the waking step: woken_ | sleep: woken_ | the result, and that the   | a frame goes while it |
+// |       |                         |               | step is suspended for good | runs                  |
 
 namespace corewise {
 
@@ -25,7 +29,7 @@ namespace detail {
 
 struct coroutine_root;
 
-/// What a thread may await: who wakes it needs no engine for that. `A` says so.
+/// An awaiter that a thread may await: waking it needs no engine. `A` says so.
 template <class A>
 concept thread_awaiter = requires(std::remove_cvref_t<A>& a, std::coroutine_handle<> h) {
   typename std::remove_cvref_t<A>::threads_may_wait;
@@ -35,8 +39,8 @@ concept thread_awaiter = requires(std::remove_cvref_t<A>& a, std::coroutine_hand
 /// Throws `std::logic_error` in a coroutine that has a worker.
 void check_may_sleep();
 
-/// The calling thread, which something else will wake. Lives on its stack. While it lives the thread runs no coroutine, so that
-/// whoever suspends here belongs to no engine.
+/// The calling thread, which another thread will wake. Lives on the calling thread's stack. While it lives
+/// the thread runs no coroutine, so an awaiter that suspends here belongs to no engine.
 class sleeping_thread {
  public:
   sleeping_thread();
@@ -44,9 +48,9 @@ class sleeping_thread {
   sleeping_thread& operator=(const sleeping_thread&) = delete;
   ~sleeping_thread();
 
-  /// What wakes it, when it is resumed: once, by any thread.
+  /// Returns the coroutine that wakes the thread when it is resumed: once, by any thread.
   std::coroutine_handle<> waking() const noexcept { return waking_; }
-  /// Until it is woken. On a worker the seat is lent meanwhile.
+  /// Sleeps until the thread is woken. On a worker the seat is lent meanwhile.
   void sleep() noexcept;
 
  private:
@@ -56,21 +60,24 @@ class sleeping_thread {
   alignas(std::max_align_t) std::byte room_[room_for_step];
   std::atomic<std::uint32_t> woken_{0};
   const std::coroutine_handle<> waking_;
-  coroutine_root* const root_; // what the thread was doing
+  coroutine_root* const root_; // the coroutine that the thread ran before
 };
 
 } // namespace detail
 
-/// `sync_wait(e.wait())`, `auto lock = sync_wait(m.lock())`, `auto v = sync_wait(c.receive(token))`: the calling thread waits for
-/// what a coroutine would `co_await`, and is answered the same: what `event`, `auto_reset_event`, `semaphore`, `mutex`,
-/// `latch`, `barrier`, `channel` and `oneshot` answer when they are asked to wait, with a stop token or without. Threads and
-/// coroutines wait in one list, and are served in the order in which they came.
+/// `sync_wait(e.wait())`, `auto lock = sync_wait(m.lock())`, `auto v = sync_wait(c.receive(token))`: makes
+/// the calling thread wait where a coroutine would `co_await`, and returns the same result. It takes the
+/// waits of `event`, `auto_reset_event`, `semaphore`, `mutex`, `latch`, `barrier`, `channel` and `oneshot`,
+/// with a stop token or without. Threads and coroutines wait in one list, and are served in the order in
+/// which they came.
 ///
-/// From any thread. A plain task sleeps within `blocking`: a spare thread takes its worker, if there is one. (`future::get`
-/// refuses there, for what it waits for may be queued on that very worker, and a `blocking_scope` would run it; who
-/// unlocks a mutex is mostly under way, and a plain task has no other way to wait for that.) A coroutine that has a worker gets
-/// a `std::logic_error`: it can `co_await`, or wait within `blocking`. Cost: that of the awaited if it need not wait; else a
-/// thread sleeps and is woken, 5-50 us. Allocates nothing. The name is that of P2300.
+/// Call from any thread. A plain task sleeps within `blocking`: a spare thread takes its worker's seat, if
+/// there is one. (`future::get` refuses there, since the work for which it waits may be queued on that very
+/// worker, and a `blocking_scope` would run that work. A coroutine that will unlock a mutex mostly runs
+/// already, and a plain task has no other way to wait for it.) In a coroutine that has a worker it throws
+/// `std::logic_error`: the coroutine can `co_await`, or wait within `blocking`. Cost: that of the awaited
+/// operation if it need not wait; else a thread sleeps and is woken, 5-50 us. Allocates nothing. The name is
+/// that of P2300.
 template <detail::thread_awaiter A> auto sync_wait(A&& awaited) -> decltype(awaited.await_resume()) {
   detail::check_may_sleep();
   if (!awaited.await_ready()) {
@@ -80,7 +87,7 @@ template <detail::thread_awaiter A> auto sync_wait(A&& awaited) -> decltype(awai
   return awaited.await_resume();
 }
 
-/// A coroutine runs on an engine: `sync_wait(engine, task)`.
+/// Deleted: a coroutine runs on an engine, by `sync_wait(engine, task)`.
 template <class T> void sync_wait(task<T> needs_an_engine) = delete;
 
 } // namespace corewise

@@ -15,7 +15,7 @@ namespace detail {
 /// Reports the exception in flight, which left a root.
 void root_failed(runtime& engine) noexcept;
 
-/// What the promises of all tasks have in common. Frames come from recycled blocks of the calling thread.
+/// The common part of all tasks' promises. Frames come from recycled blocks of the calling thread.
 struct task_promise_base : strand {
   static void* operator new(std::size_t bytes) {
     const std::size_t size_class = block_class(bytes);
@@ -26,7 +26,7 @@ struct task_promise_base : strand {
     return size_class == block_classes ? release_large(frame, bytes) : release_block(frame, size_class);
   }
 
-  /// Whoever awaits it goes on at once; a root ends here and takes its frame with it.
+  /// The last step of a coroutine. Its awaiter goes on at once; a root ends here and destroys its frame.
   struct final_step {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
@@ -34,7 +34,7 @@ struct task_promise_base : strand {
       task_promise_base& p = ended.promise();
       return p.engine == nullptr ? transfer_to(p.continuation) : end_root(p, ended);
     }
-    /// By itself, so that whoever was only awaited saves no registers for it.
+    /// A function of its own, so that a coroutine that was only awaited saves no registers for it.
     [[gnu::noinline]] static std::coroutine_handle<> end_root(task_promise_base& p,
                                                               std::coroutine_handle<> ended) noexcept {
       if (p.role() != strand_role::root) return end_strand(p);
@@ -82,10 +82,10 @@ template <> struct task_promise<void> : task_promise_base {
 #define COREWISE_ELIDABLE
 #endif
 
-/// A lazy coroutine: it begins when it is awaited, on the thread that awaits it, or when it is submitted to an
-/// engine. Awaiting it answers its value or throws its exception. Move-only; its frame lives in a recycled block
-/// (up to 4096 bytes) and ends with the object. One awaiter, once: builds with assertions notice when it is awaited, forked
-/// or submitted again.
+/// A lazy coroutine: it begins when it is awaited, on the thread that awaits it, or when it is submitted to
+/// an engine. Awaiting it returns its value or throws its exception. Move-only. Its frame lives in a recycled
+/// block (up to 4096 bytes) and ends with the object. It has one awaiter, once: builds with assertions notice
+/// when it is awaited, forked or submitted again.
 template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
  public:
   using promise_type = detail::task_promise<T>;
@@ -101,7 +101,7 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
 
   auto operator co_await() && noexcept { return awaiter{frame_}; }
 
-  /// For the engine: gives up the frame, which becomes a root of `engine`.
+  /// Gives up the frame, which becomes a root of `engine`. For the engine.
   task_header* release_to(runtime& engine) && noexcept
     requires std::same_as<T, void>
   {

@@ -15,18 +15,21 @@ namespace corewise {
 
 namespace detail {
 
-/// What `after` and `every` call, with its timer. The engine's side and the handle own it together.
+/// A call that `after` or `every` makes, with its timer. Invariant: the engine's side and the handle own it
+/// together, and the last of the two destroys it.
 ///
 ///     waiting ──(its time)──► running ──► ended, or waiting for its next time
 ///        └───────cancel───────────┴─────► cancelled
 ///
-/// | tag   | release site       | acquire site       | publishes              | weakened                        |
-/// |-------|--------------------|--------------------|------------------------|---------------------------------|
-/// | owner | release: fetch_sub | release: fetch_sub | that it is done with   | destroyed while it is in use    |
-/// | again | set_again: CAS     | cancel: CAS        | that it may be stopped | cancelled, and set all the same |
+/// | tag   | release site       | acquire site       | publishes              | weakened                 |
+/// |-------|--------------------|--------------------|------------------------|--------------------------|
+/// | owner | release: fetch_sub | release: fetch_sub | that one side is done  | destroyed while it is in |
+/// |       |                    |                    | with it                | use                      |
+/// | again | set_again: CAS     | cancel: CAS        | that it may be stopped | cancelled, and set all   |
+/// |       |                    |                    |                        | the same                 |
 struct scheduled : task_header {
   enum class progress : std::uint8_t { waiting, running, cancelled, ended };
-  /// Told once, before the timer is set, from when on others may cancel it.
+  /// Called once, before the timer is set. From then on other threads may cancel it.
   using on_set = void (*)(scheduled&, const std::weak_ptr<runtime>&);
 
   timer_node node;
@@ -41,16 +44,16 @@ struct scheduled : task_header {
   void release() noexcept {
     if (owners.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this); // pairs: owner
   }
-  /// False: it was cancelled.
+  /// Returns false if the call was cancelled.
   bool begin() noexcept {
     progress expected = progress::waiting;
     return state.compare_exchange_strong(expected, progress::running,
                                          std::memory_order_acq_rel, // pairs: again
                                          std::memory_order_acquire);
   }
-  /// It was called, and is not the engine's any more unless it is called again.
+  /// Notes that the call was made. The engine no longer owns it, unless it is to be made again.
   void end() noexcept;
-  /// It is not going to be called.
+  /// Notes that the call will not be made.
   void abandon() noexcept {
     progress expected = progress::waiting;
     state.compare_exchange_strong(expected, progress::ended, std::memory_order_relaxed);
@@ -88,11 +91,12 @@ template <class F> struct scheduled_call final : scheduled {
   F function;
 };
 
-/// As `timer::cancel`. Any thread, while somebody owns the call.
+/// Acts as `timer::cancel`. Call from any thread, while any side owns the call.
 bool cancel(scheduled& call, const std::weak_ptr<runtime>& engine) noexcept;
 
-/// A function that is not called any more once a stop was requested. The request may come while another thread destroys it,
-/// which waits for it: what it cancels is there until then.
+/// A function that is not called any more once a stop was requested. The request may come while another
+/// thread destroys the function. That thread waits for the request, so the call that it cancels exists until
+/// then.
 template <class F> class until_stop {
  public:
   template <class G>
@@ -101,7 +105,7 @@ template <class F> class until_stop {
 
   void operator()() { static_cast<void>(function_()); }
 
-  /// From here on the request cancels `call`, whose function this is.
+  /// Makes the request cancel `call`, whose function this is, from here on.
   void listen(scheduled& call, const std::weak_ptr<runtime>& engine) noexcept {
     on_stop_.emplace(std::move(token_), canceller{&call, engine});
   }
@@ -120,11 +124,11 @@ template <class F> class until_stop {
 
 } // namespace detail
 
-/// The handle of a call that an engine makes later: `engine::after`, `engine::every`. Letting go of it changes nothing;
-/// it may outlive the engine. Move-only; one thread at a time.
+/// The handle of a call that an engine makes later: `engine::after`, `engine::every`. Destroying it changes
+/// nothing about the call. It may outlive the engine. Move-only; use by one thread at a time.
 class timer {
  public:
-  /// No call.
+  /// Makes a handle of no call.
   timer() noexcept = default;
   timer(timer&& other) noexcept
       : call_(std::exchange(other.call_, nullptr)),
@@ -138,15 +142,17 @@ class timer {
     if (call_ != nullptr) call_->release();
   }
 
-  /// Whether the engine took the call on; false when it shut down already.
+  /// Returns whether the engine took the call on; false when it shut down already.
   explicit operator bool() const noexcept { return call_ != nullptr; }
 
-  /// True: the call is not begun any more, nor, of `every`, the next one. False: it was begun, or cancelled, or dropped by a
-  /// shutdown. It does not wait for a call that runs. What is called is destroyed when handle and engine have let go of
-  /// it. Cost: a lock, O(1); no system call.
+  /// Cancels the call. Returns true if the call will not begin any more, nor, with `every`, the next one.
+  /// Returns false if it was begun, or cancelled before, or dropped by a shutdown. It does not wait for a
+  /// call that runs. The callable is destroyed when handle and engine have let go of it. Cost: a lock, O(1);
+  /// no system call.
   bool cancel() noexcept;
 
-  /// The beats of `every` that were left out, because the call before took too long or found no room in the engine.
+  /// Returns how many beats of `every` were left out, because the call before took too long or found no room
+  /// in the engine.
   std::uint64_t skipped() const noexcept {
     return call_ == nullptr ? 0 : call_->skipped.load(std::memory_order_relaxed);
   }

@@ -15,7 +15,7 @@ namespace detail {
 
 template <class T> using value_or_monostate = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-/// The value of a task that has ended; throws what it threw.
+/// Returns the value of a task that has ended; throws its exception.
 template <class T> value_or_monostate<T> take_value(const task<T>& ended) {
   if constexpr (std::is_void_v<T>) {
     fork_access::take(ended);
@@ -39,7 +39,7 @@ template <class... T> class [[nodiscard]] all_of {
   auto await_resume() {
     return std::apply(
         [](const task<T>&... ended) {
-          // Braces: from left to right, so that the leftmost exception counts.
+          // Braces: from left to right, so that the leftmost exception is thrown.
           std::tuple<value_or_monostate<T>...> values{take_value(ended)...};
           if constexpr (!(std::is_void_v<T> && ...)) return values;
         },
@@ -98,19 +98,20 @@ struct task_range<Range> {
 
 } // namespace detail
 
-/// `auto [a, b] = co_await when_all(f(), g())`: runs all of them, at the same time where workers are free, and answers
-/// their values when all have ended (`std::monostate` for `void`; nothing if all are). Then the leftmost exception is
-/// thrown. The calling worker runs them from left to right; idle workers take from the right. In an engine's tasks only,
-/// else `std::logic_error`. Cost: two fences a child besides its frame; a few locked instructions for one that another
-/// worker took. Allocates nothing. Source of the deque: Chase and Lev, SPAA 2005.
+/// `auto [a, b] = co_await when_all(f(), g())`: runs all of them, at the same time where workers are free.
+/// The await returns their values when all have ended (`std::monostate` for `void`; nothing if all are
+/// `void`), or throws the leftmost exception then. The calling worker runs them from left to right; idle
+/// workers take from the right. Call in an engine's tasks only, else it throws `std::logic_error`. Cost: two
+/// fences a child besides its frame; a few locked instructions for a child that another worker took.
+/// Allocates nothing. Source of the deque: Chase and Lev, SPAA 2005.
 template <class... T>
   requires(sizeof...(T) != 0)
 detail::all_of<T...> when_all(task<T>... children) noexcept {
   return detail::all_of<T...>(std::move(children)...);
 }
 
-/// The same for a range of `task<T>`, which is moved from: answers a `std::vector<T>`, or nothing for `task<>`. Throws
-/// `std::bad_alloc`.
+/// Acts as above for a range of `task<T>`, which is moved from. The await returns a `std::vector<T>`, or
+/// nothing for `task<>`. Throws `std::bad_alloc`.
 template <std::ranges::input_range Range>
 auto when_all(Range&& children) -> detail::all_of_range<typename detail::task_range<Range>::value> {
   using T = typename detail::task_range<Range>::value;

@@ -11,13 +11,13 @@ namespace corewise {
 
 namespace detail {
 
-/// A task that is there already, and hears of no stop.
+/// A task that exists already, and hears of no stop.
 template <class T> struct given_task {
   task<T> work;
   task<T> operator()(const std::stop_token& /*stop*/) noexcept { return std::move(work); }
 };
 
-/// What a token is given to, and answers a task.
+/// The callable that takes the token and returns a task.
 template <class F> struct body_of : std::type_identity<F> {};
 template <class T> struct body_of<task<T>> : std::type_identity<given_task<T>> {};
 template <class F> using raced_body = typename body_of<F>::type;
@@ -31,7 +31,8 @@ template <class F>
 using raced_value = value_or_monostate<decltype(fork_access::take(
     std::declval<raced_body<F>&>()(std::declval<std::stop_token>())))>;
 
-/// Who ended first, and with what. `ended` is relaxed: who sets it writes the rest, which the scope publishes.
+/// The winner's result. `ended` is relaxed: the thread that sets it writes the rest, which the scope
+/// publishes.
 template <class Value> struct race {
   std::atomic<bool> ended{false};
   std::optional<Value> value;
@@ -63,7 +64,7 @@ task<> run_in(scope& s, race<Value>& results, Place place, F& body) {
   s.request_stop();
 }
 
-/// Throws `std::bad_alloc`: then those that were forked are stopped.
+/// Throws `std::bad_alloc`: then the children that were forked are stopped.
 template <class Value, class... F, std::size_t... I>
 void fork_all(scope& s, race<Value>& results, std::index_sequence<I...>, F&... bodies) {
   (s.fork(run_in(s, results, std::in_place_index<I>, bodies)), ...);
@@ -90,11 +91,13 @@ task<std::pair<std::size_t, raced_value<F>>> first_of_range(std::stop_token oute
 
 } // namespace detail
 
-/// `co_await when_any(f, g)` begins `f(stop)` and `g(stop)`, which answer tasks, and answers a `std::variant` of what the first
-/// of them answers that ends, its index saying which (`std::monostate` for `void`); or throws what that one throws. The others
-/// are asked to stop through `stop`, and it waits for them; what becomes of them is not told. A `task<T>` may stand for a
-/// callable: it hears of no stop, and runs to its end (ADR 0027). `outer` asks all of them to stop. Within an engine's tasks
-/// only, else `std::logic_error`. Cost: three frames, one for each besides its own, and an allocation for the stop state.
+/// `co_await when_any(f, g)`: begins `f(stop)` and `g(stop)`, which return tasks. The await returns a
+/// `std::variant` with the result of the first task that ends; its index says which that is (`std::monostate`
+/// for `void`). Or it throws the exception of that task. It asks the others to stop through `stop`, and waits
+/// for them; their results are lost. A `task<T>` may stand for a callable: it hears of no stop, and runs to
+/// its end (ADR 0027). `outer` asks all of them to stop. Call within an engine's tasks only, else it throws
+/// `std::logic_error`. Cost: three frames, one for each besides its own, and an allocation for the stop
+/// state.
 template <detail::raced... F>
   requires(sizeof...(F) != 0)
 task<std::variant<detail::raced_value<F>...>> when_any(std::stop_token outer, F... those) {
@@ -106,8 +109,9 @@ task<std::variant<detail::raced_value<F>...>> when_any(F... those) {
   return when_any(std::stop_token{}, std::move(those)...);
 }
 
-/// The same for a range of callables, or of tasks, which is moved from: answers a `std::pair` of the first one's place in the range
-/// and what it answers. Throws `std::invalid_argument` if the range is empty, `std::bad_alloc`.
+/// Acts as above for a range of callables, or of tasks, which is moved from. The await returns a `std::pair`
+/// of the first one's index in the range and its result. Throws `std::invalid_argument` if the range is
+/// empty, `std::bad_alloc`.
 template <detail::raced_range Range> auto when_any(std::stop_token outer, Range&& those) {
   using body = detail::raced_body<std::ranges::range_value_t<Range>>;
   std::vector<body> bodies;

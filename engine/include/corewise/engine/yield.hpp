@@ -7,9 +7,9 @@
 
 namespace corewise {
 
-/// `co_await yield()`: lets others run first. The coroutine goes behind what its worker has queued, and stays with
-/// that worker unless a thief takes it. Outside of an engine's tasks it does nothing. Cost: a few ns; allocates
-/// nothing.
+/// `co_await yield()`: lets other tasks run first. The coroutine goes behind the tasks that its worker has
+/// queued, and stays with that worker unless a thief takes it. Outside of an engine's tasks it does nothing.
+/// Cost: a few ns; allocates nothing.
 class [[nodiscard]] yield {
  public:
   yield() noexcept {}

@@ -6,16 +6,17 @@
 #include <stop_token>
 #include <utility>
 
-// How a coroutine waits in a list. What it waits for is a *place*, which answers
+// How a coroutine waits in a list. The coroutine waits for an object of a type `Place`, which has
 //
-//     bool try_pass(W&)   whether it has it at once; never waits
-//     bool enter(W&)      the same, and if not, puts the waiter into its list: then it is not the caller's any more
-//     bool leave(W&)      `waiter_list::stop`, under the place's lock: true: the caller is to wake it
-//     void give_back()    takes back what was granted to a waiter that is destroyed before it went on
+//     bool try_pass(W&)  returns whether the waiter has it at once; never waits
+//     bool enter(W&)     puts the waiter into the list, unless it has it at once or was stopped; returns
+//                        whether it did: then the waiter is not the caller's any more
+//     bool leave(W&)     calls `waiter_list::stop` under the list's lock; after true the caller must wake it
+//     void give_back()   takes back what was granted to a waiter that is destroyed before it went on
 //
 // The engine's end takes a waiter out as a stop does.
 //
-// A place whose `enter` is cheap says `enters_at_once`, and is not tried before.
+// A `Place` whose `enter` is cheap says `enters_at_once`; then `try_pass` is not called before.
 
 namespace corewise::detail {
 
@@ -39,7 +40,7 @@ template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]
     if constexpr (std::remove_cvref_t<Place>::enters_at_once) return false;
     return try_pass();
   }
-  /// False: it goes on. After true nothing here is the caller's.
+  /// Returns false if the coroutine goes on. After true, do not touch this again.
   bool await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspend(suspended);
     return place_.enter(own());
@@ -53,7 +54,7 @@ template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]
     return true;
   }
   void suspend(std::coroutine_handle<> suspended) noexcept { Waiter::suspend(suspended, how); }
-  /// Whether it has what it waited for; false: it was stopped.
+  /// Returns whether the waiter was granted what it waited for; false if it was stopped.
   bool take() noexcept {
     this->resumed();
     if (own().state != wait_state::granted) return false;
@@ -71,7 +72,7 @@ template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]
   }
   static constexpr wait_record how{Kind, &withdraw};
 
-  /// It was stopped, never awaited, or its frame is destroyed before it went on.
+  /// Ends a wait that was stopped, never awaited, or whose frame is destroyed before it went on.
   void end_untaken() noexcept {
     this->leave_slot();
     if (own().state == wait_state::queued)
@@ -83,7 +84,7 @@ template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]
   Place place_;
 };
 
-/// As above, and a stop token ends it.
+/// Awaits `Place`, or a stop.
 template <wait_kind Kind, class Place, class Waiter = waiter>
 class [[nodiscard]] stoppable_awaiting : public awaiting<Kind, Place, Waiter> {
   using base = awaiting<Kind, Place, Waiter>;
@@ -104,7 +105,7 @@ class [[nodiscard]] stoppable_awaiting : public awaiting<Kind, Place, Waiter> {
     stopper_.emplace(token_, stopper{this}); // it may be called here, and any time from now on
     return this->place().enter(this->own());
   }
-  /// Whether it has what it waited for; false: it was stopped.
+  /// Returns whether the waiter was granted what it waited for; false if it was stopped.
   bool await_resume() noexcept { return take(); }
 
  protected:

@@ -5,7 +5,7 @@
 
 namespace corewise::detail {
 
-/// Opens for all who wait when as many things have happened as are to: what latch and event are made of.
+/// Opens for all waiters when a given number of things have happened: the basis of latch and event.
 class gate {
  public:
   static constexpr bool enters_at_once = false;
@@ -17,7 +17,8 @@ class gate {
   ~gate() { assert(waiters_.empty() && "destroyed while somebody waits for it"); }
 
   bool open() const noexcept { return lock_word::number(word_.look()) == 0; }
-  /// So many things have happened, or as many as are left. Who opens the gate touches it no more when others see that.
+  /// Counts `happened` things, or as many as are left. A thread that opens the gate does not touch it after
+  /// other threads see that.
   void count(lock_word::bits happened) noexcept {
     lock_word::bits seen = word_.look();
     while (!lock_word::locked(seen)) {
@@ -28,7 +29,7 @@ class gate {
     }
     count_locked(happened);
   }
-  /// Closes it, if it is open, until so many things have happened.
+  /// Closes the gate, if it is open, until `to_happen` things have happened.
   void close(lock_word::bits to_happen) noexcept;
 
   bool try_pass(const waiter&) const noexcept { return open(); }

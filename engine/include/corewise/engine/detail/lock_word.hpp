@@ -6,14 +6,19 @@
 
 namespace corewise::detail {
 
-/// A number, a lock, and whether anybody waits for the number to change, in one word. What needs no list of waiters is one
-/// compare-and-swap while nobody holds the lock (`replace`). Who holds it has the word and the list to itself, and one
-/// exchange publishes the new number and unlocks. After that exchange the word is not touched any more, so whoever sees the
-/// new number may destroy what it belongs to. Its holder moves links and numbers, at most one value, and wakes nobody.
+/// A number, a lock, and whether a waiter waits for the number to change, in one word.
 ///
-/// | tag  | release site                   | acquire site                          | publishes                         | weakened                                            |
-/// |------|--------------------------------|---------------------------------------|-----------------------------------|-----------------------------------------------------|
-/// | word | replace: CAS; unlock: exchange | look: load; replace: CAS; lock: CASes | what was done before; the waiters | a list that is half linked, and what a mutex is for |
+/// Invariant: the thread that holds the lock has the word and the list of waiters to itself. One exchange
+/// publishes the new number and unlocks. After that exchange the thread does not touch the word any more, so
+/// a thread that sees the new number may destroy the object to which the word belongs.
+///
+/// An operation that needs no list of waiters is one compare-and-swap while no thread holds the lock
+/// (`replace`). The holder of the lock moves links and numbers, at most one value, and wakes no thread.
+///
+/// | tag  | release site     | acquire site         | publishes           | weakened                    |
+/// |------|------------------|----------------------|---------------------|-----------------------------|
+/// | word | replace: CAS;    | look: load; replace: | what was done       | a half-linked list; a mutex |
+/// |      | unlock: exchange | CAS; lock: CASes     | before; the waiters | that excludes no thread     |
 ///
 /// Source of the sleeping: U. Drepper, Futexes Are Tricky, 2011.
 class lock_word {
@@ -33,17 +38,19 @@ class lock_word {
   static constexpr bits number(bits seen) noexcept { return seen >> shift; }
   static constexpr bool locked(bits seen) noexcept { return (seen & lock_bit) != 0; }
   static constexpr bool waited_for(bits seen) noexcept { return (seen & waiting) != 0; }
-  /// Neither of them.
+  /// Returns whether the word is neither locked nor waited for.
   static constexpr bool idle(bits seen) noexcept { return (seen & (lock_bit | waiting)) == 0; }
 
   bits look() const noexcept { return word_.load(std::memory_order_acquire); } // pairs: word
-  /// From `seen`, which is not locked. False: it is another by now, which `seen` is then.
+  /// Changes the word from `seen`, which is not locked, to `next`. Returns false if the word is another by
+  /// now; `seen` is then that word.
   bool replace(bits& seen, bits next) noexcept {
     return word_.compare_exchange_weak(seen, next, std::memory_order_acq_rel, // pairs: word
                                        std::memory_order_acquire);            // pairs: word
   }
 
-  /// Answers the word without the lock. A thread sleeps only while another holds it, for a few dozen instructions.
+  /// Locks the word. Returns it without the lock. A thread sleeps only while another thread holds the lock,
+  /// for a few dozen instructions.
   bits lock() noexcept;
   void unlock(bits next) noexcept {
     const bits before = word_.exchange(next, std::memory_order_acq_rel); // pairs: word

@@ -12,38 +12,44 @@
 #include <utility>
 #include <vector>
 
-// How a loop is run by several workers.
+// How several workers run a loop.
 //
-// A *piece* is what one worker goes through, from left to right. At intervals of about `loop_pace::between_looks` it looks
-// up. If its worker's deque of forks is empty, so that a thief would find nothing, it splits: the right half of what
-// is left becomes a piece of its own and is forked. When a piece has come to its end it takes that half back, if nobody has
-// it, and goes on as if it had never been split. So a loop is cut as often as somebody takes a part, and nobody has to say
-// how small the parts should be.
+// Invariant: each element belongs to exactly one piece, and the list of pieces is in the order of the
+// elements.
+//
+// A *piece* is the part of a loop that one worker goes through, from left to right. At intervals of about
+// `loop_pace::between_looks_ns` the worker looks up. If its deque of forks is empty, so that a thief would
+// find nothing, it splits the piece: the right half of the rest becomes a piece of its own and is forked. At
+// the end of a piece the worker takes that half back, if no thief has it, and goes on as if it had never been
+// split. So a loop is cut as often as a thief takes a part, and the caller need not say how small the parts
+// should be.
 //
 //     0          at        end                          n
-//     │ done ────►│ to do   │ forked ─────│ forked, stolen │        a piece, what it forked last, and what it forked before
-//                           └ taken back, or stolen: then the piece ends
+//     │ done ────►│ to do   │ forked ─────│ forked, stolen │    a piece, its last fork, and the fork before
+//                           └ taken back; or stolen: then the piece ends
 //
-// The first piece begins where the loop was called. A loop that is over at its first look has not left that worker. Else,
-// where the machine has several groups, what is left is dealt over them, in order and by capacity, and each share sent to
-// its group: half of the shares at a time, so that a thousand groups are reached in ten steps. The cuts depend on size
-// and machine alone; so data that was written by one loop lies where the next one comes for it.
+// The first piece begins where the loop was called. A loop that is over at its first look has not left that
+// worker. In a longer loop, where the machine has several groups, the rest is dealt over the groups, in order
+// and by capacity, and each share is sent to its group: half of the shares at a time, so that a thousand
+// groups are reached in ten steps. The cuts depend on size and machine alone. So data that one loop wrote
+// lies where the next loop comes for it.
 //
-// About every 200 us a piece gives way to others.
+// About every 200 us a piece gives way to other tasks.
 //
-// Pieces are in a list in the order of their elements, so that what they reckon can be put together in that order. Whoever
-// runs a piece is the only one to put others behind it. They are all kept until the loop has ended: an address that
-// `take_back` is asked for is never another's.
+// Pieces are in a list in the order of their elements, so that their results can be combined in that order.
+// Only the thread that runs a piece puts other pieces behind it. All pieces are kept until the loop has
+// ended: an address that is passed to `take_back` is never another piece's.
 //
-// | tag    | release site            | acquire site | publishes                          | weakened            |
-// |--------|-------------------------|--------------|------------------------------------|---------------------|
-// | looped | loop::arrive: open_ RMW | the same     | results, the list, the first error | half a sum is read  |
+// | tag    | release site            | acquire site | publishes                    | weakened           |
+// |--------|-------------------------|--------------|------------------------------|--------------------|
+// | looped | loop::arrive: open_ RMW | the same     | results, the list, the first | half a sum is read |
+// |        |                         |              | error                        |                    |
 
 namespace corewise::detail {
 
 class loop;
 
-/// So much of a loop, up to `end`, belongs to a group.
+/// The part of a loop, up to `end`, that belongs to a group.
 struct loop_share {
   std::uint64_t end;
   group_id group;
@@ -51,14 +57,16 @@ struct loop_share {
 /// All shares, in order. Those of up to 256 groups lie in a recycled block.
 using loop_share_list = std::vector<loop_share, recycling_allocator<loop_share>>;
 
-/// How many elements to do until the next look, so that looks cost next to nothing, and nobody waits long for one.
+/// How many elements to do until the next look. Looks then cost next to nothing, and no other task waits long
+/// for one.
 class loop_pace {
  public:
   static constexpr std::uint64_t between_looks_ns = 10'000;
 
   std::uint64_t elements() const noexcept { return elements_; }
-  /// So many as planned have taken so long. It grows at most by 8, for the next ones may be longer, and shrinks at most by
-  /// 8, for the thread may have lost its CPU meanwhile.
+  /// Notes that the planned number of elements took `ns`. The number grows at most eightfold, for the next
+  /// elements may take longer, and shrinks at most to an eighth, for the thread may have lost its CPU
+  /// meanwhile.
   void took(std::uint64_t ns) noexcept {
     const std::uint64_t least = std::max<std::uint64_t>(1, elements_ / 8);
     const std::uint64_t most = std::min(elements_, most_elements) * 8;
@@ -68,31 +76,32 @@ class loop_pace {
 
  private:
   static constexpr std::uint64_t most_elements = std::uint64_t{1}
-                                                 << 40; // times `between_looks_ns` it has room
+                                                 << 40; // `between_looks_ns` times it must fit
 
   std::uint64_t elements_ = 1;
 };
 
 /// A part of a loop.
-struct loop_piece : coroutine_root { // without a coroutine: for where it ran last, and its class
+struct loop_piece : coroutine_root { // without a coroutine: for the seat that it ran on last, and its class
   loop* all = nullptr;
-  std::uint64_t at = 0; ///< what is left to do, up to `end`
+  std::uint64_t at = 0; ///< the rest to do is from here up to `end`
   std::uint64_t end = 0;
-  std::uint32_t share = 0;      ///< which of the loop's shares that is, where it stands for several ...
+  std::uint32_t share = 0; ///< which of the loop's shares it is, or the first if it stands for several ...
   std::uint32_t shares_end = 0; ///< ... up to this one, which it has not passed on yet
   loop_pace pace;
-  loop_piece* next = nullptr;       ///< the one whose elements follow
+  loop_piece* next = nullptr;       ///< the piece whose elements follow
   loop_piece* right = nullptr;      ///< its right half, as it was forked last
   loop_piece* taken_back = nullptr; ///< `next`, if that is to be forked again
 
-  /// Whether it stands for others' shares.
+  /// Returns whether the piece stands for several shares.
   bool several() const noexcept { return shares_end > share + 1; }
 };
 
-/// The join of a loop, and what its pieces have in common. Lives in the frame of whoever awaits the loop.
+/// The join of a loop, and the common part of its pieces. Lives in the frame of the coroutine that awaits the
+/// loop.
 class loop : public join_point {
  public:
-  /// `given`: how it is dealt over the groups, if not by their capacities.
+  /// `given` says how the loop is dealt over the groups; null: by their capacities.
   loop(loop_piece& first, std::uint64_t size, std::stop_token stop,
        const loop_share_list* given) noexcept
       : first_(first), // which begins to live later
@@ -100,13 +109,14 @@ class loop : public join_point {
         stop_(std::move(stop)),
         given_(given) {}
 
-  /// Runs what the calling worker is to run of it; the suspended parent goes on with what is answered. Throws as `suspend`.
+  /// Runs the calling worker's part of the loop. Returns the coroutine that goes on in place of the suspended
+  /// parent. Throws as `suspend`.
   std::coroutine_handle<> start(std::coroutine_handle<> parent);
 
  protected:
   ~loop() = default;
 
-  /// When all have come: throws what was thrown first. Answers whether every element had its turn.
+  /// Throws the first exception. Returns whether every element had its turn. Call when all pieces have come.
   bool complete() const {
     if (error_) std::rethrow_exception(error_);
     return !cut_short_.load(std::memory_order_relaxed);
@@ -140,9 +150,9 @@ class loop : public join_point {
   const loop_share_list* given_;
   loop_share_list shares_;       // written before any piece is sent to a group
   std::uint64_t dealt_from_ = 0; // likewise: elements before this one are done
-  bool dealt_ = false;           // the first piece's
+  bool dealt_ = false;           // only for the first piece
   std::atomic<std::uint32_t> open_{1};
-  std::atomic<bool> failed_{false};    // relaxed: who sets it writes the error, which `arrive` publishes
+  std::atomic<bool> failed_{false};    // relaxed: its setter writes the error, which `arrive` publishes
   std::atomic<bool> cut_short_{false}; // relaxed: published by `arrive`
   std::exception_ptr error_;
 };
@@ -159,7 +169,7 @@ template <class Piece> class loop_of : public loop {
       recycled<Piece>::destroy(static_cast<Piece*>(std::exchange(p, p->next)));
   }
 
-  /// When all have come.
+  /// Call when all pieces have come.
   Piece& first_piece() noexcept { return first_piece_; }
 
  private:
@@ -168,8 +178,8 @@ template <class Piece> class loop_of : public loop {
   Piece first_piece_;
 };
 
-/// How a loop that the calling coroutine's engine runs is dealt over its groups. In an engine's tasks only, else
-/// `std::logic_error`; throws `std::bad_alloc`.
+/// Returns how a loop that the calling coroutine's engine runs is dealt over its groups. Call in an engine's
+/// tasks only, else it throws `std::logic_error`. Throws `std::bad_alloc`.
 loop_share_list loop_shares_here(std::uint64_t size);
 
 } // namespace corewise::detail

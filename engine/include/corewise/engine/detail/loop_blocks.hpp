@@ -9,7 +9,8 @@
 #include <ranges>
 #include <type_traits>
 
-// What parallel loops go through: whole numbers, or what random access iterators point to.
+// The sequences that parallel loops go through: whole numbers, or the elements to which random access
+// iterators point.
 
 namespace corewise {
 
@@ -17,7 +18,7 @@ namespace detail {
 
 template <class I>
 concept loop_number = std::integral<I> && !std::same_as<I, bool>;
-/// Where a loop may begin.
+/// A position at which a loop may begin.
 template <class P>
 concept loop_place = loop_number<P> || std::random_access_iterator<P>;
 template <class A, class B> struct common_place;
@@ -27,9 +28,9 @@ template <std::random_access_iterator P> struct common_place<P, P> {
 };
 template <class Range>
 concept loop_range = std::ranges::random_access_range<Range> && std::ranges::sized_range<Range> &&
-                     std::ranges::borrowed_range<Range>; // it may not go before the loop does
+                     std::ranges::borrowed_range<Range>; // its end must not end the elements
 
-/// The places from one on, by their numbers.
+/// The positions from `first` on, by their numbers.
 template <loop_place Place> struct places {
   Place first;
   std::uint64_t size;
@@ -56,7 +57,7 @@ template <loop_range Range> places<std::ranges::iterator_t<Range>> places_of(Ran
   return {std::ranges::begin(range), static_cast<std::uint64_t>(std::ranges::size(range)), shares};
 }
 
-/// The element there.
+/// Returns the element at a position.
 template <loop_place Place> decltype(auto) element(const Place& at) {
   if constexpr (loop_number<Place>)
     return Place{at};
@@ -64,7 +65,7 @@ template <loop_place Place> decltype(auto) element(const Place& at) {
     return *at;
 }
 
-/// A range of those from `first` up to `last`.
+/// Returns the range of positions from `first` up to `last`.
 template <loop_place Place> auto range_between(Place first, Place last) {
   if constexpr (loop_number<Place>)
     return std::ranges::iota_view<Place, Place>(first, last);
@@ -74,17 +75,18 @@ template <loop_place Place> auto range_between(Place first, Place last) {
 
 } // namespace detail
 
-/// For loops whose body is called for ranges of elements, not for each: see `blocked`.
+/// The positions of a loop whose body is called for ranges of elements, not for each: see `blocked`.
 template <detail::loop_place Place> struct blocked_places {
   detail::places<Place> all;
 };
 
-/// `parallel_for(blocked(range), f)`: `f` is called with parts of the range, one after another and as long as is worth it,
-/// so that it may keep what it needs for many elements. A part is a `std::ranges::subrange` of the range's iterators.
+/// `parallel_for(blocked(range), f)`: calls `f` with parts of the range, one after another and as long as is
+/// worth it, so that `f` may keep what it needs for many elements. A part is a `std::ranges::subrange` of the
+/// range's iterators.
 template <detail::loop_range Range> auto blocked(Range&& range) {
   return blocked_places<std::ranges::iterator_t<Range>>{detail::places_of(std::forward<Range>(range))};
 }
-/// The same from `first` up to `last`; of whole numbers a part is a `std::ranges::iota_view`.
+/// Does the same from `first` up to `last`; a part of whole numbers is a `std::ranges::iota_view`.
 template <class First, class Last, class Place = typename detail::common_place<First, Last>::type>
 blocked_places<Place> blocked(First first, Last last) {
   return {detail::places_between<Place>(static_cast<Place>(first), static_cast<Place>(last))};

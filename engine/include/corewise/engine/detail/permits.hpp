@@ -5,8 +5,9 @@
 
 namespace corewise::detail {
 
-/// A number of permits, and who waits for one: what semaphore, mutex and auto_reset_event are made of. While somebody waits
-/// there are none: who gives one hands it over, so nobody overtakes.
+/// A number of permits, and the waiters for them: the basis of semaphore, mutex and auto_reset_event.
+/// Invariant: while a coroutine waits there are no permits. A thread that gives a permit passes it to the
+/// first waiter, so none overtakes.
 class permits {
  public:
   static constexpr bool enters_at_once = false;
@@ -26,16 +27,16 @@ class permits {
     }
     return false;
   }
-  /// So many more, but no more than `most` in all.
+  /// Adds `number` permits, but no more than `most` in all.
   void give(lock_word::bits number, lock_word::bits most = largest) noexcept {
     lock_word::bits seen = word_.look();
     while (lock_word::idle(seen))
       if (word_.replace(seen, lock_word::of(sum(lock_word::number(seen), number, most), false))) return;
     give_locked(number, most);
   }
-  /// Takes them away; whether there were any.
+  /// Takes all permits away. Returns whether there were any.
   bool clear() noexcept;
-  /// How many there are at the moment.
+  /// Returns how many permits there are at the moment.
   lock_word::bits number() const noexcept { return lock_word::number(word_.look()); }
 
   bool try_pass(const waiter&) noexcept { return try_take(); }

@@ -7,10 +7,10 @@
 
 namespace corewise::detail {
 
-/// Objects of type T that live in recycled blocks (task_blocks.hpp), or, if T is too large for one or asks for more
-/// alignment, are allocated plainly. Any thread. Cost: that of the block.
+/// Makes objects of type T in recycled blocks (task_blocks.hpp). If T is too large for a block or asks for
+/// more alignment, allocates it plainly. Call from any thread. Cost: that of the block.
 template <class T> struct recycled {
-  /// Throws what the constructor throws, `std::bad_alloc`.
+  /// Makes an object. Throws what the constructor throws, `std::bad_alloc`.
   template <class... Args> static T* make(Args&&... args) {
     if constexpr (size_class() == block_classes) {
       return new T(std::forward<Args>(args)...);
@@ -25,7 +25,7 @@ template <class T> struct recycled {
     }
   }
 
-  /// `object` was made here.
+  /// Destroys `object`, which `make` made.
   static void destroy(T* object) noexcept {
     if constexpr (size_class() == block_classes) {
       delete object;
@@ -41,7 +41,7 @@ template <class T> struct recycled {
   }
 };
 
-/// For containers: what a block has room for lies in one.
+/// An allocator for containers that takes recycled blocks for sizes for which a block has room.
 template <class T> struct recycling_allocator {
   using value_type = T;
 

@@ -5,7 +5,7 @@
 
 namespace corewise::detail {
 
-/// What `engine::schedule` answers.
+/// The awaiter of `engine::schedule`.
 class [[nodiscard]] rescheduling {
  public:
   rescheduling(runtime& on, const hint& wish) noexcept : on_(on), wish_(wish) {}

@@ -13,34 +13,35 @@
 
 namespace corewise {
 
-/// What is asked of a task: to run, to end without running any further, or, of no task at all (null), to say which kind
-/// of task this is in `detail::this_execution.kind`.
+/// The request to a task: to run, to end without running any further, or, with no task at all (null), to say
+/// which kind of task this is in `detail::this_execution.kind`.
 enum class task_action : std::uint8_t { run, discard, identify };
 
-/// The intrusive header of everything that is queued: queues carry one `task_header*` (design.md, D1). Whoever
-/// takes a task from a queue owns it and calls `act` once; it answers whether the task has ended. A task that
-/// has not ended was suspended and may be queued again, even before the answer comes. Either way nothing of it
-/// is the caller's any more, nor is it when `act` throws: then the task has ended.
+/// The intrusive header of all queued tasks: queues carry one `task_header*` (design.md, D1). A thread that
+/// takes a task from a queue owns it and calls `act` once. `act` returns whether the task has ended. A task
+/// that has not ended was suspended and may be queued again, even before `act` returns. Either way, do not
+/// touch it again; nor when `act` throws: then the task has ended.
 struct task_header {
   bool (*act)(task_header*, task_action) = nullptr;
   task_header* next = nullptr; ///< free for the queue that holds the task
   std::uint8_t phase = 0;      ///< which of the two generations of work `drain` counts it to
-  /// As it was submitted; a resumption has its root's.
+  /// The class with which it was submitted; a resumption has its root's.
   task_class run_as = task_class::normal;
   std::uint8_t mark = 0; ///< free for the type of the task; from 128 on: calls of a `blocking_scope`
-  /// Until it is begun a queue may hold a copy in its place: this and the `relocatable_bytes` behind it are all of the task.
+  /// Until the task is begun a queue may hold a copy in its place: this header and the `relocatable_bytes`
+  /// behind it are all of the task.
   bool relocatable = false;
 };
 
 namespace detail {
 
-/// So much a cell of an inbox has room for, besides the header.
+/// The bytes for which a cell of an inbox has room, besides the header.
 inline constexpr std::size_t relocatable_bytes = 16;
 
 struct discard_task {
   void operator()(task_header* t) const noexcept { t->act(t, task_action::discard); }
 };
-/// Owns a task that nobody has begun.
+/// Owns a task that no thread has begun.
 using unbegun_task = std::unique_ptr<task_header, discard_task>;
 
 template <class F> struct closure : task_header {
@@ -67,8 +68,8 @@ template <class F> struct closure : task_header {
 
 } // namespace detail
 
-/// A task that calls a copy of `f` once; move-only callables of any size will do. Those of up to 4072
-/// bytes live in a recycled block. Throws what copying or moving `f` throws, `std::bad_alloc`.
+/// Makes a task that calls a copy of `f` once; `f` may be move-only and of any size. A task whose `f` has up
+/// to 4072 bytes lives in a recycled block. Throws what copying or moving `f` throws, `std::bad_alloc`.
 template <class F> [[nodiscard]] task_header* make_closure(F&& f) {
   return detail::recycled<detail::closure<std::decay_t<F>>>::make(std::forward<F>(f));
 }

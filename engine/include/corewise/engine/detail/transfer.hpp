@@ -4,9 +4,10 @@
 
 #include <utility>
 
-// One coroutine gives the thread to another. Where the compiler makes a tail call of that, any number may follow one
-// another. Clang always does; GCC before 15 only with -O2 and without a sanitizer, which a header cannot know. There the
-// transfers are counted, and every so often the stack is unwound to whoever began, who goes on.
+// How one coroutine gives the thread to another. Where the compiler makes a tail call of that, any number of
+// transfers may follow one another. Clang always does; GCC before 15 only with -O2 and without a sanitizer,
+// which a header cannot know. There the transfers are counted. Every so often the stack is unwound to the
+// function that began, which goes on.
 
 namespace corewise::detail {
 
@@ -18,7 +19,7 @@ inline void drive(std::coroutine_handle<> frame) { frame.resume(); }
 
 #else
 
-/// What `await_suspend` returns to give the thread to `next`.
+/// Returns what `await_suspend` must return to give the thread to `next`.
 inline std::coroutine_handle<> transfer_to(std::coroutine_handle<> next) noexcept {
   execution& here = this_execution;
   if (--here.transfers_left != 0) [[likely]]

@@ -6,32 +6,35 @@
 
 namespace corewise::detail {
 
-/// idle ──enter──► queued ──► granted, or stopped; one that is stopped while it is idle does not enter any more.
+/// idle ──enter──► queued ──► granted, or stopped; a waiter that is stopped while it is idle does not enter
+/// any more.
 enum class wait_state : std::uint8_t {
   idle,
   queued,  ///< in a list
   granted, ///< it has what it waited for
   stopped, ///< it has not, and goes on
-  taken,   ///< it went on with it
+  taken,   ///< it has what it waited for, and went on
 };
 
-/// A coroutine that waits in a list, or by `sync_wait` a thread. Lives in its frame, or on its stack, and its links in it, so that
-/// waiting allocates nothing. Who takes it out of the list wakes it, once, when the list is unlocked again.
+/// A coroutine that waits in a list, or by `sync_wait` a thread. The waiter and its links live in the
+/// coroutine's frame, or on the thread's stack, so that waiting allocates nothing. The thread that takes the
+/// waiter out of the list wakes it, once, when the list is unlocked again.
 struct waiter : suspension {
   waiter* after = nullptr;
   waiter* before = nullptr;
-  /// Changed under the lock of the list. Read without it by who waited, and was resumed since.
+  /// Changed under the lock of the list. The waiter reads it without the lock, after it was resumed.
   wait_state state = wait_state::idle;
 };
 
-/// Those who were taken out of a list at once, the first first.
+/// The waiters that were taken out of a list at once, in order.
 class woken {
  public:
   woken() noexcept = default;
   explicit woken(waiter* first) noexcept : first_(first) {}
 
-  /// Nothing is locked. The first runs next on the calling worker, the others behind what waits there; or each on its own
-  /// worker when the caller is none of its engine. From then on they are not the caller's, nor what they waited for.
+  /// Wakes the waiters. The first runs next on the calling worker, and the others go behind the tasks that
+  /// wait there; or each runs on its own worker when the caller is no worker of its engine. Call without any
+  /// lock. From then on do not touch the waiters, nor what they waited for.
   void wake() const noexcept {
     waiter* w = first_;
     if (w == nullptr) return;
@@ -48,7 +51,7 @@ class woken {
   waiter* first_ = nullptr;
 };
 
-/// Who waits, in the order in which they came. Behind somebody's lock.
+/// The waiters, in the order in which they came. The lock of its owner guards the list.
 class waiter_list {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
@@ -61,13 +64,13 @@ class waiter_list {
     w.state = wait_state::queued;
     w.enter_slot();
   }
-  /// The one that has waited longest; null: nobody waits.
+  /// Takes the waiter that has waited longest out of the list. Returns null if none waits.
   waiter* pop(wait_state gets = wait_state::granted) noexcept {
     waiter* const w = first_;
     if (w != nullptr) remove(*w, gets);
     return w;
   }
-  /// The longest waiting, at most so many; `most` is then what is left of it.
+  /// Takes out the waiters that have waited longest, at most `most`. Reduces `most` by their number.
   woken pop_some(std::uint32_t& most) noexcept {
     waiter* const first = first_;
     waiter* end = first;
@@ -88,14 +91,15 @@ class waiter_list {
     first_ = last_ = nullptr;
     return woken(first);
   }
-  /// One that is in it.
+  /// Takes out a waiter that is in the list.
   void remove(waiter& w, wait_state gets) noexcept {
     (w.before == nullptr ? first_ : w.before->after) = w.after;
     (w.after == nullptr ? last_ : w.after->before) = w.before;
     w.after = nullptr;
     w.state = gets;
   }
-  /// Who is in it leaves, who has not entered never will; true: it was in it.
+  /// Stops a waiter: takes it out of the list, or, if it has not entered, keeps it from entering. Returns
+  /// whether it was in the list.
   bool stop(waiter& w) noexcept {
     if (w.state == wait_state::queued) return remove(w, wait_state::stopped), true;
     if (w.state == wait_state::idle) w.state = wait_state::stopped;
