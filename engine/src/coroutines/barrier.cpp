@@ -4,7 +4,8 @@
 
 namespace corewise::detail {
 
-/// One has come, for whom `missing` counts; unlocks, and answers who goes on because of it.
+/// Notes an arrival, which `missing` still counts, and unlocks the word. Returns the waiters that go on
+/// because of it.
 woken meeting::come(lock_word::bits missing) noexcept {
   const bool last = missing == 1;
   const woken all = last ? waiters_.pop_all() : woken();

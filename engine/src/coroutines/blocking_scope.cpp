@@ -16,7 +16,8 @@ namespace detail {
 
 // --- a child
 
-/// What its scope's task waits for is found from here on, in the place where it is forked.
+/// Begins a run. From here on the scope's waiting task finds the calls that this run forks, in the deque of
+/// its worker.
 void child_run::enter() noexcept {
   within_ = std::exchange(this_execution.within, &scope_);
   root_ = std::exchange(this_execution.root, nullptr);
@@ -64,7 +65,7 @@ struct blocking_scope::stops {
     void operator()() const noexcept { scope->request_stop(); }
   };
 
-  std::stop_source given{std::nostopstate};         // once somebody asks for its token
+  std::stop_source given{std::nostopstate};         // from the first call of `stop_token` on
   std::optional<std::stop_callback<stopper>> outer; // goes first
 };
 
@@ -82,12 +83,12 @@ std::stop_token blocking_scope::stop_token() {
   std::stop_source& given = stops_->given;
   if (!given.stop_possible()) {
     given = std::stop_source();
-    if (stop_requested()) given.request_stop(); // nobody has a callback yet that it might call
+    if (stop_requested()) given.request_stop(); // there is no callback yet that it might call
   }
   return given.get_token();
 }
 
-/// Either this sees the source, or who makes it sees the word.
+/// Either this call sees the source, or the thread that makes the source sees the word.
 void blocking_scope::request_stop() noexcept {
   stopped_.store(true, std::memory_order_relaxed);
   std::stop_source given = [this] {
@@ -101,7 +102,7 @@ void blocking_scope::refuse() {
   throw std::logic_error("a blocking_scope outside of an engine's tasks needs an engine");
 }
 
-/// Without `wait`, or with an exception that nobody took.
+/// Ends a scope without `wait`, or with an exception that no `wait` took.
 void blocking_scope::leave() noexcept {
   const bool passing = std::uncaught_exceptions() > exceptions_;
   if (passing) request_stop();
@@ -109,7 +110,8 @@ void blocking_scope::leave() noexcept {
   assert((passing || !error_) && "an exception of a blocking_scope that was left without wait()");
 }
 
-/// Into the own deque; from elsewhere, and where the deque cannot grow, as a task.
+/// Pushes the child into the caller's own deque. A thread outside submits it as a task, and so does a worker
+/// whose deque cannot grow.
 void blocking_scope::start(detail::scope_child& child) {
   detail::worker* const seat = this_execution.engine == engine_ ? this_execution.seat : nullptr;
   if (left_++ == 0) {
@@ -134,7 +136,7 @@ void blocking_scope::join() noexcept {
   if (left_ == 0) return;
   if (!help_thieves()) return sleep();
   left_ = 0;
-  arrived_.store(0, std::memory_order_relaxed); // nobody is left to see it
+  arrived_.store(0, std::memory_order_relaxed); // no other thread is left to see it
 }
 
 void blocking_scope::run_own() noexcept {
@@ -149,12 +151,13 @@ void blocking_scope::run_own() noexcept {
   here.root = root;
 }
 
-/// The newest child that is still in the own deque, or null. Another's fork may lie among them, where a coroutine has forked
-/// as well: it goes behind the ring, in sight of all.
+/// Takes the newest child that is still in the caller's own deque. Returns null if there is none. Forks of
+/// others may lie among the children, where a coroutine has forked as well: these go behind the ring, in
+/// sight of all workers.
 detail::scope_child* blocking_scope::take_own() noexcept {
   while (left_ != 0) {
     detail::worker* const seat = this_execution.seat;
-    if (seat == nullptr || seat != seat_) break; // it was lent and taken: whoever sits there now runs them
+    if (seat == nullptr || seat != seat_) break; // it was lent and taken: its new thread runs them
     task_header* const t = seat->take_fork_since(first_);
     if (t == nullptr) break;
     auto* const child = static_cast<detail::scope_child*>(t);
@@ -168,7 +171,8 @@ detail::scope_child* blocking_scope::take_own() noexcept {
   return nullptr;
 }
 
-/// Looks as long as a worker that has nothing to do. True: all have arrived.
+/// Runs calls that were forked within stolen ones. Looks for them as long as a worker that has nothing to do.
+/// Returns whether all children have arrived.
 bool blocking_scope::help_thieves() noexcept {
   detail::monotonic::time_point until{};
   for (;;) {
@@ -187,8 +191,9 @@ bool blocking_scope::help_thieves() noexcept {
   }
 }
 
-/// The oldest of what was forked within a child that runs elsewhere, or null. While the list is locked that child runs; but
-/// its seat may have been lent and taken, and then others fork there: what does not belong here is passed on.
+/// Takes the oldest call that was forked within a child that runs elsewhere. Returns null if there is none.
+/// While the list is locked that child runs. But its seat may have been lent and taken, and then other tasks
+/// fork there: a task that does not belong here is passed on.
 task_header* blocking_scope::leapfrog(detail::worker& seat) noexcept {
   task_header* t = nullptr;
   {
@@ -202,7 +207,7 @@ task_header* blocking_scope::leapfrog(detail::worker& seat) noexcept {
   return nullptr;
 }
 
-/// Whether t, which the caller has taken, was forked within this scope, at any depth.
+/// Returns whether t, which the caller has taken, was forked within this scope, at any depth.
 bool blocking_scope::is_around(const task_header* t) const noexcept {
   if (!detail::scope_child::is(t)) return false;
   const blocking_scope* s = static_cast<const detail::scope_child*>(t)->in;

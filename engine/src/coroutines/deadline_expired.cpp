@@ -8,8 +8,8 @@ namespace corewise::detail {
 
 namespace {
 
-/// Stands in the queues for a task with a deadline. When that has begun nothing is left of this one; whatever is queued
-/// later is the task itself.
+/// Stands in the queues for a task with a deadline. When that task has begun nothing is left of this one:
+/// when it goes on later, the task itself is queued.
 struct task_with_deadline : task_header {
   unbegun_task task;
   unbegun_task otherwise;

@@ -52,7 +52,7 @@ bool coroutine_root::perform(task_header* t, task_action action) {
 
 bool join_point::discard(strand& child) noexcept {
   join_point& at = *child.join;
-  coroutine_root* const root = at.root_; // at may be gone when others arrive
+  coroutine_root* const root = at.root_; // `at` may be gone when others arrive
   at.discarded_.store(true, std::memory_order_relaxed);
   bool last = false;
   switch (child.role()) {

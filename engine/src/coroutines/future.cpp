@@ -12,7 +12,7 @@ void check_may_wait() {
         "a worker that waits cannot run what it waits for: co_await it, or wait in blocking()");
 }
 
-/// False: it is settled.
+/// Returns false if the state is settled.
 bool future_state::begin_waiting(resumption* who) noexcept {
   resumption* before = nullptr;
   const bool waits = waiter_.compare_exchange_strong(before, who, std::memory_order_acq_rel, // pairs: waits

@@ -26,7 +26,8 @@ lock_word::bits lock_word::lock() noexcept {
   return lock_held();
 }
 
-/// Who has slept cannot know whether others still sleep, so it leaves the mark to be sure that one of them is woken.
+/// Locks the word after sleeping. A thread that has slept cannot know whether others still sleep, so it
+/// leaves the mark of sleepers: then the next unlock wakes one of them.
 lock_word::bits lock_word::lock_held() noexcept {
   bits seen = word_.load(std::memory_order_relaxed);
   for (;;) {
@@ -44,7 +45,8 @@ lock_word::bits lock_word::lock_held() noexcept {
   }
 }
 
-/// Only the address is used: what was there may be gone, and who sleeps there then wakes up for nothing.
+/// Wakes a sleeper. Only the address is used: the word may be gone, and a thread that sleeps there then wakes
+/// up for nothing.
 void lock_word::wake_sleeper() noexcept { futex_wake(word_, 1); }
 
 } // namespace corewise::detail

@@ -6,7 +6,7 @@ namespace corewise::detail {
 
 namespace {
 
-/// Others have their turn after so long.
+/// After this time a piece gives way to other tasks.
 constexpr std::chrono::microseconds turn{200};
 /// The time between two looks is about this, and not less than half of it.
 constexpr std::chrono::nanoseconds before_look{loop_pace::between_looks_ns / 2};
@@ -15,7 +15,7 @@ bool should_split(const loop_piece& p, const worker& seat) noexcept {
   return seat.lacks_forks(p.run_as) && p.engine->layout().size() != 1;
 }
 
-/// Whether others should have their turn now.
+/// Returns whether other tasks should have their turn now.
 bool in_the_way(const loop_piece& p, const worker& seat) noexcept {
   return p.run_as != task_class::latency && seat.others_are_due();
 }
@@ -34,7 +34,7 @@ std::coroutine_handle<> loop::start(std::coroutine_handle<> parent) {
   enlist(first_);
   coroutine_root* const root = this_execution.root;
   if (work(&first_)) return go_on();
-  this_execution.root = root; // of whoever may wait beneath
+  this_execution.root = root; // of a task that may wait beneath
   return std::noop_coroutine();
 }
 
@@ -49,10 +49,10 @@ bool loop::perform(task_header* t, task_action action) {
   return all.work(p) && all.go_on_from_task();
 }
 
-/// A piece, from where it is to its end, unless it gives way. True: it was the last of all. Else nothing of the loop is the
-/// caller's any more.
+/// Runs a piece from its position to its end, unless it gives way. Returns whether it was the last piece of
+/// all. After false, do not touch the loop again.
 bool loop::work(loop_piece* p) noexcept {
-  this_execution.root = nullptr; // what is called is no coroutine
+  this_execution.root = nullptr; // the function that is called is no coroutine
   do {
     if (!go_through(p)) return false;
   } while (p->at == p->end && take_back(*p));
@@ -60,8 +60,8 @@ bool loop::work(loop_piece* p) noexcept {
   return arrive();
 }
 
-/// To the end of what p has now, or of the piece that takes its place when the loop is dealt out. False: it gave way, and
-/// is somebody else's.
+/// Goes to the present end of p, or of the piece that takes its place when the loop is dealt out. Returns
+/// false if p gave way, and is another thread's.
 bool loop::go_through(loop_piece*& p) noexcept {
   if (worker* const seat = this_execution.seat) {
     p->last = seat;
@@ -84,18 +84,18 @@ bool loop::go_through(loop_piece*& p) noexcept {
   return true;
 }
 
-/// What came from a queue is worth splitting.
+/// Prepares a piece that came from a queue: it is worth splitting.
 void loop::begin_turn(loop_piece& p, const worker& seat) noexcept {
   if (stopped()) return;
   pass_on(p);
   if (&p != &first_ && should_split(p, seat)) split(p);
 }
 
-/// False: it gave way.
+/// Looks up: gives way, deals out or splits. Returns false if the piece gave way.
 bool loop::look_up(loop_piece*& p, bool turn_is_over) noexcept {
   const worker* const seat = this_execution.seat;
   if (seat == nullptr || turn_is_over || in_the_way(*p, *seat)) {
-    static_cast<void>(take_back(*p)); // or the worker would begin with that now
+    static_cast<void>(take_back(*p)); // or the worker would begin with that half now
     p->engine->give_way(*p);
     return false;
   }
@@ -115,7 +115,7 @@ void loop::run_checked(loop_piece& p, std::uint64_t to) noexcept {
 
 // --- splitting
 
-/// Where no memory is left it goes on as it is.
+/// Puts a new piece behind p. Returns null if there is no memory; then p goes on as it is.
 loop_piece* loop::put_behind(loop_piece& p) noexcept {
   loop_piece* added = nullptr;
   try {
@@ -132,7 +132,7 @@ loop_piece* loop::put_behind(loop_piece& p) noexcept {
   return added;
 }
 
-/// What is over before the next look is not worth it.
+/// Splits a piece and forks its right half. A piece that is over before the next look is not worth it.
 void loop::split(loop_piece& p) noexcept {
   const std::uint64_t left = p.end - p.at;
   if (left <= p.pace.elements()) return;
@@ -144,7 +144,7 @@ void loop::split(loop_piece& p) noexcept {
   fork_task(*right);
 }
 
-/// A new piece behind p, or the one there that was taken back.
+/// Returns a new piece behind p, or the one there that was taken back.
 loop_piece* loop::spare(loop_piece& p) noexcept {
   loop_piece* const right = std::exchange(p.taken_back, nullptr);
   if (right == nullptr) return put_behind(p);
@@ -154,7 +154,8 @@ loop_piece* loop::spare(loop_piece& p) noexcept {
   return right;
 }
 
-/// The right half, if nobody has it. It may be before p has come to its own end.
+/// Takes back the right half, if no thief has it. Returns whether it did. Also called before p has come to
+/// its own end.
 bool loop::take_back(loop_piece& p) noexcept {
   loop_piece* const right = std::exchange(p.right, nullptr);
   if (right == nullptr || !detail::take_back(right)) return false;
@@ -167,8 +168,8 @@ bool loop::take_back(loop_piece& p) noexcept {
 
 // --- groups
 
-/// Deals out what is left at the first look. True: p is the share of the calling worker's group now, and stands for those
-/// behind it.
+/// Deals out the rest of the loop at the first look. Returns whether it did: then p is the share of the
+/// calling worker's group, and stands for the shares behind it.
 bool loop::deal_out(loop_piece*& p) noexcept {
   if (p != &first_ || dealt_ || p->end - p->at <= p->pace.elements()) return false;
   dealt_ = true;
@@ -187,7 +188,7 @@ bool loop::deal_out(loop_piece*& p) noexcept {
     fork_task_to(*before, shares_.front().group);
   }
   first_.end = first_.at;
-  open_.fetch_sub(1, std::memory_order_relaxed); // it has ended, and own counts
+  open_.fetch_sub(1, std::memory_order_relaxed); // the first piece has ended, and own counts
   p = own;
   return true;
 }
@@ -199,7 +200,7 @@ bool loop::note_shares(const loop_piece& whole) noexcept {
   } catch (const std::bad_alloc&) {
     return false;
   }
-  for (loop_share& s : shares_) s.end = std::max(s.end, whole.at); // what is done already is nobody's
+  for (loop_share& s : shares_) s.end = std::max(s.end, whole.at); // done elements belong to no share
   dealt_from_ = whole.at;
   return shares_.size() > 1;
 }
@@ -215,7 +216,7 @@ void loop::stand_for(loop_piece& p, std::uint32_t share, std::uint32_t shares_en
   p.shares_end = shares_end;
 }
 
-/// Of the shares that p stands for the first is its own; the rest is sent on, the last half first.
+/// Keeps the first of the shares that p stands for, and sends the rest on, the last half first.
 void loop::pass_on(loop_piece& p) noexcept {
   while (p.several()) {
     const std::uint32_t middle = p.share + (p.shares_end - p.share + 1) / 2;
@@ -233,7 +234,7 @@ void loop::pass_on(loop_piece& p) noexcept {
   }
 }
 
-/// Answers whether the caller is the last.
+/// Counts an arrival. Returns whether the caller is the last.
 bool loop::arrive() noexcept {
   return open_.load(std::memory_order_acquire) == 1 ||       // pairs: looped
          open_.fetch_sub(1, std::memory_order_acq_rel) == 1; // pairs: looped

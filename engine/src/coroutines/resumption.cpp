@@ -20,7 +20,7 @@ bool resumption::perform(task_header* t, task_action action) {
 
 namespace {
 
-/// One that no engine runs, perhaps in a task of one that wakes it.
+/// Resumes a coroutine that no engine runs. The waker may be within a task.
 void drive_outside(std::coroutine_handle<> frame) {
   coroutine_root* const root = std::exchange(this_execution.root, nullptr);
   drive(frame);

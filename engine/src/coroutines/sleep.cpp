@@ -31,7 +31,7 @@ bool sleeping::set() noexcept {
   runtime& engine = *place_.root->engine;
   const outcome it_is = engine.set_timer(timer_, now_ns_);
   if (it_is == outcome::closed)
-    engine.wake(place_); // nobody resumes it any more: it is destroyed with what is queued
+    engine.wake(place_); // no timer resumes it any more: it is destroyed with the queued tasks
   return it_is != outcome::stopped;
 }
 

@@ -26,8 +26,9 @@ struct sleeping_thread::step {
     void unhandled_exception() const noexcept {}
   };
 
-  /// Where it is suspended for good: from the store on its frame is the thread's, which may be gone with it. The kernel is told the
-  /// address, no more. By itself, so that nothing of it is in the frame.
+  /// The last step, at which the coroutine is suspended for good. From the store on, its frame is the
+  /// thread's, and may be gone with the thread: the kernel is told the address, no more. A function of its
+  /// own, so that nothing of it is in the frame.
   struct last {
     std::atomic<std::uint32_t>& woken;
 
