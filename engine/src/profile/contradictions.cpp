@@ -21,7 +21,7 @@ void check_range(contradiction_list& found, const std::string& key, const intege
          fmt::format("found min {} above max {}; min must not be above max", range.min, range.max)});
 }
 
-/// What is spilled to another package must not be enough for that package's neighbours to steal it back.
+/// Checks that thieves do not steal a task straight back that was spilled to another package.
 void check_spill(contradiction_list& found, const profile& p) {
   if (p.dispatch.policy != "nearest_lightest" || p.steal.policy == "none") return;
   const double spill = p.dispatch.weights.spill.cross_package;
@@ -34,7 +34,8 @@ void check_spill(contradiction_list& found, const profile& p) {
                    spill, minimum)});
 }
 
-/// Nobody but its worker may take from an unbounded inbox; what overflows goes there where there is no queue for it.
+/// Checks that only its worker takes from an unbounded inbox, and that the inbox is unbounded where no
+/// injection queue takes its overflow.
 void check_queues(contradiction_list& found, const profile& p) {
   const bool unbounded = !p.queues.inbox;
   if (unbounded && p.steal.policy != "none")
@@ -68,7 +69,7 @@ void check_name(contradiction_list& found, const std::string& key, const std::st
                                fmt::join(names, ", "), did_you_mean(name, names))});
 }
 
-/// Kinds that are described by hand are all that there are.
+/// Checks that names mean described kinds. Where kinds are described by hand, there are no others.
 void check_kind_names(contradiction_list& found, const machine_description& machine) {
   if (machine.kinds.empty()) return;
   std::vector<std::string> names;

@@ -7,17 +7,18 @@
 
 namespace corewise::detail {
 
-/// What is wrong with fields of which each by itself is right.
+/// An error in fields of which each by itself is right.
 struct contradiction {
-  /// The fields that it is about, the one to blame first.
+  /// The fields in question, the one to blame first.
   std::vector<std::string> keys;
   std::string message;
 };
 
-/// The contradictions between the fields of a profile.
+/// Returns the contradictions between the fields of a profile.
 std::vector<contradiction> find_contradictions(const profile& p);
 
-/// Those of a description by hand; `prefix` stands before "kinds" and "distances" in the keys.
+/// Returns the contradictions in a description by hand; `prefix` stands before "kinds" and "distances" in the
+/// keys.
 std::vector<contradiction> find_contradictions(const std::vector<kind_description>& kinds,
                                                const std::vector<std::vector<std::uint32_t>>& distances,
                                                const std::string& prefix);

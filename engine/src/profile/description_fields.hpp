@@ -4,10 +4,10 @@
 
 #include <corewise/topology/discovery.hpp>
 
-/// The fields that a profile's `topology` and a machine file have in common.
+/// The common fields of a profile's `topology` and of a machine file.
 namespace corewise::detail {
 
-/// A row of a source that is a text: `Source` has it as `member`.
+/// Makes a row of a source that is a text: `Source` has it as `member`.
 template <class Target, class Source, class At, class Member>
 field<Target> source_text_field(const std::string& path, At at, Member member) {
   return make_field<Target>(
@@ -22,7 +22,7 @@ field<Target> source_text_field(const std::string& path, At at, Member member) {
       });
 }
 
-/// The rows of `source`; `at` answers the `machine_source`.
+/// Makes the rows of `source`; `at` returns the `machine_source`.
 template <class Target, class At> field_table<Target> source_fields(const std::string& prefix, At at) {
   field<Target> live = make_field<Target>(
       prefix + "source", one_of({"live"}),
@@ -45,7 +45,7 @@ template <class Target, class At> field_table<Target> source_fields(const std::s
   return {live, xml, synthetic};
 }
 
-/// A row of `kinds[]`; `read` answers what a kind has, `write` puts it there.
+/// Makes a row of `kinds[]`; `read` returns a kind's value, `write` sets it.
 template <class Target, class At, class Write, class Read>
 field<Target> kind_field(const std::string& path, value_rule rule, At at, Write write, Read read) {
   return make_field<Target>(
@@ -59,7 +59,7 @@ field<Target> kind_field(const std::string& path, value_rule rule, At at, Write 
       });
 }
 
-/// The rows of `kinds[]`; `at` answers what has the member `kinds`.
+/// Makes the rows of `kinds[]`; `at` returns the object that has the member `kinds`.
 template <class Target, class At> field_table<Target> kind_fields(const std::string& prefix, At at) {
   auto cpus = kind_field<Target>(
       prefix + "kinds[].cpus", cpu_lists(), at,
@@ -88,7 +88,7 @@ template <class Target, class At> field_table<Target> kind_fields(const std::str
   return {cpus, name, capacity};
 }
 
-/// The row of `distances`; `at` answers what has the member `distances`.
+/// Makes the row of `distances`; `at` returns the object that has the member `distances`.
 template <class Target, class At> field<Target> distance_field(const std::string& prefix, At at) {
   field<Target> f = make_field<Target>(
       prefix + "distances[][]", integers(10, 255),

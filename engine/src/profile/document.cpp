@@ -19,21 +19,22 @@ namespace {
 
 using sort = document_node::sort;
 
-/// Thrown by the builder to end the parsing of a document whose rest does not matter any more; the issue is
-/// in the list.
+/// The exception by which the builder ends the parsing of a document whose rest does not matter any more. The
+/// issue is in the list.
 struct enough {};
 
 /// A list or map that is being read.
 struct open_collection {
   document_node node;
-  bool has_key = false; ///< a map's key was read and its value wasn't
+  bool has_key = false; ///< a map's key was read and its value was not
   bool is_key = false;  ///< this collection itself stands where a key belongs
   std::string key;
   text_place key_at;
   std::unordered_map<std::string, std::uint32_t> lines; ///< of the keys so far
 };
 
-/// Whether the quoted text at the beginning of `text` is closed. The parser takes the end of the file for a closing quote.
+/// Returns whether the quoted text at the beginning of `text` is closed. The parser takes the end of the file
+/// for a closing quote.
 bool is_closed(std::string_view text) {
   const char quote = text.front();
   for (std::size_t i = 1; i < text.size(); ++i) {
@@ -47,8 +48,8 @@ bool is_closed(std::string_view text) {
   return false;
 }
 
-/// Builds the tree from the parser's events. Nothing is expanded and nothing recurses, so a hostile text costs
-/// no more than its nodes, and these are counted.
+/// Builds the tree from the parser's events. It expands nothing and recurses nowhere, so a hostile text costs
+/// no more than its nodes, and the builder counts these.
 class document_builder : public YAML::EventHandler {
  public:
   document_builder(const document_text& text, issue_list& issues) : text_(text), issues_(issues) {}
@@ -56,7 +57,7 @@ class document_builder : public YAML::EventHandler {
   document_node root() && { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // The parser takes what follows a complete value for another document, so this also finds "a: [1] 2".
+    // The parser takes text after a complete value for another document, so this also finds "a: [1] 2".
     if (documents_++ == 0) return;
     stop(place(mark), "found more text after the end of the document; a file holds one document");
   }
@@ -111,7 +112,7 @@ class document_builder : public YAML::EventHandler {
     throw enough{};
   }
 
-  /// The key path of the value that comes next.
+  /// Returns the key path of the value that comes next.
   std::string path() const {
     std::string out;
     for (const open_collection& c : open_) {
@@ -202,7 +203,7 @@ class document_builder : public YAML::EventHandler {
     take_key(node.refused ? std::string() : std::move(node.text), node.at);
   }
 
-  /// Gives the value its key. Answers whether the key is a new one.
+  /// Gives the value its key. Returns whether the key is a new one.
   bool accept_key(open_collection& c, document_node& node) {
     if (c.key.empty()) return false; // reported when it was read
     const auto [first, is_new] = c.lines.try_emplace(c.key, c.key_at.line);
@@ -256,7 +257,7 @@ document_node read_document(const document_text& text, issue_list& issues) {
   std::istringstream in(text.text());
   try {
     YAML::Parser parser(in);
-    // The second call finds what follows the document.
+    // The second call finds text after the document.
     if (parser.HandleNextDocument(builder)) (void)parser.HandleNextDocument(builder);
   } catch (const enough&) {
     return {};

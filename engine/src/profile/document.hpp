@@ -7,8 +7,8 @@
 
 namespace corewise::detail {
 
-/// One value of a YAML document, with its place. What YAML has beyond that (anchors, aliases, tags, keys that
-/// are not names) is refused while reading, so nothing below meets it.
+/// One value of a YAML document, with its position. The reader refuses all other features of YAML (anchors,
+/// aliases, tags, keys that are not names), so no later step meets them.
 struct document_node {
   enum class sort { nothing, scalar, list, map } what = sort::nothing;
   text_place at;
@@ -16,7 +16,7 @@ struct document_node {
   text_place key_at;
   std::string text;       ///< of a scalar
   bool in_quotes = false; ///< of a scalar: also block scalars, which are text as well
-  bool refused = false;   ///< something else than its value is wrong with it, and has been reported
+  bool refused = false;   ///< it has an error other than its value, which has been reported
   std::vector<document_node> children;
 };
 
@@ -27,8 +27,8 @@ inline constexpr std::size_t document_nodes_max = 20'000;
 /// Longest scalar, in bytes.
 inline constexpr std::size_t scalar_bytes_max = 4096;
 
-/// Reads the one document in `text`; an empty one is `nothing`. What is wrong is added to `issues`; after a
-/// syntax error the answer holds nothing.
+/// Reads the one document in `text`. Returns `nothing` for an empty document, and after a syntax error. Adds
+/// errors to `issues`.
 document_node read_document(const document_text& text, issue_list& issues);
 
 } // namespace corewise::detail

@@ -27,7 +27,8 @@ struct character {
   std::size_t size;
 };
 
-/// Nothing when `text` does not begin with a character: stray and missing bytes, overlong forms, surrogates.
+/// Returns nothing when `text` does not begin with a character: stray and missing bytes, overlong forms,
+/// surrogates.
 std::optional<character> first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -44,7 +45,7 @@ std::optional<character> first_character(std::string_view text) {
   return character{code, size};
 }
 
-/// Characters that YAML does not allow, and the byte order mark inside a text.
+/// Returns whether YAML does not allow the character, or it is the byte order mark inside a text.
 bool is_control(char32_t c) {
   return (c < 0x20 && c != '\t' && c != '\n') || c == 0x7F || (c >= 0x80 && c < 0xA0 && c != 0x85) ||
          c == 0xFEFF;

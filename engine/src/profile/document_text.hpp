@@ -8,19 +8,21 @@
 
 namespace corewise::detail {
 
-/// A text that is fit for the YAML parser, and where its lines begin.
+/// A text that is fit for the YAML parser, and the positions at which its lines begin.
 class document_text {
  public:
-  /// Takes the byte order mark and the carriage returns of CRLF line ends away.
+  /// Removes the byte order mark and the carriage returns of CRLF line ends.
   explicit document_text(std::string_view text);
 
   const std::string& text() const noexcept { return text_; }
 
-  /// Adds what must not be in a profile: too many bytes, NUL and other control characters, what is not UTF-8,
-  /// tabs that indent. Answers whether there was none. Cost: one pass; a text that is too large isn't read.
+  /// Adds the errors of a text that must not be a profile: too many bytes, NUL and other control characters,
+  /// bytes that are not UTF-8, tabs that indent. Returns whether there were none. Cost: one pass; a text that
+  /// is too large is not read.
   bool check(issue_list& issues) const;
 
-  /// The place of a byte that is given by line and byte from 0. Cost: a look at a few hundred bytes, however long the line.
+  /// Returns the position of a byte that is given by line and byte from 0. Cost: a look at a few hundred
+  /// bytes, however long the line is.
   text_place place(std::size_t line, std::size_t byte) const;
   text_place place(std::size_t position) const;
 

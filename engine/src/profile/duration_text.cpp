@@ -37,7 +37,7 @@ std::optional<rep> take_digits(std::string_view& text) {
   return value;
 }
 
-/// The part after the point, in ns: ".25" of a unit of 1000 ns is 250.
+/// Takes the part after the point, in ns: ".25" of a unit of 1000 ns is 250.
 std::optional<rep> take_fraction(std::string_view& text, rep unit_ns) {
   if (!text.starts_with('.')) return 0;
   text.remove_prefix(1);
@@ -47,7 +47,7 @@ std::optional<rep> take_fraction(std::string_view& text, rep unit_ns) {
   if (!digits || places > 9) return std::nullopt;
   rep scale = 1;
   for (std::size_t i = 0; i < places; ++i) scale *= 10;
-  // At most 1e9 × 3.6e12: more than 64 bits hold.
+  // At most 1e9 × 3.6e12, which does not fit into 64 bits.
   __extension__ using wide = __int128;
   const wide scaled = static_cast<wide>(*digits) * unit_ns;
   if (scaled % scale != 0) return std::nullopt;

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-/// The sorts of fields that tables are made of. `at` is always a function from the struct to a reference to
+/// The sorts of fields of which tables are made. `at` is always a function from the struct to a reference to
 /// the member, generic so that it serves to write and to read.
 namespace corewise::detail {
 
@@ -42,7 +42,7 @@ inline value_rule durations(std::chrono::nanoseconds min, std::chrono::nanosecon
           static_cast<std::uint64_t>(max.count()), false};
 }
 
-/// A whole number in an unsigned member.
+/// Makes the field of a whole number in an unsigned member.
 template <class Target, class At> field<Target> integer_field(std::string path, At at, value_rule rule) {
   return make_field<Target>(
       std::move(path), std::move(rule),
@@ -53,7 +53,7 @@ template <class Target, class At> field<Target> integer_field(std::string path, 
       [at](const Target& t, const auto& visit) { visit({}, std::uint64_t{at(t)}); });
 }
 
-/// A whole number in an `optional` member, which is empty for the rule's word.
+/// Makes the field of a whole number in an `optional` member, which is empty for the rule's word.
 template <class Target, class At>
 field<Target> optional_integer_field(std::string path, At at, value_rule rule) {
   const std::string word = rule.words.at(0);
@@ -82,7 +82,7 @@ template <class Target, class At> field<Target> duration_field(std::string path,
       [at](const Target& t, const auto& visit) { visit({}, at(t)); });
 }
 
-/// A duration in an `optional` member, which is empty for "never".
+/// Makes the field of a duration in an `optional` member, which is empty for "never".
 template <class Target, class At>
 field<Target> optional_duration_field(std::string path, At at, value_rule rule) {
   rule.words = {"never"};
@@ -95,7 +95,7 @@ field<Target> optional_duration_field(std::string path, At at, value_rule rule) 
       [at](const Target& t, const auto& visit) { visit({}, at(t) ? setting(*at(t)) : setting("never")); });
 }
 
-/// A text or a word in a `std::string` member.
+/// Makes the field of a text or a word in a `std::string` member.
 template <class Target, class At> field<Target> text_field(std::string path, At at, value_rule rule) {
   return make_field<Target>(
       std::move(path), std::move(rule),
@@ -130,13 +130,13 @@ field<Target> choice_field(std::string path, At at, word_list<Enum> words) {
       });
 }
 
-/// Makes room for `index`, and answers what is there.
+/// Makes room for `index`, and returns the item there.
 template <class Item> Item& item_at(std::vector<Item>& list, std::size_t index) {
   if (list.size() <= index) list.resize(index + 1);
   return list[index];
 }
 
-/// The items of a vector of numbers or texts; `path` ends in "[]".
+/// Makes the field of a vector's items, numbers or texts; `path` ends in "[]".
 template <class Target, class At> field<Target> list_field(std::string path, At at, value_rule rule) {
   return make_field<Target>(
       std::move(path), std::move(rule),

@@ -10,10 +10,10 @@
 
 namespace corewise::detail {
 
-/// What is wrong with one file, as it is found.
+/// The errors of one file, as they are found.
 class issue_list {
  public:
-  /// More issues than anybody reads; the rest is counted, so that a hostile file cannot make megabytes of
+  /// More issues than people read. The rest is counted only, so that a hostile file cannot make megabytes of
   /// messages.
   static constexpr std::size_t most = 1000;
 
@@ -21,10 +21,10 @@ class issue_list {
 
   void add(text_place at, const std::string& key, const std::string& message);
   bool empty() const noexcept { return issues_.empty(); }
-  /// Whether something is wrong at `key`, above it or below it.
+  /// Returns whether there is an issue at `key`, above it or below it.
   bool concerns(const std::string& key) const;
 
-  /// Throws `profile_error` with all of them in the order of their places, if there are any.
+  /// Throws `profile_error` with all issues in the order of their positions, if there are any.
   void throw_if_any() &&;
 
  private:
@@ -34,7 +34,7 @@ class issue_list {
   std::size_t left_out_ = 0;
 };
 
-/// The issue of a file of which nothing could be read.
+/// Returns the issue of a file that could not be read.
 profile_issue unreadable(const std::string& file, const std::string& message);
 
 } // namespace corewise::detail

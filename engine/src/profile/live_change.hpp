@@ -5,7 +5,8 @@
 
 namespace corewise::detail {
 
-/// What of `next` a running engine with the profile `now` cannot take, as the table of fields says.
+/// Returns the values of `next` that a running engine with the profile `now` cannot take, as the table of
+/// fields says.
 std::vector<apply_result::reason> what_needs_a_restart(const profile& now, const profile& next);
 
 } // namespace corewise::detail

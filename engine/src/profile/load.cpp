@@ -7,7 +7,7 @@ namespace corewise {
 
 namespace {
 
-/// Reads a profile; `folder` is where its relative paths begin, and where nothing is given they stay as they are.
+/// Reads a profile. `folder` is where its relative paths begin; without a folder they stay as they are.
 profile parse(std::string_view yaml, const std::string& name, const std::filesystem::path* folder) {
   detail::issue_list issues(name);
   profile p;

@@ -68,7 +68,7 @@ rows head() {
 
 rows source() {
   rows r = source_fields<machine_file>("", COREWISE_AT(source));
-  r.front().facts.required = true; // never the machine at hand by mistake
+  r.front().facts.required = true; // so that it is never the machine at hand by mistake
   r.front().facts.description += "; needed";
   return r;
 }

@@ -22,7 +22,8 @@ struct machine_file {
 
 const field_table<machine_file>& machine_fields();
 
-/// Both throw `profile_error` with all that is wrong. Relative paths in a file begin at its folder.
+/// Read a machine file. Both throw `profile_error` with all errors. Relative paths in a file begin at its
+/// folder.
 machine_file load_machine_file(const std::filesystem::path& file);
 machine_file parse_machine_file(std::string_view yaml, const std::string& name);
 

@@ -160,7 +160,7 @@ rows workers() {
   };
 }
 
-/// One of the policies that there are.
+/// Makes the field of a choice among the policies that exist.
 row policy_choice(const char* key, auto at, const std::vector<std::string_view>& names) {
   return text_field<profile>(key, at, one_of({names.begin(), names.end()}));
 }

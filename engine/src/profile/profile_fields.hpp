@@ -6,8 +6,8 @@
 
 namespace corewise::detail {
 
-/// The table of a profile's fields, in the order in which people read them. From it come the checks, the
-/// schema and docs/profile.md; adding a field is adding its row here.
+/// Returns the table of a profile's fields, in the order in which people read them. The checks, the schema
+/// and docs/profile.md are made from it. To add a field, add its row here.
 const field_table<profile>& profile_fields();
 
 } // namespace corewise::detail

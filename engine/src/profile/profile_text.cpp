@@ -12,10 +12,10 @@ namespace detail {
 
 namespace {
 
-/// What stands at a place of a YAML document: a value, or what is below it.
+/// A node of a YAML document: a value, or the nodes below it.
 struct yaml_node {
-  std::string key = {};   ///< as it stands in the file; of a list's item empty
-  std::string value = {}; ///< as it stands in the file; empty where something is below
+  std::string key = {};   ///< as it stands in the file; empty for an item of a list
+  std::string value = {}; ///< as it stands in the file; empty where there are nodes below
   std::string remark = {};
   bool list = false;
   std::vector<yaml_node> below = {};
@@ -40,14 +40,16 @@ std::string in_quotes(std::string_view text) {
   return out + '"';
 }
 
-/// Words, numbers and durations are not taken in quotes; of the words that only stand for themselves none needs any.
+/// Returns the value as it stands in a file. Words, numbers and durations are not taken in quotes, and no
+/// word that stands only for itself needs any.
 std::string as_written(const value_rule& rule, const setting& value) {
   using sort = value_rule::sort;
   const bool quoted = rule.what == sort::text || rule.what == sort::cpu_list;
   return quoted ? in_quotes(to_text(value)) : to_text(value);
 }
 
-/// The place of one element, made where it is not there yet: the path's keys, indices and names from the top down.
+/// Returns the node of one element. Follows the path's keys, indices and names from the top down, and makes
+/// the nodes that are missing.
 yaml_node& place_of(yaml_node& top, std::string_view path, const element& which) {
   yaml_node* at = &top;
   auto index = which.indices.begin();
@@ -93,7 +95,7 @@ yaml_node document_of(const profile& p, const profile_remark& remark) {
   return top;
 }
 
-/// In one line: "[1, 2]", "{a: 1}", "1".
+/// Returns the node in one line: "[1, 2]", "{a: 1}", "1".
 std::string in_line(const yaml_node& node) {
   if (node.below.empty()) return node.list ? "[]" : node.value;
   std::string out;

@@ -11,7 +11,7 @@ void add_contradictions(const std::vector<contradiction>& found,
   for (const contradiction& c : found)
     if (std::ranges::none_of(c.keys, is_wrong)) new_ones.push_back(&c);
   for (const contradiction* c : new_ones) {
-    // The field to blame may be a default; then the one that contradicts it was written.
+    // The field to blame may be a default; then the file contains the field that contradicts it.
     const auto written =
         std::ranges::find_if(c->keys, [&](const std::string& key) { return places.contains(key); });
     const std::string& key = written == c->keys.end() ? c->keys.front() : *written;

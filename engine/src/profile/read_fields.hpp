@@ -8,8 +8,8 @@
 
 namespace corewise::detail {
 
-/// Reads a document into a struct by the table of its fields. What is wrong is added to `issues`; the places of
-/// what is there are answered.
+/// Reads a document into a struct by the table of its fields. Adds errors to `issues`. Returns the positions
+/// of the fields that the document has.
 template <class Target>
 std::map<std::string, text_place> read_fields(std::string_view text, const field_table<Target>& table,
                                               Target& into, issue_list& issues) {
@@ -26,7 +26,7 @@ std::map<std::string, text_place> read_fields(std::string_view text, const field
   return reader.places();
 }
 
-/// Adds contradictions at the places of their keys, except about fields that are wrong by themselves.
+/// Adds contradictions at the positions of their keys, except about fields that are wrong by themselves.
 void add_contradictions(const std::vector<contradiction>& found,
                         const std::map<std::string, text_place>& places, issue_list& issues);
 

@@ -46,7 +46,7 @@ constexpr std::string_view table_head =
     "| key | value | default | change | meaning |\n|---|---|---|---|---|\n";
 constexpr std::string_view machine_table_head = "| key | value | meaning |\n|---|---|---|\n";
 
-/// Text in a cell of a table.
+/// Returns the text as it stands in a cell of a table.
 std::string cell(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
@@ -71,7 +71,7 @@ std::string default_of(const detail::field<profile>& field) {
 
 std::string section_of(std::string_view path) { return std::string(path.substr(0, path.find('.'))); }
 
-/// A heading for the fields of each section.
+/// Returns the heading for the section of a field.
 std::string heading(const field_facts& f) {
   return f.path.find('.') == std::string::npos ? "the top" : section_of(f.path);
 }

@@ -15,7 +15,7 @@ using detail::fact_list;
 using detail::field_facts;
 using detail::shape;
 
-/// The defaults that `profile{}` shows, by path; as YAML would read them.
+/// Returns the defaults that `profile{}` shows, by path, as YAML would read them.
 std::map<std::string, json> defaults() {
   struct typed {
     json operator()(const std::string& v) const { return v; }
@@ -61,7 +61,7 @@ class schema_writer {
     return out;
   }
 
-  /// One map for each form, or one in all.
+  /// Adds one map for each form, or one in all.
   void add_maps(json& alternatives, const shape& s) const {
     std::vector<std::string> forms;
     for (const shape::entry& e : s.keys)

@@ -13,7 +13,7 @@ namespace {
 
 using sort = document_node::sort;
 
-/// A user's name for something, as a key: of a core kind, a cost.
+/// The longest name that a user may give as a key: to a core kind, a cost.
 constexpr std::size_t name_bytes_max = 32;
 
 std::string found_text(const document_node& node) {
@@ -31,7 +31,7 @@ bool is_plain_number(const document_node& node) {
          node.text.find_first_not_of("0123456789.") == std::string::npos;
 }
 
-/// What helps where the expected value alone does not say it.
+/// Returns advice where the expected value alone does not say enough.
 std::string advice(const document_node& node, const value_rule& rule) {
   if (rule.what == value_rule::sort::duration && is_plain_number(node))
     return fmt::format("; write the unit, such as {}us or {}ms", printable(node.text, 20),
@@ -42,7 +42,7 @@ std::string advice(const document_node& node, const value_rule& rule) {
   return did_you_mean(node.text, rule.words);
 }
 
-/// The last key of a path: "idle.spin" → "spin".
+/// Returns the last key of a path: "idle.spin" → "spin".
 std::string_view last_key(std::string_view path) {
   const std::size_t dot = path.rfind('.');
   return dot == std::string_view::npos ? path : path.substr(dot + 1);
@@ -147,7 +147,7 @@ void shape_reader::check_forms(const document_node& node, const shape& expected)
 }
 
 void shape_reader::refuse(const document_node& node, const shape& expected) {
-  // The parser places a missing value where the next thing begins, which may be lines below.
+  // The parser places a missing value where the next value begins, which may be lines below.
   const text_place at = node.what == sort::nothing && !node.key.empty() ? node.key_at : node.at;
   const std::string found =
       node.what == sort::map && node.children.empty() ? std::string("an empty map") : found_text(node);

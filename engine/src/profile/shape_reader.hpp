@@ -8,7 +8,7 @@
 
 namespace corewise::detail {
 
-/// Compares a document with the shape that it should have, and hands on each value that is right.
+/// Compares a document with the shape that it should have, and passes each right value on.
 class shape_reader {
  public:
   using receiver = std::function<void(std::size_t field, const element&, const setting&)>;
@@ -20,7 +20,7 @@ class shape_reader {
 
   void read(const document_node& document, const shape& expected);
 
-  /// Where each key path that the document has is written.
+  /// The positions of the key paths that the document has.
   const std::map<std::string, text_place>& places() const noexcept { return places_; }
 
  private:

@@ -7,12 +7,12 @@
 
 namespace corewise::detail {
 
-/// Makes the path of an XML source, which is relative to `folder`, one from here, and adds an issue when no such
-/// file can be read. `prefix` stands before "source" in the keys.
+/// Makes the path of an XML source, which is relative to `folder`, a path from here. Adds an issue when no
+/// such file can be read. `prefix` stands before "source" in the keys.
 void resolve_source(machine_source& source, const std::filesystem::path& folder, const std::string& prefix,
                     const std::map<std::string, text_place>& places, issue_list& issues);
 
-/// Why a file cannot be read, for people; "" when it can.
+/// Returns for people why a file cannot be read; "" when it can.
 std::string why_unreadable(const std::filesystem::path& file);
 
 } // namespace corewise::detail

@@ -23,7 +23,7 @@ class descriptor {
 
   bool is_open() const noexcept { return fd_ >= 0; }
 
-  /// As read(2), but not ended by a signal.
+  /// Reads as read(2), but signals do not end it.
   ssize_t read(char* to, std::size_t bytes) const noexcept {
     for (;;) {
       const ssize_t n = ::read(fd_, to, bytes);

@@ -11,7 +11,7 @@ namespace corewise::detail {
 inline constexpr std::size_t text_bytes_max = 128 * 1024;
 
 /// Reads a file, or as much of it as shows that it is too large: `text_bytes_max` bytes and one. Pipes are
-/// fine. Throws `profile_error` naming the file and the reason when it cannot be read.
+/// fine. Throws `profile_error` with the file and the reason when it cannot be read.
 std::string read_text_file(const std::filesystem::path& file);
 
 } // namespace corewise::detail

@@ -5,7 +5,7 @@
 
 namespace corewise::detail {
 
-/// A place in a text: line and column from 1, columns in characters.
+/// A position in a text: line and column from 1, columns in characters.
 struct text_place {
   std::uint32_t line = 1;
   std::uint32_t column = 1;

@@ -17,7 +17,8 @@ enum class machine_text : std::uint8_t { live, xml_file, machine_file, synthetic
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// Whether the text begins as hwloc's synthetic descriptions do: "pack:2", "2 4", "[numa]", "(size=...)".
+/// Returns whether the text begins as hwloc's synthetic descriptions do: "pack:2", "2 4", "[numa]",
+/// "(size=...)".
 bool looks_synthetic(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   if (text.empty() || text.find('/') != std::string_view::npos) return false;
@@ -60,7 +61,7 @@ void use_xml(machine_description& into, const std::filesystem::path& file) {
   into.source_name.clear();
 }
 
-/// The file describes the whole machine, so kinds and distances of another one must not stay.
+/// Replaces kinds and distances: the file describes the whole machine, so those of another one must not stay.
 void use_machine_file(machine_description& into, const std::string& file) {
   detail::machine_file described = detail::load_machine_file(file);
   into.source = std::move(described.source);

@@ -19,7 +19,8 @@ using sort = value_rule::sort;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Decimal digits only: no sign, no exponent, no other base, and no leading 0, which some take for octal.
+/// Reads decimal digits only: no sign, no exponent, no other base, and no leading 0, which some readers take
+/// for octal.
 std::optional<std::uint64_t> parse_integer(std::string_view text) {
   std::uint64_t value = 0;
   if (text.empty() || !std::ranges::all_of(text, is_digit) || (text.size() > 1 && text[0] == '0'))
@@ -28,7 +29,7 @@ std::optional<std::uint64_t> parse_integer(std::string_view text) {
   return error == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
-/// Digits with an optional point between them.
+/// Reads digits with an optional point between them.
 std::optional<double> parse_number(std::string_view text) {
   const std::size_t point = text.find('.');
   const std::string_view fraction = point == std::string_view::npos ? "0" : text.substr(point + 1);
@@ -47,7 +48,7 @@ std::optional<setting> parse_cpu_list(const std::string& text) {
 std::optional<setting> parse_by_sort(sort what, const std::string& text) {
   switch (what) {
   case sort::word:
-  case sort::flag: return std::nullopt; // their words are all that they take
+  case sort::flag: return std::nullopt; // they take only their words
   case sort::integer: return parse_integer(text);
   case sort::number: return parse_number(text);
   case sort::duration: return parse_duration(text);

@@ -6,8 +6,8 @@
 
 namespace corewise::detail {
 
-/// The JSON schema of the values that a rule takes, as far as a schema can say it: not the range of durations,
-/// nor the order of a CPU list.
+/// Returns the JSON schema of the values that a rule takes, as far as a schema can say it: without the range
+/// of durations and the order of a CPU list.
 nlohmann::ordered_json schema_of(const value_rule& rule);
 
 } // namespace corewise::detail
