@@ -34,7 +34,7 @@ TEST_CASE("class_queue: first in, first out, far beyond its ring, and newer task
   CHECK(q.queue.depth() == first);
   CHECK(q.queue.waiting());
   CHECK(q.queue.ready());
-  // Room in the ring again, while the list has older ones.
+  // There is room in the ring again, while the list still has older tasks.
   std::size_t next = 0;
   for (; next < 10; ++next) CHECK(q.queue.pop() == q.at(next));
   for (std::size_t i = first; i < all; ++i) q.queue.push(q.at(i));

@@ -6,7 +6,7 @@
 
 #include <deque>
 
-// Any sequence of calls, by one thread, does to the fork deque what it does to a plain one.
+// Any sequence of calls by one thread has the same effect on the fork deque as on a plain deque.
 
 using namespace corewise;
 
@@ -18,7 +18,7 @@ struct plain_deque {
   std::deque<std::size_t> waiting;
   std::size_t next = 0;
   std::size_t marked = 0; ///< tasks from this number on were pushed since the mark
-  bool mark_holds = true; ///< nothing that lay below the mark was popped
+  bool mark_holds = true; ///< no task below the mark was popped
 
   bool ends_above_mark() const { return !waiting.empty() && waiting.back() >= marked; }
   bool begins_above_mark() const { return !waiting.empty() && waiting.front() >= marked; }
@@ -42,7 +42,7 @@ struct real_deque {
     return no_task;
   }
 
-  std::deque<task_header> tasks; // stay where they are
+  std::deque<task_header> tasks; // a deque: its elements do not move
   std::atomic<std::uint64_t> bottom;
   std::atomic<std::uint64_t> top;
   detail::fork_deque queue{bottom, top, 2};
@@ -82,7 +82,7 @@ struct steal : command {
   void run(const plain_deque& q, real_deque& real) const override {
     const auto [what, t] = real.queue.steal();
     using outcome = detail::fork_deque::outcome;
-    RC_ASSERT(what == (q.waiting.empty() ? outcome::empty : outcome::task)); // alone, it never loses
+    RC_ASSERT(what == (q.waiting.empty() ? outcome::empty : outcome::task)); // alone, it never loses a race
     RC_ASSERT(real.number(t) == (q.waiting.empty() ? no_task : q.waiting.front()));
     check_size(nextState(q), real);
   }
@@ -90,7 +90,7 @@ struct steal : command {
 };
 
 struct take_back : command {
-  /// 0: the newest that waits; n: the n-th newest that was ever pushed, wherever it is.
+  /// 0: the newest task that waits; n: the n-th newest that was ever pushed, wherever it is.
   std::size_t which = *rc::gen::inRange<std::size_t>(0, 4);
 
   std::size_t wanted(const plain_deque& q) const {
@@ -108,7 +108,7 @@ struct take_back : command {
   void show(std::ostream& out) const override { out << "take back " << which; }
 };
 
-// --- what was pushed since a mark
+// --- tasks pushed since a mark
 
 struct set_mark : command {
   void apply(plain_deque& q) const override {

@@ -38,14 +38,14 @@ TEST_CASE("fork deque: the owner pops the newest task, thieves take the oldest")
 TEST_CASE("fork deque: the owner takes back the newest only if it is the one that it asks for") {
   deque d(8);
   std::vector<task_header> tasks(3);
-  CHECK_FALSE(d.queue.take_back(&tasks[0])); // nothing there, and no room yet
+  CHECK_FALSE(d.queue.take_back(&tasks[0])); // the deque is empty, and has no room yet
   CHECK(d.queue.capacity() == 0);
   for (task_header& t : tasks) CHECK(d.queue.push(&t));
   CHECK_FALSE(d.queue.take_back(&tasks[1]));
   CHECK(d.queue.take_back(&tasks[2]));
   CHECK_FALSE(d.queue.take_back(&tasks[2]));
   CHECK(d.queue.steal().task == &tasks[0]);
-  CHECK(d.queue.take_back(&tasks[1])); // the last
+  CHECK(d.queue.take_back(&tasks[1])); // the last task
   CHECK_FALSE(d.queue.take_back(&tasks[1]));
   CHECK(d.queue.empty());
 }
@@ -57,7 +57,7 @@ TEST_CASE("fork deque: who names a position takes nothing below it") {
   const std::uint64_t here = d.queue.next_position();
   CHECK(d.queue.pop_since(here) == nullptr);
   for (std::size_t i = 2; i < 5; ++i) CHECK(d.queue.push(&tasks[i]));
-  CHECK(d.queue.steal_since(here).what == fork_deque::outcome::empty); // older ones lie before it
+  CHECK(d.queue.steal_since(here).what == fork_deque::outcome::empty); // older tasks lie before it
   CHECK(d.queue.pop_since(here) == &tasks[4]);
   CHECK(d.queue.steal().task == &tasks[0]);
   CHECK(d.queue.steal().task == &tasks[1]);
@@ -103,7 +103,8 @@ TEST_CASE("fork deque: owner and thieves never both take a task, and none is los
         }
       }
     });
-  // As forks do: a few down, a few up; now and then all the way, so that the last task is fought over.
+  // Push and pop as forks do: a few down, a few up, and now and then all the way, so that the owner and the
+  // thieves compete for the last task.
   for (std::size_t i = 0; i < count;) {
     for (std::size_t n = 0; n < 1 + i % 7 && i < count; ++n) CHECK(d.queue.push(&tasks[i++]));
     for (std::size_t n = 0; n < i % 8; ++n)

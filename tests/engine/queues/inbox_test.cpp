@@ -108,7 +108,7 @@ struct nothing {
   void operator()() const {}
 };
 
-/// Not under AddressSanitizer.
+/// Returns whether a released block is acquired again; AddressSanitizer prevents that.
 bool blocks_are_recycled() {
   void* const one = detail::acquire_block(0);
   detail::release_block(one, 0);
@@ -117,7 +117,7 @@ bool blocks_are_recycled() {
   return one == other;
 }
 
-/// Three threads put in `task(i)` for each i, and two take all out and `consume` them.
+/// Three threads push `task(i)` for each i; two threads take all tasks out and `consume` them.
 template <class Task, class Consume>
 void pass_through(std::size_t number, const Task& task, const Consume& consume) {
   constexpr std::size_t producers = 3;
@@ -180,7 +180,7 @@ TEST_CASE("inbox: a copy does what its task does, in its phase, and takes no blo
       expected -= i + 1;
     }
     if (blocks_are_recycled())
-      CHECK(std::ranges::count(blocks, blocks.front()) == 4); // given back at once, and used for the next
+      CHECK(std::ranges::count(blocks, blocks.front()) == 4); // each block was used again at once
     CHECK(b.in.oldest() == 5U);
     for (int i = 0; i < 4; ++i) {
       task_header* t = b.in.pop();

@@ -27,7 +27,7 @@ TEST_CASE("injection queue: between producers and consumers no task is lost, tak
     });
   for (std::uint32_t most = 1; most <= 3; ++most)
     threads.emplace_back([&, most] {
-      std::vector<std::size_t> next(producers); // of each producer's, the least that may come
+      std::vector<std::size_t> next(producers); // for each producer: the least number that may come
       while (left.load() != 0) {
         if (queue.size() > tasks.size()) too_long.fetch_add(1);
         task_chain some = queue.pop(most);
@@ -51,7 +51,7 @@ TEST_CASE("injection queue: between producers and consumers no task is lost, tak
 
 namespace {
 
-/// What a writer puts in: every third one is no copy.
+/// The closures that a writer injects: every third one is no copy.
 struct numbered {
   std::vector<std::atomic<int>>* taken;
   std::uint64_t number;
@@ -66,7 +66,7 @@ task_header* numbered_task(std::vector<std::atomic<int>>& taken, std::uint64_t n
   return make_closure(numbered{&taken, number});
 }
 
-/// Its number.
+/// Returns the task's number.
 std::uint64_t number_of(const task_header* t) {
   if (!t->relocatable) return static_cast<const closure<numbered_elsewhere>*>(t)->function.number;
   return static_cast<const closure<numbered>*>(t)->function.number;
@@ -183,7 +183,7 @@ TEST_CASE("injection queue: between writers and takers no task is lost, taken tw
   std::atomic<std::uint64_t> left{taken.size()};
   std::atomic<int> overtaken{0};
   injection_queue queue;
-  injection_queue other; // the writers' other way, now and then
+  injection_queue other; // the writers use it now and then, too
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t w = 0; w < writers; ++w)

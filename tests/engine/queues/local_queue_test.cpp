@@ -51,13 +51,13 @@ TEST_CASE("local queue: what is exchanged for the oldest goes behind all others"
     task_header* t = &in;
     return r.queue.exchange_oldest(t) ? t : nullptr;
   };
-  CHECK(exchange(tasks[0]) == &tasks[0]); // nothing waits
+  CHECK(exchange(tasks[0]) == &tasks[0]); // the ring is empty
   CHECK(r.queue.taken() == 1);
   for (std::size_t i = 0; i < 3; ++i) CHECK(r.queue.push(&tasks[i]));
   CHECK(exchange(tasks[3]) == &tasks[0]);
   CHECK(r.queue.size() == 3);
   CHECK(r.queue.push(&tasks[0]));
-  CHECK(exchange(tasks[4]) == nullptr); // full
+  CHECK(exchange(tasks[4]) == nullptr); // the ring is full
   for (const unsigned i : {1U, 2U, 3U, 0U}) CHECK(r.queue.pop() == &tasks[i]);
   CHECK(r.queue.pop() == nullptr);
 }

@@ -8,7 +8,7 @@
 #include <deque>
 #include <numeric>
 
-// Any sequence of calls, by one thread, does to each queue what it does to a plain one.
+// Any sequence of calls by one thread has the same effect on each queue as on a plain one.
 
 using namespace corewise;
 
@@ -20,14 +20,14 @@ constexpr std::uint32_t inbox_capacity = 4;
 constexpr std::uint32_t unbounded = 0;
 constexpr std::uint32_t class_ring_capacity = 4;
 
-/// What a queue should hold: tasks by number.
+/// What a queue should hold: tasks, by number.
 struct plain_queue {
   std::deque<std::size_t> waiting;
   std::size_t next = 0; ///< number of the next new task
-  std::size_t put = 0;  ///< so many were put in behind the others
+  std::size_t put = 0;  ///< how many tasks were put in behind the others
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(waiting.size()); }
-  /// Those that were put in front count as not taken.
+  /// Counts tasks that were put in front as not taken.
   std::size_t taken() const { return put - waiting.size(); }
   void push() { push_again(next++); }
   void push_again(std::size_t n) {
@@ -70,7 +70,7 @@ struct real_queues {
     return out;
   }
 
-  std::deque<task_header> tasks; // stay where they are
+  std::deque<task_header> tasks; // a deque: its elements do not move
   load_slot slot;
   std::vector<detail::local_queue::cell> ring_cells = std::vector<detail::local_queue::cell>(ring_capacity);
   std::vector<detail::inbox::cell> inbox_cells;
@@ -214,7 +214,7 @@ struct unbounded_push : command {
   void show(std::ostream& out) const override { out << "push"; }
 };
 
-/// The oldest task comes back, as one that yields, and is linked anew.
+/// Takes the oldest task and puts it back behind the others, as a task that yields does.
 struct inbox_pop_and_push : command {
   void apply(plain_queue& q) const override {
     if (q.waiting.empty()) return;
@@ -291,10 +291,10 @@ struct injection_pop : command {
   void show(std::ostream& out) const override { out << "pop at most " << most; }
 };
 
-// --- the queue of a class: a ring, what overflows, and the word
+// --- the queue of a class: a ring, its overflow, and the word
 
 struct plain_class_queue : plain_queue {
-  bool word = false; ///< from the first push until a pop finds nothing
+  bool word = false; ///< set from the first push until a pop finds nothing
 };
 
 using class_command = rc::state::Command<plain_class_queue, real_queues>;

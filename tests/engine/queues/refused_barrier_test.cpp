@@ -18,21 +18,21 @@
 #include <memory>
 #include <thread>
 
-// Kernels that refuse the barrier by which others come to take what an engine of one worker has queued (sole_taker.hpp), as old
-// ones do, and those of sandboxes.
+// Kernels that refuse a barrier, as old kernels and those of sandboxes do. By that barrier other threads come
+// to take the tasks that an engine of one worker has queued (sole_taker.hpp).
 
 using namespace corewise;
 using namespace std::chrono_literals;
 
 namespace {
 
-/// False: this kernel filters no system calls.
+/// Returns false if this kernel filters no system calls.
 bool refuse_barrier(int command) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 3),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-               offsetof(seccomp_data, args)), // the lower half of the first: little-endian
+               offsetof(seccomp_data, args)), // the lower half of the first argument: little-endian
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(command), 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1), // EPERM
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -44,7 +44,7 @@ bool refuse_barrier(int command) {
 
 constexpr int cannot_tell = 77;
 
-/// The exit status of a process to which the kernel refuses that command: what `wrong` counts.
+/// Runs `wrong` in a process to which the kernel refuses that command. Returns its exit status.
 template <class F> int wrong_without(int command, const F& wrong) {
   const int answer = tests::exit_status(tests::child_that([&] {
     ::alarm(60);
@@ -56,12 +56,12 @@ template <class F> int wrong_without(int command, const F& wrong) {
 }
 
 struct ending {
-  std::uint64_t dropped; // by `shutdown`, while the task runs that has submitted ten
-  int runs;              // of the ten
-  long held;             // of them, when the worker has left
+  std::uint64_t dropped; // by `shutdown`, while the task runs that has submitted ten tasks
+  int runs;              // how many of the ten ran
+  long held;             // how many of the ten are left when the worker has left
 };
 
-/// Ends an engine whose only worker is in a task that has put others into its slot and its ring.
+/// Ends an engine whose only worker is in a task that has submitted others into its slot and its ring.
 ending end_in_a_task() {
   auto held = std::make_shared<gate>();
   auto token = std::make_shared<int>(1);

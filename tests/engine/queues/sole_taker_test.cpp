@@ -49,7 +49,7 @@ TEST_CASE("sole taker: who comes waits until the worker has taken") {
     CHECK(takers.share());
     come.store(true);
   });
-  while (takers.alone()) std::this_thread::yield(); // it has asked
+  while (takers.alone()) std::this_thread::yield(); // the other thread has asked
   std::this_thread::sleep_for(std::chrono::milliseconds{10});
   CHECK_FALSE(come.load());
   takers.leave();
@@ -64,7 +64,7 @@ TEST_CASE("sole taker: who comes, and others from then on, see all that the work
       MESSAGE("skipped: the kernel has no such barrier");
       return;
     }
-    int done = 0; // no atomic one: ThreadSanitizer sees whether it was published
+    int done = 0; // not atomic: ThreadSanitizer sees whether it was published
     std::atomic<int> seen{0};
     std::thread worker([&] {
       for (; takers.enter(); takers.leave()) seen.store(++done, std::memory_order_relaxed);
@@ -85,7 +85,8 @@ namespace {
 
 constexpr std::size_t tasks_in_all = 10'000;
 
-/// A ring and a slot of a worker that is alone until it has put `comes_at` tasks, when another begins to take from both.
+/// A worker uses its ring and its slot alone until it has put `comes_at` tasks; then another thread begins to
+/// take from both.
 void take_until_another_comes(std::size_t comes_at) {
   load_slot slot;
   std::vector<local_queue::cell> cells(32);
