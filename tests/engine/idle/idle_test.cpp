@@ -1,5 +1,6 @@
-// Who wakes, who searches and who may take what (idle.hpp), on described machines whose workers are held where they are. What
-// must not happen is counted after somebody has looked; what must happen is waited for, however long it takes.
+// Which workers wake, search and may take tasks (idle.hpp), on described machines whose workers the tests
+// hold where they are. A test counts what must not happen after a worker has looked; it waits for what must
+// happen, however long it takes.
 
 #include "runtime/runtime.hpp"
 #include "small_engine.hpp"
@@ -24,14 +25,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// So many workers in each group of a described machine.
+/// Returns a profile of a described machine with this many workers in each group.
 profile described(const std::string& machine, std::uint32_t per_group, domain_kind domains) {
   profile p = small_profile(0);
   p.workers.total.reset();
   p.workers.per_group = per_group;
   p.topology.machine.source = synthetic_source{machine};
   p.topology.groups.group_by = domains;
-  p.idle.park_timeout.kind = park_timeout_setting::mode::never; // nobody wakes up by himself
+  p.idle.park_timeout.kind = park_timeout_setting::mode::never; // no worker wakes up by itself
   p.queues.lifo_cap = 0;                                        // nor for the sake of a slot
   return p;
 }
@@ -41,7 +42,7 @@ profile packages(std::uint32_t count, std::uint32_t per_group) {
                    domain_kind::machine);
 }
 
-/// Until it holds; false: it does not, with all patience.
+/// Waits until it holds. Returns false if it does not hold within 60 s.
 bool in_the_end(const std::function<bool()>& holds) {
   const auto patience = std::chrono::steady_clock::now() + 60s;
   while (!holds()) {
@@ -73,17 +74,17 @@ class held_engine {
   void submit_to(std::uint32_t w, const std::function<void()>& f) {
     if (e_.submit(f, {.worker = worker_id{w}}) != submit_result::accepted) std::abort();
   }
-  /// The worker is in a task until it is released. It sleeps before.
+  /// Keeps the worker, which sleeps, in a task until it is released.
   void hold(std::uint32_t w) {
     submit_to(w, [this] { hold_here(); });
     gates_[w]->wait_for(1);
   }
-  /// Whichever worker runs this is held.
+  /// Holds the worker that runs this.
   void hold_here() { gates_[e_.this_worker()->value]->pass(); }
   void release(std::uint32_t w) { gates_[w]->open(); }
 
   worker_metrics counts(std::uint32_t w) const { return e_.metrics().workers[w]; }
-  /// By that worker, or by all, since the engine was made; what it was seen with before is left out.
+  /// Returns how many tasks that worker, or all workers, have stolen since the constructor was done.
   std::uint64_t stolen(std::uint32_t w, level l) const {
     const auto of = static_cast<std::size_t>(l);
     return counts(w).stolen[of] - at_first_.workers[w].stolen[of];
@@ -98,14 +99,14 @@ class held_engine {
 
   bool parked(std::uint32_t w) const { return state(w) == seat_state::parked; }
   seat_state state(std::uint32_t w) const { return e_.dump().seats[w].state; }
-  /// Nobody is held, and all sleep in the end.
+  /// Returns whether all workers sleep in the end. None may be held.
   bool settled() const {
     return in_the_end([&] {
       return std::ranges::all_of(e_.dump().seats,
                                  [](const seat_dump& s) { return s.state == seat_state::parked; });
     });
   }
-  /// The worker, which sleeps, wakes up, looks everywhere and sleeps again. False: it does not.
+  /// Wakes the worker, which sleeps, lets it look everywhere and sleep again. Returns false if it does not.
   bool look_around(std::uint32_t w) {
     for (int i = 0; i < 2; ++i) { // a sleep that has only just begun may be counted late
       const std::uint64_t before = counts(w).parks;
@@ -124,7 +125,7 @@ class held_engine {
 
 } // namespace
 
-// --- what waits elsewhere
+// --- tasks that wait elsewhere
 
 TEST_CASE(
     "idle: of a busy domain others take nothing below the threshold, and half of what waits from there on") {
@@ -148,15 +149,15 @@ TEST_CASE(
     const auto task = [&] { ++ran; };
     for (std::uint32_t i = 1; i < d.least; ++i) e.submit_to(0, task);
     CHECK(e.parked(1));
-    CHECK(e.counts(1).wakes == wakes); // nobody was woken for them
-    REQUIRE(e.look_around(1));         // nor does who is awake take them
+    CHECK(e.counts(1).wakes == wakes); // the sender woke no worker for them
+    REQUIRE(e.look_around(1));         // and the worker that is awake takes none
     CHECK(e.stolen_by_all() == 0);
     CHECK(ran == 0);
 
     e.submit_to(0, task);
     const std::uint32_t half = (d.least + 1) / 2;
     REQUIRE(in_the_end([&] { return ran == half && e.parked(1); }));
-    REQUIRE(e.look_around(1)); // what is left is too little again
+    REQUIRE(e.look_around(1)); // the tasks that are left are again too few
     CHECK(ran == half);
     CHECK(e.stolen(1, d.far) == half);
     CHECK(e.stolen_by_all() == half);
@@ -219,13 +220,13 @@ TEST_CASE("idle: who is woken for what waits in another domain wakes the next on
     held_engine e(p);
     for (std::uint32_t w = 0; w < 3; ++w) e.hold(w);
     for (int i = 0; i < 3; ++i)
-      e.submit_to(0, [&] { e.hold_here(); }); // the first wakes one, who is on its way then
+      e.submit_to(0, [&] { e.hold_here(); }); // the first wakes one worker, which is on its way then
     for (std::uint32_t w = 3; w < 6; ++w)
       REQUIRE(in_the_end([&] { return e.state(w) == seat_state::running; }));
   }
 }
 
-// --- who searches
+// --- workers that search
 
 namespace {
 
@@ -257,11 +258,11 @@ TEST_CASE("idle: of each domain so many workers may search at once as the profil
   for (const search_bound& b : search_bounds) {
     CAPTURE(b.per_mille);
     held_engine e(two_domains(b.per_mille));
-    hold_all(e); // nobody searches but who is said to, here
+    hold_all(e); // only the calls below begin a search
     detail::idle_workers& idle = e.inside().idle();
     for (const std::uint32_t first : {0U, each}) {
       for (std::uint32_t i = 0; i < each; ++i) CHECK(idle.try_search(worker_id{first + i}) == (i < b.most));
-      idle.found_work(worker_id{first}); // one fewer: there is room for one
+      idle.found_work(worker_id{first}); // one searcher fewer: there is room for one
       CHECK(idle.try_search(worker_id{first}));
       CHECK_FALSE(idle.try_search(worker_id{first}));
     }
@@ -278,7 +279,7 @@ TEST_CASE("idle: workers that have nothing to do keep to that") {
     held_engine e(p);
     hold_all(e);
     for (std::uint32_t w = 0; w < 2 * each;
-         ++w) { // one after another: two at once might overshoot for a moment
+         ++w) { // one after another: two at once may exceed the bound for a moment
       const group_id g{w / each};
       const worker_bits& spinning = e.inside().board(g).spinning;
       const std::uint64_t parks = e.counts(w).parks;
@@ -306,7 +307,7 @@ TEST_CASE("idle: who finds nothing looks for as long as the profile says, and th
   }
 }
 
-// --- what others are shown
+// --- the levels that others are shown
 
 TEST_CASE("idle: while a worker is held others are shown what thieves have left it") {
   constexpr std::uint32_t waiting = 41;
@@ -321,7 +322,7 @@ TEST_CASE("idle: while a worker is held others are shown what thieves have left 
     const load_view view = e.inside().view();
     const load_levels& shown = e.inside().board({0}).levels;
     const auto right = [&] { return load_level(view.load({0}, 0).total()); };
-    const auto look = [&] { // the thief's, between two of its thefts
+    const auto look = [&] { // runs on the thief, between two of its thefts
       if (shown.at(0) != right() || view.group_levels->at(0) != right()) ++wrong;
       ++ran;
     };
@@ -362,13 +363,14 @@ TEST_CASE("idle: who is woken again and again hands the sentinel's duties over o
     e.get().drain();
     REQUIRE(e.settled());
   }
-  // Once, but that a submitter who comes as the first lies down may wake the second instead.
+  // Worker 1 should wake only once. But a submitter that comes while worker 0 lies down may wake worker 1
+  // instead.
   CHECK(e.counts(1).wakes - before <= rounds / 2);
 }
 
-/// Worker 0, the sentinel, is woken for a task and wakes worker 1 for its duties, which looks for work first; worker 2
-/// begins to look for some in the middle of that, and gets a task when worker 1 has lain down. Whether it has to wake
-/// that one.
+/// Worker 0, the sentinel, is woken for a task and wakes worker 1 for its duties. Worker 1 looks for work
+/// first. In the middle of that worker 2 begins to look for work, and gets a task when worker 1 has lain
+/// down. Returns whether worker 2 found worker 1 as the sentinel, so that it did not wake it.
 bool duties_are_taken_among_searchers() {
   profile p = small_profile(3);
   p.idle.searchers_per_mille = 1000;
@@ -398,7 +400,7 @@ bool duties_are_taken_among_searchers() {
 }
 
 TEST_CASE("idle: who is woken for the sentinel's duties takes them, though others search") {
-  // Under load worker 1 may be the last to lie down, or not quite asleep: then it says nothing.
+  // Under load worker 1 may be the last to lie down, or not quite asleep: then the attempt proves nothing.
   bool taken = false;
   for (int attempt = 0; attempt < 3 && !taken; ++attempt) taken = duties_are_taken_among_searchers();
   CHECK(taken);
@@ -409,7 +411,7 @@ TEST_CASE("idle: a task in the slot of a held worker is taken by another when it
   for (const bool ages : {false, true}) {
     CAPTURE(ages);
     profile p = packages(1, 2);
-    p.dispatch.policy = "local_first"; // what a worker submits stays there
+    p.dispatch.policy = "local_first"; // a task that a worker submits stays on that worker
     p.queues.lifo_cap = 3;
     p.queues.lifo_age = ages ? optional_duration{50us} : std::nullopt;
     std::atomic<bool> begun{false};
@@ -447,7 +449,7 @@ void take(std::chrono::microseconds time) {
   }
 }
 
-/// How many ticks so many tasks of one worker take that wait for it.
+/// Returns how many ticks one worker needs for this many waiting tasks.
 std::uint64_t ticks_of(std::uint32_t tasks, std::chrono::microseconds time, std::uint32_t budget) {
   profile p = packages(1, 1);
   p.queues.budget = budget;
