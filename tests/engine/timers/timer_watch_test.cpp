@@ -4,8 +4,8 @@
 
 #include <array>
 
-// How the sentinel plans its sleep. Nobody else is there, so what it is told and what it does is known; the clock is real,
-// and the tests hold however late they run.
+// How the sentinel plans its sleep. There is no other thread, so the test knows what the sentinel is told and
+// what it does. The clock is real, and the tests hold however late they run.
 
 using namespace corewise;
 using namespace corewise::detail;
@@ -24,8 +24,8 @@ struct watched {
   std::array<timer_group, 2> groups;
   std::array<timer_group*, 2> all{&groups[0], &groups[1]};
   timer_watch watch{all};
-  bool sleeps = false; ///< somebody of the other group, who can be woken
-  bool works = false;  ///< it has active workers
+  bool sleeps = false; ///< the other group has a worker that sleeps and can be woken
+  bool works = false;  ///< the other group has active workers
   int wakes = 0;
 
   void set(std::size_t g, timer_node& t, std::int64_t deadline_ns) {
@@ -71,11 +71,11 @@ TEST_CASE("timer watch: what is due in its own group, or where nobody works, the
   }
   SUBCASE("nobody works") {
     w.set(other, due, 1);
-    wakes = 1; // it has tried
+    wakes = 1; // the sentinel has tried to wake a worker
   }
   CHECK_FALSE(w.plan());
   CHECK(w.wakes == wakes);
-  CHECK_FALSE(w.watch.sleeps_past(1)); // it is awake, and looks before it sleeps
+  CHECK_FALSE(w.watch.sleeps_past(1)); // the sentinel is awake, and looks before it sleeps
 }
 
 TEST_CASE(
@@ -91,7 +91,7 @@ TEST_CASE(
   REQUIRE(sleep);
   for (; sleep; sleep = w.plan()) {
     REQUIRE(sleep->count() <= millisecond);
-    REQUIRE(w.wakes == 1); // nobody is woken again
+    REQUIRE(w.wakes == 1); // the sentinel wakes no second worker
   }
   CHECK(now_ns() - begin >= millisecond);
   CHECK(w.wakes == 1);

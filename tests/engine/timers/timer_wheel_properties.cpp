@@ -7,7 +7,7 @@
 #include <deque>
 #include <map>
 
-// Any sequence of setting, removing and turning does to the wheel what it does to a sorted map.
+// Any sequence of setting, removing and turning has the same effect on the wheel as on a sorted map.
 
 using namespace corewise::detail;
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t tick = std::int64_t{1} << timer_wheel::tick_bits;
 constexpr std::size_t all = ~std::size_t{0};
 
-/// What is due at the beginning of tick `now`, in the order in which it comes out.
+/// Returns the timers that are due at the beginning of tick `now`, in the order in which they come out.
 std::vector<timer_node*> due_at(timer_wheel& wheel, timer_wheel::tick now) {
   while (!wheel.advance(now, all)) {
   }
@@ -132,7 +132,7 @@ TEST_CASE("timer group: what was stopped before it is set is not set, and a clos
 
 TEST_CASE("timer group: of a cancellation and an expiry that meet, one has the timer") {
   constexpr std::size_t rounds = 500;
-  constexpr std::size_t timers_each = 2000; // a million meetings
+  constexpr std::size_t timers_each = 2000; // in all, a cancellation meets an expiry a million times
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
@@ -148,7 +148,8 @@ TEST_CASE("timer group: of a cancellation and an expiry that meet, one has the t
       t.deadline_ns = base + static_cast<std::int64_t>(random() % 2'000'000'000);
       REQUIRE(group.set(t, base) <= timer_group::outcome::earliest);
     }
-    // In turn one or the other begins, and the other follows at its first step.
+    // The two threads take turns to begin, and the other thread follows at the first step of the one that
+    // begins.
     std::atomic<bool> begun{false};
     const auto follow = [&begun] {
       while (!begun.load()) std::this_thread::yield();

@@ -20,7 +20,7 @@
 using namespace corewise;
 using namespace std::chrono_literals;
 
-// Time is never bounded from above here: the machine may be busy. A test that hangs has lost a timer.
+// The tests set no upper limit for times: the machine may be busy. A test that hangs has lost a timer.
 
 namespace {
 
@@ -43,7 +43,7 @@ void wait_for(const std::atomic<int>& n, int least) {
   for (int now = n.load(); now < least; now = n.load()) n.wait(now);
 }
 
-/// Waits until so many timers are set.
+/// Waits until this many timers are set.
 void wait_for_pending(const engine& e, std::uint64_t timers) {
   while (e.metrics().timers_pending != timers) std::this_thread::yield();
 }
@@ -64,7 +64,7 @@ TEST_CASE("timers: a coroutine sleeps as long as it asks for, and drain waits fo
     const metrics_snapshot m = e.metrics();
     CHECK(m.in_flight() == 0);
     CHECK(m.timers_pending == 0);
-    CHECK(m.timers_fired == 199); // the one of 0 us suspended nobody
+    CHECK(m.timers_fired == 199); // the sleep of 0 us suspended no task
     CHECK(m.total().rescued_by_timeout == 0);
   }
 }
@@ -117,7 +117,7 @@ TEST_CASE("timers: an earlier one wakes whoever sleeps for a later one") {
   timer late = e.after(24h, [&] { called.store(1000); });
   wait_for_pending(e, 1);
   for (int i = 1; i <= 50; ++i) {
-    std::this_thread::sleep_for(200us); // let them fall asleep, mostly
+    std::this_thread::sleep_for(200us); // so that the workers mostly fall asleep
     const timer soon = e.after(100us, [&] { called.fetch_add(1), called.notify_all(); });
     wait_for(called, i);
   }
@@ -150,7 +150,7 @@ TEST_CASE("timers: a worker in a long task does not keep its neighbour's timers"
   std::atomic<int> done{0};
   std::atomic<int> early{0};
   engine e(two_package_profile(1));
-  // All of one group are busy, and its timer fires all the same.
+  // All workers of one group are busy, and its timer fires nevertheless.
   REQUIRE(e.submit([&] { held.pass(); }, {.worker = worker_id{0}}) == submit_result::accepted);
   held.wait_for(1);
   const timer call = e.after(1ms, [&] { done.fetch_add(1), done.notify_all(); });
@@ -190,7 +190,7 @@ TEST_CASE("timers: the longest sleep does not overflow, and a stop ends it") {
   wait_for_pending(e, 1);
   stop.request_stop();
   e.drain();
-  CHECK(stopped == 2); // the second one did not begin
+  CHECK(stopped == 2); // the second sleep did not begin
   CHECK(e.metrics().timers_cancelled == 1);
 }
 
@@ -388,7 +388,7 @@ TEST_CASE("timers: a stop cancels a call, whoever keeps its handle, and what it 
     const timer kept = e.after(24h, [held, &calls] { ++calls; }, source.get_token());
     static_cast<void>(e.after(24h, [held, &calls] { ++calls; }, source.get_token()));
     static_cast<void>(e.every(24h, [held, &calls] { ++calls; }, source.get_token()));
-    static_cast<void>(e.after(1us, [held, &calls] { ++calls; }, std::stop_token{})); // which never stops
+    static_cast<void>(e.after(1us, [held, &calls] { ++calls; }, std::stop_token{})); // it never stops
     CHECK(kept);
     while (calls < 1) std::this_thread::yield();
     wait_for_pending(e, 3);
@@ -396,10 +396,10 @@ TEST_CASE("timers: a stop cancels a call, whoever keeps its handle, and what it 
     CHECK(e.metrics().timers_pending == 0);
     timer late = e.after(1us, [held, &calls] { ++calls; }, source.get_token());
     CHECK(late);
-    CHECK(!late.cancel()); // it is
+    CHECK(!late.cancel()); // it is cancelled already
   }
   e.drain();
-  while (held.use_count() != 1) std::this_thread::yield(); // the worker lets go of the one that it called
+  while (held.use_count() != 1) std::this_thread::yield(); // the worker lets go of the call that it made
   CHECK(e.shutdown(60s).clean());
   CHECK(calls == 1);
 }
@@ -449,7 +449,7 @@ TEST_CASE("timers: of a stop and an expiry that meet, one happens, and nothing i
     if (i % 2 == 0) t = {};
     if (i % 3 == 0) std::this_thread::yield();
     source.request_stop();
-    e.drain(); // one that was begun has ended
+    e.drain(); // a call that has begun has ended now
     stopped_first += here == 0 ? 1 : 0;
   }
   CHECK(e.shutdown(60s).clean());
@@ -464,7 +464,8 @@ TEST_CASE("timers: every keeps to its beats, and leaves out those that it cannot
   timer t = e.every(1ms, [&] { beats.fetch_add(1), beats.notify_all(); });
   wait_for(beats, 20);
   CHECK(t.cancel());
-  // The n-th call is at its n-th beat or a later one: never ahead, and all that it is behind is counted.
+  // The n-th call is at its n-th beat or a later one: calls never run ahead, and each beat left out is
+  // counted.
   e.drain();
   const auto elapsed = clock_type::now() - begin;
   CHECK(elapsed >= 20ms);
@@ -479,7 +480,7 @@ TEST_CASE("timers: every does not drift, however late each call is") {
   clock_type::time_point last_call;
   timer t = e.every(period, [&] {
     last_call = clock_type::now();
-    // It holds the one worker beyond the next beat, which so comes late by half a period at least.
+    // Hold the one worker beyond the next beat. So that beat comes late by at least half a period.
     CHECK(e.submit([until = last_call + period * 3 / 2] {
       while (clock_type::now() < until) {
       }
@@ -490,8 +491,9 @@ TEST_CASE("timers: every does not drift, however late each call is") {
   wait_for(beats, 20);
   CHECK(t.cancel());
   e.drain();
-  // The schedule is n periods after `every`: up to the last call, each beat was called or is counted. Being late makes it no
-  // fewer, so this holds on any machine; from call to call, as late as they are, there would be a quarter fewer.
+  // The schedule is n periods after `every`: up to the last call, each beat was called or is counted. Late
+  // calls do not reduce that sum, so this holds on any machine. If each beat were counted from the call
+  // before, calls as late as these would leave a quarter fewer.
   const auto seen = static_cast<std::uint64_t>(beats.load()) + t.skipped();
   CHECK(seen >= static_cast<std::uint64_t>((last_call - set_before) / period));
 }
@@ -515,7 +517,7 @@ TEST_CASE("timers: beats that pass while a call runs are counted and not made up
   CHECK(t.cancel());
   e.drain();
   CHECK(most_at_once == 1);
-  CHECK(t.skipped() >= 4 * 4); // the last call's may not be counted yet
+  CHECK(t.skipped() >= 4 * 4); // those of the last call may not be counted yet
 }
 
 TEST_CASE("timers: a call of every cancels itself") {
@@ -591,7 +593,7 @@ TEST_CASE("timers: those who sleep in a class go on in it") {
       REQUIRE(e.submit(sleep_and_count(1ms, done, early), {.run_as = c}) == submit_result::accepted);
   e.drain();
   CHECK(done == 40);
-  CHECK(e.metrics().total().latency_runs == 40); // the beginning and the rest of each
+  CHECK(e.metrics().total().latency_runs == 40); // each runs twice: before and after its sleep
   CHECK(e.metrics().total().background_runs == 40);
 }
 
