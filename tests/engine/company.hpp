@@ -10,10 +10,10 @@
 
 namespace corewise::tests {
 
-/// A step: what is done, and by whom or how often.
+/// A step: what to do, and which coroutine does it or how often.
 using steps = std::vector<std::pair<int, std::size_t>>;
 
-/// Coroutines, each with a stop of its own; what each answers goes to `said`.
+/// Coroutines, each with its own stop source; their answers go to `said`.
 class company {
  public:
   std::string said;

@@ -3,7 +3,8 @@
 #include <coroutine>
 #include <exception>
 
-/// Somebody else's coroutine: it begins when it is called, on its caller's stack, and nobody awaits it.
+/// A coroutine of a foreign type: it begins when it is called, on its caller's stack, and no coroutine awaits
+/// it.
 struct fire_and_forget {
   struct promise_type {
     fire_and_forget get_return_object() const noexcept { return {}; }

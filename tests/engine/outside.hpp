@@ -2,8 +2,8 @@
 
 #include <corewise/engine/task.hpp>
 
-/// Runs a coroutine without an engine: on the calling thread up to where it waits, and then on whichever wakes it. Its frame
-/// ends with this, wherever the coroutine is.
+/// Runs a coroutine without an engine: on the calling thread up to its first wait, and then on each thread
+/// that resumes it. The destructor destroys its frame, wherever the coroutine is.
 class outside {
  public:
   explicit outside(corewise::task<> body)

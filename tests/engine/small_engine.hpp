@@ -11,8 +11,9 @@ inline constexpr corewise::group_id first_group{0};
 inline constexpr corewise::hint urgent{.run_as = corewise::task_class::latency};
 inline constexpr corewise::hint patient{.run_as = corewise::task_class::background};
 
-/// A profile for `workers` workers of the live machine, tied to nothing, so that tests may run side by side; in one domain where
-/// the machine has one package, however many caches that has, so that they take single tasks from each other.
+/// A profile for `workers` workers of the live machine. No worker is tied to a core, so that tests may run
+/// side by side. The workers of a package are in one domain, however many caches it has, so that they take
+/// single tasks from each other.
 inline corewise::profile small_profile(std::uint32_t workers) {
   corewise::profile p;
   p.topology.groups.group_by = corewise::domain_kind::machine;
@@ -30,7 +31,7 @@ inline corewise::profile two_package_profile(std::uint32_t per_group) {
   return p;
 }
 
-/// The engine's inside, for tests that look there. Runs a task.
+/// Returns the engine's inside, for tests that look there. Runs a task.
 inline corewise::runtime& inside_of(corewise::engine& e) {
   corewise::runtime* inside = nullptr;
   if (e.submit([&] { inside = corewise::detail::this_execution.engine; }) !=
@@ -40,8 +41,9 @@ inline corewise::runtime& inside_of(corewise::engine& e) {
   return *inside;
 }
 
-/// Holds tasks until it is opened; counts those that have arrived. Who was let through may look at it once more: it is declared
-/// before the engine, or the engine is drained before it goes. So is whatever tasks wait for or notify.
+/// Holds tasks until it is opened; counts the tasks that have arrived. A task that it has let through may
+/// look at it once more: so declare it before the engine, or drain the engine before the gate goes. The same
+/// holds for all that tasks wait for or notify.
 class gate {
  public:
   void pass() {
