@@ -46,7 +46,7 @@ TEST_CASE(
     CHECK(token.use_count() == 1);
     CHECK(e.metrics().in_flight() == 1);
   }
-  held->open(); // the engine is gone; its thread still has firm ground
+  held->open(); // the engine is gone; `held` still exists for its thread
   while (held.use_count() > 1) std::this_thread::yield();
   CHECK(runs == 0);
 }
@@ -62,7 +62,7 @@ TEST_CASE(
       for (int i = 0; i < 10; ++i)
         CHECK(e.submit([&runs, token] { runs.fetch_add(1); }) == submit_result::accepted);
     };
-    CHECK(e.submit([&submit, held] { // what it was given is gone when it goes on
+    CHECK(e.submit([&submit, held] { // `submit` is gone when this task goes on
       submit();
       held->pass();
     }) == submit_result::accepted);
@@ -98,7 +98,7 @@ TEST_CASE("shutdown: coroutines that yield on the only worker are dropped once, 
       CHECK(e.submit(receives_one(token, shot)) == submit_result::accepted);
     }
     while (begun.load() != several) std::this_thread::yield();
-    std::thread waking([&] { // who wakes somebody of an engine that has ended drops what is queued there
+    std::thread waking([&] { // a wake-up after the end of an engine drops the tasks queued there
       for (oneshot<int>& shot : shots) shot.send(1);
     });
     e.shutdown(0ms);
@@ -157,7 +157,7 @@ TEST_CASE("shutdown: what was accepted while it began is run; nothing is lost") 
 }
 
 TEST_CASE("destructor: says in the log what remained") {
-  // The deadline is long, so the log is seen through `shutdown` here only where all went well: silence.
+  // The deadline is long. So the test sees the log only where all went well: the log must be silent.
   std::atomic<int> lines{0};
   {
     engine_hooks hooks;
@@ -170,7 +170,7 @@ TEST_CASE("destructor: says in the log what remained") {
 }
 
 TEST_CASE("shutdown: what a dropped task wakes is dropped as well, and a drain meanwhile ends") {
-  // Sends in any case, also when it is destroyed unrun.
+  // Sends in any case, also when it is destroyed before it has run.
   struct sender {
     explicit sender(oneshot<int>& s) : shot(&s) {}
     sender(sender&& other) noexcept : shot(std::exchange(other.shot, nullptr)) {}

@@ -30,7 +30,7 @@ TEST_CASE("dump: what a worker runs, for how long, and what waits for it") {
     d = e.dump();
   }
   REQUIRE(d.seats.size() == 2);
-  // A neighbour may have stolen it.
+  // The other worker may have stolen the task.
   const std::size_t runner = d.seats[1].state == seat_state::running ? 1 : 0;
   const seat_dump& busy = d.seats[runner];
   CHECK(busy.state == seat_state::running);

@@ -19,7 +19,7 @@ using namespace corewise;
 
 namespace {
 
-/// Notes how many live.
+/// Counts its living objects.
 struct counted {
   explicit counted(std::atomic<int>& all) : living(all) { living.fetch_add(1); }
   counted(const counted&) = delete;
@@ -72,7 +72,7 @@ TEST_CASE("group_local: what nobody asks for is not built, and what is goes with
     engine e(two_package_profile(1));
     objects.emplace(e, [&] { return counted(living); });
     CHECK(objects->at(group_id{1}).living == 1);
-    static_cast<void>(objects->local()); // of a thread that is not the engine's: some group's
+    static_cast<void>(objects->local()); // a thread that is not the engine's gets the object of some group
     CHECK(living <= 2);
   }
   int seen = 0;
@@ -200,12 +200,12 @@ TEST_CASE("first_touch: loops over it are dealt as it was written, also when a r
   profile p = two_package_profile(2);
   p.workers.per_group.reset();
   p.workers.total = 4;
-  p.steal.policy = "none"; // each group does what it was dealt
+  p.steal.policy = "none"; // each group runs the part that it was dealt
   profile fewer = p;
   fewer.workers.total = 3;
   engine e(p);
   constexpr std::size_t size = 12'000;
-  const auto group_here = [&] { // after a while, so that loops are dealt out soon
+  const auto group_here = [&] { // takes a while, so that loops are dealt out soon
     const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds{300};
     while (std::chrono::steady_clock::now() < until) {
     }
@@ -214,13 +214,14 @@ TEST_CASE("first_touch: loops over it are dealt as it was written, also when a r
   const auto all = [&]() -> task<> {
     first_touch_array<std::uint32_t> done_by =
         co_await make_first_touch<std::uint32_t>(size, [&](std::size_t) { return group_here(); });
-    // What comes before a loop's first look is the caller's, wherever that is; but not as much as half of all.
+    // The caller does the elements before a loop's first look, wherever it is; but these are fewer than half
+    // of all.
     CHECK(done_by[size / 2 - 1] == 0);
     CHECK(done_by[size / 2] == 1);
     REQUIRE(e.apply(fewer).applied());
     std::vector<std::uint32_t> plain(size);
     co_await parallel_for(plain, [&](std::uint32_t& group) { group = group_here(); });
-    CHECK(plain[size * 2 / 3 - 1] == 0); // two workers there, one here
+    CHECK(plain[size * 2 / 3 - 1] == 0); // group 0 has two workers now, group 1 has one
     CHECK(plain[size * 2 / 3] == 1);
     co_await parallel_for(done_by, [&](std::uint32_t& group) { group = group_here(); });
     CHECK(done_by[size / 2 - 1] == 0);
@@ -234,12 +235,12 @@ TEST_CASE("first_touch: what making an element throws is thrown, and no number o
   const auto fails = [&]() -> task<> {
     const auto a =
         co_await make_first_touch<int>(1000, [](std::size_t i) -> int { return i == 7 ? throw 7 : 0; });
-    CHECK(a.empty()); // never
+    CHECK(a.empty()); // not reached
   };
   CHECK_THROWS_AS(sync_wait(e, fails()), int);
   const auto too_many = [&]() -> task<> {
     const auto a = co_await make_first_touch<int>(~std::size_t{0} / 2, [](std::size_t) { return 0; });
-    CHECK(a.empty()); // never
+    CHECK(a.empty()); // not reached
   };
   CHECK_THROWS_AS(sync_wait(e, too_many()), std::bad_alloc);
 }

@@ -82,7 +82,7 @@ TEST_CASE("near: the kernel is asked once about a page, until the answer is old"
   CHECK(questions == 2);
   CHECK(pages.node_of(at(3), begin + page_nodes::age_most + std::chrono::nanoseconds{1}) == 3);
   CHECK(questions == 3);
-  // What nobody knows is remembered as well; pages that share a place do not mix.
+  // An unknown node is remembered as well; pages that share an entry do not mix.
   CHECK_FALSE(pages.node_of(at(7), begin));
   CHECK_FALSE(pages.node_of(at(7), begin));
   CHECK(questions == 4);

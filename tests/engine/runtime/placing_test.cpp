@@ -23,7 +23,7 @@ profile two_hybrid_packages() {
   auto& machine = p.topology.machine;
   machine.source = synthetic_source{"pack:2 numa:1 l3:1 core:6 pu:1"};
   machine.kinds = {{*cpu_set::parse("0-2,6-8"), "P", 1024}, {*cpu_set::parse("3-5,9-11"), "E", 500}};
-  p.steal.policy = "none"; // what was placed stays where it was placed
+  p.steal.policy = "none"; // a placed task stays where it was placed
   p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   return p;
 }
@@ -44,7 +44,7 @@ class held_engine {
     }
   }
 
-  /// Where the engine sends a task from outside.
+  /// Returns the worker to which the engine sends a task from outside.
   worker_id ask_from_outside() {
     std::atomic<std::uint32_t> answer{nobody};
     REQUIRE(e_.submit([&] { tell(answer); }) == submit_result::accepted);
@@ -54,7 +54,8 @@ class held_engine {
     return {answer};
   }
 
-  /// Where the engine sends a task from worker `from`, which runs nothing but the task that asks.
+  /// Returns the worker to which the engine sends a task from worker `from`, which runs only the task that
+  /// asks.
   worker_id ask_from(worker_id from) {
     std::atomic<std::uint32_t> answer{nobody};
     gate asked;
@@ -96,7 +97,7 @@ class held_engine {
   int running_ = 0;
 };
 
-/// The rule's answer in the state that the boards show.
+/// Returns the rule's answer in the state that the boards show.
 worker_id rule(engine& e, const still_boards& boards, const task_origin& origin) {
   return place_by_trying_all(e.groups(), boards.view(), dispatch_weights{}, origin, {}).worker;
 }
@@ -121,13 +122,13 @@ TEST_CASE("placing: in 1,000 random states the engine sends a task where the rul
     }
     held.settle();
     if (outside) {
-      // The machine is a described one, so the home domain is drawn: either may be it.
+      // The machine is a described one, so the engine draws the home domain at random: either may be it.
       const std::uint32_t answer = held.ask_from_outside().value;
       const bool right = answer == rule(e, still, {group_id{0}, {}}).value ||
                          answer == rule(e, still, {group_id{2}, {}}).value;
       CHECK(right);
     } else {
-      still.set_load(from, 1); // it runs the task that asks
+      still.set_load(from, 1); // the worker runs the task that asks
       const worker_id expected = rule(e, still, {e.workers()[from].group, from});
       CHECK(held.ask_from(from).value == expected.value);
     }
@@ -137,7 +138,7 @@ TEST_CASE("placing: in 1,000 random states the engine sends a task where the rul
 TEST_CASE("placing: where everybody has many short tasks, what comes from a worker's core goes to that "
           "worker, of which others take what it does not come to") {
   profile p = small_profile(0);
-  p.workers.total.reset(); // one for each core
+  p.workers.total.reset(); // one worker for each core
   engine e(p);
   runtime& inside = inside_of(e);
   const std::uint32_t cpu = this_thread_affinity().first();
@@ -151,10 +152,10 @@ TEST_CASE("placing: where everybody has many short tasks, what comes from a work
   }
   held_here.wait_for(1);
   held_others.wait_for(static_cast<int>(e.workers().size() - 1));
-  inside.group(here.group).note_task_time(100); // nobody ends a tick now, who might say otherwise
+  inside.group(here.group).note_task_time(100); // no worker ends a tick now, so none notes another time
   const std::size_t tasks = 400 * e.workers().size();
   std::latch left(static_cast<std::ptrdiff_t>(tasks));
-  std::jthread([&] { // which is bound for good
+  std::jthread([&] { // this thread is tied to one CPU for good
     cpu_set_t only;
     CPU_ZERO(&only);
     CPU_SET(cpu, &only);
@@ -167,11 +168,11 @@ TEST_CASE("placing: where everybody has many short tasks, what comes from a work
   for (const worker_place& w : e.workers().workers()) {
     if (w.id == here.id) continue;
     CAPTURE(w.id.value);
-    CHECK(now.seats[w.id.value].inbox_depth >= 128); // it had its turns before
+    CHECK(now.seats[w.id.value].inbox_depth >= 128); // this worker had its turns before
     CHECK(now.seats[here.id.value].inbox_depth >= now.seats[w.id.value].inbox_depth + 96);
   }
   held_others.open();
-  if (e.workers().size() > 1) left.wait(); // while that worker's own task goes on
+  if (e.workers().size() > 1) left.wait(); // while the task of the worker `here` goes on
   held_here.open();
   e.drain();
 }

@@ -17,7 +17,7 @@ namespace {
 
 std::uint64_t active_workers(const engine& e) { return e.metrics().total().active; }
 
-/// Which workers run so many tasks that come from outside, all at once.
+/// Submits this many tasks from outside, all at once. Returns the workers that run them.
 std::set<std::uint32_t> who_runs(engine& e, int tasks, const hint& wish = {}) {
   std::mutex mutex;
   std::set<std::uint32_t> who;
@@ -33,7 +33,8 @@ std::set<std::uint32_t> who_runs(engine& e, int tasks, const hint& wish = {}) {
   return who;
 }
 
-/// Waits, without a limit of its own, until every retired worker knows that it is and has nothing left.
+/// Waits, without a limit of its own, until every retired worker knows that it has retired, and has no task
+/// left.
 void wait_until_retired(const engine& e, std::size_t retired) {
   for (;;) {
     const engine_dump d = e.dump();
@@ -50,7 +51,7 @@ profile with_workers(profile p, std::uint32_t total) {
   return p;
 }
 
-/// As Nio's: nobody steals, inboxes are unbounded, and there is no queue that workers share.
+/// A profile like Nio's: no worker steals, inboxes are unbounded, and workers share no queue.
 profile without_sharing(std::uint32_t workers) {
   profile p = small_profile(workers);
   p.steal.policy = "none";
@@ -60,14 +61,14 @@ profile without_sharing(std::uint32_t workers) {
   return p;
 }
 
-/// Keeps these workers in tasks until the gate opens, and returns when they are.
+/// Holds these workers in tasks until the gate opens. Returns when all are held.
 void hold(engine& e, gate& until, std::initializer_list<std::uint32_t> workers) {
   for (const std::uint32_t w : workers)
     REQUIRE(e.submit([&] { until.pass(); }, {.worker = worker_id{w}}) == submit_result::accepted);
   until.wait_for(static_cast<int>(workers.size()));
 }
 
-/// A coroutine that waits for a value, and who runs it before and after.
+/// A coroutine that waits for a value; notes the workers that run it before and after.
 struct waiter {
   waiter(engine& on, const hint& wish) : e(on) {
     REQUIRE(e.submit(wait(), wish) == submit_result::accepted);
@@ -210,7 +211,7 @@ TEST_CASE("retire: fewer workers run what comes, and all of them again when they
   CHECK(active_workers(e) == 3);
   wait_until_retired(e, 5);
   for (const std::uint32_t w : who_runs(e, 500)) CHECK(w < 3);
-  // A hint to one that has retired is as good as none.
+  // A hint to a worker that has retired has no effect.
   for (const std::uint32_t w : who_runs(e, 20, {.worker = worker_id{7}})) CHECK(w < 3);
   const engine_dump d = e.dump();
   CHECK(d.seats[7].state == seat_state::retired);
@@ -248,7 +249,7 @@ TEST_CASE("retire: a worker in a task finishes it, and what waits for it is done
     held.open();
     e.drain();
     CHECK(ran == 50);
-    // Without stealing only the one that retired could have had them; it does not run them.
+    // Without stealing only the retired worker could have run these tasks instead; it must not.
     if (p.steal.policy == "none") CHECK(wrong == 0);
     CHECK(e.metrics().in_flight() == 0);
   }
@@ -322,7 +323,7 @@ TEST_CASE("retire: tasks with a class go on elsewhere when their domain has no w
     CHECK(e.dump().class_queues[1].background == 20);
     CHECK(e.apply(with_workers(p, 1)).applied());
     home.open();
-    if (steal != "none") // they are stolen while their workers are still in their tasks
+    if (steal != "none") // worker 0 steals them while their own workers are held
       while (ran != 40) std::this_thread::yield();
     held.open();
     e.drain();
@@ -415,8 +416,9 @@ TEST_CASE(
   e.drain();
 }
 
-// The call back comes in two steps: who is active, and then the rules that each worker goes by. The test stops in between,
-// where the worker is to take what is sent to it, and knows only that it has retired.
+// The engine calls a worker back in two steps: first it makes the worker active, then each worker takes up
+// the new rules. The test stops between the two. There the worker must keep the tasks that are sent to it,
+// but knows only that it has retired.
 
 TEST_CASE("retire: a worker that is called back while it hands over keeps what is sent to it for itself") {
   const group_id far{1};
@@ -434,11 +436,11 @@ TEST_CASE("retire: a worker that is called back while it hands over keeps what i
 
   const auto hands_over = [&] {
     board.levels.publish(0, wrong);
-    while (board.levels.at(0) == wrong) inside.idle().wake_all(); // it shows its load last
+    while (board.levels.at(0) == wrong) inside.idle().wake_all(); // the worker shows its load last
   };
-  hands_over(); // it knows that it has retired
+  hands_over(); // the worker knows that it has retired
   board.active = 1;
-  hands_over(); // it may have been at it, and have seen before that it is not active
+  hands_over(); // the worker may have begun this before it became active
   w.value.send(1);
   hands_over();
   CHECK(w.after == 99);
@@ -528,7 +530,8 @@ template <class Choose> void reload_under_load(const profile& begin, int reloads
   CHECK(runs == accepted);
   CHECK(e.metrics().in_flight() == 0);
   CHECK(e.metrics().total().rescued_by_timeout == 0);
-  while (e.metrics().outdated != 0) std::this_thread::yield(); // everybody takes the last one up, busy or not
+  // Each worker takes up the last rules, busy or not.
+  while (e.metrics().outdated != 0) std::this_thread::yield();
 }
 
 } // namespace
@@ -613,13 +616,13 @@ TEST_CASE("apply: what a thread submits keeps its order, though a policy came an
       REQUIRE(e.submit(told{&order, next}) == submit_result::accepted);
     }
   };
-  submit(by_load, 5); // two into the inbox
+  submit(by_load, 5); // two of them go into the inbox
   submit(injecting, 2);
   submit(by_load, 2);
   CHECK(e.metrics().injected == 7);
   held.open();
   e.drain();
   CHECK(order.size() == 9);
-  std::erase_if(order, [](int number) { return number < 2; }); // those of the inbox may come anywhere
+  std::erase_if(order, [](int number) { return number < 2; }); // the two of the inbox may come anywhere
   CHECK(std::ranges::is_sorted(order));
 }

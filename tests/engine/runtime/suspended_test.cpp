@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-// What becomes of coroutines that are suspended when their engine ends.
+// The end of an engine while coroutines are suspended.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -57,7 +57,7 @@ void wait_until_none(const std::atomic<int>& alive) {
   while (alive != 0) std::this_thread::yield();
 }
 
-/// Several coroutines wait with `wait`; the engine ends. Nobody is left then.
+/// Lets several coroutines wait with `wait`, and ends the engine. Checks that none of them is left.
 template <class Wait> void end_while_they_wait(wait_kind kind, const Wait& wait) {
   std::atomic<int> alive{0};
   engine e(small_profile(2));
@@ -77,7 +77,7 @@ template <class Wait> void end_while_they_wait(wait_kind kind, const Wait& wait)
   CHECK(e.dump().suspended.empty());
 }
 
-/// The same with a stop token that nobody stops.
+/// Does the same with a stop token that no thread stops.
 template <class Wait> void end_while_they_wait_stoppably(wait_kind kind, const Wait& wait) {
   const std::stop_source nobody;
   end_while_they_wait(kind, [&] { return wait(nobody.get_token()); });
@@ -230,7 +230,7 @@ TEST_CASE("shutdown: who waits for children is dropped when these are, one by on
     const auto body = [&](scope& s) -> task<> {
       s.fork(waits([&] { return never.wait(); }, token(held)));
       s.fork(ends(token(held)));
-      s.fork(forks(token(held))); // a join within
+      s.fork(forks(token(held))); // contains a join
       co_await none.acquire();
     };
     co_await in_scope(body);
@@ -290,7 +290,7 @@ TEST_CASE("shutdown: while a task runs nobody is dropped whom it may wake") {
     auto held = std::make_shared<gate>();
     engine e(small_profile(2));
     const auto asks = [&](token) -> task<> {
-      oneshot<int> answer; // here, and the task that runs uses it
+      oneshot<int> answer; // lies in this frame, and the task that runs uses it
       const submit_result asked = e.submit([&answer, held, sends] {
         held->pass();
         if (sends) answer.send(1);
@@ -369,7 +369,7 @@ TEST_CASE("dump: who is suspended, by what they wait for, as text and JSON") {
 }
 
 TEST_CASE("dump: nobody is suspended where many were, on whichever worker they went on") {
-  constexpr int pairs = 200; // more than threads keep slots for
+  constexpr int pairs = 200; // more coroutines than threads keep free entries for
   constexpr int rounds = 200;
   channel<int> c(0);
   semaphore done(0);
@@ -390,7 +390,7 @@ TEST_CASE("dump: nobody is suspended where many were, on whichever worker they w
 
 namespace {
 
-/// Somebody else's coroutine, which runs at once and whose frame is its caller's.
+/// A coroutine of a foreign type: it runs at once, and its caller owns its frame.
 struct eager {
   struct promise_type {
     eager get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
@@ -422,7 +422,7 @@ TEST_CASE("dump: a coroutine whose frame was destroyed while it waited is not su
 
 namespace {
 
-/// All that one may wait for, and threads that let go on who does.
+/// All that a coroutine may wait for. Threads end the waits.
 struct places {
   event all;
   auto_reset_event one;
