@@ -15,8 +15,8 @@ constexpr int waiting = 300;
 constexpr std::uint32_t batch = 64;
 constexpr std::uint32_t interval = 100;
 
-/// How often two tasks that yield to each other had their turn while so many from outside ran, from the first of these to the last.
-/// One worker.
+/// Lets two tasks yield to each other while `waiting` tasks from outside run. Returns how many turns the two
+/// had from the first of these tasks to the last. One worker.
 int turns_meanwhile(backlog_look rule, injection_scope scope, std::optional<std::uint32_t> inbox) {
   profile p = small_profile(1);
   p.queues.inbox = inbox;
@@ -24,7 +24,7 @@ int turns_meanwhile(backlog_look rule, injection_scope scope, std::optional<std:
   if (!inbox) p.steal.policy = "none";
   gate held;
   engine e(p);
-  std::vector<int> turns; // yet, when each of those from outside ran; by tasks only, as the next
+  std::vector<int> turns; // `turn` when each task from outside ran; only tasks write it and `turn`
   int turn = 0;
   const auto yielder = [](std::vector<int>& seen, int& count) -> task<> {
     while (seen.size() != waiting) {
@@ -45,7 +45,8 @@ int turns_meanwhile(backlog_look rule, injection_scope scope, std::optional<std:
 
 } // namespace
 
-// Two yielders have two turns to a batch. By the interval they have what it leaves beside the batch as well.
+// Two yielders have two turns for each batch. With the interval they also have the turns that it leaves
+// beside the batch.
 constexpr int most_by_turns = 2 * (waiting / static_cast<int>(batch) + 2);
 constexpr int least_by_interval =
     (waiting / static_cast<int>(batch) - 2) * static_cast<int>(interval - batch);
@@ -56,7 +57,7 @@ TEST_CASE("backlog: tasks that yield for ever have one turn for each batch of wh
     const injection_scope scope = inbox ? injection_scope::group : injection_scope::none;
     const int by_turns = turns_meanwhile(backlog_look::turn, scope, inbox);
     CHECK(by_turns <= most_by_turns);
-    CHECK(by_turns >= waiting / static_cast<int>(batch)); // they have not starved
+    CHECK(by_turns >= waiting / static_cast<int>(batch)); // the yielders have not starved
     CHECK(turns_meanwhile(backlog_look::interval, scope, inbox) >= least_by_interval);
   }
 }

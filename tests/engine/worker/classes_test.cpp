@@ -30,7 +30,7 @@ profile without_stealing(profile p) {
   return p;
 }
 
-/// Waits until all workers sleep, and nobody has been woken.
+/// Waits until all workers sleep, and none has been woken.
 void settle(const engine& e) {
   const auto parked = [](const seat_dump& seat) { return seat.state == seat_state::parked; };
   while (!std::ranges::all_of(e.dump().seats, parked)) std::this_thread::yield();
@@ -51,7 +51,7 @@ task<> yield_for_ever(const std::atomic<bool>& until) {
   while (!until) co_await yield();
 }
 
-/// The order in which tasks ran, by a letter each.
+/// The order in which tasks ran, as one letter each.
 class record {
  public:
   void add(char what) {
@@ -68,7 +68,7 @@ class record {
   std::string all_;
 };
 
-/// One worker, held by a task until `run` lets it go on; what is submitted meanwhile waits.
+/// One worker, held by a task until `run` lets it go on; tasks that are submitted meanwhile wait.
 class held_worker {
  public:
   explicit held_worker(profile p = small_profile(1)) : e_(lone(std::move(p))) {
@@ -88,7 +88,7 @@ class held_worker {
  private:
   static profile lone(profile p) {
     p.workers.total = 1;
-    p.injection.interval = {255, 255}; // so nothing is due in between
+    p.injection.interval = {255, 255}; // so that no queue is due in between
     return p;
   }
 
@@ -179,7 +179,7 @@ TEST_CASE("classes: while the inbox is backed up a background task has its turn 
   constexpr std::uint32_t of_each = 60;
   profile p = small_profile(1);
   p.injection.interval = {interval, interval};
-  std::vector<char> order; // by tasks only
+  std::vector<char> order; // only tasks write it
   {
     gate held;
     engine e(p);
@@ -208,7 +208,7 @@ TEST_CASE("classes: a coroutine keeps its class when it yields and when it is re
   };
   CHECK(e.submit(body(shot, got), urgent) == submit_result::accepted);
   while (e.metrics().latency_placed != 5 || e.metrics().waiting() != 0) std::this_thread::yield();
-  shot.send(42); // from outside: back to the queue of the domain where it was last
+  shot.send(42); // from outside: the coroutine goes back to the queue of the domain where it was last
   e.drain();
   CHECK(got == 42);
   CHECK(e.metrics().latency_placed == 6);
@@ -244,7 +244,7 @@ TEST_CASE("classes: a fast core that becomes idle leaves a background task to sl
   for (int i = 0; i < 50; ++i) {
     settle(e);
     std::string ran_on;
-    // It ends at once, and then its worker looks for work.
+    // The task ends at once, and then its worker looks for work.
     CHECK(e.submit(
               [&] {
                 if (e.submit([&] { ran_on = kind_of(e, *e.this_worker()); }, patient) !=
@@ -281,7 +281,8 @@ TEST_CASE("classes: where a whole domain is busy, another one takes what waits t
     hint there = wish;
     std::atomic<int> ran{0};
     const std::uint32_t enough = e.configuration().steal.minimum_at.cross_package;
-    // It is at the gate wherever it was stolen to; then the other domain is the home of these.
+    // The task may have been stolen before it came to the gate. Then the other domain is the home of the
+    // tasks below.
     const std::uint32_t at_gate = e.dump().seats[0].load.running != 0 ? 0 : 1;
     there.worker = worker_id{at_gate};
     for (std::uint32_t i = 0; i < enough; ++i)
@@ -342,7 +343,7 @@ TEST_CASE("classes: a shutdown that ends early drops what waits in the class que
     CHECK(report.dropped == 600);
     CHECK(e.metrics().in_flight() == 1);
     held.open();
-    while (e.metrics().in_flight() != 0) std::this_thread::yield(); // its thread is left to itself
+    while (e.metrics().in_flight() != 0) std::this_thread::yield(); // its thread goes on by itself
   }
   CHECK(ran == 0);
   CHECK(alive.use_count() == 1);

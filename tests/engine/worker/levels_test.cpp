@@ -1,4 +1,5 @@
-// The levels of load (ADR 0014) of an engine that runs: what others are shown of a worker, against what it has.
+// The levels of load (ADR 0014) of an engine that runs: the level that others are shown of a worker, against
+// its load.
 
 #include "base/fence.hpp"
 #include "runtime/runtime.hpp"
@@ -19,11 +20,11 @@ using namespace corewise;
 namespace {
 
 constexpr worker_id first_worker{0};
-/// So many tasks that it pushes or runs may its owner not have shown, where half a tick has no more.
+/// The owner may push or run this many tasks before it shows its load, where half a tick has no more.
 constexpr std::uint32_t unshown = 16;
 constexpr std::uint32_t tasks_in_tick = 2 * unshown;
 
-/// What was placed stays where it was placed, and who sleeps does so until it is woken.
+/// Returns a profile in which a placed task stays where it was placed, and a worker sleeps until it is woken.
 profile undisturbed(profile p) {
   p.queues.budget = tasks_in_tick;
   p.steal.policy = "none";
@@ -31,7 +32,7 @@ profile undisturbed(profile p) {
   return p;
 }
 
-/// An engine, and what its threads see of it.
+/// An engine, and the levels that its threads see.
 class seen_engine {
  public:
   explicit seen_engine(const profile& p) : e_(undisturbed(p)) {
@@ -47,15 +48,15 @@ class seen_engine {
     if (e_.submit(f, {.worker = first_worker}) != submit_result::accepted) std::abort();
   }
 
-  /// One task of the first worker, and all that it submits; then until all workers sleep.
+  /// Runs one task on the first worker, and all that it submits. Returns when all workers sleep.
   void run(const std::function<void()>& f) {
     submit(f);
     e_.drain();
     while (asleep() != e_.workers().size()) std::this_thread::yield();
-    detail::full_fence(); // what they did before is seen
+    detail::full_fence(); // this thread sees all that the workers did before
   }
 
-  /// Everybody wakes up, finds nothing and sleeps again.
+  /// Wakes all workers; each finds nothing and sleeps again.
   void wake_all() {
     const std::uint64_t parks = e_.metrics().total().parks + e_.workers().size();
     inside_->idle().wake_all();
@@ -73,7 +74,7 @@ class seen_engine {
   runtime* inside_ = nullptr;
 };
 
-/// A task that counts as a long one.
+/// Takes long enough to count as a long task.
 void take_a_while() {
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds{2};
   while (std::chrono::steady_clock::now() < end) {
@@ -84,13 +85,13 @@ void take_a_while() {
 
 TEST_CASE("levels: of short tasks others see how many a worker has, but for 16") {
   seen_engine e(small_profile(1));
-  int wrong = 0; // the worker's
+  int wrong = 0; // only the worker writes it
   const auto look = [&](std::uint32_t fewer, std::uint32_t more) {
     const std::uint32_t load = e.load();
     const std::uint8_t shown = e.shown();
     if (shown < load_level(load - std::min(load, fewer)) || shown > load_level(load + more)) ++wrong;
   };
-  // Until the engine has seen that they are short it shows each; so there are many.
+  // The engine shows each change until it has seen that tasks are short; so there are many.
   for (int burst = 0; burst < 200; ++burst) {
     CAPTURE(burst);
     e.run([&] {
@@ -122,7 +123,8 @@ TEST_CASE("levels: of long tasks others see at each how many a worker has left")
   CHECK(wrong == 0);
 }
 
-// Of two who publish at once the one may write over the group's level what was true before the other. The tests write it.
+// When two threads publish at once, one may overwrite the group's level with a value that was true before the
+// other published. The tests write such a value.
 
 TEST_CASE("levels: what is wrong about a group is right after a tick of one of its workers") {
   seen_engine e(two_package_profile(1));

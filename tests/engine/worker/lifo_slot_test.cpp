@@ -18,9 +18,10 @@ void add_link(engine& e, std::vector<bool>& order, int left) {
     std::abort();
 }
 
-/// One worker has 60 tasks in its ring and a chain in its slot. Answers for each task that ran whether it was a link.
+/// One worker has 60 tasks in its ring and a chain in its slot. Returns for each task that ran whether it was
+/// a link of the chain.
 std::vector<bool> order_of(const profile& p) {
-  std::vector<bool> order; // one worker: no two at once
+  std::vector<bool> order; // only one worker writes it
   engine e(p);
   const auto first = [&] {
     for (int i = 0; i < waiting; ++i)

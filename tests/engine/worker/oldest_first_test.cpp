@@ -14,8 +14,8 @@ namespace {
 
 constexpr int tasks_sent = 10;
 
-/// One of two workers is in a task that does not end. Tasks are sent to both in turn, 1 ms apart; so many of them run, in this
-/// order, on the other.
+/// Holds one of two workers in a task that does not end. Sends tasks to both in turn, 1 ms apart. Notes which
+/// tasks the other worker runs, in which order.
 struct run_by_one {
   explicit run_by_one(optional_duration oldest_first, const char* stealing = "nearest_half") {
     profile p = small_profile(2);
@@ -30,7 +30,7 @@ struct run_by_one {
     REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
     held_longer.wait_for(1);
     held.wait_for(1);
-    const std::uint64_t before = taken_by_others(e); // who was not asleep yet may have taken one of the two
+    const std::uint64_t before = taken_by_others(e); // an awake worker may have stolen one of the two
     for (int i = 0; i < tasks_sent; ++i) {
       std::this_thread::sleep_for(1ms);
       REQUIRE(e.submit([&, i] {
@@ -50,15 +50,15 @@ struct run_by_one {
 
   bool in_order() const { return std::ranges::is_sorted(alone); }
 
-  std::vector<int> order; // by tasks only
-  std::vector<int> alone; // until the other worker went on
+  std::vector<int> order; // only tasks write it
+  std::vector<int> alone; // `order` when the other worker went on
   std::uint64_t stolen = 0;
 };
 
 } // namespace
 
 TEST_CASE("oldest first: who runs long tasks takes what came first, to whomever of the group it was sent") {
-  // Nobody has run anything yet: tasks are taken to be of 50 us.
+  // No worker has run a task yet: the engine assumes that a task takes 50 us.
   const run_by_one long_ones(50us);
   CHECK(long_ones.in_order());
   CHECK(long_ones.stolen == tasks_sent / 2);

@@ -16,7 +16,7 @@ TEST_CASE("seat generation: who lent the seat has it again, unless it was taken"
   CHECK_FALSE(seat.take(first));
   const std::uint64_t second = seat.lend();
   CHECK(second != first);
-  CHECK_FALSE(seat.take(first)); // the offer was for the first
+  CHECK_FALSE(seat.take(first)); // `first` names an older offer
   CHECK(seat.take(second));
   CHECK_FALSE(seat.regain(second));
 }
@@ -35,7 +35,7 @@ TEST_CASE(
     "seat generation: of those who want a lent seat exactly one has it, with all that was written there") {
   constexpr std::uint64_t rounds = 20'000;
   seat_generation seat;
-  std::uint64_t written = 0; // by whoever holds the seat
+  std::uint64_t written = 0; // only the thread that holds the seat writes it
   std::atomic<std::uint64_t> wins{0};
   std::atomic<bool> over{false};
   const auto take_any = [&] {
@@ -44,7 +44,7 @@ TEST_CASE(
       if (!lending || !seat.take(*lending)) continue;
       ++written;
       wins.fetch_add(1);
-      // The thread that lent it goes on, without a seat, until it is given one.
+      // The thread that lent the seat goes on, without a seat, until it is given one.
       while (seat.lending() || wins.load() != 0) std::this_thread::yield();
     }
   };

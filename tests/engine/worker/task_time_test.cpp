@@ -1,4 +1,4 @@
-// What a worker knows about the time that tasks take, and how often it looks at the clock.
+// The worker's knowledge of the time that tasks take, and how often it looks at the clock.
 
 #include "runtime/runtime.hpp"
 #include "small_engine.hpp"
@@ -14,14 +14,15 @@ using namespace corewise;
 
 namespace {
 
-/// Its one worker sleeps until it is woken, so that parks and wakes tell whether it does.
+/// Returns a profile whose one worker sleeps until it is woken, so that parks and wakes tell whether it
+/// sleeps.
 profile sleepy_profile() {
   profile p = small_profile(1);
   p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   return p;
 }
 
-/// Until all is done and the engine's one worker sleeps: it has noted how long its tasks took.
+/// Waits until all is done and the engine's one worker sleeps: then it has noted how long its tasks took.
 void wait_until_asleep(engine& e) {
   e.drain();
   for (;;) {
@@ -31,7 +32,7 @@ void wait_until_asleep(engine& e) {
   }
 }
 
-/// What a task of the worker sees after the group has noted that tasks take so long.
+/// Notes for the group that tasks take this long. Then calls `look` in a task of the worker.
 template <class Look> void look_after_note(engine& e, std::uint64_t group_ns, const Look& look) {
   runtime& inside = inside_of(e);
   wait_until_asleep(e);
@@ -43,13 +44,13 @@ template <class Look> void look_after_note(engine& e, std::uint64_t group_ns, co
 } // namespace
 
 TEST_CASE("task time: a worker takes what it submits to be as short as its group's tasks, and keeps it") {
-  constexpr std::uint64_t short_ns = 100; // its own average falls by a tenth in a tick at most, from 50 us
+  constexpr std::uint64_t short_ns = 100; // its own average falls from 50 us, by at most a tenth in a tick
   engine e(sleepy_profile());
   std::uint64_t seen_ns = 0;
   bool keeps = false;
   look_after_note(e, short_ns, [&](detail::worker& seat) {
     seen_ns = seat.task_time_ns();
-    for (int i = 0; i < 100; ++i) // more than a worker keeps of longer tasks without asking
+    for (int i = 0; i < 100; ++i) // more than a worker keeps of longer tasks without asking the policy
       if (e.submit([] {}) != submit_result::accepted) std::abort();
     keeps = seat.keeps_its_own();
   });
@@ -66,14 +67,14 @@ TEST_CASE("task time: a worker whose own tasks are the shorter ones goes by thos
   CHECK(inside_of(e).group(first_group).task_time_ns() < hours);
 }
 
-// A worker shows its load at each look at the clock; while tasks are short, not in between. The coroutine says something
-// wrong about it, and counts its turns until that is right again.
+// A worker shows its load at each look at the clock; while tasks are short, it does not show it in between.
+// The coroutine publishes a wrong level, and counts its turns until the level is right again.
 
 TEST_CASE("task time: however short tasks are, a worker looks at the clock after 128 of them") {
   constexpr int most = 128;
   constexpr std::uint8_t wrong = 200;
   engine e(small_profile(1));
-  int longest = 0; // the worker's
+  int longest = 0; // only the worker writes it
   const auto count_turns = [](load_levels& shown, int& longest_row) -> task<> {
     int row = 1;
     for (int turns = 0; turns < 200'000; ++turns) {
