@@ -13,7 +13,8 @@ using namespace corewise;
 
 namespace {
 
-/// Who takes a seat when there is nothing left to do may count that after the last task has ended.
+/// Waits until each blocking call has handed over its seat or regained it. A thread that takes a seat when no
+/// task is left may count that after the last task has ended.
 void wait_until_seats_are_settled(const engine& e) {
   for (;;) {
     const worker_metrics total = e.metrics().total();
@@ -69,7 +70,7 @@ TEST_CASE(
             taken.notify_all();
           }) != submit_result::accepted)
         std::abort();
-      taken.wait(false); // on the only seat
+      taken.wait(false); // that task runs on the only seat
     });
     CHECK_FALSE(e.this_worker().has_value());
     for (int i = 0; i < 10; ++i)
@@ -169,7 +170,7 @@ TEST_CASE("blocking: a seat for which there was no spare thread is taken as soon
   }) == submit_result::accepted);
   first.wait_for(1);
   second.wait_for(1);
-  first.open(); // its thread becomes spare
+  first.open(); // its thread becomes a spare thread
   ran.wait(false);
   CHECK(e.metrics().total().handed_over_seats == 2);
   second.open();
@@ -190,7 +191,7 @@ TEST_CASE("blocking: a coroutine goes on after calls that cost it its seat, and 
   };
   for (int i = 0; i < 20; ++i) CHECK(e.submit(walk(steps, e)) == submit_result::accepted);
   e.drain();
-  CHECK(steps == 400); // whoever was suspended goes on upon a seat
+  CHECK(steps == 400); // a coroutine that was suspended goes on upon a seat
   wait_until_seats_are_settled(e);
   const worker_metrics total = e.metrics().total();
   CHECK(total.handed_over_seats + total.regained_seats == 400);
@@ -264,7 +265,7 @@ TEST_CASE("blocking: when no spare thread is left the worker blocks itself, othe
           "nothing is lost") {
   profile p = small_profile(2);
   p.blocking.spares_max = 0;
-  // One domain: from farther away nobody comes for fewer than `steal.minimum_at` tasks.
+  // One domain: workers of another domain do not come for fewer than `steal.minimum_at` tasks.
   p.topology.machine.source = synthetic_source{"numa:1 l3:1 core:4 pu:1"};
   engine e(p);
   gate held;

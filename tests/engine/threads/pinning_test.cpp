@@ -15,7 +15,7 @@ using namespace corewise;
 
 namespace {
 
-/// What each worker's thread may run on, asked on the worker itself.
+/// Returns the CPUs that each worker's thread may run on, asked on the worker itself.
 std::vector<cpu_set> affinities(engine& e) {
   std::vector<cpu_set> out(e.workers().size());
   for (const worker_place& p : e.workers().workers())
@@ -56,7 +56,7 @@ TEST_CASE("pinning: `core` ties a worker to its core, `none` to nothing") {
 TEST_CASE("pinning: so is a spare thread that takes the seat, wherever it was called from") {
   for (const pin_to where : {pin_to::automatic, pin_to::group, pin_to::core}) {
     engine e(pinned(where));
-    // Under load a call may be over before anybody has come.
+    // Under load a call may be over before a spare thread has come.
     for (int round = 0; e.metrics().total().handed_over_seats < 5; ++round) {
       REQUIRE(round < 500);
       std::vector<cpu_set> found(e.workers().size());

@@ -63,7 +63,8 @@ TEST_CASE("stack signal: the report of a stuck worker shows where it is, when th
   {
     engine e(p, hooks);
     CHECK_FALSE(has_default(SIGUSR1));
-    // It must be in user code or in a call that may be interrupted, or the answer would come too late.
+    // The task must be in user code or in a call that may be interrupted; else the answer would come too
+    // late.
     REQUIRE(e.submit([&] {
       while (!reported) std::this_thread::yield();
     }) == submit_result::accepted);
@@ -128,7 +129,7 @@ TEST_CASE("stack signal: a thread that is gone, or does not take the signal, has
     id = ::gettid();
     step = 1;
     while (step == 1) std::this_thread::yield();
-    ::pthread_sigmask(SIG_UNBLOCK, &all, nullptr); // here the late signal comes
+    ::pthread_sigmask(SIG_UNBLOCK, &all, nullptr); // the late signal comes here
     step = 3;
     while (step == 3) std::this_thread::yield();
   });

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What an engine's log said.
+/// Keeps the lines of an engine's log.
 class log_book {
  public:
   void write(std::string_view line) {
@@ -66,7 +66,7 @@ std::optional<std::filesystem::path> supervisor_of_this_process() {
   return std::nullopt;
 }
 
-/// How often a thread has gone to sleep.
+/// Returns how often a thread has gone to sleep.
 long sleeps(const std::filesystem::path& thread) {
   std::ifstream status(thread / "status");
   for (std::string line; std::getline(status, line);)
@@ -81,7 +81,7 @@ TEST_CASE("stuck: a task that does not end is reported once, with its worker, it
   engine e(watched(2, 5ms), log.hooks());
   REQUIRE(e.submit(counts_primes{&log, 1}) == submit_result::accepted);
   e.drain();
-  REQUIRE(e.submit(counts_primes{&log, 2}) == submit_result::accepted); // another task, another report
+  REQUIRE(e.submit(counts_primes{&log, 2}) == submit_result::accepted); // another task makes another report
   e.drain();
   const std::vector<std::string> lines = log.lines();
   REQUIRE(lines.size() == 2);
@@ -92,7 +92,7 @@ TEST_CASE("stuck: a task that does not end is reported once, with its worker, it
     CHECK(line.find("is stuck") != std::string::npos);
     CHECK(line.find("counts_primes") != std::string::npos);
     CHECK(line.find(" ms or more") != std::string::npos);
-    CHECK(line.find("its stack") == std::string::npos); // nobody asked for that
+    CHECK(line.find("its stack") == std::string::npos); // the profile did not ask for the stack
   }
   std::array<std::uint64_t, 2> named{};
   for (const std::string& line : lines)
@@ -169,7 +169,7 @@ TEST_CASE("stuck: there is no supervisor before there is work, nor where nobody 
   CHECK_FALSE(supervisor_of_this_process());
   REQUIRE(unwatched.submit([] { blocking([] {}); }) == submit_result::accepted);
   unwatched.drain();
-  while (!supervisor_of_this_process()) std::this_thread::yield(); // it has to name itself
+  while (!supervisor_of_this_process()) std::this_thread::yield(); // the supervisor has yet to name itself
 }
 
 TEST_CASE("stuck: while nobody works the supervisor sleeps without waking up, and wakes for the next task "
@@ -180,7 +180,8 @@ TEST_CASE("stuck: while nobody works the supervisor sleeps without waking up, an
   e.drain();
   const auto thread = supervisor_of_this_process();
   REQUIRE(thread);
-  // It looks around for a second, every 100 ms at last; so half a second without a look means that it sleeps for good.
+  // The supervisor looks around for a second, in the end every 100 ms. So half a second without a look means
+  // that it sleeps for good.
   bool sleeps_on = false;
   for (int i = 0; i < 240 && !sleeps_on; ++i) {
     const long before = sleeps(*thread);
@@ -212,7 +213,7 @@ TEST_CASE("stuck: when the whole process was stopped under load nobody looks stu
   });
   for (int stop = 0; stop < 2; ++stop) {
     std::this_thread::sleep_for(100ms);
-    tests::stop_for(child, 1s); // more than it takes to be stuck
+    tests::stop_for(child, 1s); // longer than a task needs to be stuck
   }
   CHECK(tests::exit_status(child) <= 1); // the reports; each stop would make one for each worker
 }
