@@ -111,7 +111,7 @@ TEST_CASE("drain: of two coroutines that take turns each stays in the phase in w
   engine e(small_profile(1));
   runtime& inside = inside_of(e);
   std::atomic<int> begun{0};
-  int wrong = 0; // the worker's
+  int wrong = 0; // only the worker writes it
   std::atomic<int> ended{0};
   const auto take_turns = [](std::atomic<int>& all, std::atomic<int>& left, int& strays) -> task<> {
     const std::uint8_t mine = detail::this_execution.phase;
@@ -126,7 +126,7 @@ TEST_CASE("drain: of two coroutines that take turns each stays in the phase in w
   REQUIRE(e.submit(take_turns(begun, ended, wrong)) == submit_result::accepted);
   while (begun != 1) std::this_thread::yield();
   const std::uint8_t first = inside.drains().open_phase();
-  inside.drains().drain([](std::uint8_t) { return true; }); // one that does not wait
+  inside.drains().drain([](std::uint8_t) { return true; }); // a drain that does not wait
   REQUIRE(inside.drains().open_phase() != first);
   REQUIRE(e.submit(take_turns(begun, ended, wrong)) == submit_result::accepted);
   while (ended != 2) std::this_thread::yield();

@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
-// Counts what the whole program takes from operator new, and the recycled blocks that it takes: the linker puts `count_block`
-// before `acquire_block` (--wrap).
+// Counts the whole program's allocations from operator new, and the recycled blocks that it acquires: the
+// linker puts `count_block` before `acquire_block` (--wrap).
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};
@@ -40,7 +40,7 @@ void* count_block(std::size_t size_class) {
   return acquire_counted_block(size_class);
 }
 
-// Neither is inlined: GCC 12 takes a pair of which it has inlined one for a mistake.
+// Neither is inlined: if GCC 12 has inlined one of a pair, it takes the pair for a mistake.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(bytes)) return memory;
@@ -63,7 +63,7 @@ using namespace corewise;
 
 namespace {
 
-/// What two sides wait with for each other.
+/// The primitives by which the two sides wait for each other.
 struct meeting_places {
   channel<int> there{0};
   channel<int> back{1};
@@ -76,7 +76,7 @@ struct meeting_places {
   std::stop_source stop;
 };
 
-/// Its frame may be too large for a block; so it answers what was taken after its first rounds.
+/// Returns the allocations after its first 100 rounds, because its own frame may be too large for a block.
 task<std::uint64_t> one_side(meeting_places& at, int rounds) {
   std::uint64_t before = 0;
   int sum = 0;
@@ -125,10 +125,10 @@ task<std::uint64_t> both_sides(meeting_places& at, int rounds) {
 } // namespace
 
 TEST_CASE("forking and running take nothing from operator new once the blocks are there") {
-  engine e(small_profile(1)); // one worker: what it needs at the peak does not depend on others
+  engine e(small_profile(1)); // one worker: its peak need does not depend on others
   for (int i = 0; i < 3; ++i) REQUIRE(sync_wait(e, fib(18)) == 2584);
   const std::uint64_t before = allocations.load();
-  REQUIRE(before != 0); // it counts
+  REQUIRE(before != 0); // the counter counts
   for (int i = 0; i < 20; ++i) REQUIRE(sync_wait(e, fib(18)) == 2584);
   CHECK(allocations.load() - before == 0);
 }
@@ -143,14 +143,14 @@ TEST_CASE("waiting takes nothing from operator new, whatever for and with whatev
 
 namespace {
 
-/// A worker has a deque from its first fork on.
+/// Lets each worker fork: a worker has a deque from its first fork on.
 void let_all_workers_fork(engine& e) {
   const std::size_t workers = e.workers().size();
   std::atomic<std::size_t> there{0};
   for (std::size_t i = 0; i < workers; ++i)
     REQUIRE(e.submit([&] {
       there.fetch_add(1);
-      while (there.load() != workers) std::this_thread::yield(); // each on another
+      while (there.load() != workers) std::this_thread::yield(); // each task is on another worker
       blocking_scope s;
       s.fork([] {});
       s.wait();
@@ -158,7 +158,7 @@ void let_all_workers_fork(engine& e) {
   e.drain();
 }
 
-/// The loops of `rounds` rounds, and how much the last half of them took.
+/// Runs `rounds` rounds of loops. Returns how many allocations the last half of them made.
 task<std::uint64_t> loops(int rounds, std::vector<double>& numbers) {
   const auto slowly = [](double& x) {
     for (int i = 0; i < 100; ++i) x = x * 0.5 + 1;
@@ -189,7 +189,7 @@ TEST_CASE("loops take nothing from operator new, on one group and on several") {
 
 TEST_CASE("blocking scopes take nothing from operator new, with a stop token or without") {
   profile p = small_profile(2);
-  p.blocking.spares_max = 0; // a spare thread is allocated when it is wanted first
+  p.blocking.spares_max = 0; // a spare thread is allocated when it is first wanted
   engine e(p);
   let_all_workers_fork(e);
   std::stop_source stop;
@@ -242,7 +242,7 @@ TEST_CASE("a thread that waits for a coroutine takes nothing from operator new")
 
 namespace {
 
-/// What was taken in the last half of some rounds.
+/// The allocations and the blocks of the last half of some rounds.
 struct taken {
   std::uint64_t allocations = 0;
   std::uint64_t blocks = 0;
@@ -256,7 +256,7 @@ struct taken {
   }
 };
 
-/// A frame of `Bytes` and something.
+/// A coroutine with a frame of `Bytes` and a little more.
 template <std::size_t Bytes> task<> spawned_coroutine(std::atomic<int>& ended) {
   std::array<unsigned char, Bytes> kept;
   kept.fill(static_cast<unsigned char>(ended.load()));
@@ -267,7 +267,7 @@ template <std::size_t Bytes> task<> spawned_coroutine(std::atomic<int>& ended) {
 
 constexpr int spawned_at_once = 20;
 
-/// Submits coroutines, some at a time, and waits for them.
+/// Submits coroutines, `spawned_at_once` at a time, and waits for them.
 template <std::size_t Bytes> task<taken> submits(engine& e, int rounds) {
   taken t;
   std::atomic<int> ended{0};
@@ -282,7 +282,7 @@ template <std::size_t Bytes> task<taken> submits(engine& e, int rounds) {
   co_return t;
 }
 
-/// The same with forks into one scope.
+/// Does the same with forks into one scope.
 template <std::size_t Bytes> task<taken> forks(int rounds) {
   co_return co_await in_scope([rounds](scope& s) -> task<taken> {
     taken t;

@@ -14,8 +14,8 @@
 using namespace corewise;
 
 TEST_CASE("blocks: those of a size never overlap while they are in use, whoever frees them") {
-  // A producer takes, others give back: blocks go through caches and depots. Each is full of its own number
-  // meanwhile.
+  // One thread takes blocks, and others give them back. So the blocks go through caches and depots. Meanwhile
+  // each block is full of its own number.
   constexpr std::size_t count = 1000;
   for (std::size_t size_class = 0; size_class < detail::block_classes; ++size_class) {
     CAPTURE(size_class);
@@ -40,7 +40,7 @@ TEST_CASE("blocks: those of a size never overlap while they are in use, whoever 
   }
 }
 
-// With AddressSanitizer blocks are not cut from anything.
+// With AddressSanitizer blocks are not cut from slabs.
 #if defined(__has_feature)
 #define COREWISE_HAS_FEATURE(x) __has_feature(x)
 #else
@@ -53,7 +53,7 @@ TEST_CASE("blocks: of a slab all are used but its head, and of what is not used 
   for (std::size_t size_class = 0; size_class < detail::block_classes; ++size_class) {
     CAPTURE(size_class);
     const std::size_t bytes = detail::block_sizes[size_class];
-    constexpr std::size_t spare = 1200; // other test cases have left as many at most
+    constexpr std::size_t spare = 1200; // other test cases have left at most this many
     std::vector<void*> blocks(spare + 2 * slab / bytes + slab / (2 * bytes));
     std::map<std::uintptr_t, std::size_t> found;
     for (void*& b : blocks) {

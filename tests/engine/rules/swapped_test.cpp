@@ -9,7 +9,7 @@ using namespace corewise::detail;
 
 namespace {
 
-/// Counts how many there are, and notices when it is looked into after its end.
+/// Counts its living objects, and notices a look into an object after its end.
 class counted {
  public:
   counted(int value, std::atomic<int>& alive) : value_(value), check_(~value), alive_(alive) {
