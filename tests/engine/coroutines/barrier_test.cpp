@@ -24,7 +24,8 @@ TEST_CASE("barrier: nobody goes on before all have arrived, again and again") {
   outside two(arrives(b, order, 'b'));
   CHECK(order.empty());
   outside three(arrives(b, order, 'c'));
-  // The third lets the others go on, which wait again; then it goes on itself, and is the last of the next phase.
+  // The third lets the others go on, and they wait again. Then it goes on itself, and is the last of the next
+  // phase.
   CHECK(order == "abcabc");
 }
 
@@ -87,7 +88,7 @@ TEST_CASE("barrier: who is stopped has not arrived, and may drop out") {
   CHECK(answers == "0011");
   outside four(arrives(b, {}, answers));
   outside five(arrives(b, {}, answers));
-  CHECK(answers == "001111"); // two are expected now
+  CHECK(answers == "001111"); // the barrier expects two now
 }
 
 TEST_CASE("barrier: stops at random, and all who are left meet") {

@@ -27,7 +27,7 @@ long plain_fib(int n) {
   return a + b;
 }
 
-/// Waits for a word to become true, as a task that computes would: without lending its worker.
+/// Waits until a word is true, without lending its worker, as a task that computes does.
 void stand_still_until(const std::atomic<bool>& word) {
   while (!word.load()) std::this_thread::yield();
 }
@@ -201,7 +201,7 @@ TEST_CASE("blocking scope: its token ends what its calls wait for, whoever stops
     bool told = false;
     const std::stop_callback on_stop(mine, [&] {
       told = true;
-      s.request_stop(); // stopped already
+      s.request_stop(); // the scope is stopped already
     });
     CHECK_FALSE(mine.stop_requested());
     outside.request_stop();
@@ -235,7 +235,7 @@ TEST_CASE(
       while (!s.stop_requested()) std::this_thread::yield();
       ended = true;
     });
-    stand_still_until(begun); // on the other worker
+    stand_still_until(begun); // the other worker runs it
     throw std::runtime_error("body");
   };
   CHECK_THROWS_AS(e.run(work).get(), std::runtime_error);
@@ -254,7 +254,7 @@ TEST_CASE("blocking scope: who waits takes what the thief of its child has forke
       blocking_scope inner;
       inner.fork([&] { ran = true; });
       forked = true;
-      stand_still_until(ran); // so that it does not run it itself
+      stand_still_until(ran); // so that this worker does not run the child itself
       inner.wait();
     });
     stand_still_until(forked); // the other worker has the child
@@ -266,7 +266,8 @@ TEST_CASE("blocking scope: who waits takes what the thief of its child has forke
 }
 
 TEST_CASE("blocking scope: who waits runs nothing that does not belong to it") {
-  // Each task holds its lock while it waits; run within that wait, another one would wait for itself.
+  // Each task holds the lock while it waits. If the wait ran another of these tasks, that task would wait for
+  // its own thread.
   engine e(small_profile(3));
   std::mutex lock;
   std::atomic<int> rounds{0};
@@ -296,11 +297,11 @@ TEST_CASE("blocking scope: while its thread sleeps a spare one works on the work
       begun = true;
       stand_still_until(open);
     });
-    stand_still_until(begun); // on the other worker
+    stand_still_until(begun); // the other worker runs it
     s.wait();
   });
   stand_still_until(begun);
-  e.run([&] { open = true; }).get(); // both workers are in tasks that do not end before
+  e.run([&] { open = true; }).get(); // both workers are in tasks that do not end before this one has run
   waits.get();
   CHECK(e.metrics().total().handed_over_seats >= 1);
 }
@@ -315,7 +316,7 @@ TEST_CASE("blocking scope: a call that loses the worker leaves the others to who
          runs.fetch_add(1);
          runs.notify_all();
        });
-     s.fork([&] { blocking([&] { runs.wait(0); }); }); // the newest; the others run on the worker meanwhile
+     s.fork([&] { blocking([&] { runs.wait(0); }); }); // the newest; the worker runs the others meanwhile
      s.wait();
    }).get();
   CHECK(runs == 10);
@@ -392,7 +393,7 @@ TEST_CASE("blocking scope: copies of what is forked are destroyed before it is l
 
 namespace {
 
-/// A tree of calls at random: some block, some throw, all are counted.
+/// A random tree of calls: some block, some throw, all are counted.
 struct blocking_tree {
   std::uint64_t seed;
   std::atomic<int>& runs;

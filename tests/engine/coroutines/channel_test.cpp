@@ -28,10 +28,10 @@ task<> receive_and_say(channel<int>& from, std::string& out) {
   out += value ? std::to_string(*value) : "-";
 }
 
-/// It is moved from only when it is taken.
+/// Returns a reference to the value, which is moved from only when a receiver takes it.
 template <class T> T&& offered(T& value) noexcept { return static_cast<T&&>(value); }
 
-/// Which values came, and how often.
+/// Notes which values came, and how often.
 class tally {
  public:
   explicit tally(std::size_t values) : seen_(values) {}
@@ -58,7 +58,7 @@ TEST_CASE("channel: values come in the order in which they were sent, also those
   CHECK(said == "ss"); // there is no room
   CHECK(!c.try_send(5));
   CHECK(c.try_receive() == 1);
-  CHECK(said == "sss"); // the third has room now
+  CHECK(said == "sss"); // the third value has room now
   for (const int expected : {2, 3, 4}) CHECK(c.try_receive() == expected);
   CHECK(said == "ssss");
   CHECK(c.try_receive() == std::nullopt);
@@ -74,7 +74,7 @@ TEST_CASE("channel: receivers who wait are served in their order") {
     CHECK(said == "1");
     CHECK(c.try_send(2));
     CHECK(said == "12");
-    CHECK(c.try_send(3) == (capacity != 0)); // nobody waits
+    CHECK(c.try_send(3) == (capacity != 0)); // no receiver waits
   }
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("channel: a stop ends the wait of a receiver, and the value goes to th
   CHECK(c.try_send(1));
   CHECK(said == "-1");
   outside s(send_and_say(c, 2, said));
-  outside d(receives(c, source.get_token(), said)); // one is there: it counts for more
+  outside d(receives(c, source.get_token(), said)); // a value is there: it counts for more
   outside f(receives(c, source.get_token(), said));
   CHECK(said == "-1s2-");
 }
@@ -168,7 +168,7 @@ TEST_CASE("channel: what nobody received goes with it") {
   std::atomic<int> alive{0};
   {
     channel<std::unique_ptr<token>> c(3);
-    for (int i = 0; i < 5; ++i) { // so that it is not at the beginning
+    for (int i = 0; i < 5; ++i) { // so that the next value is not at the beginning of the buffer
       CHECK(c.try_send(std::make_unique<token>(alive)));
       CHECK(c.try_send(std::make_unique<token>(alive)));
       CHECK(c.try_receive());
@@ -213,7 +213,7 @@ TEST_CASE(
   for (const std::size_t capacity : {0U, 1U, 16U}) {
     CAPTURE(capacity);
     engine e(small_profile(8));
-    constexpr std::size_t senders = 12; // tasks, and two threads
+    constexpr std::size_t senders = 12; // tasks; two threads send as well
     constexpr std::size_t each = 4000;
     channel<std::unique_ptr<std::size_t>> c(capacity);
     tally came((senders + 2) * each);
@@ -286,7 +286,7 @@ TEST_CASE("channel: senders and receivers are stopped at random, and no value is
         auto value = std::make_unique<std::size_t>(who * each + i);
         const bool sent = co_await c.send(offered(value), stop);
         if (sent) continue;
-        if (value == nullptr) std::abort(); // it was neither sent nor kept
+        if (value == nullptr) std::abort(); // the value was neither sent nor kept
         came.note(*value);
       }
     };
@@ -305,7 +305,7 @@ TEST_CASE("channel: senders and receivers are stopped at random, and no value is
       if (random() % 2 == 0) std::this_thread::yield();
       s.request_stop();
     }
-    // Whoever is stopped answers; what was sent and not received is still there.
+    // Each stopped coroutine ends. Values that were sent and not received are still in the channel.
     e.drain();
     for (auto value = c.try_receive(); value; value = c.try_receive()) came.note(**value);
     CHECK(came.each_once());

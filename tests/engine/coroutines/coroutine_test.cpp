@@ -74,7 +74,7 @@ TEST_CASE("coroutines: an exception that leaves a submitted one is the task's") 
 
 TEST_CASE("yield: those who wait run first, in turn") {
   engine e(small_profile(1));
-  std::string order; // one worker: no two at once
+  std::string order; // only one worker writes it
   const auto say = [](std::string& out, char c) -> task<> {
     for (int i = 0; i < 3; ++i) {
       out += c;
@@ -98,8 +98,8 @@ TEST_CASE("yield: coroutines that have become short tasks take turns with what e
   const auto yields = [](int n) -> task<> {
     for (; n > 0; --n) co_await yield();
   };
-  run_to_end(e, [&] { return yields(50'000); }); // the worker learns that they are short
-  std::string order;                             // one worker: no two at once
+  run_to_end(e, [&] { return yields(50'000); }); // the worker learns that tasks are short
+  std::string order;                             // only one worker writes it
   const auto say = [](std::string& out, char c, int n) -> task<> {
     for (; n > 0; --n) {
       out += c;
@@ -114,7 +114,7 @@ TEST_CASE("yield: coroutines that have become short tasks take turns with what e
     spawn([&] { order += 'B'; });
     spawn(say(order, 'c', 300));
     spawn([&] { order += 'D'; });
-    spawn([&, spawn] { spawn([&] { order += 'F'; }), order += 'E'; }); // it outlives this one
+    spawn([&, spawn] { spawn([&] { order += 'F'; }), order += 'E'; }); // the inner one outlives the outer one
     spawn(say(order, 'g', 2));
   }) == submit_result::accepted);
   e.drain();
@@ -138,8 +138,8 @@ TEST_CASE("yield: what is urgent and what was handed over to come before the nex
   const auto yields = [](int n) -> task<> {
     for (; n > 0; --n) co_await yield();
   };
-  run_to_end(e, [&] { return yields(50'000); }); // the worker learns that they are short
-  std::string order;                             // one worker: no two at once
+  run_to_end(e, [&] { return yields(50'000); }); // the worker learns that tasks are short
+  std::string order;                             // only one worker writes it
   const auto says_and_submits = [](engine& on, std::string& out, const hint& how, char c) -> task<> {
     for (int turn = 0; turn < 3; ++turn) {
       out += c;
@@ -261,7 +261,7 @@ TEST_CASE("oneshot: a stop ends the wait, and the value may come later") {
     std::atomic<int> got{0};
     const auto receive = [](oneshot<int>& from, std::stop_token stop, std::atomic<int>& out) -> task<> {
       std::optional<int> value = co_await from.receive(std::move(stop));
-      if (!value) value = co_await from.receive(); // as `value ? … : co_await …` GCC 12 would wait always
+      if (!value) value = co_await from.receive(); // with `value ? … : co_await …` GCC 12 would always wait
       out = *value;
     };
     const auto send = [&] { shot.send(7); };
@@ -315,7 +315,7 @@ TEST_CASE("coroutines: 100,000 tasks that each increment a counter, joined") {
   for (int i = 0; i < 100'000; ++i) REQUIRE(e.submit(increment(counter)) == submit_result::accepted);
   e.drain();
   CHECK(counter == 100'000);
-  // A worker may still be on its way out of a task that was suspended there and has ended elsewhere.
+  // A worker may still be leaving a task that was suspended there and has ended elsewhere.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{20};
   while (e.metrics().waiting() != 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   CHECK(e.metrics().waiting() == 0);
@@ -323,7 +323,7 @@ TEST_CASE("coroutines: 100,000 tasks that each increment a counter, joined") {
 
 TEST_CASE("schedule: the coroutine goes on where it is told, as one task") {
   profile p = two_package_profile(2);
-  p.steal.policy = "none"; // nobody takes it from there
+  p.steal.policy = "none"; // no worker takes it from there
   engine e(p);
   const auto body = [&]() -> task<std::vector<std::uint32_t>> {
     std::vector<std::uint32_t> seen;

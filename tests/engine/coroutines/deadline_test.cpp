@@ -70,7 +70,7 @@ TEST_CASE("deadline: a task that begins in time runs, of its class, and nobody i
 
 TEST_CASE("deadline: a task that has begun goes on when it has passed") {
   engine e(small_profile(1));
-  bool begun = false; // overloaded, it may not have begun in time
+  bool begun = false; // under load it may not have begun in time
   bool ended = false;
   const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds{20};
   future<void> work = e.run(

@@ -23,7 +23,7 @@ template <class Event> task<> wait_and_say(Event& e, std::stop_token stop, std::
   out += came ? c : static_cast<char>(std::toupper(c));
 }
 
-/// All that one worker was given before has run, up to where it waits.
+/// Waits until the one worker has run all earlier tasks, up to where they wait.
 void settle(engine& one_worker) {
   for (int i = 0; i < 3; ++i) one_worker.run([] {}).get();
 }
@@ -42,7 +42,7 @@ TEST_CASE("event: who waits goes on when it is set, the first first, and who com
   CHECK(order == "abc");
   outside d(wait_and_say(e, order, 'd'));
   CHECK(order == "abcd");
-  e.set(); // it is set already
+  e.set(); // the event is set already
   e.reset();
   e.reset();
   outside f(wait_and_say(e, order, 'f'));
@@ -54,7 +54,7 @@ TEST_CASE("event: who waits goes on when it is set, the first first, and who com
 TEST_CASE("event: those who are woken at once run in their order, before others that wait on the worker") {
   engine e(small_profile(1));
   event happens;
-  std::string order; // one worker: no two at once
+  std::string order; // only one worker writes it
   for (const char c : {'a', 'b', 'c', 'd'}) {
     REQUIRE(e.submit(wait_and_say(happens, order, c)) == submit_result::accepted);
     settle(e);
@@ -64,7 +64,7 @@ TEST_CASE("event: those who are woken at once run in their order, before others 
      happens.set();
    }).get();
   e.drain();
-  CHECK(order == "a-bcd"); // what was to run next goes behind the first
+  CHECK(order == "a-bcd"); // the task in the slot runs after the first coroutine
 }
 
 TEST_CASE("event: it is set by a thread, and by a task of another engine") {
@@ -145,7 +145,7 @@ TEST_CASE("auto_reset_event: each time it happens one goes on") {
   e.set();
   CHECK(order == "ab");
   e.set();
-  e.set(); // nobody took it: it is set once
+  e.set(); // no coroutine took the event: it is set once
   CHECK(e.is_set());
   outside c(wait_and_say(e, order, 'c'));
   outside d(wait_and_say(e, order, 'd'));
@@ -165,7 +165,7 @@ TEST_CASE("auto_reset_event: two tasks hand the turn to each other") {
     engine e(small_profile(workers));
     auto_reset_event ping;
     auto_reset_event pong;
-    int turns = 0; // not atomic: it is one's turn at a time
+    int turns = 0; // not atomic: only one side at a time has its turn
     const auto side = [](auto_reset_event& mine, auto_reset_event& theirs, int& n) -> task<> {
       for (int i = 0; i < 20'000; ++i) {
         co_await mine.wait();

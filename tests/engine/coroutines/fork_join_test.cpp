@@ -37,7 +37,7 @@ task<> count(std::atomic<int>& n) {
   co_return;
 }
 
-/// Awaits two of three children that fail, in the given places.
+/// Awaits three children, of which the given ones fail. Returns the message of the failure, or "none".
 task<std::string> first_of_failures(std::array<bool, 3> failing, bool later) {
   const auto child = [&](std::size_t i) {
     return failing[i] ? fails(std::string(1, char('a' + i)), later) : answer(1);
@@ -50,7 +50,8 @@ task<std::string> first_of_failures(std::array<bool, 3> failing, bool later) {
   co_return "none";
 }
 
-/// A tree that is the same for the same seed: who fails, how often each is suspended, and how many fork.
+/// A tree that is the same for the same seed: which nodes fail, how often each is suspended, and how many
+/// children it forks.
 struct random_tree {
   std::uint64_t seed;
   int depth;
@@ -69,7 +70,7 @@ struct random_tree {
   std::uint64_t pauses(std::uint64_t when) const noexcept { return draw(6 + when) % 4 / 2; }
   random_tree child(std::uint64_t i) const noexcept { return {draw(100 + i), depth - 1}; }
 
-  /// Its value, or nothing if it fails.
+  /// Returns its value, or nothing if it fails.
   std::optional<long> grow() const {
     if (leaf()) return leaf_fails() ? std::nullopt : std::optional(value());
     long sum = value();
@@ -108,7 +109,7 @@ struct random_tree {
   }
 };
 
-/// A thread that waits for a task is no worker: it may block.
+/// Waits for a task on this thread, which is no worker and so may block.
 template <class T> T run_on(std::uint32_t workers, task<T> work) {
   engine e(small_profile(workers));
   return sync_wait(e, std::move(work));
@@ -225,7 +226,7 @@ TEST_CASE(
 
 TEST_CASE("when_all: a single worker runs what it has forked in place, from left to right") {
   engine e(small_profile(1));
-  std::string order; // one worker: no two at once
+  std::string order; // only one worker writes it
   const auto say = [](std::string& out, char c) -> task<> {
     out += c;
     co_return;
@@ -241,7 +242,7 @@ TEST_CASE("when_all: a single worker runs what it has forked in place, from left
 
 TEST_CASE("when_all: what a child submits is in the LIFO slot, and runs before the next child") {
   engine e(small_profile(1));
-  std::string order; // one worker: no two at once
+  std::string order; // only one worker writes it
   const auto submits = [&](std::string& out) -> task<> {
     out += 'a';
     if (e.submit([&out] { out += '-'; }) != submit_result::accepted) out += '!';
@@ -265,7 +266,7 @@ TEST_CASE("when_all: idle workers take what is forked, the oldest first, while i
   };
   const auto body = [&](gate& g) -> task<> { co_await when_all(meets(g), meets(g)); };
   future<void> done = e.run(body(together));
-  together.wait_for(2); // both at once
+  together.wait_for(2); // both run at once
   together.open();
   done.get();
   CHECK(e.metrics().total().stolen[0] >= 1); // the parent may have been stolen, too
@@ -282,7 +283,7 @@ TEST_CASE("when_all: what waits in a deque is seen in load, metrics and dump") {
   future<void> done = e.run(body(closed));
   closed.wait_for(1);
   CHECK(e.metrics().total().forked == 3);
-  CHECK(e.metrics().total().load == 4); // and the one that runs
+  CHECK(e.metrics().total().load == 4); // these three, and the task that runs
   CHECK(e.dump().seats[0].fork_depth == 3);
   CHECK(e.dump().seats[0].load.queued == 3);
   closed.open();
@@ -299,7 +300,7 @@ TEST_CASE("when_all: endless forking starves nobody") {
     while (!end) co_await when_all(leaf(), leaf());
   };
   future<void> forking = e.run(forks_on(stop));
-  // Through the inbox, the ring, and the queue of a class; each must have its turn.
+  // The tasks come through the inbox, the ring, and the queue of a class; each must have its turn.
   e.run([] {}).get();
   e.run([&] { return e.run([] {}); }).get().get();
   e.run([] {}, hint{.run_as = task_class::background}).get();
@@ -341,7 +342,7 @@ TEST_CASE("when_all: a child that blocks lends its worker, whose forks go on") {
   std::atomic<bool> sent{false};
   const auto blocks = [](std::atomic<bool>& until) -> task<> {
     blocking([&] { until.wait(false); });
-    co_await when_all(answer(1), answer(2)); // from a thread that has lost its seat
+    co_await when_all(answer(1), answer(2)); // this thread has lost its seat
   };
   const auto frees = [](std::atomic<bool>& flag) -> task<> {
     flag = true;

@@ -62,7 +62,7 @@ TEST_CASE(
     const auto work = [&](int rounds) -> task<int> {
       int children = 0;
       for (int round = 0; round < rounds; ++round) {
-        auto l = std::make_unique<latch>(5); // what touches it too late is seen by sanitizers
+        auto l = std::make_unique<latch>(5); // sanitizers see a task that touches it too late
         for (int i = 0; i < 5; ++i)
           if (e.submit(counts(*l)) == submit_result::accepted) ++children;
         co_await l->wait();
@@ -78,7 +78,7 @@ TEST_CASE("latch: threads and tasks count down together, each time all waiters g
   for (int round = 0; round < 200; ++round) {
     latch l(40);
     std::atomic<int> went_on{0};
-    int written = 0; // by whom the latch waits for
+    int written = 0; // the tasks that the latch waits for write it
     const auto waits = [](latch& on, std::atomic<int>& n, const int& value) -> task<> {
       co_await on.wait();
       n += value;

@@ -26,7 +26,7 @@ TEST_CASE("mutex: it is handed over in the order in which they came") {
   outside c(locks(m, order, 'c'));
   CHECK(order.empty());
   m.unlock();
-  CHECK(order == "abc"); // each hands it to the next
+  CHECK(order == "abc"); // each holder hands it to the next
   CHECK(m.try_lock());
   m.unlock();
 }
@@ -34,7 +34,7 @@ TEST_CASE("mutex: it is handed over in the order in which they came") {
 TEST_CASE("mutex: tasks that keep it while others come get it in turn") {
   engine e(small_profile(1));
   mutex m;
-  std::string order; // one worker: no two at once
+  std::string order; // only one worker writes it
   const auto locks = [](mutex& on, std::string& out, char c) -> task<> {
     for (int i = 0; i < 3; ++i) {
       const mutex_guard lock = co_await on.lock();
@@ -65,7 +65,7 @@ TEST_CASE("mutex: one at a time, also across suspensions and threads") {
     };
     for (int i = 0; i < 100; ++i) REQUIRE(e.submit(counts()) == submit_result::accepted);
     int tries = 0;
-    while (tries < 100) { // a thread of no engine
+    while (tries < 100) { // on a thread of no engine
       if (!m.try_lock()) {
         std::this_thread::yield();
         if (e.metrics().in_flight() == 0) break;
@@ -141,7 +141,7 @@ TEST_CASE("mutex: stops at random, and it is free in the end") {
     source.request_stop();
     e.drain();
     CHECK(count == got);
-    CHECK(got >= 100); // those that nobody stopped
+    CHECK(got >= 100); // at least those that were not stopped
     CHECK(m.try_lock());
     m.unlock();
   }

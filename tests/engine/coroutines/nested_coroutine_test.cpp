@@ -14,18 +14,18 @@
 #include <functional>
 #include <stdexcept>
 
-// Coroutines of other types that a task resumes by hand: what they await gives the thread back to that task.
+// Coroutines of other types that a task resumes by hand: when they wait, the task gets the thread back.
 
 using namespace corewise;
 
 namespace {
 
-/// What all coroutines of a test share; one worker runs them.
+/// The state that all coroutines of a test share; one worker runs them.
 struct company {
-  bool in_call = false;  ///< a task resumes somebody by hand
-  int steps_in_call = 0; ///< of others, who held it up
+  bool in_call = false;  ///< a task resumes a coroutine by hand
+  int steps_in_call = 0; ///< steps of the others meanwhile, which held the task up
   int roots_changed = 0;
-  bool ended = false; ///< others stop
+  bool ended = false; ///< tells the others to stop
 };
 
 task<> others(company& all) {
@@ -59,14 +59,14 @@ task<int> forks_into_scope() {
   });
   co_return sum;
 }
-/// Long enough to give way.
+/// Runs a loop that takes long enough to yield.
 task<int> loops() {
   int sum = 0;
   co_await parallel_for(0, 3, [&](int value) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds{150};
     while (std::chrono::steady_clock::now() < until) {
     }
-    sum += value; // one worker
+    sum += value; // only one worker writes it
   });
   co_return sum;
 }
@@ -90,7 +90,7 @@ using begun_by_hand = std::function<void(int&, event&)>;
 
 task<> caller(company& all, const begun_by_hand& begin, int times) {
   for (int i = 0; i < times; ++i) {
-    co_await yield(); // so that all others are in the ring behind it
+    co_await yield(); // so that all others are in the ring behind this task
     const detail::coroutine_root* const own = detail::this_execution.root;
     int answer = 0;
     event done;
@@ -141,7 +141,7 @@ namespace {
 
 task<> moves(engine& to) { co_await resume_on(to); }
 
-/// Both ways are refused, and it goes on where it was.
+/// Tries both ways to move. Both are refused, and the coroutine goes on where it was.
 fire_and_forget tries_to_move(engine& from, engine& to, int& refused, event& done) {
   try {
     co_await resume_on(to);
@@ -168,7 +168,7 @@ TEST_CASE("coroutine of another type, begun by hand in a task: it cannot take th
     tries_to_move(one, other, refused, done);
     co_await done.wait();
     CHECK(one.this_worker().has_value());
-    co_await moves(other); // the task itself may
+    co_await moves(other); // the task itself may move
     CHECK(other.this_worker().has_value());
   };
   REQUIRE(one.submit(begins()) == submit_result::accepted);

@@ -18,7 +18,7 @@ using namespace corewise;
 
 namespace {
 
-/// Two packages of two fast and two slow cores each, a worker on each.
+/// Two packages of two fast and two slow cores each, with a worker on each core.
 profile hybrid_profile() {
   profile p = small_profile(0);
   p.workers.total.reset();
@@ -33,14 +33,14 @@ std::vector<profile> machines() {
   return {small_profile(1), small_profile(2), small_profile(8), two_package_profile(2), hybrid_profile()};
 }
 
-/// Long enough that a loop of thousands is cut and dealt out.
+/// Takes long enough that a loop of thousands is cut and dealt out.
 void take_a_while() {
   const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds{300};
   while (std::chrono::steady_clock::now() < until) {
   }
 }
 
-/// How often each element had its turn.
+/// Counts how often each element had its turn.
 class visits {
  public:
   explicit visits(std::size_t size) : counts_(std::make_unique<std::atomic<int>[]>(size)), size_(size) {}
@@ -106,7 +106,7 @@ TEST_CASE("parallel_for: whole numbers, iterators, ranges and blocks") {
     std::atomic<std::int64_t> sum{0};
     co_await parallel_for(-5, 5, [&](int i) { sum += i; });
     CHECK(sum == -5);
-    co_await parallel_for(5, -5, [&](int) { sum = 100; }); // nothing
+    co_await parallel_for(5, -5, [&](int) { sum = 100; }); // the range is empty
     CHECK(sum == -5);
     co_await parallel_for(std::uint8_t{250}, std::uint8_t{255}, [&](std::uint8_t i) { sum += i; });
     CHECK(sum == -5 + 250 + 251 + 252 + 253 + 254);
@@ -204,7 +204,7 @@ TEST_CASE("parallel_for: a stop token ends it, by another task and by a timer") 
     engine e(p);
     for (const bool by_timer : {false, true}) {
       std::stop_source stop;
-      std::atomic<std::uint64_t> count{0}; // or there would be nothing to do
+      std::atomic<std::uint64_t> count{0}; // gives the loop something to do
       const auto endless = [&]() -> task<bool> {
         if (by_timer)
           static_cast<void>(e.after(std::chrono::milliseconds{1}, [&] { stop.request_stop(); }));
@@ -220,7 +220,7 @@ TEST_CASE("parallel_for: a stop token ends it, by another task and by a timer") 
         co_return co_await parallel_reduce(0, 10, 0, std::identity{}, std::plus<>{}, stop.get_token());
       };
       CHECK_FALSE(sync_wait(e, sum()));
-      e.drain(); // who asked for the stop is still at it, maybe
+      e.drain(); // the task that asked for the stop may still run
     }
     const auto whole = [&]() -> task<bool> {
       co_return co_await parallel_for(0, 10, [](int) {}, std::stop_source{}.get_token());
@@ -303,7 +303,7 @@ TEST_CASE("parallel_for: tasks that a body submits run, also on one worker while
 }
 
 TEST_CASE("parallel_for: where its first piece gives way to a coroutine, that goes on") {
-  // Tasks that are short for the most part: a yield takes the oldest of the ring itself then.
+  // Most tasks are short: then a yield itself takes the oldest task of the ring.
   constexpr int yielders = 8;
   for (const std::uint32_t workers : {1U, 2U}) {
     CAPTURE(workers);
@@ -397,7 +397,7 @@ TEST_CASE("parallel_for: each group gets its share by capacity, and does it wher
     co_return caller;
   };
   const worker_id caller = sync_wait(e, loop());
-  // What came before the first look is the caller's, wherever it is.
+  // The caller does the elements before the first look, wherever it is.
   std::size_t first = 0;
   while (first < size && done_by[first] == caller.value) ++first;
   for (std::size_t i = first; i < size; ++i) {

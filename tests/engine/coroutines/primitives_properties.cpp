@@ -10,8 +10,8 @@
 #include <memory>
 #include <string>
 
-// Any sequence of what can be done to a semaphore or a channel, on one thread and without an engine, has the same answers in
-// the same order as a plain queue of those who wait.
+// Any sequence of steps with a semaphore or a channel, on one thread and without an engine, gives the same
+// answers in the same order as a plain queue of waiters.
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -41,7 +41,7 @@ struct plain_semaphore {
 struct plain_channel {
   std::size_t room = 0;
   bool closed = false;
-  std::deque<std::size_t> values; // those in between, and then those of `senders`
+  std::deque<std::size_t> values; // first the values in the buffer, then those of `senders`
   std::deque<std::size_t> senders;
   std::deque<std::size_t> receivers;
   std::string said;

@@ -58,7 +58,7 @@ TEST_CASE("resume_on: on another engine a coroutine is that one's task, until it
     CHECK(on(b));
     co_await sleep_for(std::chrono::microseconds{10});
     CHECK(on(b));
-    co_await resume_on(b); // there it is
+    co_await resume_on(b); // it is there already
     CHECK(on(b));
     co_await resume_on(a);
     CHECK(on(a));
@@ -224,7 +224,7 @@ TEST_CASE("resume_on: a shutdown drops what has moved there") {
       co_await sleep_for(std::chrono::hours{1});
     }(b, there, held)) == submit_result::accepted);
     there.wait(false);
-    a.drain(); // it is not a's any more
+    a.drain(); // the task is no longer one of a's
     CHECK(b.shutdown(std::chrono::milliseconds{1}).dropped == 1);
   }
   CHECK(held.use_count() == 1);

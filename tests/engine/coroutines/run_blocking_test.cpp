@@ -17,7 +17,7 @@ TEST_CASE("run_blocking: a coroutine is on a worker again after a call for which
             taken.notify_all();
           }) != submit_result::accepted)
         std::abort();
-      taken.wait(false); // on the only worker
+      taken.wait(false); // that task runs on the only worker
       return 7;
     });
     co_return answer == 7 && e.this_worker().has_value();

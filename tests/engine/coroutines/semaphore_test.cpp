@@ -35,7 +35,7 @@ TEST_CASE("semaphore: who waits longest gets what is released, and nobody overta
   CHECK(!s.try_acquire());
   s.release();
   CHECK(order == "ab");
-  CHECK(!s.try_acquire()); // it was handed over
+  CHECK(!s.try_acquire()); // the permit went to b
   s.release(4);
   CHECK(order == "abcd");
   CHECK(s.available() == 2);
@@ -61,7 +61,7 @@ TEST_CASE("semaphore: a stop ends the wait without a permit, and the permit goes
   s.release();
   CHECK(order == "-b");
   s.release();
-  outside c(acquires(s, source.get_token(), order, 'c')); // one is there: it counts for more
+  outside c(acquires(s, source.get_token(), order, 'c')); // a permit is there: it counts for more
   outside d(acquires(s, source.get_token(), order, 'd'));
   CHECK(order == "-bc-");
   CHECK(s.available() == 0);
@@ -77,10 +77,10 @@ TEST_CASE("semaphore: a stop that comes between grant and resumption takes nothi
     n = granted ? 1 : -1;
   };
   REQUIRE(e.submit(acquires(s, source.get_token(), got)) == submit_result::accepted);
-  for (int i = 0; i < 3; ++i) e.run([] {}).get(); // it waits
+  for (int i = 0; i < 3; ++i) e.run([] {}).get(); // the coroutine waits
   e.run([&] {
-     s.release();           // it is the next to run here
-     source.request_stop(); // too late
+     s.release();           // the coroutine is the next to run here
+     source.request_stop(); // the stop comes too late
    }).get();
   e.drain();
   CHECK(got == 1);
@@ -188,10 +188,10 @@ TEST_CASE("semaphore: who is destroyed with a permit that it never saw gives it 
   engine e(small_profile(1));
   const auto acquires = [](semaphore& from, token) -> task<> { co_await from.acquire(); };
   REQUIRE(e.submit(acquires(s, token(alive))) == submit_result::accepted);
-  for (int i = 0; i < 3; ++i) e.run([] {}).get(); // it waits
-  const auto held = std::make_shared<gate>();     // its thread outlives the engine
+  for (int i = 0; i < 3; ++i) e.run([] {}).get(); // the coroutine waits
+  const auto held = std::make_shared<gate>();     // the thread that waits for it outlives the engine
   REQUIRE(e.submit([&s, held] {
-    s.release(); // who waits is queued here, and does not run any more
+    s.release(); // the waiter is queued here, and does not run any more
     held->pass();
   }) == submit_result::accepted);
   held->wait_for(1);

@@ -31,7 +31,7 @@ static_assert(!can_be_waited_for<task<>>);
 static_assert(!can_be_waited_for<task<int>>);
 static_assert(!can_be_waited_for<yield>);
 
-/// Stands for what it waits for, and tells when it has begun to wait.
+/// Wraps an awaitable, and tells when the wait for it has begun.
 template <class A> struct announced {
   using threads_may_wait = void;
   A& inner;
@@ -39,7 +39,7 @@ template <class A> struct announced {
 
   bool await_ready() { return inner.await_ready(); }
   bool await_suspend(std::coroutine_handle<> h) {
-    std::atomic<int>& told = begun; // this may be gone then
+    std::atomic<int>& told = begun; // this object may be gone then
     const bool waits = inner.await_suspend(h);
     told.fetch_add(1);
     told.notify_all();
@@ -56,10 +56,10 @@ void wait_until(const std::atomic<int>& number, int reached) {
   for (int now = number.load(); now < reached; now = number.load()) number.wait(now);
 }
 
-/// It is moved from only when it is taken.
+/// Returns a reference to the value, which is moved from only when a receiver takes it.
 template <class T> T&& lent(T& value) noexcept { return static_cast<T&&>(value); }
 
-/// What several say, one after another.
+/// Keeps the letters that several threads say, one after another.
 class words {
  public:
   void say(char c) {
@@ -87,7 +87,7 @@ template <class Wait> task<> waits_and_says(Wait& wait, words& out, char c) {
   out.say(c);
 }
 
-/// Threads and coroutines wait in turn; then each `give` is for the one that has waited longest.
+/// Lets threads and coroutines wait in turn. Checks that each `give` goes to the one that has waited longest.
 template <class Wait, class Give> void check_order(Wait wait, Give give) {
   words out;
   std::atomic<int> begun{0};
@@ -268,7 +268,7 @@ TEST_CASE("sync_wait: a channel that is closed answers threads as it does corout
   std::thread sends([&] {
     auto value = std::make_unique<int>(2);
     CHECK_FALSE(sync_wait_announced(full.send(lent(value)), begun));
-    CHECK(*value == 2); // still the caller's
+    CHECK(*value == 2); // the caller still has it
   });
   wait_until(begun, 3);
   full.close();
@@ -321,7 +321,7 @@ TEST_CASE("sync_wait: while a plain task sleeps a spare thread works on its work
     return true;
   });
   wait_until(begun, 1);
-  e.run([&] { happens.set(); }).get(); // on the only worker
+  e.run([&] { happens.set(); }).get(); // this task runs on the only worker
   CHECK(waits.get());
   CHECK(e.metrics().total().handed_over_seats >= 1);
   CHECK(e.metrics().total().blocking_calls == 1);
@@ -384,7 +384,7 @@ TEST_CASE("sync_wait: threads and coroutines meet at a barrier, phase after phas
   constexpr int phases = 300;
   barrier all(members);
   std::atomic<int> arrived{0};
-  std::atomic<int> early{0}; // went on before all had come
+  std::atomic<int> early{0}; // how many went on before all had arrived
   const auto come = [&] { arrived.fetch_add(1); };
   const auto look = [&](int phase) {
     if (arrived.load() < members * (phase + 1)) early.fetch_add(1);

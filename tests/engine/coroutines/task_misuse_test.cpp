@@ -24,7 +24,8 @@
 #include <optional>
 #include <thread>
 
-// What builds with assertions say about misuse. A child process each, since it does not survive.
+// The messages of builds with assertions about misuse. Each misuse has a child process, since the process
+// does not survive it.
 
 using namespace corewise;
 
@@ -36,14 +37,15 @@ constexpr bool asserts = false;
 constexpr bool asserts = true;
 #endif
 
-/// What a child process that calls `f` writes to its standard error before it aborts; "alive" if it does not abort.
+/// Calls `f` in a child process. Returns the text that the child writes to its standard error before it
+/// aborts; "alive" if it does not abort.
 template <class F> std::string last_words(const F& f) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    std::signal(SIGABRT, SIG_DFL); // doctest's handler would speak as well
+    std::signal(SIGABRT, SIG_DFL); // else doctest's handler would print as well
     ::dup2(ends[1], STDERR_FILENO);
     f();
     ::_exit(0);
@@ -64,8 +66,8 @@ bool says(const std::string& words, const char* what) { return words.find(what) 
 task<int> one() { co_return 1; }
 task<> nothing() { co_return; }
 
-/// A scope's answer. The moves that bring it out of the body fork within the scope; the last, which brings it out of
-/// `in_scope`, forks when all have ended, and the scope is still there.
+/// The result of a scope. The moves that bring it out of the body fork within the scope. The last move, which
+/// brings it out of `in_scope`, forks when all have ended and the scope is still there.
 struct forks_when_moved {
   explicit forks_when_moved(scope& s) noexcept : into(&s) {}
   forks_when_moved(forks_when_moved&& other) noexcept : into(other.into) { into->fork(nothing()); }
@@ -74,10 +76,10 @@ struct forks_when_moved {
   scope* into;
 };
 
-/// Awaits what `f` answers.
+/// Awaits the result of `f`.
 template <class F> task<> awaits_once(F f) { static_cast<void>(co_await f()); }
 
-/// What is said when a `T` goes for which somebody waits: what `wait` answers for it.
+/// Returns the message when a `T` is destroyed while a coroutine awaits the result of `wait(t)`.
 template <class T, class F, class... Args> std::string dies_awaited(const F& wait, const Args&... args) {
   return last_words([&] {
     std::optional<T> dies(std::in_place, args...);

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-// Built without optimization, and with little: there the compiler may not make tail calls of transfers.
+// Built without optimization, and with little: there the compiler may leave transfers without tail calls.
 
 using namespace corewise;
 
@@ -41,7 +41,7 @@ task<long> deep_fork(int n) {
   co_return below + here;
 }
 
-/// Resumed outside of an engine, where nobody but the sender drives it.
+/// A coroutine that is resumed outside of an engine, where only the sender drives it.
 task<long> after(oneshot<int>& start, int n) {
   co_await start.receive();
   co_return co_await many_awaits(n);

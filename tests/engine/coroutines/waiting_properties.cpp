@@ -14,15 +14,16 @@
 #include <optional>
 #include <utility>
 
-// Any sequence of what can be done to what coroutines wait for, on one thread and without an engine, has the same answers in
-// the same order as a plain queue of those who wait. (Semaphore and channel: primitives_properties.cpp.)
+// Any sequence of steps with the primitives that coroutines wait for, on one thread and without an engine,
+// gives the same answers in the same order as a plain queue of waiters. (Semaphore and channel:
+// primitives_properties.cpp.)
 
 using namespace corewise;
 using namespace corewise::tests;
 
 namespace {
 
-/// Those who wait, in their order, and what was said.
+/// The waiters, in their order, and the words that were said.
 struct queue {
   std::deque<std::size_t> waiting;
   std::string said;
@@ -39,7 +40,8 @@ struct queue {
   bool leave(std::size_t who) { return std::erase(waiting, who) != 0; }
 };
 
-/// Steps that all of them have: somebody is stopped, or destroyed. True: it was one of these.
+/// Takes the steps that all tests have: stops a coroutine, or destroys one. Returns whether it was such a
+/// step.
 bool somebody_leaves(int kind, std::size_t which, company& people, queue& plain,
                      const char* stopped = "stopped") {
   if (people.next() == 0 || static_cast<unsigned>(kind) % 8 > 1) return false;
@@ -54,7 +56,7 @@ bool somebody_leaves(int kind, std::size_t which, company& people, queue& plain,
   return true;
 }
 
-/// A coroutine that awaits what `wait(token)` answers, and says whether it passed.
+/// Returns a coroutine that awaits the result of `wait(token)`, and says whether it passed.
 template <class Wait> auto waits(company& people, Wait wait) {
   return [&people, wait](std::stop_token stop, std::size_t who) -> task<> {
     const bool passed = co_await wait(std::move(stop));
@@ -135,7 +137,7 @@ TEST_CASE("mutex: one has it, and hands it to who has waited longest") {
   CHECK(rc::check([](const steps& all) {
     mutex real;
     bool locked = false;
-    mutex_guard held; // by a coroutine
+    mutex_guard held; // a coroutine holds it
     queue plain;
     company people;
     const auto lock = [&](std::stop_token stop, std::size_t who) -> task<> {
@@ -208,7 +210,7 @@ TEST_CASE("barrier: all go on when the last has arrived, in order, phase after p
     for (const auto& [kind, which] : all) {
       if (somebody_leaves(kind, which, people, plain)) continue;
       if (static_cast<unsigned>(kind) % 8 == 2) {
-        if (members == 1) continue; // somebody is to be left
+        if (members == 1) continue; // one member has to be left
         --members;
         if (plain.waiting.size() == members) plain.pass_all("passed");
         real.arrive_and_drop();
@@ -243,7 +245,7 @@ TEST_CASE("oneshot: the value comes to who asks for it, before or after it was s
         received = !plain.waiting.empty();
         plain.pass_all("passed");
         real.send(7);
-      } else if (plain.waiting.empty() && !received) { // one at a time
+      } else if (plain.waiting.empty() && !received) { // one coroutine waits at a time
         if (sent) {
           plain.say(people.next(), "passed");
           received = true;

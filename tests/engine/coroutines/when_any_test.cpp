@@ -19,11 +19,11 @@ namespace {
 task<std::string> until_stopped(std::stop_token stop, std::atomic<int>& stopped) {
   while (!stop.stop_requested()) co_await yield();
   stopped.fetch_add(1);
-  throw std::runtime_error("stopped"); // nobody hears of it
+  throw std::runtime_error("stopped"); // no caller sees it
   co_return "never";
 }
 
-/// Its move throws that brings what is left to 0.
+/// Throws in the move that brings `left` to 0.
 struct moves_so_often {
   explicit moves_so_often(int& moves) noexcept : left(&moves) {}
   moves_so_often(moves_so_often&& other) noexcept(false) : left(other.left) {
@@ -34,7 +34,8 @@ struct moves_so_often {
   int* left;
 };
 
-/// Of one that runs until it is stopped and another that throws an `Error`, this is the first to end.
+/// Races a coroutine that runs until it is stopped with another that throws an `Error`. Checks that the
+/// second is the first to end.
 template <class Error, class Throws> void check_thrown(std::uint32_t workers, const Throws& throws) {
   engine e(small_profile(workers));
   std::atomic<int> stopped{0};
@@ -97,7 +98,7 @@ TEST_CASE("when_any: whichever move of the first one's value throws, that is thr
     CHECK(stopped == 1);
     CHECK((moves > 0) != thrown);
   }
-  CHECK(throwing > 4); // into the promise and out of it, into the race, out of it
+  CHECK(throwing > 4); // the moves into the promise and out of it, into the race and out of it
 }
 
 TEST_CASE("when_any: memory that one of them does not get is the answer, if it is the first to end") {
@@ -110,7 +111,7 @@ TEST_CASE("when_any: tasks and callables race together; a task hears of no stop,
   std::atomic<int> ended{0};
   const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), ended); };
   const auto late = [&]() -> task<std::string> {
-    while (ended == 0) co_await yield(); // until the other loser has ended
+    while (ended == 0) co_await yield(); // wait until the other loser has ended
     ended.fetch_add(1);
     co_return "late";
   };
@@ -187,7 +188,7 @@ TEST_CASE("when_any: when the engine ends it is dropped whole") {
   engine e(small_profile(2));
   const auto owned = std::make_shared<int>(1);
   const auto waits = [&, owned](std::stop_token) -> task<> {
-    std::shared_ptr<int> held; // the frame's own
+    std::shared_ptr<int> held; // the frame owns it
     held = owned;
     begun.fetch_add(*held);
     begun.notify_all();
@@ -198,5 +199,5 @@ TEST_CASE("when_any: when the engine ends it is dropped whole") {
   for (int now = begun; now < 2; now = begun) begun.wait(now);
   static_cast<void>(e.shutdown(std::chrono::nanoseconds{0}));
   CHECK_THROWS_AS(dropped.get(), not_run);
-  CHECK(owned.use_count() == 2); // here and in `waits`
+  CHECK(owned.use_count() == 2); // one here, and one in `waits`
 }
