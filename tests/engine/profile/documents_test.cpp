@@ -21,7 +21,7 @@ std::string schema_violation(const std::string& yaml) {
 } // namespace
 
 TEST_CASE("the schema and the reference page are those of the table: else run tests/generated/update") {
-  // Parentheses: a failure should not print both pages.
+  // The parentheses keep a failure from printing both pages.
   CHECK((detail::read_text_file(source / "configs/profile.schema.json") == profile_schema()));
   CHECK((detail::read_text_file(source / "docs/profile.md") == profile_reference()));
 }

@@ -9,7 +9,7 @@ namespace corewise::tests {
 
 using line_list = std::vector<std::string>;
 
-/// The lines of the error that `read` throws; none when it throws none.
+/// Returns the lines of the error that `read` throws; none if it throws none.
 template <class Read> line_list error_lines(Read read) {
   line_list lines;
   try {
@@ -20,12 +20,12 @@ template <class Read> line_list error_lines(Read read) {
   return lines;
 }
 
-/// What is wrong with a profile, called "f" in the lines.
+/// Returns the errors of a profile, which the lines call "f".
 inline line_list errors_in(std::string_view yaml) {
   return error_lines([&] { (void)parse_profile(yaml, "f"); });
 }
 
-/// The one line that is wrong, or all of them.
+/// Returns the line of the one error, or the lines of all.
 inline std::string error_in(std::string_view yaml) {
   std::string all;
   for (const std::string& line : errors_in(yaml)) all += (all.empty() ? "" : "\n") + line;

@@ -108,7 +108,7 @@ TEST_CASE("anchors, aliases, tags and strange keys are refused where they stand"
   CHECK(errors_in("name: &x a\nstrict: *x\n") ==
         line_list{"f:1:7: name: found an anchor; write the value without it, aliases are not taken",
                   "f:2:9: strict: found an alias; write the value out, aliases are not taken"});
-  CHECK(errors_in("topology: {use: {packages: [*x, y]}}\n").size() == 1); // unknown: the parser ends there
+  CHECK(errors_in("topology: {use: {packages: [*x, y]}}\n").size() == 1); // unknown; the parser ends there
   CHECK(error_in("name: !!str a\n") ==
         "f:1:7: name: found the tag \"tag:yaml.org,2002:str\"; write the value without it");
   CHECK(error_in("? [a, b]\n: 1\n") == "f:1:3: found a list as a key; keys are names");

@@ -21,12 +21,12 @@ using namespace corewise::tests;
 namespace {
 
 #ifdef COREWISE_SANITIZED
-constexpr bool memory_is_ours = false; // a sanitizer keeps what was freed
+constexpr bool memory_is_ours = false; // a sanitizer keeps freed memory
 #else
 constexpr bool memory_is_ours = true;
 #endif
-constexpr double seconds_usual = 0.1; // what it takes where nobody else works
-constexpr double seconds_most = 10;   // emulated, sanitized, on a machine that others use
+constexpr double seconds_usual = 0.1; // the time where no other program runs
+constexpr double seconds_most = 10;   // emulated, with sanitizers, on a machine that others use
 constexpr long kib_most = 64 * 1024;
 
 double cpu_seconds() {
@@ -35,7 +35,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// The process's memory in KiB, "VmRSS:" now or "VmHWM:" at most since the last `forget_peak`.
+/// Returns the process's memory in KiB: "VmRSS:" now, or "VmHWM:" at most since the last `forget_peak`.
 long memory_kib(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;)
@@ -51,7 +51,7 @@ std::string repeated(std::string_view unit, std::size_t bytes) {
   return text;
 }
 
-/// CPU seconds to refuse or read a text as a profile and as a machine file.
+/// Returns the CPU seconds that it takes to refuse or read a text as a profile and as a machine file.
 double reading_seconds(const std::string& text) {
   const double begun = cpu_seconds();
   (void)errors_in(text);
@@ -59,8 +59,9 @@ double reading_seconds(const std::string& text) {
   return cpu_seconds() - begun;
 }
 
-/// Whether the time grows as the length does: a quarter takes a quarter then, on whatever machine, and a sixteenth where the time
-/// is quadratic. What else runs there may disturb any of the pairs; one that was not is enough.
+/// Returns whether the time grows as the length does. Then a quarter of the text takes a quarter of the time,
+/// on whatever machine; if the time is quadratic it takes a sixteenth. Other programs may disturb any of the
+/// pairs; one undisturbed pair is enough.
 bool time_is_linear(const std::string& text) {
   const std::string quarter = text.substr(0, text.size() / 4);
   for (int pair = 0; pair < 8; ++pair) {
@@ -82,7 +83,7 @@ void check_cheap(const std::string& text) {
 
 constexpr std::size_t fits = 128 * 1024;
 
-/// What YAML is made of, in all the combinations that have ever hurt a parser.
+/// The pieces of YAML, in all the combinations that have ever hurt a parser.
 const std::vector<std::string> units{"[",          "{",         "[a,",        "{a: ",        "- ",
                                      "? ",         ": ",        "a: ",        "a: [",        "'a' ",
                                      "\"",         "\"a\",",    "&a ",        "*a ",         "!a ",

@@ -12,7 +12,8 @@ using sort = detail::value_rule::sort;
 
 namespace {
 
-/// The field at `path` with this value, in YAML's flow style: "a.b[].c" and "1" make "{a: {b: [{c: 1}]}}".
+/// Returns the field at `path` with this value, in YAML's flow style: "a.b[].c" and "1" make "{a: {b: [{c:
+/// 1}]}}".
 std::string document(std::string_view path, const std::string& value) {
   if (path.empty()) return value;
   if (path.starts_with("[]"))
@@ -24,7 +25,7 @@ std::string document(std::string_view path, const std::string& value) {
   return '{' + key + ": " + document(rest, value) + '}';
 }
 
-/// Values next to each bound, outside, and such of other types.
+/// Returns values just outside of each bound, and values of other types.
 std::vector<std::string> wrong_values(const value_rule& rule) {
   std::vector<std::string> wrong{"[[]]", "{no_such_key: 1}"};
   switch (rule.what) {
@@ -81,7 +82,7 @@ TEST_CASE("every field refuses what is outside of its range and of other types")
       CAPTURE(field.facts.path);
       CAPTURE(value);
       if (field.facts.path == "topology.capacity" && value == "{no_such_key: 1}")
-        continue; // any kind may be named
+        continue; // a profile may name any kind
       const line_list lines = errors_in(document(field.facts.path, value));
       CHECK(mentions(lines, key));
     }
@@ -95,7 +96,7 @@ TEST_CASE("every field takes its words and both ends of its range") {
       CAPTURE(value);
       for (const std::string& line : errors_in(document(field.facts.path, value))) {
         CAPTURE(line);
-        // Contradictions with other fields and keys that it needs beside it are another matter.
+        // The value may contradict other fields, or need keys beside it: that is another matter.
         CHECK(line.find("; expected " + describe(field.facts.rule)) == std::string::npos);
       }
     }

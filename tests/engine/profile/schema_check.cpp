@@ -39,7 +39,7 @@ bool has_all(const schema_type& keys, const json& value) {
   return std::ranges::all_of(keys, [&](const schema_type& key) { return value.contains(std::string(key)); });
 }
 
-/// Keywords say nothing about values of other types.
+/// Returns whether a value satisfies a keyword. Keywords say nothing about values of other types.
 bool satisfies(const std::string& keyword, const schema_type& argument, const json& value) {
   if (keyword == "type") return is_of_types(argument, value);
   if (keyword == "enum") return is_one_of(argument, value);
@@ -60,7 +60,7 @@ bool satisfies(const std::string& keyword, const schema_type& argument, const js
   return true;
 }
 
-/// What `properties`, `additionalProperties` and `items` say about the inside.
+/// Returns the first violation of `properties`, `additionalProperties` and `items` inside the value.
 std::string violation_inside(const schema_type& schema, const json& value, const std::string& path) {
   if (value.is_array() && schema.contains("items"))
     for (const json& item : value)

@@ -7,7 +7,7 @@
 
 namespace corewise::tests {
 
-/// All that a profile says, by key path: equal for equal profiles.
+/// Returns all settings of a profile, by key path: equal for equal profiles.
 inline std::map<std::string, std::string> settings_of(const profile& p) {
   std::map<std::string, std::string> shown;
   for (const auto& field : detail::profile_fields())

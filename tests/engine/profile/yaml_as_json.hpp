@@ -6,7 +6,8 @@
 
 namespace corewise::tests {
 
-/// A YAML document as an editor reads it before it holds it against the schema: YAML 1.2's core types.
+/// Returns a YAML document as an editor reads it before it checks it against the schema: with YAML 1.2's core
+/// types.
 nlohmann::json yaml_as_json(const std::string& yaml);
 
 } // namespace corewise::tests
