@@ -31,12 +31,12 @@ TEST_CASE("activity: to take work is to move towards the tail, to be robbed is t
   touch(slots[1], ++now);
   CHECK(head() == 2);
   touch(slots[2], ++now);
-  CHECK(head() == 0); // as active as the others, touched longest ago
+  CHECK(head() == 0); // as active as the others, but touched longest ago
   for (int i = 0; i < 6; ++i) touch(slots[1], ++now);
   for (int i = 0; i < 3; ++i) touch(slots[0], ++now);
   steal_tours tours(s, p.steal.policy);
   CHECK(tours.victims(2) == std::vector<std::uint32_t>{1, 0});
-  cool(slots[1]); // 7 to 3: the thieves do not herd on it
+  cool(slots[1]); // 7 to 3: so the thieves do not herd on it
   CHECK(tours.victims(2) == std::vector<std::uint32_t>{0, 1});
 }
 

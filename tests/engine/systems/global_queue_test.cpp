@@ -33,7 +33,7 @@ TEST_CASE("global-queue: whoever sleeps is woken for what others have no time fo
   for (int round = 0; round < 200; ++round) {
     gate all;
     for (int i = 0; i < 4; ++i) REQUIRE(e.submit([&] { all.pass(); }) == submit_result::accepted);
-    all.wait_for(4); // hangs if one is left in the queue while a worker sleeps
+    all.wait_for(4); // hangs if a task is left in the queue while a worker sleeps
     all.open();
     e.drain();
   }

@@ -50,7 +50,7 @@ TEST_CASE("nio: the shortest queue of all, ties to the lowest index") {
   situation s(build(one_kind(2, 4)), system_profile("nio", 1).dispatch.policy.c_str());
   s.load(0, 7, 6);
   s.boards().set_load({3}, 5);
-  s.boards().set_load({5}, 3); // behind a rise, where a walk that stops at the first would not come
+  s.boards().set_load({5}, 3); // behind a rise: a walk that stops at the first rise would not come there
   s.boards().set_load({6}, 3);
   CHECK(s.place(s.on_cpu(0)).worker.value == 5);
   s.boards().set_load({3}, 3);
@@ -72,7 +72,8 @@ TEST_CASE("nio: what waits in the inboxes when the engine ends is destroyed") {
   std::atomic<int> ran{0};
   const auto held = std::make_shared<gate>(); // its tasks and the worker that opens it may outlive the engine
   {
-    // The third worker is in no task. When it leaves, the engine has ended, and the others run nothing more.
+    // The third worker is in no task. When it leaves, the engine has ended; then the others run no more
+    // tasks.
     engine_hooks hooks;
     hooks.on_worker_stop = [held](worker_id w) {
       if (w.value == 2) held->open();
@@ -84,9 +85,9 @@ TEST_CASE("nio: what waits in the inboxes when the engine ends is destroyed") {
     for (std::uint32_t i = 0; i < 1000; ++i)
       REQUIRE(e.submit([alive, &ran] { ++ran; }, {.worker = worker_id{i % 2}}) == submit_result::accepted);
     const shutdown_report report = e.shutdown(std::chrono::milliseconds{1});
-    const bool all_left = report.running.empty(); // unless they had no CPU for a while
+    const bool all_left = report.running.empty(); // they have, unless they had no CPU for a while
     CHECK((!all_left || report.dropped == 1000));
   }
-  while (alive.use_count() != 1) std::this_thread::yield(); // by who left last
+  while (alive.use_count() != 1) std::this_thread::yield(); // the last thread to leave destroys them
   CHECK(ran == 0);
 }

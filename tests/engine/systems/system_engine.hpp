@@ -11,7 +11,7 @@
 
 namespace corewise::tests {
 
-/// A profile of configs/, for so many workers of the live machine.
+/// Returns a profile of configs/, for this many workers of the live machine.
 inline profile system_profile(const std::string& name, std::uint32_t workers) {
   profile p = load_profile(COREWISE_SOURCE_DIR "/configs/" + name + ".yaml");
   p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
@@ -28,7 +28,7 @@ inline void chain(engine& e, int depth) {
   if (depth > 0 && e.submit([&e, depth] { chain(e, depth - 1); }) != submit_result::accepted) std::abort();
 }
 
-/// `outside` tasks from outside, each of which submits `inside` more; answers how many ran.
+/// Submits `outside` tasks from outside, each of which submits `inside` more. Returns how many ran.
 inline int load_with(engine& e, int outside, int inside) {
   std::atomic<int> ran{0};
   const auto leaf = [&] { ran.fetch_add(1, std::memory_order_relaxed); };

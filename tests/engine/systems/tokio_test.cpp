@@ -25,7 +25,7 @@ TEST_CASE("tokio: the global queue is looked at once in 61 tasks") {
   CHECK(p.injection.interval.min == 61);
   CHECK(p.injection.interval.max == 61);
   engine e(p);
-  std::vector<int> order; // one worker: no two at once
+  std::vector<int> order; // only one worker writes it
   gate held;
   const auto first = [&] {
     for (int i = 0; i < 200; ++i)
@@ -37,7 +37,7 @@ TEST_CASE("tokio: the global queue is looked at once in 61 tasks") {
   REQUIRE(e.submit([&] { order.push_back(1); }) == submit_result::accepted);
   held.open();
   e.drain();
-  CHECK(std::ranges::find(order, 1) - order.begin() == 60); // the first task was the first of 61
+  CHECK(std::ranges::find(order, 1) - order.begin() == 60); // `first` itself was the first of 61
 }
 
 TEST_CASE("tokio: a task stays with its worker, and what comes from outside is injected") {

@@ -18,10 +18,11 @@ std::uint64_t lifo_runs_beyond_three_a_tick(const profile& p) {
   return w.lifo_runs > most ? w.lifo_runs - most : 0;
 }
 
-/// The order in which one worker runs 50 tasks of its own and 40 that come from outside meanwhile (numbers from 0).
+/// Returns the order in which one worker runs 50 tasks of its own and 40 tasks that come from outside
+/// meanwhile, which have numbers from 0.
 std::vector<int> order_of_a_batch(const profile& p) {
   engine e(p);
-  std::vector<int> order; // one worker: no two at once
+  std::vector<int> order; // only one worker writes it
   gate held;
   const auto first = [&] {
     for (int i = 0; i < 50; ++i)
@@ -36,7 +37,7 @@ std::vector<int> order_of_a_batch(const profile& p) {
   return order;
 }
 
-/// How many tasks from outside ran one after another from the first one on.
+/// Returns how many tasks from outside ran one after another, from the first one on.
 int run_together(const std::vector<int>& order) {
   auto at = std::ranges::find(order, 0);
   int n = 0;
@@ -51,7 +52,7 @@ TEST_CASE("volt: some tasks run from the slot, never more than 3 a tick") {
   CHECK(lifo_runs_beyond_three_a_tick(p) == 0);
   p.workers.total = 2;
   CHECK(lifo_runs_beyond_three_a_tick(p) == 0);
-  p.queues.lifo_counts = lifo_count::overtaking; // the check can fail
+  p.queues.lifo_counts = lifo_count::overtaking; // shows that the check can fail
   CHECK(lifo_runs_beyond_three_a_tick(p) > 0);
 }
 
@@ -123,7 +124,7 @@ TEST_CASE("volt: sleepers look up every 10 ms") {
 
 TEST_CASE("volt: the lowest sleeper is woken, whoever the task is for") {
   profile p = system_profile("volt", 3);
-  p.idle.park_timeout.kind = park_timeout_setting::mode::never; // nobody is awake by chance
+  p.idle.park_timeout.kind = park_timeout_setting::mode::never; // no worker is awake by chance
   engine e(p);
   std::atomic<int> by_lowest{0};
   for (int i = 0; i < 50; ++i) {

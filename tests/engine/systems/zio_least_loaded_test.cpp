@@ -12,7 +12,7 @@ using namespace corewise::tests;
 
 namespace {
 
-/// The queues of a pool without its threads, and beside them the counters as the original keeps them: +1 and -1.
+/// The queues of a pool without threads, and beside them the counters as the original keeps them: +1 and -1.
 class counted_pool {
  public:
   static constexpr std::size_t workers = 3;
@@ -28,7 +28,7 @@ class counted_pool {
     if (!queues_[w]->in.push(make())) return void(--made_);
     ++counter_[w];
   }
-  /// A task of the worker's own, or one that yields.
+  /// Pushes a task of the worker's own, or one that yields.
   void push(std::size_t w) { store(w, make()); }
   void dequeue(std::size_t w) {
     if (queues_[w]->ring.pop() == nullptr && queues_[w]->in.pop() == nullptr) return;
@@ -43,7 +43,7 @@ class counted_pool {
     }
   }
 
-  /// What the board shows, by worker.
+  /// Returns the loads that the board shows, by worker.
   std::vector<std::int64_t> board() const {
     const load_view view({}, machine_.workers(), ring, 64);
     std::vector<std::int64_t> shown;
@@ -60,7 +60,7 @@ class counted_pool {
     if (queues_[w]->ring.push(t)) return;
     corewise::detail::task_chain excess = queues_[w]->ring.shed();
     excess.push(t);
-    counter_[w] -= excess.size; // one for each that migrates
+    counter_[w] -= excess.size; // one for each task that migrates
     global_.push(excess);
   }
 
@@ -108,9 +108,9 @@ TEST_CASE("zio-least-loaded: the engine's loads follow the counters, step by ste
   hooks.on_worker_start = [](worker_id w) { mine = w.value; };
   engine e(system_profile("zio-least-loaded", 2), hooks);
   std::vector<gate> gates(2);
-  const auto load = [&](std::size_t w) { return e.metrics().workers[w].load - 1; }; // less the one that runs
+  const auto load = [&](std::size_t w) { return e.metrics().workers[w].load - 1; }; // less the task that runs
   for (int i = 0; i < 2; ++i) REQUIRE(e.submit([&] { gates[mine].pass(); }) == submit_result::accepted);
-  for (gate& g : gates) g.wait_for(1); // one on each worker, whoever stole from whom
+  for (gate& g : gates) g.wait_for(1); // one on each worker, whichever worker stole
   CHECK(load(0) == 0);
   CHECK(load(1) == 0);
   const auto nothing = [] {};
@@ -122,7 +122,7 @@ TEST_CASE("zio-least-loaded: the engine's loads follow the counters, step by ste
   gate then;
   REQUIRE(e.submit([&] { then.pass(); }, {.worker = worker_id{1}}) == submit_result::accepted);
   CHECK(load(1) == 3);
-  gates[1].open(); // dequeue: -1 each; worker 1 runs its two, and waits in the third
+  gates[1].open(); // dequeue: -1 each; worker 1 runs its two tasks, and waits in the third
   then.wait_for(1);
   CHECK(load(0) == 3);
   CHECK(load(1) == 0);

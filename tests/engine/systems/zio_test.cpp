@@ -15,7 +15,7 @@ TEST_CASE("zio: a placement looks at two workers, never the same twice, and the 
     const auto looked_at = s.rule().consider(s.view(), s.on_cpu(0), {}, rng, cursor);
     REQUIRE(looked_at.size() == 2);
     REQUIRE(looked_at[0].lightest != looked_at[1].lightest);
-    for (const considered& c : looked_at) { // the queue, and one more if the slot is taken
+    for (const considered& c : looked_at) { // score: the queue, and one more if the slot is taken
       const std::uint32_t w = c.lightest.value;
       REQUIRE(c.score == w % 4 + w / 4);
     }
@@ -34,7 +34,7 @@ TEST_CASE("zio: half of a full ring of 256 goes to the one global queue") {
   const auto hold = [&] { held.pass(); };
   const auto fill = [&] {
     filler = *e.this_worker();
-    for (int i = 0; i < 1 + 256 + 1; ++i) // into the slot, the ring, and one too many
+    for (int i = 0; i < 1 + 256 + 1; ++i) // into the slot, into the ring, and one too many
       if (e.submit([] {}, {.worker = filler}) != submit_result::accepted) std::abort();
     filled.pass();
   };
@@ -58,7 +58,7 @@ TEST_CASE("zio: an idle worker steals from one that is busy") {
     for (int i = 0; i < 100; ++i)
       if (e.submit([&] { left.fetch_sub(1); }, {.worker = worker_id{0}}) != submit_result::accepted)
         std::abort();
-    while (left != 0) std::this_thread::yield(); // all must run elsewhere
+    while (left != 0) std::this_thread::yield(); // all must run on other workers
   };
   REQUIRE(e.submit(fill_and_wait, {.worker = worker_id{0}}) == submit_result::accepted);
   e.drain();
