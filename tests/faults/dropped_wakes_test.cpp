@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-// Wake-ups are dropped, one in a thousand or one that matters: the sentinel must find the work that waits, and say so. So a zero
-// in all other tests means that nothing was lost, and not that nobody looked.
+// The tests drop wake-ups, one in a thousand or one that matters. The sentinel must find the work that waits,
+// and count it. So a zero in all other tests means that no wake-up was lost, and not that no sentinel looked.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -27,11 +27,12 @@ profile sleepy_profile() {
   p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has
   p.workers.total = 8;
   p.workers.pin = pin_to::none;
-  p.idle.spin = std::chrono::nanoseconds{0}; // so that each task wakes somebody
+  p.idle.spin = std::chrono::nanoseconds{0}; // so that each task wakes a worker
   return p;
 }
 
-/// Submits a task and waits for it, again and again, so that most wake a worker; until `enough` of the counters.
+/// Submits a task and waits for it, again and again, so that most of them wake a worker. Ends when the
+/// counters are `enough`.
 template <class Enough>
 void submit_one_by_one(engine& e, std::uint64_t& submitted, std::atomic<std::uint64_t>& runs,
                        const Enough& enough) {
@@ -43,7 +44,7 @@ void submit_one_by_one(engine& e, std::uint64_t& submitted, std::atomic<std::uin
   }
 }
 
-/// From several threads at once, each task with a child.
+/// Submits from several threads at once; each task has a child.
 void submit_burst(engine& e, std::uint64_t& submitted, std::atomic<std::uint64_t>& runs) {
   constexpr std::uint64_t threads = 4;
   constexpr std::uint64_t tasks = 2000;
@@ -64,7 +65,7 @@ void submit_burst(engine& e, std::uint64_t& submitted, std::atomic<std::uint64_t
   submitted += accepted;
 }
 
-/// A task whose wake-up is dropped waits until it is rescued. The exit status says what was wrong.
+/// Waits until a task whose wake-up was dropped is rescued. The exit status says what was wrong.
 [[noreturn]] void wait_for_rescue(const profile& p, const tests::signal_pipe& said,
                                   const tests::signal_pipe& told) {
   engine e(p);
@@ -100,11 +101,11 @@ void check_stopped(const profile& p) {
   }
   told.tell();
   said.wait();
-  const auto ran = std::chrono::steady_clock::now() - begun - stopped; // at most
+  const auto ran = std::chrono::steady_clock::now() - begun - stopped; // an upper bound
   const int status = tests::exit_status(child);
   if (ran < 300ms)
     CHECK(status == 0);
-  else // between two looks there are 500 ms, of which each stop may hide 20
+  else // there are 500 ms between two looks, and each stop may hide 20 of them
     MESSAGE("skipped: it may have run for "
             << std::chrono::duration_cast<std::chrono::milliseconds>(ran).count() << " ms");
 }
@@ -147,7 +148,7 @@ TEST_CASE("the same without drops: the time-out finds nothing") {
 
 TEST_CASE("a process that is stopped again and again has lost no wake-up, until it has run for long enough") {
   check_stopped(sleepy_profile());
-  profile without_slot_looks = sleepy_profile(); // by which the sentinel wakes up more often than it need
+  profile without_slot_looks = sleepy_profile(); // they wake the sentinel more often than need be
   without_slot_looks.queues.lifo_age.reset();
   check_stopped(without_slot_looks);
 }

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-// A worker looks at itself in a dump, between the steps of lying down.
+// A worker looks at itself in a dump, between the steps of going to sleep.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -22,7 +22,7 @@ TEST_CASE("dump: a worker whose parked bit is set is not called parked before it
   const auto parks = [&] { return e.metrics().workers[0].parks; }; // counted after the last look
   REQUIRE(e.submit([&] {
     tests::at_each_step([&, before = parks(), looking = false]() mutable {
-      if (std::exchange(looking, true)) return; // a step of the look itself
+      if (std::exchange(looking, true)) return; // this is a step of the look itself
       if (e.dump().seats[0].state == seat_state::parked) ++(parks() == before ? too_early : asleep);
       looking = false;
     });

@@ -59,7 +59,7 @@ mutant chosen() {
   return m;
 }
 
-/// A short one mostly: most windows between two steps are short.
+/// Delays the thread, mostly for a short time: most windows between two steps are short.
 void take_a_while(placement_rng& rng) noexcept {
   const std::uint32_t kind = rng.below(64);
   if (kind < 48) {

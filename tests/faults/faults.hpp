@@ -3,33 +3,34 @@
 #include <cstdint>
 #include <functional>
 
-// The engine of this folder is built with COREWISE_FAULTS (engine/src/base/faults.hpp). What goes wrong there:
+// The engine of this folder is built with COREWISE_FAULTS (engine/src/base/faults.hpp). Its faults are:
 //
-//   delays  one step in COREWISE_DELAY_ONE_IN (environment; none unless set) takes a while: it spins, yields, or sleeps.
-//           The seed is printed; COREWISE_DELAY_SEED sets it.
-//   wakes   one in so many is dropped, as the test says.
-//   memory  for what comes out of an inbox there is none, as long as the test says.
-//   mutants COREWISE_MUTANT (environment) makes the engine unsound: printed_volt looks at shared work only when a ring is
-//           empty, batched_queue at what full rings have shed.
+//   delays  one step in COREWISE_DELAY_ONE_IN (environment; none unless set) takes a while: it spins, yields,
+//           or sleeps. The program prints the seed; COREWISE_DELAY_SEED sets it.
+//   wakes   one wake-up in so many is dropped, as the test says.
+//   memory  there is none for tasks that come out of an inbox, as long as the test says.
+//   mutants COREWISE_MUTANT (environment) makes the engine unsound: printed_volt looks at shared tasks only
+//           when a ring is empty, batched_queue looks only then at the tasks that full rings have shed.
 //
-// And the build sees where two threads use at once what is one thread's: it ends the process then, unless a test counts.
+// The build also detects a meeting: two threads use at once what belongs to one thread. A meeting ends the
+// process, unless a test counts meetings.
 
 namespace corewise::tests {
 
-/// From now on one wake-up in `period` is dropped; 0: none. Any thread.
+/// Drops one wake-up in `period` from now on; 0 drops none. Call from any thread.
 void drop_wakes(std::uint64_t period) noexcept;
-/// So many were dropped since the program began.
+/// Returns how many wake-ups were dropped since the program began.
 std::uint64_t dropped_wakes() noexcept;
 
-/// From now on there is no memory for tasks that come out of an inbox; false: there is again. Any thread.
+/// Refuses memory for tasks that come out of an inbox from now on; false ends that. Call from any thread.
 void refuse_blocks(bool refuse) noexcept;
 
-/// From now on `f` is called between each two steps of the calling thread, where another thread might come; empty: no
-/// more.
+/// Calls `f` from now on between each two steps of the calling thread, where another thread might come; an
+/// empty function ends that.
 void at_each_step(std::function<void()> f);
-/// From now on such meetings are counted and do not end the process. Any thread.
+/// Counts meetings from now on, and no longer ends the process. Call from any thread.
 void count_meetings() noexcept;
-/// So many since then.
+/// Returns the number of meetings since then.
 std::uint64_t meetings() noexcept;
 
 } // namespace corewise::tests

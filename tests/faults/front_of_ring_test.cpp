@@ -9,20 +9,22 @@
 #include <thread>
 #include <utility>
 
-// While a worker puts tasks into the front of its ring, before it has noted where that front ends, another steals them.
+// A worker puts tasks into the front of its ring. Before it has noted where that front ends, another steals
+// them.
 
 using namespace corewise;
 using namespace std::chrono_literals;
 
 TEST_CASE("front of the ring: what waits in the slot runs though thieves came while the front was made") {
   profile p = small_profile(2);
-  p.dispatch.policy = "local_first"; // from outside by the injection queue, from a task to the slot
+  p.dispatch.policy = "local_first"; // tasks from outside are injected, a task's own go to its slot
   p.injection.buffer = 32;
   p.queues.lifo_age.reset();
   p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   std::atomic<int> ran{0};
   engine e(p);
-  // One worker is slow in the engine, and none in the tasks: so the other is done first, and comes to steal.
+  // One worker is slow in the engine, and none is slow in the tasks. So the other is done first, and comes to
+  // steal.
   const auto begin = [&] {
     thread_local bool delayed = false;
     if (e.this_worker() == worker_id{0} && !std::exchange(delayed, true))

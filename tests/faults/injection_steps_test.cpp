@@ -6,7 +6,8 @@
 #include <array>
 #include <thread>
 
-// What comes between two steps of who takes from an injection queue, or asks for its length.
+// Other threads come between two steps of a thread that takes from an injection queue, or asks for its
+// length.
 
 using namespace corewise;
 using namespace corewise::detail;
@@ -25,7 +26,7 @@ TEST_CASE("injection queue: who puts a task there does not wait for who takes so
   queue.push(&tasks[1]);
   std::size_t put = 2;
   bool waits = false;
-  // The last step is between the locks: this thread would wait for itself.
+  // The last step is between the locks: there this thread would wait for itself.
   tests::at_each_step([&, step = 0]() mutable {
     if (waits || ++step < 4 || put == 3) return;
     waits = true; // the push has steps of its own
@@ -48,7 +49,7 @@ TEST_CASE("injection queue: who finds another one taking gets nothing, and does 
   for (task_header& t : tasks) queue.push(&t);
   std::uint32_t length = 0;
   std::uint32_t got = 0;
-  // Within the lock of who takes: `pop` would wait for itself.
+  // Here the taker holds the lock: `pop` would wait for itself.
   tests::at_each_step([&, step = 0, looks = false]() mutable {
     if (looks || ++step != 3) return;
     looks = true;
@@ -86,7 +87,7 @@ TEST_CASE("injection queue: its length is never below none, whoever takes while 
 
 namespace {
 
-/// Tasks that count, into a queue by way of segments.
+/// Tasks that count their runs; segments bring them into a queue.
 struct counted_tasks {
   int put = 0;
   int run = 0;
@@ -108,7 +109,7 @@ struct counted_tasks {
   }
 };
 
-/// Calls f in the given one of the calling thread's steps from now on, once, and answers whether that step came.
+/// Calls `meanwhile`, and `f` once in the given one of its steps. Returns whether that step came.
 template <class F, class G> bool in_step(int step, F f, G meanwhile) {
   int steps = 0;
   bool within = false;

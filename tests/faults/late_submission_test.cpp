@@ -8,17 +8,17 @@
 #include <memory>
 #include <thread>
 
-// A thread is let in, and sleeps before it has put its task down; meanwhile the engine's time to end runs out, or its rules
-// are replaced.
+// The engine lets a submitter in, and the submitter sleeps before it has put its task down. Meanwhile the
+// engine's time to end runs out, or its rules are replaced.
 
 using namespace corewise;
 using namespace std::chrono_literals;
 
 TEST_CASE("late submission: a shutdown without patience drops and counts what was let in and not put down") {
   profile p = small_profile(1);
-  p.limits.in_flight = 0; // no steps in counting
+  p.limits.in_flight = 0; // so that counting has no steps
   engine e(p);
-  gate held; // so that the worker does not run what comes late
+  gate held; // so that the worker does not run the late task
   REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
   held.wait_for(1);
   auto token = std::make_shared<int>(1);
@@ -27,9 +27,9 @@ TEST_CASE("late submission: a shutdown without patience drops and counts what wa
   submit_result answer = submit_result::full;
   std::thread late([&] {
     tests::at_each_step([&, step = 0]() mutable {
-      if (++step != 2) return; // the first one takes the rules, the second is behind the door
+      if (++step != 2) return; // at the first step it takes the rules, at the second it is let in
       let_in = true;
-      // Long enough for an engine that does not wait for this thread.
+      // This is long enough for an engine that does not wait for this thread.
       for (int i = 0; i < 500 && !ended; ++i) std::this_thread::sleep_for(1ms);
     });
     answer = e.submit([kept = token] {});
@@ -44,14 +44,14 @@ TEST_CASE("late submission: a shutdown without patience drops and counts what wa
   CHECK(report.running.size() == 1);
   CHECK(token.use_count() == 1);
   held.open();
-  e.drain(); // nothing is left that it would wait for
+  e.drain(); // there is no task left that it would wait for
   CHECK(e.metrics().in_flight() == 0);
 }
 
 TEST_CASE("late submission: who held rules that were replaced before it went by them leaves none behind") {
   const profile p = small_profile(1);
   engine e(p);
-  const auto& rules = inside_of(e).newest_rules(); // the metric would look for old ones itself
+  const auto& rules = inside_of(e).newest_rules(); // the metric would look for old rules itself
   const auto asleep = [&] {
     const worker_metrics m = e.metrics().total();
     return m.parks > m.wakes;

@@ -8,15 +8,16 @@
 
 #include <thread>
 
-// An unbounded inbox is emptied by one thread at a time: by its worker, and once that one has left, by whoever drops what
-// comes after the end. A worker that leaves looks at its queues while another thread may be doing so.
+// One thread at a time empties an unbounded inbox: its worker, and once that worker has left, any thread that
+// drops tasks that come after the end. A worker that leaves looks at its queues while another thread may be
+// doing so.
 
 using namespace corewise;
 using namespace std::chrono_literals;
 
 namespace {
 
-/// As Nio's: nobody steals, and inboxes are unbounded.
+/// A profile like Nio's: no worker steals, and inboxes are unbounded.
 profile unbounded_profile() {
   profile p = small_profile(1);
   p.steal.policy = "none";
@@ -26,7 +27,7 @@ profile unbounded_profile() {
   return p;
 }
 
-/// Something to wait for that is none of corewise's, so that the engine's end does not know who waits.
+/// An awaitable that is none of corewise's, so that the engine's end does not know its waiter.
 struct foreign_wait {
   std::atomic<detail::resumption*>& waiting;
   detail::resumption place = {};
@@ -39,8 +40,9 @@ struct foreign_wait {
   void await_resume() const noexcept {}
 };
 
-/// Wakes a coroutine of an engine that has ended, and so drops it; another thread does `meanwhile(engine, seat)` wherever
-/// this one has stopped between two steps and the inbox is empty. Answers how often it did.
+/// Wakes a coroutine of an engine that has ended, and so drops it. Wherever this thread has stopped between
+/// two steps and the inbox is empty, another thread calls `meanwhile(engine, seat)`. Returns how often it
+/// did.
 template <class Meanwhile> int drop_late(const Meanwhile& meanwhile) {
   engine e(unbounded_profile());
   runtime& inside = inside_of(e);

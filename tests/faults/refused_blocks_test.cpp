@@ -19,7 +19,7 @@ namespace {
 
 constexpr int tasks = 100;
 
-/// There is no memory while it lives.
+/// Refuses memory while it lives.
 struct no_memory {
   no_memory() { tests::refuse_blocks(true); }
   no_memory(const no_memory&) = delete;
@@ -79,7 +79,8 @@ TEST_CASE("inbox: an engine that ends waits for the memory to drop what is there
 
 namespace {
 
-/// An engine whose one worker is held until it is opened, and whose tasks have gone to the injection queue, as copies.
+/// An engine whose one worker is held until `hold` opens, and whose tasks have gone to the injection queue,
+/// as copies.
 struct overflowing {
   std::atomic<int> run{0};
   gate hold;
@@ -93,7 +94,7 @@ struct overflowing {
     REQUIRE(e.submit([this] { hold.pass(); }) == submit_result::accepted);
     hold.wait_for(1);
     const std::array<std::byte, 32> large{};
-    for (int i = 0; i < 2; ++i) // what the inbox has room for is no copy
+    for (int i = 0; i < 2; ++i) // the inbox has room for these; they are no copies
       REQUIRE(e.submit([large] { static_cast<void>(large); }) == submit_result::accepted);
     submit_counting(e, run);
     CHECK(e.metrics().injected == tasks);

@@ -11,8 +11,9 @@
 #include <thread>
 #include <vector>
 
-// The only worker of an engine takes from its ring as if nobody else did, and is held at one of its steps, while another thread
-// destroys what is queued there: who wakes somebody of an engine that has ended does so.
+// The only worker of an engine takes from its ring as if it were alone, and is held at one of its steps.
+// Meanwhile another thread destroys the tasks queued there, as a thread does that wakes a coroutine of an
+// engine that has ended.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -29,7 +30,7 @@ task<> waits_for(std::shared_ptr<int> /*held*/, oneshot<int>& from, std::atomic<
 TEST_CASE("sole taker: what the worker is about to take as the engine ends runs or is dropped, once") {
   constexpr int tasks = 20;
   constexpr int waiting = 200;
-  constexpr int steps = 16; // they reach into the second task
+  constexpr int steps = 16; // these steps reach into the second task
   int cut_short = 0;
   for (int held_at = 0; held_at < steps; ++held_at) {
     CAPTURE(held_at);
@@ -64,7 +65,7 @@ TEST_CASE("sole taker: what the worker is about to take as the engine ends runs 
     e.shutdown(0ms);
     wakes.join();
     cut_short += runs < tasks;
-    // A worker that has no CPU for long drops what is left itself, when it comes.
+    // A worker that has no CPU for long drops the remaining tasks itself, when it comes.
     const auto left = [&] { return token.use_count() > 1 || e.metrics().in_flight() != 0; };
     for (int i = 0; i < 1000 && left(); ++i) std::this_thread::sleep_for(10ms);
     CHECK(token.use_count() == 1);

@@ -19,7 +19,7 @@ TEST_CASE("spare threads: one that is called to a seat comes to its core, and is
   std::atomic<bool> let_go{true};
   cpu_set core;
   cpu_set group;
-  engine e(p); // its threads look until they end
+  engine e(p); // its threads use the objects above until they end
   const worker_place& place = e.workers().workers().front();
   core = e.machine().cores()[place.core].cpus;
   group = e.groups()[place.group].cpus;
@@ -27,7 +27,7 @@ TEST_CASE("spare threads: one that is called to a seat comes to its core, and is
     MESSAGE("skipped: the group has one core");
     return;
   }
-  // Each thread of the seat looks at each of its steps what it is tied to.
+  // Each thread of the seat checks at each of its steps which CPUs it is tied to.
   const auto task = [&] {
     if (this_thread_affinity() != group) let_go = false;
     tests::at_each_step([&] {
@@ -35,7 +35,8 @@ TEST_CASE("spare threads: one that is called to a seat comes to its core, and is
     });
     blocking([] { std::this_thread::sleep_for(std::chrono::milliseconds{5}); });
   };
-  // The first call makes a thread, and later ones find one; under load one may be over before anybody has come.
+  // The first call makes a thread, and later ones find one. Under load a call may be over before a thread has
+  // come.
   for (int round = 0; round < 500 && !was_on_core; ++round) {
     REQUIRE(e.submit(task) == submit_result::accepted);
     e.drain();
