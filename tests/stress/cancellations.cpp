@@ -1,13 +1,14 @@
-// Cancellation against completion: a coroutine waits for something, one thread completes it and another stops the wait, at
-// about the same time and at random; of a sleep and a deadline, the clock is one of the two. One of them ends it, once, and
-// what it says of itself is so.
+// Cancellation against completion: a coroutine waits for something. One thread completes the wait and another
+// stops it, at about the same time and at random. For a sleep and a deadline, the clock is one of the two.
+// Exactly one of them ends the wait, and the wait reports the right one.
 //
 //     cancellations [--seed N] [--races N] [--park-timeout adaptive|never]
 //
-// N races, over all that can be waited for; fewer against the clock, which take longer. In some heats they begin when
-// all coroutines are suspended, in the others at once. What failed is printed with the seed; so it is when a kind of wait was
-// never completed, never stopped, or never seen suspended, for then nothing was raced. Where N are too few to say so, there are
-// more until all three were seen, or until there were `enough_to_say`.
+// N races, over all kinds of waits; fewer against the clock, which take longer. In some heats the races begin
+// when all coroutines are suspended, in the others at once. The program prints each failure with the seed. It
+// is also a failure when a kind of wait was never completed, never stopped, or never seen suspended, for then
+// nothing was raced. If N races are too few to tell, more follow until all three were seen, or until there
+// were `enough_to_say`.
 
 #include <corewise/engine/barrier.hpp>
 #include <corewise/engine/channel.hpp>
@@ -41,7 +42,7 @@ namespace {
 
 using clock_type = std::chrono::steady_clock;
 
-// --- what is waited for: `wait` says whether it was completed, and `right` whether that agrees with what is left
+// --- the kinds of waits: `wait` says whether it was completed, `right` whether the state left agrees
 
 struct event_race {
   event it;
@@ -92,7 +93,7 @@ struct barrier_race {
 
   task<bool> wait(std::stop_token stop) { co_return co_await it.arrive_and_wait(std::move(stop)); }
   void complete() { it.arrive_and_drop(); }
-  /// Who was stopped has not arrived: when it drops out nobody is left.
+  /// A coroutine that was stopped has not arrived: when it drops out no member is left.
   bool right(bool /*completed*/) { return it.arrive_and_drop(), true; }
 };
 
@@ -140,7 +141,8 @@ struct scope_race {
   bool right(bool /*completed*/) { return it.is_set(); }
 };
 
-// Against the clock: `moment` is when it strikes, within `window` of the time when the two threads begin.
+// Races against the clock: `moment` is when it strikes, within `window` of the time when the two threads
+// begin.
 
 constexpr auto window = 300us;
 
@@ -173,7 +175,7 @@ struct deadline_race {
 template <class Race>
 concept timed = requires(Race r) { r.moment; };
 
-/// How many of the engine's coroutines are suspended in races.
+/// Returns how many of the engine's coroutines are suspended in races.
 template <class Race> std::uint64_t suspended(const engine& e) {
   if constexpr (std::same_as<Race, sleep_race>) return e.metrics().timers_pending;
   std::uint64_t sum = 0;
@@ -199,7 +201,8 @@ template <class Race> struct lane {
 
 constexpr std::size_t lanes = 64;
 
-/// Both threads go through the lanes in the same order, each a little faster or slower now and then.
+/// Makes one of the two threads, which go through the lanes in the same order, a little faster or slower now
+/// and then.
 class pace {
  public:
   explicit pace(std::uint64_t seed) : random_(seed) {}
@@ -215,14 +218,14 @@ class pace {
 struct tally {
   std::uint64_t completed = 0;
   std::uint64_t stopped = 0;
-  std::uint64_t suspended = 0; ///< of them, before they were raced for
+  std::uint64_t suspended = 0; ///< how many of them were suspended before the race
 
-  /// Whether anything was.
+  /// Returns whether there was a race.
   bool raced() const { return completed != 0 && stopped != 0 && suspended != 0; }
 };
 
-/// 157 heats. One side has 3 of 5 for itself at most, emulated and on a busy machine as well; if it were 5 of 6, it would have all
-/// of them in one run of 1e12.
+/// 157 heats. One side has at most 3 of 5 heats for itself, emulated and on a busy machine as well. If it had
+/// 5 of 6, it would have all of them in one run of 1e12.
 constexpr std::uint64_t enough_to_say = 10'000;
 
 void wait_until(clock_type::time_point t) {
@@ -236,8 +239,8 @@ template <class Race> tally race(engine& e, std::uint64_t races, std::uint64_t s
   bool over = false;
   std::barrier together(2);
   std::atomic<std::uint64_t> awake{0};
-  // One of the two threads goes through the lanes; against the clock, from some moment of the window on, else when the other is
-  // awake, too, and one of them first by chance.
+  // One of the two threads goes through the lanes. Against the clock it begins at some moment of the window.
+  // Else it begins when the other is awake, too, and chance decides which of the two is first.
   const auto go = [&](pace& walk, std::minstd_rand& random, const auto& act) {
     together.arrive_and_wait();
     if (over) return false;
@@ -310,7 +313,7 @@ struct amounts {
   bool never_times_out = false;
 };
 
-/// Answers whether there were races.
+/// Returns whether there were races.
 template <class Race> bool run(const char* name, const amounts& each, std::uint64_t part = 1) {
   profile p;
   p.topology.groups.group_by = domain_kind::machine; // one domain, however many caches the machine has

@@ -1,5 +1,6 @@
-// Many more workers than cores, tasks from outside threads and from tasks: all run exactly once, loads are
-// zero at rest, nothing was rescued by a time-out, and afterwards the process sleeps and uses next to no CPU.
+// Runs many more workers than cores, with tasks from outside threads and from tasks. All tasks must run
+// exactly once, loads must be zero at rest, no task may be rescued by a time-out, and afterwards the process
+// must sleep and use next to no CPU.
 
 #include <corewise/engine/engine.hpp>
 
@@ -23,7 +24,7 @@ struct amounts {
   std::uint32_t threads = 8;
   std::uint64_t tasks = 10'000'000;
   std::string park_timeout = "adaptive";
-  bool mixed = false; // classes
+  bool mixed = false; // tasks of all classes
 };
 
 amounts read_arguments(int count, char** words) {
@@ -76,7 +77,7 @@ void run(std::vector<std::atomic<std::uint8_t>>& runs, std::uint64_t n) {
   runs[n].fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Of the class that number n has.
+/// Returns a hint for the class that number n has.
 hint wish_of(bool mixed, std::uint64_t n) {
   if (!mixed || n % 5 > 2) return {};
   return {.run_as = static_cast<task_class>(n % 5)};

@@ -7,14 +7,14 @@
 
 namespace corewise::tests {
 
-/// Whether COREWISE_PARK_TIMEOUT=never asks that no sleeper wakes up by itself: then a wake-up that is lost is a test
-/// that hangs.
+/// Returns whether COREWISE_PARK_TIMEOUT=never asks that no sleeper wakes up by itself. Then a test hangs if
+/// a wake-up is lost.
 inline bool never_times_out() {
   const char* timeout = std::getenv("COREWISE_PARK_TIMEOUT");
   return timeout != nullptr && std::strcmp(timeout, "never") == 0;
 }
 
-/// The profile with its own time-out, or with none.
+/// Returns the profile with its own time-out, or with none.
 inline profile with_park_timeout(profile p) {
   if (never_times_out()) p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   return p;

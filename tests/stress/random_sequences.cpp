@@ -1,10 +1,11 @@
-// Random sequences of all that tasks and outside threads may do, on engines with random profiles and many more workers
-// than cores: every task runs exactly once and is destroyed exactly once; those that a shutdown drops are destroyed unrun.
+// Random sequences of all that tasks and outside threads may do, on engines with random profiles and many
+// more workers than cores. Every task runs exactly once and is destroyed exactly once; tasks that a shutdown
+// drops are destroyed unrun.
 //
 //     random_sequences [--seed N] [--operations N] [--park-timeout any|never] [--rounds N]
 //
-// A round is an engine. It is made from the seed that it prints when it fails: `--seed N --rounds 1` is the same round
-// again, as far as threads let it be.
+// A round is an engine. Its seed decides what it is; the program prints the seed when the round fails:
+// `--seed N --rounds 1` is the same round again, as far as threads let it be.
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/oneshot.hpp>
@@ -55,7 +56,7 @@ constexpr std::array operation_names{"submitted", "yielded",  "handed over", "bl
                                      "drained",   "reloaded", "retired",     "refused"};
 using tally = std::array<std::uint64_t, static_cast<std::size_t>(operation::count)>;
 
-/// What became of one task. Its tokens are held by whoever holds the task.
+/// The fate of one task. The holder of a task holds its tokens.
 struct fate {
   std::atomic<std::uint8_t> accepted{0};
   std::atomic<std::uint8_t> runs{0};
@@ -71,7 +72,7 @@ struct round {
   std::atomic<std::uint64_t> done{0}; // operations
   std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(operation::count)> counts{};
   std::atomic<bool> closed{false};        // a submission was refused
-  std::atomic<bool> child_awaited{false}; // one at a time: others must be free to run the child
+  std::atomic<bool> child_awaited{false}; // one at a time: other workers must be free to run the child
   bool may_await_child = false;
   bool never_times_out = false;
   std::uint32_t workers = 0;
@@ -87,7 +88,7 @@ struct round {
   bool over() const { return done.load(std::memory_order_relaxed) >= operations_of_round; }
 };
 
-/// Held by exactly one task, from its making to its end.
+/// Exactly one task holds it, from the task's making to its end.
 class token {
  public:
   token(round& r, std::uint32_t number) : round_(&r), number_(number) {}
@@ -98,7 +99,7 @@ class token {
   }
   void ran() const { at().runs.fetch_add(1, std::memory_order_relaxed); }
   round& in() const { return *round_; }
-  /// Numbers for the task's own choices.
+  /// Returns a generator for the task's own choices.
   placement_rng rng() const { return placement_rng(round_->seed * 0x9E3779B97F4A7C15ULL + number_); }
 
  private:
@@ -128,7 +129,7 @@ template <class T> T any_of(placement_rng& rng, const std::vector<T>& from) {
   return from[rng.below(static_cast<std::uint32_t>(from.size()))];
 }
 
-/// The settings that may change while an engine runs.
+/// Sets the settings that may change while an engine runs, at random.
 void set_any_rules(profile& p, placement_rng& rng, bool others_run_children) {
   p.dispatch.policy = any_of(rng, policy_names());
   do p.steal.policy = any_of(rng, steal_policy_names());
@@ -148,7 +149,7 @@ void set_any_rules(profile& p, placement_rng& rng, bool others_run_children) {
   p.blocking.keep_alive = any_of<std::chrono::nanoseconds>(rng, {1ms, 10s});
 }
 
-/// Other rules, another number of workers, or both. Only an engine that shuts down may refuse.
+/// Applies other rules, another number of workers, or both. Only an engine that shuts down may refuse.
 void reload(round& r, placement_rng& rng) {
   profile p = r.began_with;
   const bool retire = one_in(rng, 2);
@@ -166,10 +167,10 @@ void reload(round& r, placement_rng& rng) {
 
 void submit_any(round& r, placement_rng& rng, int generation);
 
-/// What closures and coroutines have in common.
+/// Does what closures and coroutines have in common.
 void act(round& r, placement_rng& rng, int generation) {
   if (one_in(rng, 100)) {
-    // Calls that end at once, that end while a spare thread comes, and that outlast it.
+    // Some calls end at once, some end while a spare thread comes, and some outlast it.
     const std::chrono::microseconds length{one_in(rng, 3) ? 0 : rng.below(one_in(rng, 4) ? 500 : 50)};
     blocking([&] {
       if (length.count() != 0) std::this_thread::sleep_for(length);
@@ -295,14 +296,15 @@ void act_outside(round& r, std::uint64_t seed) {
       r.on->drain();
       r.count(operation::drain);
     }
-    // Long enough for workers to go to sleep, now and then.
+    // This is long enough for workers to go to sleep, now and then.
     if (one_in(rng, 10)) std::this_thread::sleep_for(std::chrono::microseconds{rng.below(300)});
   }
 }
 
 // --- rounds
 
-/// Of several packages or a wide one, every second time with fast and slow cores side by side.
+/// Describes a machine of several packages or a wide one, every second time with fast and slow cores side by
+/// side.
 void describe_machine(profile& p, placement_rng& rng) {
   struct machine {
     const char* text;
@@ -445,7 +447,7 @@ void run_round(std::uint64_t seed, bool never_times_out, tally& total) {
       check_counts(r, p);
       if (!e.shutdown(patience).clean()) fail(r, p, "a shutdown at rest was not clean");
     } else {
-      // In the midst of it: what comes from outside afterwards is refused.
+      // The engine ends in the midst of it: it refuses tasks that come from outside afterwards.
       std::this_thread::sleep_for(std::chrono::milliseconds{rng.below(40)});
       const shutdown_report report =
           e.shutdown(end == ending::closed ? std::chrono::nanoseconds{patience} : 1us * rng.below(2000));

@@ -16,8 +16,9 @@
 #include <thread>
 #include <utility>
 
-// The soundness test: tasks that yield for ever must not keep the one from running that they wait for. Source: a
-// deadlock of Cats Effect 3, whose overflow went to a queue that a worker read only when its own was empty.
+// The soundness test: tasks that yield for ever wait for another task, and must not keep it from running.
+// Source: a deadlock of Cats Effect 3, whose overflow went to a queue that a worker read only when its own
+// was empty.
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -29,7 +30,7 @@ int from_environment(const char* name, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-/// With a run in which no task begins or ends; less where an engine is to hang (tests/faults/).
+/// How long a run may go on while no task begins or ends; less where an engine is to hang (tests/faults/).
 const std::chrono::seconds patience{from_environment("COREWISE_PATIENCE", 60)};
 #ifdef COREWISE_LONG
 constexpr int repeats_of_few = 1000, repeats_of_many = 20;
@@ -38,10 +39,10 @@ constexpr int repeats_of_few = 10, repeats_of_many = 1;
 #endif
 constexpr std::uint32_t many_workers = 64;
 
-/// Without time-outs everything runs once more, a fifth as often.
+/// Returns a fifth of the repeats where everything runs once more without time-outs.
 int fewer(int repeats) { return never_times_out() ? std::max(1, repeats / 5) : repeats; }
 
-/// One run of the workload. Shared by its tasks, so that one that hangs has firm ground.
+/// One run of the workload. Its tasks share it, so that it still exists for a task that hangs.
 struct workload {
   engine& on;
   placement_rng rng;
@@ -62,7 +63,7 @@ struct workload {
     progress.fetch_add(1, std::memory_order_relaxed);
     if (left.fetch_sub(1) == 1) all_done.send(true);
   }
-  /// Trivial tasks take a moment, another one each time.
+  /// Takes a moment, as trivial tasks do; another moment each time.
   static void pass_time(std::uint32_t rounds) {
     for (std::atomic<std::uint32_t> i{0}; i < rounds;) i.fetch_add(1, std::memory_order_relaxed);
   }
@@ -115,7 +116,7 @@ profile profile_of(const setting& s) {
   return with_park_timeout(std::move(p));
 }
 
-/// However slowly.
+/// Returns whether the run ends, however slowly.
 bool ends(const workload& w, const std::future<void>& ended) {
   for (std::uint32_t before = w.progress;;) {
     if (ended.wait_for(patience) == std::future_status::ready) return true;
@@ -141,8 +142,8 @@ void must_end(engine& e, const setting& s, std::uint64_t seed) {
   CHECK(w->left == 0);
 }
 
-/// A worker may still be on its way out of a task that was suspended there and has ended elsewhere: the queues are
-/// at rest a moment after `drain`.
+/// Waits until the queues are at rest, which they are a moment after `drain`: a worker may still be leaving a
+/// task that was suspended there and has ended elsewhere.
 bool comes_to_rest(const engine& e) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (e.metrics().waiting() != 0) {

@@ -14,7 +14,8 @@
 #include <utility>
 #include <vector>
 
-// A process that is stopped and continued in the midst of its work, and one whose engine is destroyed in the midst of it.
+// One process is stopped and continued in the midst of its work; another destroys its engine in the midst of
+// it.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -30,7 +31,7 @@ profile loaded_profile() {
   return tests::with_park_timeout(std::move(p));
 }
 
-/// Submits until it is told that it is enough, and drains. The exit status says what was wrong.
+/// Submits tasks until it is told that it is enough, and drains. The exit status says what was wrong.
 [[noreturn]] void be_busy(const signal_pipe& under_way, const signal_pipe& enough) {
   std::atomic<bool> done{false};
   std::atomic<std::uint64_t> submitted{0};
@@ -74,9 +75,9 @@ TEST_CASE("stopped and continued under load: every task runs exactly once, and n
   const signal_pipe enough;
   const pid_t child = tests::child_that([&] { be_busy(under_way, enough); });
   under_way.wait();
-  for (const auto pause : {1ms, 700ms, 50ms, 1200ms}) { // some longer than the sentinel's second look
+  for (const auto pause : {1ms, 700ms, 50ms, 1200ms}) { // some exceed the time to the sentinel's second look
     tests::stop_for(child, pause);
-    std::this_thread::sleep_for(20ms); // it works on for a while
+    std::this_thread::sleep_for(20ms); // the child works on for a while
   }
   enough.tell();
   CHECK(tests::exit_status(child) == 0);
