@@ -1,5 +1,5 @@
-// Feeds any bytes to the reader of machine files. It answers a machine, or a profile_error with at least one issue;
-// anything else is a crash.
+// Feeds any bytes to the reader of machine files. The reader returns a machine, or throws a profile_error
+// with at least one issue; anything else is a crash.
 
 #include "machine_file.hpp"
 

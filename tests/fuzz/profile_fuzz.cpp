@@ -1,5 +1,5 @@
-// Feeds any bytes to the profile's reader. It either answers a profile that its own checks accept, or a profile_error with
-// at least one issue, each at a place; anything else is a crash.
+// Feeds any bytes to the profile's reader. The reader returns a profile that its own checks accept, or throws
+// a profile_error with at least one issue, each at a place; anything else is a crash.
 
 #include <corewise/engine/profile.hpp>
 
