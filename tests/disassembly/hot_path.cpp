@@ -1,6 +1,6 @@
 #include <corewise/engine/engine.hpp>
 
-// Never run: what is linked here is disassembled.
+// Never run: `check` disassembles the code that is linked here.
 int main() {
   corewise::engine e;
   return e.submit([] {}) == corewise::submit_result::accepted ? 0 : 1;

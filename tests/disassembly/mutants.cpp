@@ -1,8 +1,8 @@
 #include <atomic>
 #include <mutex>
 
-// What `check` must tell apart: `clean` counts as the engine does, each of the others has a locked instruction that none of
-// its rows allows. Never run.
+// The functions that `check` must tell apart: `clean` counts as the engine does; each of the others has a
+// locked instruction that none of its rows allows. Never run.
 
 #define NOT_INLINED [[gnu::noinline]]
 
