@@ -10,11 +10,11 @@
 #include <cstdlib>
 #include <thread>
 
-// Child processes of tests: what they answer, and that they are stopped and continued.
+// Child processes of tests: how to make, stop and continue them, and what they answer.
 
 namespace corewise::tests {
 
-/// One process tells the other that something is so.
+/// Lets one process tell the other that something is so.
 class signal_pipe {
  public:
   signal_pipe() {
@@ -25,7 +25,7 @@ class signal_pipe {
   ~signal_pipe() {
     for (const int end : ends_) ::close(end);
   }
-  /// Returns when the other process has told it once more.
+  /// Waits until the other process has told it once more.
   void wait() const {
     char byte = 0;
     while (::read(ends_[0], &byte, 1) < 0) {
@@ -40,7 +40,7 @@ class signal_pipe {
   int ends_[2];
 };
 
-/// A child that does that, which ends the process, and dies with its parent.
+/// Makes a child process, which calls `act` and dies with its parent. `act` ends the process.
 template <class F> pid_t child_that(const F& act) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -50,8 +50,8 @@ template <class F> pid_t child_that(const F& act) {
   std::abort();
 }
 
-/// Stops the child, all its threads, and continues it after so long; answers how long it did not run, at least. Caller: its
-/// parent.
+/// Stops the child with all its threads, and continues it after `pause`. Returns how long it did not run, at
+/// least. Call from its parent.
 inline std::chrono::nanoseconds stop_for(pid_t child, std::chrono::milliseconds pause) {
   REQUIRE(::kill(child, SIGSTOP) == 0);
   int status = 0;
@@ -64,7 +64,7 @@ inline std::chrono::nanoseconds stop_for(pid_t child, std::chrono::milliseconds 
   return continued - stopped;
 }
 
-/// Waits until the child has ended by itself. Caller: its parent.
+/// Waits until the child has ended by itself. Returns its exit status. Call from its parent.
 inline int exit_status(pid_t child) {
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);

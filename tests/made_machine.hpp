@@ -8,7 +8,7 @@
 
 namespace corewise::tests {
 
-/// A core of a machine that is made by hand; the places are dense numbers from 0.
+/// A core of a machine that is made by hand; package, node and LLC are dense numbers from 0.
 struct made_core {
   std::string cpus;
   std::optional<std::uint32_t> package;
@@ -28,7 +28,7 @@ struct made_machine {
 
 namespace detail {
 
-/// The i-th of `places`, made where it is not there yet.
+/// Returns the i-th of `places`, and makes it if it is not there yet.
 template <class Place> Place& place_at(std::vector<Place>& places, std::uint32_t i) {
   if (i >= places.size()) places.resize(i + 1);
   return places[i];
