@@ -55,7 +55,7 @@ def tails(rows, path):
     """From the 10th to the 99.9th percentile, a line for each contender."""
     blocks, plots = [], []
     for i, row in enumerate(rows):
-        # Of no time at all a logarithm has no picture.
+        # The logarithm of zero has no picture.
         data = [f'{at} {max(row[q], 1e-3)} "{name}"' for at, (q, name) in enumerate(QUANTILES.items())]
         blocks.append(block(f"tail{i}", data))
         width = 3 if row["contender"] == "corewise" and row["profile"] == "default" else 1.5

@@ -6,15 +6,16 @@ import charts
 from pages import AXES, circumstances_of, grouped, interval, label_of, markdown, means_elsewhere, number, unit_of
 from table import verdict
 
-# Machine: the files whose rows are shown. The newest row of a workload is the last one, so newer files come later. Where the newest
-# file is of hours in which the machine was slow, a column shows what came before it as well.
+# Machine: the files whose rows are shown. The newest row of a workload is the last one, so newer files come
+# later. If the newest file is of hours in which the machine was slow, a column shows the rows before it as
+# well.
 MACHINES = {
     "AMD EPYC": {"files": ["gcc.jsonl", "reference.jsonl", "clang_one_worker.jsonl", "clang.jsonl", "clang_slow_hours.jsonl"],
                  "slow": "clang_slow_hours.jsonl"},
     "Intel Xeon": {"files": ["clang_intel.jsonl"], "slow": None},
 }
 NAMES = {"corewise": "corewise", "tbb": "oneTBB", "asio": "Asio", "mutex_pool": "mutex pool", "tokio": "Tokio"}
-WORKLOADS = [  # workload, workers, what its figure is
+WORKLOADS = [  # workload, workers, meaning of the figure
     *((name, 2, f"{name}, 2 workers") for name in AXES),
     *((name, 1, f"{name}, 1 worker") for name in AXES),
     ("outside-1", 2, "a task from 1 thread outside"),

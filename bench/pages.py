@@ -12,7 +12,7 @@ from table import verdict
 ELSEWHERE = os.path.join(ROOT, "bench", "elsewhere.json")
 AXES = ["ping-pong", "chained-fork", "fork-many", "yield-many"]
 
-# Page: what stands on it, and the workloads of each of its tables.
+# Page: its tables, each with its title and its workloads.
 PAGES = {
     "axes": [("The four axes", AXES)],
     "one_worker": [("The four axes with one worker", AXES)],

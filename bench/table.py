@@ -5,7 +5,7 @@ import statistics
 from pairing import compared, interval, quantile
 from workloads import BASELINES, FLOOR
 
-BEYOND = 1.1  # what the same program may differ from itself
+BEYOND = 1.1  # how far the same program may differ from itself
 CONTROL = "corewise once more"
 TARGETS_ARE_FOR = 2  # workers
 

@@ -6,7 +6,7 @@ from typing import Optional
 PEERS = ["tbb", "asio", "mutex_pool", "tokio"]
 FLOOR = "futex"  # a bare hand-off, no pool
 C_REFERENCE = ["c_reference_together", "c_reference_apart"]  # one thread allocates, workers spin
-BASELINES = [FLOOR, *C_REFERENCE]  # shown, but not what one would use instead
+BASELINES = [FLOOR, *C_REFERENCE]  # shown, but no alternatives to a pool
 BOTH = ["closure", "coroutine"]
 
 
@@ -21,18 +21,18 @@ class Target:
 @dataclass
 class Workload:
     name: str
-    operation: str  # of which one's time is told
+    operation: str  # the operation whose time is shown
     folder: str
     quick: int = 0
     usual: int = 0
     reference: int = 0
     figure: str = ""
-    kinds: list = field(default_factory=lambda: ["closure"])  # of corewise
+    kinds: list = field(default_factory=lambda: ["closure"])  # the kinds of tasks of corewise
     peers: list = field(default_factory=lambda: list(PEERS))
-    kind_of_pools: str = "closure"  # of peers in C++
+    kind_of_pools: str = "closure"  # the kind of tasks of peers in C++
     command: str = ""  # a workload of `corewise run`
     compares: str = "median"  # which figure of the processes
-    has_ratio: bool = True  # to the best peer; where that is next to nothing, it says nothing
+    has_ratio: bool = True  # to the best peer; if that takes next to nothing, the ratio says nothing
     target: Optional[Target] = None
     workers: int = 0  # where the workload has its own number
 
@@ -68,14 +68,14 @@ WORKLOADS = [
     _axis("yield-many", "a yield", figure="yield-many", kinds=["coroutine"], kind_of_pools="coroutine"),
     Workload("spawn_many_local", "a task", "spawn_many_local", 10_000, 10_000, 10_000),
     _busy("busy1", 10_000),
-    _busy("busy2", 1_000, peers=["asio", "mutex_pool"]),  # the others would never end
+    _busy("busy2", 1_000, peers=["asio", "mutex_pool"]),  # the other peers would never end
     *(_outside(str(n), "a task", quick=n, usual=n, reference=n, figure="tasks",
                peers=PEERS + (C_REFERENCE if n == 1 else []), target=Target(90, "ns/op") if n == 1 else None)
       for n in (1, 2, 8)),
     _outside("call", "a call", figure="call", peers=[*PEERS, *C_REFERENCE], target=Target(60, "ns/op")),
     _outside("wake", "until the task begins", figure="wake", peers=[*PEERS, FLOOR], target=Target(1.1, FLOOR)),
     _outside("waking", "a call", figure="waking", peers=[*PEERS, FLOOR], target=Target(1.1, FLOOR)),
-    # 50 us of CPU time each: 25 us a task where two workers are never idle.
+    # A task takes 50 us of CPU time: 25 us a task if the two workers are never idle.
     Workload("blocking_mix", "a task", "blocking_mix", 2_000, 2_000, 2_000, target=Target(25_000 / 0.8, "ns/op")),
     Workload("fairness", "the longest wait of a pass", "fairness", 200, 200, 200, kinds=["coroutine"]),
     *(Workload(f"open_loop-{n}", "a response", "open_loop", n, n, n, compares="p99",

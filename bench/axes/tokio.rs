@@ -13,7 +13,7 @@ const TASKS: u64 = 10_000;
 const YIELDERS: u64 = 200;
 const YIELDS: u64 = 1_000;
 
-/// The operations of a pass of an axis, and the pass, which answers how many it has seen done.
+/// Returns the operations of a pass of an axis, and the pass, which returns how many it has seen done.
 pub fn axis(name: &str) -> Option<(u64, fn(&Runtime) -> u64)> {
     match name {
         "ping-pong" => Some((PAIRS, ping_pong)),

@@ -1,4 +1,4 @@
-//! See workload.hpp. A sleeper says so by `block_in_place`.
+//! See workload.hpp. A task that sleeps says so by `block_in_place`.
 
 use crate::cpu_time;
 use crate::finish_line::FinishLine;

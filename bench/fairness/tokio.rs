@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 const TURNS: u32 = 1_000;
 const PASSES: usize = 20; // of a round
 
-/// What all tasks of a pass tell.
+/// The waits that all tasks of a pass report.
 #[derive(Default)]
 struct Waits {
     longest_ns: AtomicU64,

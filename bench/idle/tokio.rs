@@ -17,12 +17,12 @@ extern "C" {
 
 fn switches_of(whose: i32) -> i64 {
     let mut usage = [0; 18];
-    // SAFETY: as 64-bit Linux lays the structure out: two times and 14 numbers, of which these are the last.
+    // SAFETY: 64-bit Linux lays the structure out so: two times and 14 numbers, of which these are the last.
     unsafe { getrusage(whose, &mut usage) };
     usage[16] + usage[17]
 }
 
-/// CPU time in ns, and context switches, of all threads but this one.
+/// Returns the CPU time in ns, and the context switches, of all threads but this one.
 fn spent() -> (i64, i64) {
     let switches = switches_of(RUSAGE_SELF) - switches_of(RUSAGE_THREAD);
     (cpu_time::of_the_process_ns() - cpu_time::of_this_thread_ns(), switches)

@@ -19,12 +19,12 @@ struct Part {
 
 impl Part {
     fn quarter(self, i: usize, j: usize, half: usize) -> Part {
-        // SAFETY: within the matrix.
+        // SAFETY: the quarter is within the matrix.
         Part { at: unsafe { self.at.add(i * half * self.stride + j * half) }, stride: self.stride }
     }
 }
 
-/// c += a b, of so many rows.
+/// c += a b, where each part has `rows` rows.
 #[derive(Clone, Copy)]
 pub struct Product {
     rows: usize,
@@ -40,7 +40,7 @@ impl Product {
     fn multiply(self) {
         for i in 0..self.rows {
             for k in 0..self.rows {
-                // SAFETY: rows of three different matrices.
+                // SAFETY: these are rows of three different matrices.
                 let (into, factor, from) = unsafe {
                     (
                         std::slice::from_raw_parts_mut(self.c.at.add(i * self.c.stride), self.rows),
@@ -113,7 +113,8 @@ impl Matrices {
         Product { rows: self.rows, a: part(&mut self.a), b: part(&mut self.b), c: part(&mut self.c) }
     }
 
-    /// How many rows of the product are right, by what they make of a vector (Freivalds); makes it 0 again.
+    /// Counts the rows of the product that are right, by their products with a vector (Freivalds). Makes the
+    /// product 0 again.
     pub fn take_right_rows(&mut self) -> u64 {
         let v: Vec<u32> = (0..self.rows as u32).map(|i| i.wrapping_mul(i).wrapping_add(7)).collect();
         let expected = self.times(&self.a, &self.times(&self.b, &v));

@@ -11,7 +11,7 @@ use tokio::runtime::Builder;
 
 const REST: Duration = Duration::from_millis(200);
 
-/// Prints what a process with so many workers takes: resident bytes besides stacks, stacks, heap.
+/// Prints the memory of a process with this many workers: resident bytes besides stacks, stacks, heap.
 pub fn print_use_at_rest(o: &Options) -> bool {
     let runtime = Builder::new_multi_thread().worker_threads(o.workers).build().unwrap();
     let stacks = HeldWorkers::of(&runtime, o.workers).release();

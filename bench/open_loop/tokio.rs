@@ -19,7 +19,7 @@ extern "C" {
     fn prctl(option: i32, ns: u64) -> i32;
 }
 
-/// SplitMix64, in [0, 1).
+/// SplitMix64: numbers in [0, 1).
 struct Draw(u64);
 
 impl Draw {
@@ -50,7 +50,7 @@ fn schedule_of(o: &Options, count: usize) -> Vec<Request> {
     (0..count).map(|_| request()).collect()
 }
 
-/// Of each request, in us.
+/// Returns the response time of each request, in us.
 fn responses_of(runtime: &Runtime, requests: &[Request], slowed: f64) -> Vec<f64> {
     let (line, end) = FinishLine::of(requests.len() as u64);
     let took_ns: Arc<Vec<AtomicU64>> = Arc::new(requests.iter().map(|_| AtomicU64::new(0)).collect());
@@ -70,7 +70,7 @@ fn responses_of(runtime: &Runtime, requests: &[Request], slowed: f64) -> Vec<f64
 }
 
 pub fn print(o: &Options) -> bool {
-    // SAFETY: it sets a number of the calling thread, which those that it begins inherit.
+    // SAFETY: it sets a number of the calling thread, which the threads that it begins inherit.
     unsafe { prctl(PR_SET_TIMERSLACK, 1) };
     let runtime = &Builder::new_multi_thread().worker_threads(o.workers).build().unwrap();
     responses_of(runtime, &schedule_of(o, REQUESTS), o.slowed);

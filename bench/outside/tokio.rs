@@ -22,7 +22,7 @@ fn post(runtime: &Handle, line: &Arc<FinishLine>) {
 /// Threads that post when they are told to.
 struct Producers {
     begin: Arc<Barrier>,
-    line: Arc<Mutex<Option<Arc<FinishLine>>>>, // nothing: they are to end
+    line: Arc<Mutex<Option<Arc<FinishLine>>>>, // nothing: the threads are to end
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -63,7 +63,8 @@ impl Drop for Producers {
     }
 }
 
-/// Posts one task to a runtime that has nothing to do; until it begins, and what the call takes, in us.
+/// Posts one task to a runtime that has nothing to do. Returns the time until the task begins, and the time
+/// of the call, in us.
 fn post_one(runtime: &Runtime, begun: &Arc<AtomicU64>) -> (f64, f64) {
     std::thread::sleep(REST);
     let begun = begun.clone();

@@ -15,7 +15,7 @@ fn work() {
     }
 }
 
-/// Tasks that keep the workers busy until this is gone.
+/// Tasks that keep the workers busy until this is dropped.
 pub struct KeepingBusy(Arc<AtomicBool>);
 
 impl KeepingBusy {

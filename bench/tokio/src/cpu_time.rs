@@ -14,7 +14,7 @@ const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
 
 fn used_ns(clock: i32) -> i64 {
     let mut t = Timespec { seconds: 0, nanoseconds: 0 };
-    // SAFETY: the C library writes the structure, as 64-bit Linux lays it out.
+    // SAFETY: the C library writes the structure, which is laid out as on 64-bit Linux.
     unsafe { clock_gettime(clock, &mut t) };
     t.seconds * 1_000_000_000 + t.nanoseconds
 }
@@ -23,7 +23,7 @@ pub fn of_this_thread_ns() -> i64 {
     used_ns(CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Works for so much of the thread's CPU time, however often it is interrupted.
+/// Works for this much of the thread's CPU time, however often the kernel interrupts it.
 pub fn work(ns: i64) {
     let until = of_this_thread_ns() + ns;
     while of_this_thread_ns() < until {}

@@ -2,16 +2,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::Arc;
 
-/// What all tasks of a pass count down; the last one signals.
+/// All tasks of a pass count it down; the last one signals.
 pub struct FinishLine {
     left: AtomicU64,
     signal: SyncSender<()>,
 }
 
 impl FinishLine {
-    /// The line, and where its signal comes.
+    /// Returns the line, and the receiver of its signal.
     pub fn of(tasks: u64) -> (Arc<FinishLine>, Receiver<()>) {
-        assert_ne!(tasks, 0); // nobody would cross
+        assert_ne!(tasks, 0); // no task would cross
         let (signal, end) = sync_channel(1);
         (Arc::new(FinishLine { left: AtomicU64::new(tasks), signal }), end)
     }

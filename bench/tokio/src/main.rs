@@ -1,4 +1,5 @@
-//! The contender Tokio, for all workloads in which it takes part. Each is in the folder of its workload.
+//! The contender Tokio, for all workloads in which it takes part. The code of each lies in the folder of its
+//! workload.
 //!
 //!     tokio_contender WORKLOAD [--workers N] [--rounds N] [--size N] [--slowed FACTOR] [--spoiled yes]
 
@@ -39,10 +40,10 @@ use std::future::Future;
 use std::pin::Pin;
 use tokio::runtime::Builder;
 
-/// What an async function that calls itself answers.
+/// The result of an async function that calls itself.
 pub type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Those that make their runtimes themselves.
+/// Runs a workload that makes its runtimes itself. Returns nothing if it is none of these.
 fn run_with_its_own(workload: &str, o: &Options) -> Option<bool> {
     Some(match workload {
         "memory-worker" => memory::print_worker(o),

@@ -1,4 +1,4 @@
-//! What the kernel and the C library say about the memory of this process.
+//! The memory of this process, as the kernel and the C library report it.
 
 use std::ffi::c_void;
 
@@ -29,24 +29,26 @@ extern "C" {
     fn mallinfo2() -> MallocInfo;
 }
 
-/// By a walk through the pages: the counters that are quicker to read are not exact.
+/// Returns the resident bytes, by a walk through the pages: the counters that are quicker to read are not
+/// exact.
 pub fn resident_bytes() -> f64 {
     let lines = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
     let rss = lines.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
     1024.0 * rss.trim().trim_end_matches(" kB").parse::<f64>().unwrap()
 }
 
-/// What malloc has given out; with another than the C library's it is not known, and 0.
+/// Returns the bytes that malloc has given out; 0 with another malloc than the C library's, since they are
+/// not known.
 pub fn heap_bytes() -> f64 {
     if std::env::var("LD_PRELOAD").map_or(false, |other| !other.is_empty()) {
         return 0.0;
     }
-    // SAFETY: the C library answers by value.
+    // SAFETY: the C library returns the structure by value.
     let of = unsafe { mallinfo2() };
     (of.uordblks + of.hblkhd) as f64
 }
 
-/// Where a thread's stack begins, and its bytes.
+/// Returns the beginning of this thread's stack, and its bytes.
 pub fn stack_of_this_thread() -> (usize, usize) {
     let mut attributes = ThreadAttributes([0; 7]);
     let (mut begin, mut bytes) = (std::ptr::null_mut(), 0);
@@ -62,7 +64,7 @@ pub fn stack_of_this_thread() -> (usize, usize) {
 pub fn resident_of((begin, bytes): (usize, usize)) -> f64 {
     const PAGE: usize = 4096;
     let mut pages = vec![0u8; bytes / PAGE];
-    // SAFETY: a byte for each page of a stack whose thread lives.
+    // SAFETY: `pages` has a byte for each page of the stack, whose thread is alive.
     assert_eq!(unsafe { mincore(begin as *mut c_void, pages.len() * PAGE, pages.as_mut_ptr()) }, 0);
     (PAGE * pages.iter().filter(|p| *p & 1 != 0).count()) as f64
 }

@@ -1,4 +1,4 @@
-//! The options, the measuring and the line of JSON of every contender, as bench/contender.hpp has them in C++.
+//! The options, the measuring and the line of JSON of every contender, as in C++ in bench/contender.hpp.
 
 use std::time::{Duration, Instant};
 
@@ -35,10 +35,10 @@ impl Options {
 struct Round {
     ns_per_op: f64,
     ops: u64,
-    seen: u64, // what is right, or the first answer that is not
+    seen: u64, // the right result, or the first result that is wrong
 }
 
-/// Repeats the pass until it has taken this time. What it answers is checked outside of the time.
+/// Repeats the pass until it has taken this time. Checks its results outside of that time.
 fn round(options: &Options, ops: u64, right: u64, at_least: Duration, pass: &mut dyn FnMut() -> u64,
          checked: &mut dyn FnMut(u64) -> u64) -> Round {
     let mut took = Duration::ZERO;
@@ -61,8 +61,8 @@ fn round(options: &Options, ops: u64, right: u64, at_least: Duration, pass: &mut
     all
 }
 
-/// Prints the line of the process, of these figures and others beside them; answers whether what was seen is right. A wrong result
-/// is no line.
+/// Prints the line of the process, with these figures and others beside them. Returns whether the result is
+/// right. For a wrong result it prints no line.
 fn print_line(workload: &str, o: &Options, unit: &str, figures: &[(&str, f64)], more: &[(&str, f64)], ops: u64,
               (seen, right): (u64, u64)) -> bool {
     if seen != right {
@@ -82,19 +82,19 @@ fn print_line(workload: &str, o: &Options, unit: &str, figures: &[(&str, f64)], 
     true
 }
 
-/// The nearest of the values there are, which are sorted.
+/// Returns the nearest of the values, which must be sorted.
 pub fn quantile(sorted: &[f64], part: f64) -> f64 {
     sorted[(part * (sorted.len() - 1) as f64).round() as usize]
 }
 
-/// One figure, which a process has once.
+/// Prints one figure, which a process has once.
 pub fn print_figure(workload: &str, o: &Options, unit: &str, value: f64, (seen, right): (u64, u64), more: &[(&str, f64)])
                     -> bool {
     let figures = [("median", value), ("p10", value), ("p90", value)];
     print_line(workload, o, unit, &figures, more, 1, (seen + u64::from(o.spoiled), right))
 }
 
-/// Quantiles of single samples, in us.
+/// Prints quantiles of single samples, in us.
 pub fn print_samples(workload: &str, o: &Options, mut values: Vec<f64>, (seen, right): (u64, u64), more: &[(&str, f64)])
                      -> bool {
     values.sort_by(f64::total_cmp);
@@ -103,7 +103,7 @@ pub fn print_samples(workload: &str, o: &Options, mut values: Vec<f64>, (seen, r
     print_line(workload, o, "us", &figures, more, values.len() as u64, (seen + u64::from(o.spoiled), right))
 }
 
-/// Measures, prints the line, and answers whether every result was right.
+/// Measures, and prints the line. Returns whether every result was right.
 pub fn measure(workload: &str, options: &Options, ops: u64, right: u64, mut pass: impl FnMut() -> u64,
                mut checked: impl FnMut(u64) -> u64) -> bool {
     let mut seen = round(options, ops, right, WARM_UP, &mut pass, &mut checked).seen;
