@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
-// Child processes of tests: how to make, stop and continue them, and what they answer.
+// Child processes of tests: how to make, stop and continue them, and to read their exit status.
 
 namespace corewise::tests {
 

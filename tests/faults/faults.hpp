@@ -12,7 +12,7 @@
 //   mutants COREWISE_MUTANT (environment) makes the engine unsound: printed_volt looks at shared tasks only
 //           when a ring is empty, batched_queue looks only then at the tasks that full rings have shed.
 //
-// The build also detects a meeting: two threads use at once what belongs to one thread. A meeting ends the
+// The build also detects a meeting: two threads use data of one thread at the same time. A meeting ends the
 // process, unless a test counts meetings.
 
 namespace corewise::tests {

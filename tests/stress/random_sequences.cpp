@@ -109,7 +109,7 @@ class token {
   std::uint32_t number_;
 };
 
-// --- what tasks do
+// --- the actions of tasks
 
 bool one_in(placement_rng& rng, std::uint32_t n) { return rng.below(n) == 0; }
 
@@ -285,7 +285,7 @@ void submit_any(round& r, placement_rng& rng, int generation) {
   r.count(answer == submit_result::accepted ? operation::submit : operation::refused);
 }
 
-// --- what outside threads do
+// --- the actions of outside threads
 
 void act_outside(round& r, std::uint64_t seed) {
   placement_rng rng(seed);

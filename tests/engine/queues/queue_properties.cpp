@@ -20,7 +20,7 @@ constexpr std::uint32_t inbox_capacity = 4;
 constexpr std::uint32_t unbounded = 0;
 constexpr std::uint32_t class_ring_capacity = 4;
 
-/// What a queue should hold: tasks, by number.
+/// The tasks that a queue should hold, by number.
 struct plain_queue {
   std::deque<std::size_t> waiting;
   std::size_t next = 0; ///< number of the next new task

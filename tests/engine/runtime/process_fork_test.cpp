@@ -13,8 +13,8 @@ using namespace corewise;
 
 namespace {
 
-/// Runs in the child of a process fork, and ends it. It is `right` when every call answers `stopping` or does
-/// nothing, and an engine of its own works.
+/// Runs in the child of a process fork, and ends it. The exit status is 0 if every call answers `stopping` or
+/// does nothing, and an engine of its own works.
 [[noreturn]] void be_a_child(std::unique_ptr<engine> parents) {
   ::alarm(60); // ends the child if a lock is held for ever
   bool right = parents->submit([] { std::_Exit(3); }) == submit_result::stopping;
