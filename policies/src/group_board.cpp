@@ -1,3 +1,4 @@
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/load_view.hpp>
 
 #include <memory>
@@ -5,16 +6,16 @@
 namespace corewise {
 namespace {
 
-constexpr std::size_t word_bytes = sizeof(std::atomic<std::uint64_t>);
+constexpr std::size_t word_bytes = sizeof(detail::atomic<std::uint64_t>);
 
 std::size_t levels_at(std::size_t workers) noexcept {
   const std::size_t bits = 3 * worker_bits::words_for(workers) * word_bytes;
   return (bits + load_levels::chunk - 1) / load_levels::chunk * load_levels::chunk;
 }
 
-std::atomic<std::uint64_t>* make_words(unsigned char* at, std::size_t workers, std::size_t set) noexcept {
+detail::atomic<std::uint64_t>* make_words(unsigned char* at, std::size_t workers, std::size_t set) noexcept {
   const std::size_t count = worker_bits::words_for(workers);
-  auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(at + set * count * word_bytes);
+  auto* words = reinterpret_cast<detail::atomic<std::uint64_t>*>(at + set * count * word_bytes);
   std::uninitialized_value_construct_n(words, count);
   return words;
 }

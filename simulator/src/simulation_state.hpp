@@ -154,7 +154,6 @@ class simulation : private idle_rules<simulation> {
   bool spins_in(group_id g) const noexcept { return boards_.view().board(g).spinning.any(); }
   bool on_its_way(group_id g) const noexcept;
   static bool wake_to_hand_over(std::uint32_t) noexcept { return false; } // no simulated worker retires
-  static void between_steps() noexcept {}
 
   // --- arrivals (simulated_workload.cpp)
   void begin();

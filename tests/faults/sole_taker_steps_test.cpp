@@ -30,7 +30,7 @@ task<> waits_for(std::shared_ptr<int> /*held*/, oneshot<int>& from, std::atomic<
 TEST_CASE("sole taker: what the worker is about to take as the engine ends runs or is dropped, once") {
   constexpr int tasks = 20;
   constexpr int waiting = 200;
-  constexpr int steps = 16; // these steps reach into the second task
+  constexpr int steps = 48; // these steps reach into the second task
   int cut_short = 0;
   for (int held_at = 0; held_at < steps; ++held_at) {
     CAPTURE(held_at);

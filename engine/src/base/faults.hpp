@@ -12,9 +12,6 @@ namespace corewise::detail {
 
 #ifdef COREWISE_FAULTS
 
-/// Takes a while now and then. Stands between two steps of a protocol, where other threads may come between.
-void interleave() noexcept;
-
 /// Returns whether the wake-up that is due now gets lost.
 [[nodiscard]] bool loses_wake() noexcept;
 
@@ -54,7 +51,6 @@ class one_at_a_time {
 
 #else
 
-inline void interleave() noexcept {}
 [[nodiscard]] constexpr bool loses_wake() noexcept { return false; }
 [[nodiscard]] constexpr bool refuses_blocks() noexcept { return false; }
 [[nodiscard]] constexpr bool looks_behind_ring() noexcept { return false; }

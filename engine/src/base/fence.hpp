@@ -1,5 +1,7 @@
 #pragma once
 
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <atomic>
 
 namespace corewise::detail {
@@ -8,6 +10,7 @@ namespace corewise::detail {
 /// Nothing is published through it. ThreadSanitizer does not know fences, so there it is a read-modify-write,
 /// which is stronger.
 inline void full_fence() noexcept {
+  step();
 #if defined(__SANITIZE_THREAD__)
 #define COREWISE_FENCE_BY_RMW 1
 #elif defined(__has_feature)

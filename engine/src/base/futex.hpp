@@ -1,10 +1,11 @@
 #pragma once
 
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -16,8 +17,9 @@ namespace corewise::detail {
 
 /// Sleeps while `word` holds `expected`, at most `timeout`. May return early for no reason. Returns false if
 /// the time ran out.
-inline bool futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+inline bool futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected,
                        std::optional<std::chrono::nanoseconds> timeout = {}) noexcept {
+  step();
   timespec limit{};
   if (timeout) {
     limit.tv_sec = static_cast<std::time_t>(timeout->count() / 1'000'000'000);
@@ -28,9 +30,10 @@ inline bool futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t exp
   return result == 0 || errno != ETIMEDOUT;
 }
 
-inline void futex_wake(const std::atomic<std::uint32_t>& word, int threads) noexcept {
+inline void futex_wake(const atomic<std::uint32_t>& word, int threads) noexcept {
+  step();
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
 }
-inline void futex_wake_all(const std::atomic<std::uint32_t>& word) noexcept { futex_wake(word, INT_MAX); }
+inline void futex_wake_all(const atomic<std::uint32_t>& word) noexcept { futex_wake(word, INT_MAX); }
 
 } // namespace corewise::detail

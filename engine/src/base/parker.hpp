@@ -1,7 +1,9 @@
 #pragma once
 
-#include "base/faults.hpp"
+#include "base/clock.hpp"
 #include "base/futex.hpp"
+
+#include <corewise/policies/detail/atomic.hpp>
 
 namespace corewise::detail {
 
@@ -26,14 +28,12 @@ class parker {
       state_.exchange(empty, std::memory_order_acquire); // pairs: token
       return true;
     }
-    const auto until = std::chrono::steady_clock::now() + timeout.value_or(std::chrono::nanoseconds{0});
+    const auto until = monotonic::now() + timeout.value_or(std::chrono::nanoseconds{0});
     std::optional<std::chrono::nanoseconds> left = timeout;
     for (;;) {
-      interleave();
       const bool in_time = futex_wait(state_, parked, left);
       if (state_.load(std::memory_order_acquire) == notified || !in_time) break; // pairs: token
-      interleave();
-      if (timeout) left = std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds{1});
+      if (timeout) left = std::max(until - monotonic::now(), std::chrono::nanoseconds{1});
     }
     return state_.exchange(empty, std::memory_order_acq_rel) == notified; // pairs: token
   }
@@ -48,7 +48,7 @@ class parker {
 
  private:
   enum : std::uint32_t { empty, parked, notified };
-  std::atomic<std::uint32_t> state_{empty};
+  atomic<std::uint32_t> state_{empty};
 };
 
 } // namespace corewise::detail

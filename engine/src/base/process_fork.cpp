@@ -1,10 +1,12 @@
 #include "base/process_fork.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <pthread.h>
 
 namespace corewise::detail {
 
-constinit std::atomic<unsigned> process_forks{0};
+constinit atomic<unsigned> process_forks{0};
 
 namespace {
 

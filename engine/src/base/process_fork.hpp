@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
+#include <corewise/policies/detail/atomic.hpp>
 
 namespace corewise::detail {
 
-extern std::atomic<unsigned> process_forks; ///< relaxed: written in a process that has one thread only
+extern atomic<unsigned> process_forks; ///< relaxed: written in a process that has one thread only
 
 /// Returns how many process forks lie between the first process that made an engine and this one. The child
 /// of a process fork has the memory of its parent's engines but none of their threads. Cost: one load.

@@ -1,14 +1,13 @@
 #pragma once
 
+#include "base/clock.hpp"
+
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/shared_work.hpp>
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 
 namespace corewise::detail {
-
-using monotonic = std::chrono::steady_clock;
 
 /// The average time of a worker's tasks: an exponentially weighted mean over ticks, α = 0.1, first guess 50
 /// µs. The seat's thread writes it; any thread may read it.
@@ -22,7 +21,7 @@ class task_clock {
   std::uint64_t average_ns() const noexcept { return average_ns_.load(std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::uint64_t> average_ns_{first_task_time_ns}; // relaxed: a number
+  atomic<std::uint64_t> average_ns_{first_task_time_ns}; // relaxed: a number
 };
 
 } // namespace corewise::detail

@@ -1,9 +1,12 @@
 #pragma once
 
-#include "base/faults.hpp"
+#include "base/clock.hpp"
 #include "base/fence.hpp"
 #include "base/futex.hpp"
 #include "books/ledger.hpp"
+
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <mutex>
 
@@ -45,12 +48,9 @@ class drain_gate {
   /// Tells the waiters that tasks have finished. Call from any thread that has finished tasks. Cost: a fence
   /// and a load while no thread waits.
   void progress() noexcept {
-    interleave();
     full_fence(); // pairs: progress
-    interleave();
     if (waiters_.load(std::memory_order_relaxed) == 0) return;
     news_.fetch_add(1, std::memory_order_release); // pairs: news
-    interleave();
     futex_wake_all(news_);
   }
 
@@ -61,31 +61,26 @@ class drain_gate {
     const std::uint8_t closing = open_phase();
     const auto opening = static_cast<std::uint8_t>(1 - closing);
     wait([&] { return quiet(opening); }, {});
-    interleave();
     open_.store(opening, std::memory_order_seq_cst); // before the fence of `wait`; pairs: progress
     wait([&] { return quiet(closing); }, {});
   }
 
   /// Waits until `done()`, at most until `limit`. Returns false if the time ran out.
-  template <class Done>
-  bool wait(const Done& done, std::optional<std::chrono::steady_clock::time_point> limit) {
+  template <class Done> bool wait(const Done& done, std::optional<monotonic::time_point> limit) {
     waiters_.fetch_add(1, std::memory_order_seq_cst); // pairs: progress
-    interleave();
-    full_fence(); // pairs: progress
+    full_fence();                                     // pairs: progress
     bool in_time = true;
     for (;;) {
       const std::uint32_t seen = news_.load(std::memory_order_acquire); // pairs: news
-      interleave();
       if (done()) break;
       std::optional<std::chrono::nanoseconds> left;
       if (limit) {
-        left = *limit - std::chrono::steady_clock::now();
+        left = *limit - monotonic::now();
         if (left->count() <= 0) {
           in_time = false;
           break;
         }
       }
-      interleave();
       futex_wait(news_, seen, left);
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed);
@@ -93,10 +88,10 @@ class drain_gate {
   }
 
  private:
-  std::mutex mutex_;
-  alignas(128) std::atomic<std::uint32_t> waiters_{0};
-  std::atomic<std::uint8_t> open_{0};
-  std::atomic<std::uint32_t> news_{0};
+  mutex mutex_;
+  alignas(128) atomic<std::uint32_t> waiters_{0};
+  atomic<std::uint8_t> open_{0};
+  atomic<std::uint32_t> news_{0};
 };
 
 } // namespace corewise::detail

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "base/faults.hpp"
 #include "base/futex.hpp"
+
+#include <corewise/policies/detail/atomic.hpp>
 
 namespace corewise::detail {
 
@@ -33,7 +34,6 @@ class in_flight_limit {
   /// Sets another limit, or none. Only for an engine that counts. Call from any thread.
   void change(std::uint64_t most) noexcept {
     most_.store(most, std::memory_order_seq_cst); // pairs: room
-    interleave();
     wake_all();
   }
 
@@ -43,7 +43,6 @@ class in_flight_limit {
     const std::uint64_t most = most_.load(std::memory_order_seq_cst); // pairs: room
     std::uint64_t now = in_flight_.load(std::memory_order_seq_cst);   // pairs: limit
     while (most == 0 || now < most) {
-      interleave();
       if (in_flight_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) // pairs: limit
         return true;
     }
@@ -62,11 +61,9 @@ class in_flight_limit {
     bool entered = false;
     for (;;) {
       const std::uint32_t seen = room_.load(std::memory_order_acquire); // pairs: room
-      interleave();
       if (!open()) break;
       entered = enter();
       if (entered) break;
-      interleave();
       futex_wait(room_, seen);
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed); // at most one look too many
@@ -76,8 +73,7 @@ class in_flight_limit {
   /// Notes that an entered task is gone. Call from any thread.
   void release() noexcept {
     if (!counts_) return;
-    in_flight_.fetch_sub(1, std::memory_order_seq_cst); // pairs: limit
-    interleave();
+    in_flight_.fetch_sub(1, std::memory_order_seq_cst);         // pairs: limit
     if (waiters_.load(std::memory_order_seq_cst) != 0) tell(1); // pairs: limit
   }
 
@@ -87,15 +83,14 @@ class in_flight_limit {
  private:
   void tell(int threads) noexcept {
     room_.fetch_add(1, std::memory_order_release); // pairs: room
-    interleave();
     futex_wake(room_, threads);
   }
 
   const bool counts_;
-  std::atomic<std::uint64_t> most_;
-  alignas(128) std::atomic<std::uint64_t> in_flight_{0};
-  std::atomic<std::uint32_t> waiters_{0};
-  std::atomic<std::uint32_t> room_{0};
+  atomic<std::uint64_t> most_;
+  alignas(128) atomic<std::uint64_t> in_flight_{0};
+  atomic<std::uint32_t> waiters_{0};
+  atomic<std::uint32_t> room_{0};
 };
 
 } // namespace corewise::detail

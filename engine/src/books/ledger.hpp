@@ -1,7 +1,8 @@
 #pragma once
 
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <array>
-#include <atomic>
 #include <cstdint>
 
 // The books of the tasks in flight. Invariant: the number of tasks in flight is Σ submitted − Σ finished over
@@ -31,7 +32,7 @@ class book {
   std::uint64_t read() const noexcept { return value_.load(std::memory_order_acquire); } // pairs: books
 
  private:
-  std::atomic<std::uint64_t> value_{0};
+  atomic<std::uint64_t> value_{0};
 };
 
 /// The counts of one thread or one seat, by phase. 128 bytes, so that it shares neither its line nor the

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/engine.hpp>
 
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -25,7 +25,7 @@ class notices {
 
  private:
   const engine_hooks& hooks_;
-  mutable std::mutex mutex_;
+  mutable mutex mutex_;
   std::vector<std::string> warnings_; // guarded
   std::size_t stuck_reports_ = 0;     // guarded
 };

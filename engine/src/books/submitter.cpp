@@ -1,5 +1,7 @@
 #include "books/submitter.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
+
 namespace corewise::detail {
 
 namespace {
@@ -25,7 +27,7 @@ struct thread_submitters {
 [[gnu::tls_model("initial-exec")]] thread_local thread_submitters mine_by_engine;
 
 std::uint64_t next_engine() noexcept {
-  static std::atomic<std::uint64_t> last{0};
+  static atomic<std::uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 

@@ -4,6 +4,9 @@
 #include "queues/segment_writer.hpp"
 #include "rules/rules.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -28,7 +31,7 @@ struct submitter {
   placement last; ///< where its last task went; `last.repeat` more tasks may follow without asking
   std::optional<std::uint32_t> last_cpu;
   segment_writer overflow; ///< for tasks for which inboxes have no room
-  std::atomic<bool> taken{true};
+  atomic<bool> taken{true};
 };
 
 /// The submitters of one engine.
@@ -50,7 +53,7 @@ class submitter_registry {
   std::shared_ptr<submitter> take_one();
 
   const std::uint64_t engine_; // a number, not an address: addresses are used again
-  mutable std::mutex mutex_;
+  mutable mutex mutex_;
   std::vector<std::shared_ptr<submitter>> all_;
 };
 

@@ -1,7 +1,5 @@
 #include "books/suspended_table.hpp"
 
-#include "base/faults.hpp"
-
 #include <new>
 #include <utility>
 
@@ -94,7 +92,6 @@ suspension* suspended_table::withdraw(suspension_slot& s) noexcept {
   const std::scoped_lock lock(mutex_);
   const wait_record* const in = s.in.load(std::memory_order_relaxed);
   if (in == nullptr) return nullptr;
-  interleave();
   suspension* const waits = s.who;
   if (!in->withdraw(*waits)) return nullptr; // who wakes it drops it
   waits->slot = nullptr;

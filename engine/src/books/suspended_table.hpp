@@ -1,9 +1,10 @@
 #pragma once
 
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/detail/suspension.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <array>
-#include <mutex>
 #include <vector>
 
 namespace corewise::detail {
@@ -58,9 +59,9 @@ class suspended_table {
   suspension* withdraw(suspension_slot& s) noexcept;
   void free(suspension_slot& s) noexcept;
 
-  std::mutex mutex_;
-  suspension_slot* free_ = nullptr;     // guarded
-  std::atomic<chunk*> chunks_{nullptr}; // changed under the lock
+  mutex mutex_;
+  suspension_slot* free_ = nullptr; // guarded
+  atomic<chunk*> chunks_{nullptr};  // changed under the lock
 };
 
 } // namespace corewise::detail

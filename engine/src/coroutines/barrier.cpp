@@ -1,4 +1,3 @@
-#include "base/faults.hpp"
 
 #include <corewise/engine/barrier.hpp>
 
@@ -10,7 +9,6 @@ woken meeting::come(lock_word::bits missing) noexcept {
   const bool last = missing == 1;
   const woken all = last ? waiters_.pop_all() : woken();
   word_.unlock(lock_word::of(last ? members_ : missing - 1, false));
-  interleave();
   return all;
 }
 

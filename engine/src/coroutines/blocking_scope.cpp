@@ -3,6 +3,7 @@
 #include "worker/forks.hpp"
 
 #include <corewise/engine/blocking_scope.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <cassert>
 #include <optional>
@@ -44,7 +45,7 @@ bool child_run::leave_away() noexcept {
     (previous_ != nullptr ? previous_->next_ : scope_.away_) = next_;
     if (next_ != nullptr) next_->previous_ = previous_;
   }
-  std::atomic<std::uint32_t>& arrived = scope_.arrived_;
+  detail::atomic<std::uint32_t>& arrived = scope_.arrived_;
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == 0) futex_wake_all(arrived); // pairs: arrived
   return where_ == child_place::submitted;
 }

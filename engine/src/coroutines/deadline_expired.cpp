@@ -1,3 +1,4 @@
+#include "base/clock.hpp"
 #include "runtime/runtime.hpp"
 
 #include <corewise/engine/deadline_expired.hpp>
@@ -13,7 +14,7 @@ namespace {
 struct task_with_deadline : task_header {
   unbegun_task task;
   unbegun_task otherwise;
-  std::chrono::steady_clock::time_point deadline;
+  monotonic::time_point deadline;
   std::exception_ptr* error; // lives as long as the task
 
   static bool perform(task_header* t, task_action action) {
@@ -21,7 +22,7 @@ struct task_with_deadline : task_header {
     auto* const self = static_cast<task_with_deadline*>(t);
     unbegun_task task = std::move(self->task);
     unbegun_task otherwise = std::move(self->otherwise);
-    const bool late = action == task_action::run && std::chrono::steady_clock::now() >= self->deadline;
+    const bool late = action == task_action::run && monotonic::now() >= self->deadline;
     if (late && self->error != nullptr) *self->error = std::make_exception_ptr(deadline_expired());
     task->phase = self->phase;
     task->run_as = self->run_as;
@@ -43,8 +44,8 @@ struct task_with_deadline : task_header {
 
 } // namespace
 
-task_header* before_deadline(task_header* t, std::chrono::steady_clock::time_point deadline,
-                             task_header* otherwise, std::exception_ptr* error) {
+task_header* before_deadline(task_header* t, monotonic::time_point deadline, task_header* otherwise,
+                             std::exception_ptr* error) {
   static_assert(sizeof(task_with_deadline) <= block_sizes[0]);
   unbegun_task task(t);
   unbegun_task instead(otherwise);

@@ -1,3 +1,4 @@
+#include "base/clock.hpp"
 #include "base/futex.hpp"
 
 #include <corewise/engine/future.hpp>
@@ -24,12 +25,12 @@ bool future_state::begin_waiting(resumption* who) noexcept {
 bool future_state::wait(std::optional<std::chrono::nanoseconds> limit) {
   if (ready()) return true;
   check_may_wait();
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = monotonic::now();
   if (!begin_waiting(sleeper())) return true;
   while (done_.load(std::memory_order_acquire) == 0) { // pairs: settled
     std::optional<std::chrono::nanoseconds> left;
     if (limit) {
-      left = *limit - (std::chrono::steady_clock::now() - began);
+      left = *limit - (monotonic::now() - began);
       if (left->count() <= 0) break;
     }
     futex_wait(done_, 0, left);

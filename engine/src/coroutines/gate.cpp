@@ -1,4 +1,3 @@
-#include "base/faults.hpp"
 
 #include <corewise/engine/detail/gate.hpp>
 
@@ -9,7 +8,6 @@ void gate::count_locked(lock_word::bits happened) noexcept {
   const lock_word::bits left = to_happen > happened ? to_happen - happened : 0;
   const woken all = left == 0 ? waiters_.pop_all() : woken();
   unlock(left);
-  interleave();
   all.wake();
 }
 

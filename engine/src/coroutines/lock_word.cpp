@@ -1,4 +1,3 @@
-#include "base/faults.hpp"
 #include "base/fence.hpp"
 #include "base/futex.hpp"
 
@@ -11,7 +10,6 @@ constexpr int looks_before_sleep = 100; // some microseconds: less than a system
 }
 
 lock_word::bits lock_word::lock() noexcept {
-  interleave();
   bits seen = word_.load(std::memory_order_relaxed);
   for (int looks = 0; looks < looks_before_sleep; ++looks) {
     if (locked(seen)) {
@@ -19,7 +17,6 @@ lock_word::bits lock_word::lock() noexcept {
       seen = word_.load(std::memory_order_relaxed);
     } else if (word_.compare_exchange_weak(seen, seen | lock_bit, std::memory_order_acquire, // pairs: word
                                            std::memory_order_relaxed)) {
-      interleave();
       return seen;
     }
   }

@@ -1,4 +1,3 @@
-#include "base/faults.hpp"
 
 #include <corewise/engine/detail/permits.hpp>
 
@@ -17,7 +16,6 @@ void permits::give_locked(lock_word::bits number, lock_word::bits most) noexcept
   lock_word::bits left = number;
   const woken next = waiters_.pop_some(left);
   unlock(sum(there, left, most));
-  interleave();
   next.wake();
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/runtime.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/sleep.hpp>
 
 #include <condition_variable>
@@ -12,7 +13,7 @@ bool sleeping::in_engine() noexcept {
 }
 
 bool sleeping::sleep_thread(const std::stop_token& token) noexcept {
-  std::mutex own;
+  mutex own;
   std::unique_lock lock(own);
   const steady_time deadline{std::chrono::nanoseconds{timer_.deadline_ns}};
   const auto stopped = [&] { return token.stop_requested(); };

@@ -2,6 +2,7 @@
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/sync_wait.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <stdexcept>
 #include <utility>
@@ -30,11 +31,11 @@ struct sleeping_thread::step {
   /// thread's, and may be gone with the thread: the kernel is told the address, no more. A function of its
   /// own, so that nothing of it is in the frame.
   struct last {
-    std::atomic<std::uint32_t>& woken;
+    atomic<std::uint32_t>& woken;
 
     bool await_ready() const noexcept { return false; }
     [[gnu::noinline]] void await_suspend(std::coroutine_handle<> /*suspended*/) const noexcept {
-      std::atomic<std::uint32_t>& word = woken;
+      atomic<std::uint32_t>& word = woken;
       word.store(1, std::memory_order_release); // pairs: awake
       futex_wake(word, 1);
     }

@@ -3,6 +3,8 @@
 #include "base/faults.hpp"
 #include "base/fence.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <algorithm>
 
 namespace corewise::detail {
@@ -74,18 +76,13 @@ void idle_workers::wake_for(worker_id w) noexcept {
   announce(w);
 }
 
-void idle_workers::between_steps() noexcept { interleave(); }
-
 bool idle_workers::wake(group_id g, std::size_t index) noexcept {
   worker_bits& parked = boards_[g.value]->parked;
   if (!parked.test(index) || !parked.claim(index)) return false; // pairs: claim
-  interleave();
   const worker_id w = layout_.of_group(g)[index].id;
   asleep_.fetch_sub(seats_[w.value].weight.load(std::memory_order_relaxed), std::memory_order_relaxed);
   join_searchers(w);
-  interleave();
   seats_[w.value].counted.store(true, std::memory_order_release); // pairs: count
-  interleave();
   if (!loses_wake()) seats_[w.value].bed.unpark();
   return true;
 }
@@ -181,22 +178,18 @@ bool idle_workers::try_search(worker_id w) noexcept {
 }
 
 bool idle_workers::ask(std::uint32_t domain) noexcept {
-  std::atomic<std::uint32_t>& searching = domains_[domain].searching;
-  interleave();
+  atomic<std::uint32_t>& searching = domains_[domain].searching;
   std::uint32_t word = searching.load(std::memory_order_relaxed);
   if ((word & asked) == 0) word = searching.fetch_or(asked, std::memory_order_seq_cst); // pairs: F2, G2
-  interleave();
   return anybody_in(word);
 }
 
 /// Unless somebody searches there by now, or has taken it back.
 bool idle_workers::take_back(std::uint32_t domain) noexcept {
-  std::atomic<std::uint32_t>& searching = domains_[domain].searching;
+  atomic<std::uint32_t>& searching = domains_[domain].searching;
   std::uint32_t word = asked;
-  interleave();
   if (!searching.compare_exchange_strong(word, 0, std::memory_order_seq_cst)) return false; // pairs: F2, G2
   full_fence();
-  interleave();
   return true;
 }
 
@@ -204,7 +197,6 @@ void idle_workers::found_work(worker_id w) noexcept {
   const bool last = leave_searchers(w);
   if (sentinel_.load(std::memory_order_seq_cst) == nobody) hand_watch_over(w); // D4, pairs: D2, D4
   if (stealing() && !last) return;
-  interleave();
   full_fence();
   if (anybody_parked()) pass_on_rest(w);
 }
@@ -259,15 +251,11 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
   seats_[w.value].weight.store(weight, std::memory_order_relaxed);
   // Before the claimer can count down for it.
   asleep_.fetch_add(weight, std::memory_order_seq_cst); // pairs: P2, W2
-  interleave();
-  bits.set(place_in_group(w)); // W1, pairs: claim
-  interleave();
+  bits.set(place_in_group(w));                          // W1, pairs: claim
   if (as.searching) last = leave_searchers(w);
   full_fence(); // W2
-  interleave();
   bool stay = stopping_.load(std::memory_order_relaxed) || newest_.newest() != as.by;
-  if (!stay) stay = as.retired ? to_hand_over(w) : stays(w, last); // R3, W3
-  interleave();
+  if (!stay) stay = as.retired ? to_hand_over(w) : stays(w, last);      // R3, W3
   if (stay && bits.claim(place_in_group(w))) return wake_up_oneself(w); // pairs: claim
   if (as.retired) {
     if (last || !stealing()) pass_on(layout_[w].group);
@@ -287,7 +275,6 @@ void idle_workers::wake_up_oneself(worker_id w) noexcept {
 
 void idle_workers::sleep(worker_id w, bool leaves_duty) noexcept {
   seat_state& seat = seats_[w.value];
-  interleave();
   std::uint32_t expected = nobody;
   const bool retired = seat.weight.load(std::memory_order_relaxed) == one_retired; // own
   const bool sentinel =
@@ -299,7 +286,6 @@ void idle_workers::sleep(worker_id w, bool leaves_duty) noexcept {
     leave_watch();
   else if (!token)
     count(seat.counts.timeouts);
-  interleave();
   if (boards_[layout_[w].group.value]->parked.claim(place_in_group(w))) { // pairs: claim
     // Nobody claimed us: a time-out, or a token that was left for an earlier sleep.
     wake_up_oneself(w);

@@ -7,6 +7,7 @@
 #include "rules/rules.hpp"
 #include "timers/timer_watch.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/idle_rules.hpp>
 #include <corewise/policies/load_view.hpp>
 
@@ -174,7 +175,6 @@ class idle_workers : idle_rules<idle_workers> {
   /// Rules 1 and conservation: a task was pushed to worker w (or to its group's injection queue). Any thread.
   /// Cost: a fence and a load while nobody sleeps; a system call when somebody is woken.
   void pushed(worker_id w) noexcept {
-    interleave();
     full_fence(); // P2
     const std::uint64_t asleep = asleep_.load(std::memory_order_relaxed);
     if (asleep != 0) wake_for(w);
@@ -213,11 +213,11 @@ class idle_workers : idle_rules<idle_workers> {
   [[gnu::hot]] void park(worker_id w, const parking& as) noexcept;
 
   struct counters {
-    std::atomic<std::uint64_t> parks{0}; // single writer: the worker
-    std::atomic<std::uint64_t> wakes{0};
-    std::atomic<std::uint64_t> timeouts{0};
-    std::atomic<std::uint64_t> rescued{0};
-    std::atomic<std::uint64_t> lifo_rescued{0};
+    atomic<std::uint64_t> parks{0}; // single writer: the worker
+    atomic<std::uint64_t> wakes{0};
+    atomic<std::uint64_t> timeouts{0};
+    atomic<std::uint64_t> rescued{0};
+    atomic<std::uint64_t> lifo_rescued{0};
   };
   const counters& counts(worker_id w) const noexcept { return seats_[w.value].counts; }
 
@@ -238,14 +238,14 @@ class idle_workers : idle_rules<idle_workers> {
   static bool anybody_in(std::uint32_t searching) noexcept { return searching >= one_searcher; }
 
   struct alignas(128) domain_state {
-    std::atomic<std::uint32_t> searching{0}; // so many searchers, and whether they were asked
-    std::atomic<std::uint32_t> searching_max{one_searcher};
-    std::atomic<std::uint32_t> active{0}; // workers that are not retired
+    atomic<std::uint32_t> searching{0}; // so many searchers, and whether they were asked
+    atomic<std::uint32_t> searching_max{one_searcher};
+    atomic<std::uint32_t> active{0}; // workers that are not retired
   };
   struct alignas(128) seat_state {
     parker bed;
-    std::atomic<bool> counted{false}; // whoever claimed the bit has counted the sleeper as a searcher
-    std::atomic<std::uint64_t> weight{one_parked}; // what it is in `asleep_`; published by its parked bit
+    atomic<bool> counted{false};              // whoever claimed the bit has counted the sleeper as a searcher
+    atomic<std::uint64_t> weight{one_parked}; // what it is in `asleep_`; published by its parked bit
     bool handed_over = false; // the worker's own: since it slept last it has woken another for the duties
     counters counts;
   };
@@ -259,7 +259,7 @@ class idle_workers : idle_rules<idle_workers> {
   }
 
   /// Adds to a counter that only the calling thread writes.
-  static void count(std::atomic<std::uint64_t>& counter) noexcept {
+  static void count(atomic<std::uint64_t>& counter) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
@@ -310,7 +310,6 @@ class idle_workers : idle_rules<idle_workers> {
   }
   bool spins_in(group_id g) const noexcept { return boards_[g.value]->spinning.lowest() < active_in(g); }
   bool on_its_way(group_id g) const noexcept;
-  static void between_steps() noexcept;
   void wake_up_oneself(worker_id w) noexcept;
   [[gnu::hot]] void sleep(worker_id w, bool leaves_duty) noexcept;
   park_timeout_setting timeout() const noexcept;
@@ -330,20 +329,20 @@ class idle_workers : idle_rules<idle_workers> {
   const swapped<rules>& newest_;
 
   // What the profile says. Relaxed: the fences of the protocol order them.
-  std::atomic<bool> stealing_{false};
-  std::atomic<bool> lowest_first_{false};
-  std::atomic<bool> slots_used_{false}; // has been so, under this profile or an older one
-  std::array<std::atomic<std::uint32_t>, level_count> minimum_at_{};
-  std::atomic<std::int64_t> lifo_age_ns_{never};
-  std::atomic<std::int64_t> park_timeout_ns_{never};
+  atomic<bool> stealing_{false};
+  atomic<bool> lowest_first_{false};
+  atomic<bool> slots_used_{false}; // has been so, under this profile or an older one
+  std::array<atomic<std::uint32_t>, level_count> minimum_at_{};
+  atomic<std::int64_t> lifo_age_ns_{never};
+  atomic<std::int64_t> park_timeout_ns_{never};
 
   slot_watch slots_; // the sentinel's
   std::unique_ptr<domain_state[]> domains_;
   std::unique_ptr<seat_state[]> seats_;
-  alignas(128) std::atomic<std::uint64_t> asleep_{0}; // workers; above them, retired ones
-  std::atomic<bool> stopping_{false};
-  alignas(128) std::atomic<std::uint32_t> sentinel_{nobody};
-  std::atomic<bool> watching_{false}; // the sentinel looks at the slots in short intervals
+  alignas(128) atomic<std::uint64_t> asleep_{0}; // workers; above them, retired ones
+  atomic<bool> stopping_{false};
+  alignas(128) atomic<std::uint32_t> sentinel_{nobody};
+  atomic<bool> watching_{false}; // the sentinel looks at the slots in short intervals
 
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
   static constexpr std::int64_t never = -1;

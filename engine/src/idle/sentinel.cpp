@@ -11,8 +11,7 @@ namespace corewise::detail {
 
 void idle_workers::watch_slots() noexcept {
   if (!ageing()) return;
-  full_fence(); // S3
-  interleave();
+  full_fence();                                          // S3
   if (watching_.load(std::memory_order_relaxed)) return; // S4
   const std::uint32_t sentinel = sentinel_.load(std::memory_order_relaxed);
   if (sentinel != nobody) seats_[sentinel].bed.unpark();
@@ -80,26 +79,21 @@ bool idle_workers::look_at_slots(worker_id w) noexcept {
   });
   if (!all_parked()) return true;
   watching_.store(false, std::memory_order_relaxed); // T1
-  interleave();
-  full_fence(); // T2
-  interleave();
-  const bool watching = !all_parked(); // T3
+  full_fence();                                      // T2
+  const bool watching = !all_parked();               // T3
   if (watching) watching_.store(true, std::memory_order_relaxed);
   return watching;
 }
 
 /// How long no timer needs this worker; nothing: one does.
 std::optional<std::chrono::nanoseconds> idle_workers::until_timer(worker_id w) noexcept {
-  interleave();
   return timers_.plan(
       layout_[w].group, [&](group_id g) { return wake_any(g); },
       [&](group_id g) { return active_in(g) != 0; });
 }
 
 void idle_workers::timer_set(group_id g, std::int64_t next_ns) noexcept {
-  interleave();
   full_fence(); // I2
-  interleave();
   const std::uint32_t sentinel = sentinel_.load(std::memory_order_relaxed);
   if (sentinel != nobody) { // I3
     if (timers_.sleeps_past(next_ns)) seats_[sentinel].bed.unpark();
@@ -119,7 +113,6 @@ void idle_workers::leave_watch() noexcept {
 /// Somebody else who sleeps must take the duty, so it is woken and lies down again.
 void idle_workers::hand_watch_over(worker_id w) noexcept {
   full_fence(); // a sleeper that found the duty taken is counted
-  interleave();
   if (!anybody_parked() || !(ageing() || timers_.pending())) return;
   if (sentinel_.load(std::memory_order_relaxed) != nobody || stopping_.load(std::memory_order_relaxed))
     return;

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/topology/binding.hpp>
 
 #include <memory_resource>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 
@@ -35,7 +35,7 @@ class node_resource final : public std::pmr::memory_resource {
   void do_deallocate(void* data, std::size_t bytes, std::size_t alignment) override;
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
-  std::mutex mutex_;
+  mutex mutex_;
   node_pages pages_;
   std::pmr::unsynchronized_pool_resource pools_{&pages_};
 };

@@ -1,13 +1,13 @@
 #include "base/faults.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/detail/task_blocks.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <new>
@@ -160,7 +160,7 @@ class depot {
     return begin + before;
   }
 
-  std::mutex mutex_;
+  mutex mutex_;
   free_block* batches_ = nullptr;
   free_list rest_;
   std::byte* uncut_ = nullptr; // of the newest slab
@@ -169,7 +169,7 @@ class depot {
 
 using node_depots = std::array<depot, block_classes>;
 
-constinit std::array<std::atomic<node_depots*>, nodes_max> all_depots{};
+constinit std::array<atomic<node_depots*>, nodes_max> all_depots{};
 
 const bool child_forgets = [] {
   const auto forget = [] {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "base/faults.hpp"
 #include "queues/inbox.hpp"
 #include "queues/injection_queue.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/task_class.hpp>
 
 #include <array>
@@ -56,8 +56,7 @@ class alignas(128) class_queue {
   /// Puts `t` in. Call from any thread. Cost: two locked instructions; a lock when the ring is full.
   void push(task_header* t) noexcept {
     if (overflow_.size() != 0 || !ring_.push(t)) overflow_.push(t); // C1
-    interleave();
-    waiting_.exchange(true, std::memory_order_acq_rel); // C2, pairs: waiting
+    waiting_.exchange(true, std::memory_order_acq_rel);             // C2, pairs: waiting
   }
 
   /// Takes the oldest task. Returns null when there is none, or when a producer is still putting it in. Call
@@ -65,12 +64,9 @@ class alignas(128) class_queue {
   task_header* pop() noexcept {
     for (;;) {
       if (task_header* t = take()) return t;
-      interleave();
       waiting_.exchange(false, std::memory_order_acq_rel); // K1, pairs: waiting
-      interleave();
-      if (!ready()) return nullptr; // K2
-      interleave();
-      waiting_.exchange(true, std::memory_order_acq_rel); // pairs: waiting
+      if (!ready()) return nullptr;                        // K2
+      waiting_.exchange(true, std::memory_order_acq_rel);  // pairs: waiting
     }
   }
 
@@ -87,11 +83,10 @@ class alignas(128) class_queue {
  private:
   task_header* take() noexcept {
     if (task_header* t = ring_.pop()) return t;
-    interleave();
     return ring_.size() == 0 ? overflow_.pop(1).first : nullptr;
   }
 
-  std::atomic<bool> waiting_{false};
+  atomic<bool> waiting_{false};
   load_slot positions_; // of the ring; on no load board
   inbox ring_;
   injection_queue overflow_;

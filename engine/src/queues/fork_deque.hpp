@@ -1,12 +1,11 @@
 #pragma once
 
-#include "base/faults.hpp"
 #include "base/fence.hpp"
 
 #include <corewise/engine/detail/task_header.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -58,8 +57,7 @@ class fork_deque {
   /// The positions must outlive the deque. `bottom` belongs on the line that the owner writes, `top` on the
   /// thieves' line, as in an entry of the load board. `capacity`, a power of two, is the capacity of the
   /// first array. The first push makes that array, so that it lies where its owner runs.
-  fork_deque(std::atomic<std::uint64_t>& bottom, std::atomic<std::uint64_t>& top,
-             std::uint64_t capacity) noexcept
+  fork_deque(atomic<std::uint64_t>& bottom, atomic<std::uint64_t>& top, std::uint64_t capacity) noexcept
       : bottom_(bottom),
         top_(top),
         first_capacity_(capacity) {}
@@ -75,7 +73,6 @@ class fork_deque {
     if (bottom - top >= cells->capacity()) cells = grow(*cells, top, bottom);
     if (cells == nullptr) return false;
     cells->put(bottom, t);
-    interleave();
     bottom_.store(bottom + 1, std::memory_order_release); // pairs: forked
     return true;
   }
@@ -89,7 +86,6 @@ class fork_deque {
     const std::uint64_t newest = bottom - 1;
     bottom_.store(newest, std::memory_order_release); // pairs: forked
     full_fence();                                     // pairs: last
-    interleave();
     std::uint64_t top = top_.load(std::memory_order_relaxed);
     task_header* t = nullptr;
     if (top < newest) return array_.load(std::memory_order_relaxed)->get(newest); // thieves are far from it
@@ -131,12 +127,10 @@ class fork_deque {
   [[nodiscard]] loot steal_since(std::uint64_t first) noexcept {
     std::uint64_t top = top_.load(std::memory_order_acquire); // pairs: stolen
     if (top < first) return {outcome::empty, nullptr};
-    interleave();
     full_fence();                                                         // pairs: last
     const std::uint64_t bottom = bottom_.load(std::memory_order_acquire); // pairs: forked
     if (static_cast<std::int64_t>(bottom - top) <= 0) return {outcome::empty, nullptr};
-    task_header* t = array_.load(std::memory_order_acquire)->get(top); // pairs: grown
-    interleave();
+    task_header* t = array_.load(std::memory_order_acquire)->get(top);         // pairs: grown
     if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, // pairs: stolen
                                       std::memory_order_relaxed))
       return {outcome::lost, nullptr};
@@ -167,7 +161,7 @@ class fork_deque {
     array() noexcept = default; // of capacity 0
     explicit array(std::uint64_t capacity)
         : mask_(capacity - 1),
-          cells_(std::make_unique<std::atomic<task_header*>[]>(capacity)) {}
+          cells_(std::make_unique<atomic<task_header*>[]>(capacity)) {}
 
     std::uint64_t capacity() const noexcept { return mask_ + 1; }
     task_header* get(std::uint64_t at) const noexcept {
@@ -179,7 +173,7 @@ class fork_deque {
 
    private:
     std::uint64_t mask_ = ~std::uint64_t{0};
-    std::unique_ptr<std::atomic<task_header*>[]> cells_;
+    std::unique_ptr<atomic<task_header*>[]> cells_;
   };
 
   /// Returns a larger array, or null if there is no memory. A function of its own, so that a push saves no
@@ -192,16 +186,15 @@ class fork_deque {
     } catch (const std::bad_alloc&) {
       return nullptr;
     }
-    interleave();
     array_.store(arrays_.back().get(), std::memory_order_release); // pairs: grown
     return arrays_.back().get();
   }
 
-  std::atomic<std::uint64_t>& bottom_;
-  std::atomic<std::uint64_t>& top_;
+  atomic<std::uint64_t>& bottom_;
+  atomic<std::uint64_t>& top_;
   std::uint64_t first_capacity_;
   array none_;
-  std::atomic<array*> array_{&none_};
+  atomic<array*> array_{&none_};
   std::vector<std::unique_ptr<array>> arrays_; // the owner's; the last one is in use
 };
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "base/faults.hpp"
 #include "queues/carried_task.hpp"
 
 #include <corewise/engine/detail/task_blocks.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/load_board.hpp>
 
 #include <optional>
@@ -44,8 +44,7 @@ constexpr bool came_before(arrival one, arrival other) noexcept {
 class inbox {
  public:
   struct cell {
-    std::atomic<std::uint64_t>
-        sequence; ///< 31 bits; one bit: `task` is a copy; the upper half is an `arrival`
+    atomic<std::uint64_t> sequence; ///< 31 bits; one bit: `task` is a copy; the upper half is an `arrival`
     carried_task task;
   };
 
@@ -65,11 +64,9 @@ class inbox {
       cell& c = cells_[at & mask_];
       const std::int32_t turn = turns_until(c.sequence.load(std::memory_order_acquire), at); // pairs: emptied
       if (turn < 0) return false;
-      interleave();
       if (turn > 0) {
         at = slot_.producers.inbox_in.load(std::memory_order_relaxed);
       } else if (slot_.producers.inbox_in.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
-        interleave();
         const bool copied = carried_task::copies(t);
         c.task.put(t);
         c.sequence.store(word(at + 1, came) | (copied ? copy : 0), std::memory_order_release); // pairs: put
@@ -90,7 +87,6 @@ class inbox {
       const std::uint64_t found = c.sequence.load(std::memory_order_acquire); // pairs: put
       const std::int32_t turn = turns_until(found, at + 1);
       if (turn < 0) break;
-      interleave();
       if (turn > 0) {
         at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
         continue;
@@ -102,7 +98,6 @@ class inbox {
       }
       if (slot_.owner.inbox_out.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
         t = copied ? c.task.unpack(std::exchange(block, nullptr)) : c.task.address();
-        interleave();
         c.sequence.store(word(at + cells_.size(), 0), std::memory_order_release); // pairs: emptied
         break;
       }

@@ -4,6 +4,8 @@
 #include "queues/inbox.hpp"
 #include "queues/unbounded_inbox.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
+
 namespace corewise::detail {
 
 /// The tasks that other threads send to a worker: a bounded inbox, from which any thread may take, or an
@@ -66,7 +68,7 @@ class ingress {
   inbox bounded_;
   unbounded_inbox unbounded_;
   bool is_bounded_;
-  std::atomic<bool> timed_{false}; // relaxed: a hint
+  atomic<bool> timed_{false}; // relaxed: a hint
 };
 
 } // namespace corewise::detail

@@ -3,6 +3,8 @@
 #include "queues/local_queue.hpp"
 #include "queues/task_segment.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/function_ref.hpp>
 
 #include <mutex>
@@ -31,7 +33,6 @@ class injection_queue {
   /// Puts a chain in. Call from any thread.
   void push(const task_chain& chain) noexcept {
     if (chain.size == 0) return;
-    interleave();
     const std::scoped_lock lock(back_.mutex);
     back_.waiting.append(chain);
     back_.passed.store(put() + chain.size, std::memory_order_relaxed);
@@ -46,7 +47,6 @@ class injection_queue {
 
   /// Puts a segment in, into which the calling thread may go on to write. Call from any thread.
   void push(task_segment* s) noexcept {
-    interleave();
     const std::scoped_lock lock(back_.mutex);
     back_.waiting.push(s);
     (last_segment_ == nullptr ? first_segment_ : last_segment_->next_segment) = s;
@@ -58,7 +58,6 @@ class injection_queue {
   /// then stays. Call from any thread.
   task_chain pop(std::uint32_t most) noexcept {
     if (size() == 0) return {};
-    interleave();
     const std::scoped_lock lock(front_.mutex);
     return take(most);
   }
@@ -67,7 +66,6 @@ class injection_queue {
   /// Calls `most` with the number of tasks that wait.
   task_chain try_pop(function_ref<std::uint32_t(std::uint32_t)> most) noexcept {
     if (size() == 0) return {};
-    interleave();
     const std::unique_lock lock(front_.mutex, std::try_to_lock);
     return lock ? take(most(count_taking())) : task_chain{};
   }
@@ -76,7 +74,6 @@ class injection_queue {
   /// Returns 0 if none waits, unless one is just coming.
   std::uint32_t size() const noexcept {
     const std::uint64_t taken = front_.passed.load(std::memory_order_acquire); // pairs: counted
-    interleave();
     return static_cast<std::uint32_t>(put() - taken); // read last: a taken task was put in before
   }
   /// Returns how many tasks wait; where there are many, up to a segment more for each thread that has
@@ -105,11 +102,9 @@ class injection_queue {
   /// Takes up to `most` tasks. Call under the lock of the front.
   task_chain take(std::uint32_t most) noexcept {
     if (front_.waiting.size < most) {
-      interleave();
       const std::scoped_lock both(back_.mutex);
       front_.waiting.append(std::exchange(back_.waiting, {}));
     }
-    interleave();
     task_chain out;
     std::uint32_t free = 0; // of segments that have left the queue
     while (out.size < most && front_.waiting.size > 0) {
@@ -133,7 +128,6 @@ class injection_queue {
   /// Takes `s`, the first of the front, out of the queue. Returns false if a task has come meanwhile. Call
   /// under the lock of the front.
   bool leave(task_segment* s) noexcept {
-    interleave();
     const std::scoped_lock both(back_.mutex);
     task_header* const behind = s->next;
     task_segment* const next = s->next_segment;
@@ -149,9 +143,9 @@ class injection_queue {
   }
 
   struct alignas(128) list {
-    mutable std::mutex mutex;
+    mutable mutex mutex;
     task_chain waiting;
-    std::atomic<std::uint64_t> passed{0}; // tasks; written under the mutex
+    atomic<std::uint64_t> passed{0}; // tasks; written under the mutex
   };
 
   list front_; // lock this one before the other

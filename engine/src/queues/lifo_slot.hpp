@@ -1,9 +1,9 @@
 #pragma once
 
-#include "base/faults.hpp"
 #include "queues/sole_taker.hpp"
 
 #include <corewise/engine/detail/task_header.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/load_board.hpp>
 
 // The LIFO slot of a worker: the task that the worker pushed or woke last runs next, while its data is still
@@ -30,11 +30,9 @@ class next_slot {
   /// the slot is empty.
   task_header* put(task_header* t) noexcept {
     if (word_.load(std::memory_order_relaxed) == nullptr) { // no other thread fills it
-      interleave();
-      word_.store(t, std::memory_order_release); // pairs: next
+      word_.store(t, std::memory_order_release);            // pairs: next
       return nullptr;
     }
-    interleave();
     return static_cast<task_header*>(word_.exchange(t, std::memory_order_acq_rel)); // pairs: next
   }
 
@@ -61,7 +59,7 @@ class next_slot {
   }
 
  private:
-  std::atomic<void*>& word_;
+  atomic<void*>& word_;
   sole_taker& takers_;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "base/faults.hpp"
 #include "queues/sole_taker.hpp"
 
 #include <corewise/engine/detail/task_header.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/load_board.hpp>
 #include <corewise/policies/shared_work.hpp>
 
@@ -79,7 +79,7 @@ struct task_chain {
 
 class local_queue {
  public:
-  using cell = std::atomic<task_header*>; // relaxed: ordered by head and tail
+  using cell = atomic<task_header*>; // relaxed: ordered by head and tail
 
   /// `cells` has a power-of-two size. `cells`, `slot` and `takers` must outlive the queue.
   local_queue(load_slot& slot, std::span<cell> cells, sole_taker& takers) noexcept
@@ -94,7 +94,6 @@ class local_queue {
     const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed);  // own
     if (tail - steal_of(head) >= capacity()) return false;
     cells_[tail & mask_].store(t, std::memory_order_relaxed);
-    interleave();
     slot_.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
     return true;
   }
@@ -111,7 +110,6 @@ class local_queue {
     std::uint32_t at = first;
     for (task_header* t = chain.first; t != nullptr; t = t->next)
       cells_[at++ & mask_].store(t, std::memory_order_relaxed);
-    interleave();
     if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(first, first),
                                                         std::memory_order_acq_rel, // pairs: given
                                                         std::memory_order_acquire))
@@ -126,7 +124,6 @@ class local_queue {
     for (;;) {
       const std::uint32_t real = real_of(head);
       if (real == slot_.owner.ring_tail.load(std::memory_order_relaxed)) return nullptr; // own
-      interleave();
       if (move_head(slot_, head, without_oldest(head)))
         return cells_[real & mask_].load(std::memory_order_relaxed);
     }
@@ -146,9 +143,7 @@ class local_queue {
       return false;
     cells[tail & mask].store(t, std::memory_order_relaxed);
     task_header* const oldest = cells[real & mask].load(std::memory_order_relaxed); // t, while nothing waits
-    interleave();
-    slot.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
-    interleave();
+    slot.owner.ring_tail.store(tail + 1, std::memory_order_release);                // pairs: filled
     t = move_head(slot, head, without_oldest(head)) ? oldest : nullptr;
     return true;
   }
@@ -160,12 +155,10 @@ class local_queue {
     const std::uint32_t real = real_of(head);
     if (steal_of(head) != real) return {};
     const std::uint32_t count = shed_of(slot_.owner.ring_tail.load(std::memory_order_relaxed) - real); // own
-    interleave();
     if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(real + count, real + count),
                                                         std::memory_order_acq_rel, // pairs: taken
                                                         std::memory_order_acquire))
       return {};
-    interleave();
     task_chain half;
     for (std::uint32_t i = 0; i < count; ++i)
       half.push(cells_[(real + i) & mask_].load(std::memory_order_relaxed));
@@ -245,13 +238,11 @@ inline task_chain local_queue::steal(std::uint32_t most) noexcept {
     // fails.
     count = half_of(waiting, std::min(most, capacity()));
     if (count == 0) return {};
-    interleave();
   } while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(first, first + count),
                                                          std::memory_order_acq_rel, // pairs: taken
                                                          std::memory_order_acquire));
   task_chain stolen;
   for (std::uint32_t i = 0; i < count; ++i) {
-    interleave();
     stolen.push(cells_[(first + i) & mask_].load(std::memory_order_relaxed));
   }
 

@@ -1,5 +1,7 @@
 #include "queues/sole_taker.hpp"
 
+#include "base/clock.hpp"
+
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,11 +25,10 @@ sole_taker::sole_taker(bool alone) noexcept : others_(alone && has_barrier() ? n
 
 bool sole_taker::share() noexcept {
   if (shared()) return true;
-  others_.store(asked, std::memory_order_relaxed); // S1
-  interleave();
+  others_.store(asked, std::memory_order_relaxed);                 // S1
   if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return false; // S2
   while (inside_.load(std::memory_order_acquire))                  // S3, pairs: sole
-    std::this_thread::sleep_for(std::chrono::microseconds{20});
+    sleep_for(std::chrono::microseconds{20});
   others_.store(come, std::memory_order_release); // S4, pairs: come
   return true;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/faults.hpp"
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -51,12 +51,9 @@ class sole_taker {
   /// store.
   bool enter() noexcept {
     if (!alone()) return false;
-    interleave();
     inside_.store(true, std::memory_order_relaxed);      // T1
     std::atomic_signal_fence(std::memory_order_seq_cst); // the compiler only; with S2, pairs: sole
-    interleave();
-    if (alone()) [[likely]] { // T2
-      interleave();
+    if (alone()) [[likely]] {                            // T2
       return true;
     }
     leave();
@@ -73,8 +70,8 @@ class sole_taker {
  private:
   enum : std::uint8_t { none, asked, come };
 
-  std::atomic<std::uint8_t> others_;
-  std::atomic<bool> inside_{false};
+  atomic<std::uint8_t> others_;
+  atomic<bool> inside_{false};
 };
 
 } // namespace corewise::detail

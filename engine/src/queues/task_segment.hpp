@@ -1,9 +1,9 @@
 #pragma once
 
-#include "base/faults.hpp"
 #include "queues/carried_task.hpp"
 
-#include <atomic>
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -57,7 +57,6 @@ class task_segment : public task_header {
   bool write(task_header* t, std::uint32_t at) noexcept {
     const bool copied = carried_task::copies(t);
     cells_[at].put(t);
-    interleave();
     std::uint32_t before = at;
     const std::uint32_t after = at + 1 == capacity ? capacity | ended : at + 1;
     if (!state_.compare_exchange_strong(before, after, std::memory_order_release, // pairs: put
@@ -109,7 +108,6 @@ class task_segment : public task_header {
     do {
       if ((state & count) != taken_) return rest::some;
       if ((state & ended) != 0) return rest::none;
-      interleave();
     } while (!state_.compare_exchange_weak(state, state | abandoned, std::memory_order_release, // pairs: left
                                            std::memory_order_acquire)); // pairs: put
     return rest::left;
@@ -133,7 +131,7 @@ class task_segment : public task_header {
   // At least so many tasks were put in. Until these are taken, no taker takes the line of the state from the
   // writer.
   std::uint32_t known_ = 1;
-  alignas(block_alignment) std::atomic<std::uint32_t> state_{1};
+  alignas(block_alignment) atomic<std::uint32_t> state_{1};
   alignas(block_alignment) carried_task cells_[capacity];
 };
 

@@ -3,6 +3,7 @@
 #include "base/faults.hpp"
 
 #include <corewise/engine/detail/task_header.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/load_board.hpp>
 
 #include <bit>
@@ -51,14 +52,12 @@ class unbounded_inbox {
   /// Puts `t` in. Wait-free. Call from any thread. Cost: two locked instructions on one line.
   void push(task_header* t) noexcept {
     slot_.producers.inbox_in.fetch_add(1, std::memory_order_relaxed);
-    interleave();
     link(t);
   }
 
   /// Takes the oldest task. Returns null when there is none or when it cannot be reached yet. Owner only.
   task_header* pop() noexcept {
     [[maybe_unused]] const one_at_a_time::turn owner(owners_);
-    interleave();
     task_header* first = first_;
     task_header* second = next_of(first);
     if (first == &stub_) {
@@ -67,10 +66,8 @@ class unbounded_inbox {
       second = next_of(first);
     }
     if (second == nullptr) {
-      interleave();
       if (!is_last(first)) return nullptr; // a producer is about to link
-      interleave();
-      link(&stub_); // so that the last task has a successor
+      link(&stub_);                        // so that the last task has a successor
       second = next_of(first);
       if (second == nullptr) return nullptr; // another task came between
     }
@@ -89,18 +86,17 @@ class unbounded_inbox {
  private:
   static std::uintptr_t word(const task_header* t) noexcept { return reinterpret_cast<std::uintptr_t>(t); }
   static task_header* next_of(task_header* t) noexcept {
-    return std::atomic_ref(t->next).load(std::memory_order_acquire); // pairs: linked
+    return atomic_ref(t->next).load(std::memory_order_acquire); // pairs: linked
   }
-  std::atomic<std::uintptr_t>& last() const noexcept { return slot_.producers.inbox_last; }
+  atomic<std::uintptr_t>& last() const noexcept { return slot_.producers.inbox_last; }
   bool is_last(const task_header* t) const noexcept {
     return last().load(std::memory_order_relaxed) == word(t); // no task follows it
   }
 
   void link(task_header* t) noexcept {
-    std::atomic_ref(t->next).store(nullptr, std::memory_order_relaxed);
+    atomic_ref(t->next).store(nullptr, std::memory_order_relaxed);
     const std::uintptr_t before = last().exchange(word(t), std::memory_order_acq_rel); // pairs: end
-    interleave();
-    std::atomic_ref(std::bit_cast<task_header*>(before)->next)
+    atomic_ref(std::bit_cast<task_header*>(before)->next)
         .store(t, std::memory_order_release); // pairs: linked
   }
 

@@ -6,6 +6,8 @@
 #include "queues/lifo_slot.hpp"
 #include "queues/local_queue.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
+
 namespace corewise::detail {
 
 /// The memory that a worker's queues work on. It belongs to the group, and must outlive the queues.
@@ -45,7 +47,7 @@ struct worker_queues {
  private:
   static constexpr std::uint64_t first_forks = 64;
 
-  const std::atomic<std::uint32_t>* touches_;
+  const atomic<std::uint32_t>* touches_;
 };
 
 } // namespace corewise::detail

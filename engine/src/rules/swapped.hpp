@@ -1,7 +1,9 @@
 #pragma once
 
-#include "base/faults.hpp"
 #include "base/fence.hpp"
+
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -79,7 +81,6 @@ template <class T> class swapped {
     old_.reserve(old_.size() + 1);
     old_.emplace_back(newest_.load(std::memory_order_relaxed));
     old_count_.store(old_.size(), std::memory_order_relaxed);
-    interleave();
     newest_.store(next.release(), std::memory_order_release); // R1, pairs: newest
   }
 
@@ -87,11 +88,9 @@ template <class T> class swapped {
   /// thread. Cost: a lock, and a load for each holder.
   template <class EachHolder> void reclaim(const EachHolder& each_holder) noexcept {
     const std::scoped_lock lock(mutex_);
-    interleave();
     full_fence(); // R2
     std::erase_if(old_, [&](const std::unique_ptr<const T>& candidate) {
       bool held = false;
-      interleave();
       each_holder([&](const holder<T>& h) { held = held || h.holds(candidate.get()); }); // R3
       return !held;
     });
@@ -102,16 +101,13 @@ template <class T> class swapped {
   /// reclaiming leaves it to that one, which begins again.
   template <class EachHolder> void reclaim_once(const EachHolder& each_holder) noexcept {
     asked_.store(true, std::memory_order_seq_cst); // pairs: once
-    interleave();
     // Either this thread finds the other one gone, or the other one finds that it was asked.
     while (asked_.load(std::memory_order_seq_cst) && // pairs: once
            !reclaiming_.exchange(true, std::memory_order_seq_cst)) {
       // Read, not overwritten: the reclaiming below sees what the threads let go that have asked by now.
       (void)asked_.exchange(false, std::memory_order_seq_cst); // pairs: once
       reclaim(each_holder);
-      interleave();
       reclaiming_.store(false, std::memory_order_seq_cst); // pairs: once
-      interleave();
     }
   }
 
@@ -126,12 +122,12 @@ template <class T> class swapped {
   std::size_t old() const noexcept { return old_count_.load(std::memory_order_relaxed); }
 
  private:
-  alignas(128) std::atomic<const T*> newest_; // a line that hardly ever changes
-  alignas(128) mutable std::mutex mutex_;
+  alignas(128) atomic<const T*> newest_; // a line that hardly ever changes
+  alignas(128) mutable mutex mutex_;
   std::vector<std::unique_ptr<const T>> old_;
-  std::atomic<std::size_t> old_count_{0};
-  std::atomic<bool> asked_{false};
-  std::atomic<bool> reclaiming_{false};
+  atomic<std::size_t> old_count_{0};
+  atomic<bool> asked_{false};
+  atomic<bool> reclaiming_{false};
 };
 
 /// The object that one reader uses, if any. Use by one thread at a time.
@@ -145,9 +141,7 @@ template <class T> class holder {
   bool take(const swapped<T>& from) noexcept {
     if (from.newest() == get()) return false;
     announce(from);
-    interleave();
     full_fence(); // H2
-    interleave();
     confirm(from);
     return true;
   }
@@ -155,16 +149,13 @@ template <class T> class holder {
   /// Step H1. The reader may look into the held object after `confirm`, with a full fence in between.
   void announce(const swapped<T>& from) noexcept {
     const T* newest = from.newest();
-    interleave();
     hold(newest);
   }
   /// Step H3.
   const T& confirm(const swapped<T>& from) noexcept {
     while (from.newest() != get()) {
       announce(from);
-      interleave();
       full_fence(); // H2
-      interleave();
     }
     return *get();
   }
@@ -179,7 +170,7 @@ template <class T> class holder {
  private:
   void hold(const T* one) noexcept { held_.store(one, std::memory_order_release); } // pairs: held
 
-  std::atomic<const T*> held_{nullptr};
+  atomic<const T*> held_{nullptr};
 };
 
 } // namespace corewise::detail

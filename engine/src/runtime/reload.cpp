@@ -97,7 +97,6 @@ void runtime::set_active(std::span<const std::uint32_t> workers) noexcept {
   for (std::size_t g = 0; g < workers.size(); ++g)
     boards_[g]->active.store(workers[g], std::memory_order_seq_cst); // pairs: shown
   for (detail::worker* seat : seats_) {
-    detail::interleave();
     seat->show_availability();
     publish_load(seat->place());
   }

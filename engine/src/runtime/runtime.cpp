@@ -1,5 +1,6 @@
 #include "runtime/runtime.hpp"
 
+#include "base/clock.hpp"
 #include "base/fence.hpp"
 
 #include <corewise/topology/error.hpp>
@@ -77,7 +78,7 @@ shutdown_report runtime::shutdown(std::chrono::nanoseconds deadline) {
 /// for nobody.
 void runtime::wait_for_arriving() const {
   submitters_.for_each([](const detail::submitter& s) {
-    while (!s.by.holds(nullptr)) std::this_thread::sleep_for(std::chrono::microseconds{20});
+    while (!s.by.holds(nullptr)) detail::sleep_for(std::chrono::microseconds{20});
   });
 }
 

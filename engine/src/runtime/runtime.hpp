@@ -7,9 +7,11 @@
 #include "worker/shared.hpp"
 
 #include <corewise/engine/detail/execution.hpp>
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/detail/loop.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/timer.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <span>
 
@@ -110,15 +112,15 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   void wait_for_arriving() const;
   seat_dump dump(const detail::worker& seat) const;
 
-  std::atomic<bool> waits_when_full_; // relaxed: a setting by itself
+  detail::atomic<bool> waits_when_full_; // relaxed: a setting by itself
   const detail::near_nodes near_nodes_;
-  std::atomic<std::uint64_t> rejected_{0};
-  std::atomic<bool> near_warned_{false}; // that `near` has no effect
+  detail::atomic<std::uint64_t> rejected_{0};
+  detail::atomic<bool> near_warned_{false}; // that `near` has no effect
   detail::cpu_claim claim_;
 
-  std::mutex shutdown_mutex_;
-  std::mutex apply_mutex_;
-  std::atomic<std::uint64_t> reloads_{0};
+  detail::mutex shutdown_mutex_;
+  detail::mutex apply_mutex_;
+  detail::atomic<std::uint64_t> reloads_{0};
   std::optional<shutdown_report> report_;
   std::shared_ptr<runtime> self_; // in the child of a process fork only
   detail::supervisor supervisor_;

@@ -1,4 +1,3 @@
-#include "base/faults.hpp"
 #include "memory/page_nodes.hpp"
 #include "runtime/runtime.hpp"
 #include "worker/routing.hpp"
@@ -69,7 +68,6 @@ submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_
     return in;
   task_header* t = held.release();
   t->phase = phase;
-  detail::interleave();
   place_entered(me, t, wish);
   return submit_result::accepted;
 }

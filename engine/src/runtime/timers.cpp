@@ -50,9 +50,10 @@ timer runtime::call_later(detail::scheduled* call, std::chrono::nanoseconds firs
   call->period_ns = period.count();
   call->node.deadline_ns = detail::timer_group::later(now, std::max<std::int64_t>(0, first.count()));
   call->phase = this_execution.phase; // of its task, when it is inside one
-  // pairs: stage
-  if (!after_process_fork() &&
-      (call->inside ? !ended() : stage_.load(std::memory_order_acquire) == stage::open)) {
+  const auto open = [&] {
+    return call->inside ? !ended() : stage_.load(std::memory_order_acquire) == stage::open; // pairs: stage
+  };
+  if (!after_process_fork() && open()) {
     call->node.group = timer_home().value;
     if (before != nullptr) before(*call, weak_from_this());
     const outcome it_is = set_timer(call->node, now);

@@ -1,5 +1,7 @@
 #include "threads/cpu_claims.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
+
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -10,7 +12,7 @@ namespace corewise::detail {
 namespace {
 
 struct claims {
-  std::mutex mutex;
+  mutex mutex;
   std::vector<std::unique_ptr<cpu_set>> all;
 };
 

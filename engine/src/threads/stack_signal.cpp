@@ -2,6 +2,8 @@
 
 #include "base/demangled.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
+
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fmt/format.h>
@@ -44,7 +46,7 @@ struct installation {
   bool stays = false; // somebody has put a handler above ours, and may call it
 };
 
-std::mutex mutex; // for the installations and for asking
+mutex turn; // for the installations and for asking
 std::array<installation, 65> installations;
 
 bool is_ours(const siginfo_t& info) noexcept {
@@ -124,7 +126,7 @@ std::string frame_text(std::size_t index, void* address) {
 stack_signal::stack_signal(int number) : number_(number) {
   void* first = nullptr;
   ::backtrace(&first, 1); // loads what it needs, which a handler must not
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(turn);
   installation& here = installations.at(static_cast<std::size_t>(number));
   if (here.users++ != 0 || here.stays) return;
   struct sigaction ours{};
@@ -137,7 +139,7 @@ stack_signal::stack_signal(int number) : number_(number) {
 }
 
 stack_signal::~stack_signal() {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(turn);
   installation& here = installations[static_cast<std::size_t>(number_)];
   if (--here.users != 0) return;
   struct sigaction now{};
@@ -147,7 +149,7 @@ stack_signal::~stack_signal() {
 }
 
 std::string stack_signal::stack_of(pid_t thread) const {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(turn);
   answer.thread.store(thread, std::memory_order_relaxed);
   answer.now.store(place::state::asked, std::memory_order_release); // pairs: asked
   if (!send(thread, number_)) {

@@ -1,11 +1,12 @@
 #include "threads/supervisor.hpp"
 
+#include "base/clock.hpp"
 #include "base/demangled.hpp"
-#include "base/faults.hpp"
 #include "base/fence.hpp"
 #include "threads/threads.hpp"
 #include "worker/shared.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/binding.hpp>
 
 #include <fmt/format.h>
@@ -62,7 +63,6 @@ void supervisor::set_words(const profile& p) noexcept {
 void supervisor::set(const profile& p) noexcept {
   const auto before = stuck_after();
   set_words(p);
-  interleave();
   if (stuck_after() && stuck_after() != before) static_cast<void>(wake()); // who is awake has told nobody
   full_fence(); // with B2: who reads the older word is seen
   bool lent = false;
@@ -84,7 +84,6 @@ bool supervisor::offer(worker& seat, std::uint64_t lending) noexcept { return th
 bool supervisor::attend() noexcept {
   if (!spares_.load(std::memory_order_relaxed)) return true;   // nobody could take it
   attention seen = attention_.load(std::memory_order_seq_cst); // B3, pairs: B2, V2
-  interleave();
   if (seen == attention::calm)
     attention_.compare_exchange_strong(seen, attention::called, std::memory_order_seq_cst); // pairs: B2, V2
   return seen != attention::absent || wake();
@@ -92,9 +91,7 @@ bool supervisor::attend() noexcept {
 
 void supervisor::note_awake() noexcept {
   if (!stuck_after()) return;
-  interleave();
-  full_fence(); // A2
-  interleave();
+  full_fence();                                                           // A2
   if (asleep_.load(std::memory_order_relaxed)) static_cast<void>(wake()); // A3
 }
 
@@ -110,7 +107,7 @@ bool supervisor::start() noexcept {
   if (started_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) return true;
   try {
     bed_.unpark(); // it begins as one that was woken
-    thread_ = std::thread([this] { main(); });
+    thread_ = thread([this] { main(); });
   } catch (const std::system_error& e) {
     refused_ = true;
     engine_.notices().warn_once(std::string("stuck workers are not reported: no thread for it: ") + e.what());
@@ -123,7 +120,7 @@ bool supervisor::start() noexcept {
 void supervisor::stop() noexcept {
   stopping_.store(true, std::memory_order_seq_cst); // pairs: token; with `start` by its lock
   bed_.unpark();
-  std::thread ending;
+  thread ending;
   {
     const std::scoped_lock lock(starting_);
     ending = std::move(thread_);
@@ -152,7 +149,6 @@ void supervisor::woken() noexcept {
     attention_.store(attention::called, std::memory_order_relaxed); // only the supervisor changes `absent`
   lent_interval_ = patience;
   if (!asleep_.load(std::memory_order_relaxed)) return;
-  interleave();
   asleep_.store(false, std::memory_order_relaxed);
   tasks_looked_at_ = now;
   task_interval_ = task_interval();
@@ -174,7 +170,6 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
   const attention before = attention_.load(std::memory_order_relaxed);
   if (before == attention::absent) return std::nullopt;
   if (before == attention::called) {
-    interleave();
     // Nobody else changes `called`.
     attention_.store(attention::calm, std::memory_order_seq_cst); // pairs: B2, V2
     last_lending_ = now;
@@ -207,16 +202,12 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
 /// False: a seat was lent meanwhile.
 bool supervisor::leave_attention() noexcept {
   attention expected = attention::calm;
-  interleave();
   if (!attention_.compare_exchange_strong(expected, attention::absent,
                                           std::memory_order_seq_cst)) // V1, pairs: B2, V2
     return false;
-  interleave();
   full_fence(); // V2
-  interleave();
   bool lent = false;
   engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
-  interleave();
   if (lent) attention_.store(attention::called, std::memory_order_relaxed); // V3
   return !lent;
 }
@@ -250,10 +241,8 @@ bool supervisor::fall_asleep(monotonic::time_point now) noexcept {
   if (!idle_since_) idle_since_ = now;
   if (now - *idle_since_ < linger) return false;
   asleep_.store(true, std::memory_order_seq_cst); // Z1, pairs: A2, Z2
-  interleave();
-  full_fence(); // Z2
-  interleave();
-  if (engine_.idle().all_parked()) return true; // Z3
+  full_fence();                                   // Z2
+  if (engine_.idle().all_parked()) return true;   // Z3
   asleep_.store(false, std::memory_order_relaxed);
   return false;
 }
@@ -278,7 +267,7 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
   }
   if (sight.age < limit) return;
   sight.reported = true;
-  std::atomic<std::uint64_t>& stuck = seats_[w.value].stuck;
+  atomic<std::uint64_t>& stuck = seats_[w.value].stuck;
   stuck.store(stuck.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   report(seat, sight, now);
 }

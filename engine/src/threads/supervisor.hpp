@@ -1,15 +1,17 @@
 #pragma once
 
+#include "base/clock.hpp"
 #include "base/parker.hpp"
 #include "base/task_clock.hpp"
 #include "threads/stack_signal.hpp"
 #include "worker/thread_service.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/profile.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/ids.hpp>
 
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -101,7 +103,7 @@ class supervisor final : public thread_service {
   struct seat_record {
     lending_sight lent;
     task_sight task;
-    std::atomic<std::uint64_t> stuck{0}; // single writer: the supervisor; relaxed: a number for people
+    atomic<std::uint64_t> stuck{0}; // single writer: the supervisor; relaxed: a number for people
   };
 
   void set_words(const profile& settings) noexcept;
@@ -138,16 +140,16 @@ class supervisor final : public thread_service {
   std::optional<monotonic::time_point> idle_since_;
 
   parker bed_;
-  alignas(128) std::atomic<attention> attention_{attention::absent};
-  std::atomic<bool> spares_{
+  alignas(128) atomic<attention> attention_{attention::absent};
+  atomic<bool> spares_{
       false}; // somebody may take a lent seat; relaxed, both: who reads late is told by `set`
-  std::atomic<std::int64_t> stuck_after_ns_{never};
-  std::atomic<bool> asleep_{true};
-  std::atomic<bool> stopping_{false};
-  std::atomic<bool> started_{false};
-  std::mutex starting_;
+  atomic<std::int64_t> stuck_after_ns_{never};
+  atomic<bool> asleep_{true};
+  atomic<bool> stopping_{false};
+  atomic<bool> started_{false};
+  mutex starting_;
   bool refused_ = false; // guarded by starting_: the system gave no thread
-  std::thread thread_;   // guarded by starting_
+  thread thread_;        // guarded by starting_
 };
 
 } // namespace corewise::detail

@@ -1,5 +1,6 @@
 #include "threads/threads.hpp"
 
+#include "base/clock.hpp"
 #include "worker/shared.hpp"
 
 #include <pthread.h>
@@ -59,7 +60,7 @@ bool worker_threads::start_thread(seat_offer first, std::size_t alive_max) noexc
   thread_record& record = *threads_.back();
   record.offered = first;
   try {
-    record.handle = std::thread([this, &record, keep = keep_] { main(record); });
+    record.handle = thread([this, &record, keep = keep_] { main(record); });
   } catch (const std::exception&) {
     threads_.pop_back();
     return false;
@@ -158,7 +159,6 @@ bool worker_threads::leave(thread_record& me) noexcept {
 /// False: the thread that lent the seat has it again.
 bool worker_threads::sit(thread_record& me, seat_offer offered) {
   worker& seat = *offered.seat;
-  interleave();
   bind(me, seat);
   if (offered.lending && !seat.take(*offered.lending)) return false;
   seat.note_thread();

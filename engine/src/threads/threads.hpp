@@ -1,13 +1,13 @@
 #pragma once
 
+#include "base/clock.hpp"
 #include "base/parker.hpp"
 #include "worker/worker.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/engine.hpp>
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -51,7 +51,7 @@ class worker_threads {
     std::optional<std::uint64_t> lending; // nothing: nobody has sat there yet
   };
   struct thread_record : std::enable_shared_from_this<thread_record> {
-    std::thread handle;
+    thread handle;
     parker bed;
     seat_offer offered;          // guarded by mutex_
     bool seatless = false;       // guarded by mutex_: its seat was taken and it is still in the task
@@ -80,8 +80,8 @@ class worker_threads {
   runtime& whole_;
   const std::size_t seats_;
   std::shared_ptr<const void> keep_; // given to each thread; dropped when stopping
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable mutex mutex_;
+  condition_variable changed_;
   std::vector<std::shared_ptr<thread_record>> threads_;
   std::vector<thread_record*> spares_;
   std::size_t alive_ = 0;

@@ -2,6 +2,9 @@
 
 #include "timers/timer_wheel.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -133,8 +136,8 @@ class timer_group {
     return ns < before;
   }
 
-  alignas(128) std::atomic<std::int64_t> next_ns_{never}; // relaxed: the fences of timer_watch.hpp order it
-  alignas(128) mutable std::mutex mutex_;
+  alignas(128) atomic<std::int64_t> next_ns_{never}; // relaxed: the fences of timer_watch.hpp order it
+  alignas(128) mutable mutex mutex_;
   bool closed_ = false;
   std::uint64_t fired_ = 0;
   std::uint64_t cancelled_ = 0;

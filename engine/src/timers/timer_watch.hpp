@@ -4,6 +4,7 @@
 #include "base/task_clock.hpp"
 #include "timers/timer_group.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/ids.hpp>
 
 #include <optional>
@@ -114,7 +115,7 @@ class timer_watch {
 
   std::span<timer_group* const> groups_;
   std::vector<std::int64_t> called_; // until when other workers have time; 0: none was called. The sentinel's
-  alignas(128) std::atomic<std::int64_t> sleeps_until_{0};
+  alignas(128) atomic<std::int64_t> sleeps_until_{0};
 };
 
 } // namespace corewise::detail

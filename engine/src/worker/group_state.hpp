@@ -3,6 +3,7 @@
 #include "timers/timer_group.hpp"
 #include "worker/worker.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/binding.hpp>
 
 namespace corewise::detail {
@@ -62,7 +63,7 @@ class group_state {
   timer_group* timers_;
   std::size_t made_ = 0;
   injection_queue injection_;
-  alignas(128) std::atomic<std::uint64_t> task_time_ns_{spill_task_time_ns};
+  alignas(128) atomic<std::uint64_t> task_time_ns_{spill_task_time_ns};
 };
 
 } // namespace corewise::detail

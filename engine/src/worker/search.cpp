@@ -1,10 +1,9 @@
+#include "base/clock.hpp"
 #include "base/fence.hpp"
 #include "worker/shared.hpp"
 #include "worker/worker.hpp"
 
 #include <corewise/policies/activity.hpp>
-
-#include <sched.h>
 
 // How a worker without work looks for some.
 
@@ -78,7 +77,7 @@ void worker::wait_a_little(monotonic::time_point now) noexcept {
     for (int i = 0; i < pauses_between_rounds; ++i) pause_core();
     return;
   }
-  ::sched_yield();
+  offer_cpu();
   offers_.made(now, monotonic::now());
 }
 

@@ -1,4 +1,3 @@
-#include "base/faults.hpp"
 #include "worker/shared.hpp"
 #include "worker/worker.hpp"
 
@@ -35,14 +34,11 @@ std::uint64_t worker::lend() noexcept {
   const bool timed = calls_are_long_ || ++calls_ % calls_to_timed == 0;
   lent_at_ = timed ? monotonic::now() : monotonic::time_point{};
   engine_.board(place().group).unavailable.set(index_in_group()); // B1, pairs: shown
-  interleave();
   engine_.publish_load(place());
   this_execution.seat = nullptr;
   const std::uint64_t lending = generation_.lend(); // B2
-  interleave();
-  show_availability();                        // if the worker was called back just before
-  if (waited_for) engine_.idle().pushed(id_); // others can do what waits here
-  interleave();
+  show_availability();                              // if the worker was called back just before
+  if (waited_for) engine_.idle().pushed(id_);       // others can do what waits here
   if (in_haste && engine_.threads().offer(*this, lending)) return lending;
   if (!engine_.threads().attend()) static_cast<void>(engine_.threads().offer(*this, lending));
   return lending;
@@ -50,7 +46,6 @@ std::uint64_t worker::lend() noexcept {
 
 void worker::regain(std::uint64_t lending) noexcept {
   if (!generation_.regain(lending)) return;
-  interleave();
   show_availability();
   this_execution.seat = this;
   slot_.owner.running.store(1, std::memory_order_relaxed);
@@ -60,7 +55,6 @@ void worker::regain(std::uint64_t lending) noexcept {
 
 bool worker::take(std::uint64_t lending) noexcept {
   if (!generation_.take(lending)) return false;
-  interleave();
   show_availability();
   counts_.handed_over.add();
   calls_are_long_ = true;
@@ -83,13 +77,11 @@ void worker::show_availability() noexcept {
   bool hide = false;
   do {
     hide = hidden();
-    interleave();
     if (unavailable.test(index, std::memory_order_seq_cst) == hide) continue; // pairs: shown
     if (hide)
       unavailable.set(index); // pairs: shown
     else
       unavailable.claim(index); // pairs: shown
-    interleave();
   } while (hide != hidden());
 }
 
@@ -129,7 +121,6 @@ void worker::hand_over() noexcept {
   if (task_header* t = queues_.next.take()) engine_.send_near(t, own);
   const auto send_all = [&](auto& queue) {
     while (!engine_.active(id_)) {
-      interleave();
       task_header* t = queue.pop();
       if (t == nullptr) return;
       engine_.send_near(t, own);

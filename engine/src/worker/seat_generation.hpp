@@ -1,8 +1,7 @@
 #pragma once
 
-#include "base/faults.hpp"
+#include <corewise/policies/detail/atomic.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -49,15 +48,13 @@ class seat_generation {
   std::uint64_t lend() noexcept {
     const std::uint64_t mine =
         generation_of(word_.load(std::memory_order_relaxed)) + 1; // only this thread writes now
-    interleave();
-    word_.exchange(mine << 1 | lent, std::memory_order_seq_cst); // pairs: seat, B2, shown
+    word_.exchange(mine << 1 | lent, std::memory_order_seq_cst);  // pairs: seat, B2, shown
     return mine;
   }
 
   /// The thread that lent the seat. True: it is its own again. Cost: a locked instruction.
   bool regain(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
-    interleave();
     // Nobody else has written to the seat, or it is not this thread's.
     return word_.compare_exchange_strong(expected, lending << 1,
                                          std::memory_order_seq_cst, // pairs: shown
@@ -67,7 +64,6 @@ class seat_generation {
   /// Any thread. True: the seat is the caller's.
   bool take(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
-    interleave();
     return word_.compare_exchange_strong(expected, (lending + 1) << 1,
                                          std::memory_order_seq_cst, // pairs: seat, shown
                                          std::memory_order_relaxed);
@@ -87,7 +83,7 @@ class seat_generation {
   static constexpr std::uint64_t lent = 1;
   static constexpr std::uint64_t generation_of(std::uint64_t word) noexcept { return word >> 1; }
 
-  std::atomic<std::uint64_t> word_{0};
+  atomic<std::uint64_t> word_{0};
 };
 
 } // namespace corewise::detail

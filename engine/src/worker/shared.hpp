@@ -13,8 +13,10 @@
 #include "worker/thread_service.hpp"
 #include "worker/worker.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/timer.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <bit>
 #include <memory_resource>
@@ -188,9 +190,9 @@ class shared {
   locality_groups groups_;
   const std::optional<std::uint32_t> start_cpu_; // of the constructing thread
   worker_layout layout_;
-  mutable swapped<rules> rules_;         // who only looks at the engine may forget old ones
-  std::atomic<bool> resumptions_return_; // to their worker, says the policy; relaxed: either is found
-  const unsigned born_in_;               // the process fork
+  mutable swapped<rules> rules_;    // who only looks at the engine may forget old ones
+  atomic<bool> resumptions_return_; // to their worker, says the policy; relaxed: either is found
+  const unsigned born_in_;          // the process fork
 
   std::vector<std::unique_ptr<group_state>> group_states_;
   std::vector<std::shared_ptr<std::pmr::memory_resource>> memory_; // by group
@@ -212,11 +214,11 @@ class shared {
   suspended_table suspended_;
   drain_gate drains_;
   in_flight_limit limit_;
-  std::atomic<stage> stage_{stage::open};
-  std::atomic<std::uint64_t> failed_{0};
-  std::atomic<std::uint64_t> dropped_{0}; // tasks that were destroyed before their end
-  std::atomic<std::uint32_t> turn_{0};    // of the workers that take over what retired workers had
-  std::mutex dropping_;                   // held to pop an unbounded inbox in place of its worker
+  atomic<stage> stage_{stage::open};
+  atomic<std::uint64_t> failed_{0};
+  atomic<std::uint64_t> dropped_{0}; // tasks that were destroyed before their end
+  atomic<std::uint32_t> turn_{0};    // of the workers that take over what retired workers had
+  mutex dropping_;                   // held to pop an unbounded inbox in place of its worker
   detail::notices notices_;
 };
 

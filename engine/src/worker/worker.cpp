@@ -58,7 +58,6 @@ bool worker::run() {
 task_header* worker::rest() noexcept {
   slot_.owner.running.store(0, std::memory_order_relaxed);
   end_work();
-  interleave();
   keep_up();
   if (retired_)
     hand_over();
@@ -271,7 +270,6 @@ void worker::put_in_front(task_chain& taken, std::uint32_t most) noexcept {
       break;
   const std::uint32_t end = queues_.ring.taken(); // before a thief comes: never beyond what is in the ring
   if (queues_.ring.push_front(front) != 0) {
-    interleave();
     front_ends_ = end;
     return;
   }

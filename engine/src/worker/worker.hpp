@@ -10,6 +10,7 @@
 #include <corewise/engine/detail/resumption.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/policies/activity.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/shared_work.hpp>
 
 #include <limits>
@@ -257,21 +258,21 @@ class alignas(128) worker {
   std::optional<std::uint64_t> group_time_ns_; // when that was found; nothing: before these rules
   bool publishes_each_ = true; // tasks are long enough to publish the load at each; else now and then
   bool publishes_next_ = true;
-  bool resumptions_return_ = true; // says the policy
-  std::uint64_t stamp_ = 0;        // of this tick, for the activity order
-  std::atomic<bool (*)(task_header*, task_action)> running_act_{nullptr}; // relaxed: for people
-  std::atomic<std::int64_t> clock_ns_{0};      // when the clock was read last; relaxed: for people
-  std::atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
+  bool resumptions_return_ = true;                                   // says the policy
+  std::uint64_t stamp_ = 0;                                          // of this tick, for the activity order
+  atomic<bool (*)(task_header*, task_action)> running_act_{nullptr}; // relaxed: for people
+  atomic<std::int64_t> clock_ns_{0};      // when the clock was read last; relaxed: for people
+  atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy; relaxed: a number for people
 
   seat_generation generation_;
   bool calls_are_long_ = false; // the blocking call that was timed last was a long one
   std::uint32_t calls_ = 0;     // short ones
   monotonic::time_point lent_at_;
-  bool noted_awake_ = false;     // the supervisor was told, since the worker slept last
-  std::atomic<pid_t> thread_{0}; // relaxed, both: for people
-  std::atomic<clockid_t> thread_clock_{};
+  bool noted_awake_ = false; // the supervisor was told, since the worker slept last
+  atomic<pid_t> thread_{0};  // relaxed, both: for people
+  atomic<clockid_t> thread_clock_{};
 
-  std::atomic<bool> left_{false}; // publishes the owner's side of an unbounded inbox
+  atomic<bool> left_{false}; // publishes the owner's side of an unbounded inbox
 
   ledger books_;
   counters counts_;

@@ -14,8 +14,8 @@ namespace {
 struct deque {
   explicit deque(std::uint64_t capacity) : queue(bottom, top, capacity) {}
 
-  alignas(128) std::atomic<std::uint64_t> bottom{0};
-  alignas(128) std::atomic<std::uint64_t> top{0};
+  alignas(128) detail::atomic<std::uint64_t> bottom{0};
+  alignas(128) detail::atomic<std::uint64_t> top{0};
   fork_deque queue;
 };
 

@@ -1,15 +1,15 @@
 #pragma once
 
 #include <corewise/engine/detail/execution.hpp>
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/detail/recycled.hpp>
 #include <corewise/engine/detail/task_header.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
-#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <type_traits>
 #include <typeinfo>
@@ -239,13 +239,14 @@ class blocking_scope {
   blocking_scope* const around_;   // the scope whose call made this one
   detail::worker* seat_ = nullptr; // the seat on which it forks, from position `first_` of the deque on
   std::uint64_t first_ = 0;
-  std::uint32_t left_ = 0;                // calls that were forked and not run here
-  const int exceptions_;                  // in flight when it was made
-  std::atomic<std::uint32_t> arrived_{0}; // of these; modulo 2^32, and less `left_` while its thread sleeps
-  std::atomic<bool> stopped_{false};      // relaxed: a word by itself
-  std::atomic<bool> failed_{false};       // relaxed: its setter writes the error, which the arrival publishes
+  std::uint32_t left_ = 0; // calls that were forked and not run here
+  const int exceptions_;   // in flight when it was made
+  detail::atomic<std::uint32_t> arrived_{
+      0};                               // of these; modulo 2^32, and less `left_` while its thread sleeps
+  detail::atomic<bool> stopped_{false}; // relaxed: a word by itself
+  detail::atomic<bool> failed_{false};  // relaxed: its setter writes the error, which the arrival publishes
   std::exception_ptr error_;
-  std::mutex away_mutex_;
+  detail::mutex away_mutex_;
   detail::child_run* away_ = nullptr;       // children that run elsewhere; guarded by away_mutex_
   std::unique_ptr<stops, end_stops> stops_; // guarded by it as well. The last: its end may use the others
 };

@@ -3,8 +3,8 @@
 #include <corewise/engine/deadline_expired.hpp>
 #include <corewise/engine/detail/suspension.hpp>
 #include <corewise/engine/task.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
-#include <atomic>
 #include <cassert>
 #include <chrono>
 #include <memory>
@@ -76,9 +76,9 @@ class future_state {
 
   bool begin_waiting(resumption* who) noexcept;
 
-  std::atomic<resumption*> waiter_{nullptr};
-  std::atomic<std::uint32_t> done_{0}; // the word on which a thread sleeps
-  std::atomic<std::uint32_t> users_{2};
+  detail::atomic<resumption*> waiter_{nullptr};
+  detail::atomic<std::uint32_t> done_{0}; // the word on which a thread sleeps
+  detail::atomic<std::uint32_t> users_{2};
 };
 
 /// A coroutine that awaits a future. Lives in the awaiting frame.

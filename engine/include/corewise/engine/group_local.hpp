@@ -1,8 +1,9 @@
 #pragma once
 
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/engine.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -50,10 +51,10 @@ class local_places {
 
    private:
     friend local_places;
-    std::atomic<void*> object_{nullptr};
+    detail::atomic<void*> object_{nullptr};
     std::shared_ptr<std::pmr::memory_resource> memory_; // it may outlive the engine
     group_id first_;
-    std::mutex making_;
+    detail::mutex making_;
   };
 
   local_places(engine& e, local_to per);

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <corewise/engine/detail/suspension.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
-#include <atomic>
 #include <cassert>
 #include <cstddef>
 #include <optional>
@@ -152,7 +152,7 @@ template <class T> class oneshot {
     if (replace(&waits, nullptr)) waits.wake();
   }
 
-  std::atomic<detail::resumption*> state_{nullptr}; // null, the waiter, or one of those values
+  detail::atomic<detail::resumption*> state_{nullptr}; // null, the waiter, or one of those values
   std::optional<T> value_;
 };
 

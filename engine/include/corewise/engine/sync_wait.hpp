@@ -1,6 +1,7 @@
 #pragma once
 
-#include <atomic>
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
@@ -58,7 +59,7 @@ class sleeping_thread {
   static constexpr std::size_t room_for_step = 128; // GCC 12 and Clang 19 need less than that
 
   alignas(std::max_align_t) std::byte room_[room_for_step];
-  std::atomic<std::uint32_t> woken_{0};
+  detail::atomic<std::uint32_t> woken_{0};
   const std::coroutine_handle<> waking_;
   coroutine_root* const root_; // the coroutine that the thread ran before
 };

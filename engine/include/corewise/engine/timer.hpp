@@ -3,8 +3,8 @@
 #include <corewise/engine/detail/recycled.hpp>
 #include <corewise/engine/detail/task_header.hpp>
 #include <corewise/engine/detail/timer_node.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,10 +35,10 @@ struct scheduled : task_header {
   timer_node node;
   runtime* engine = nullptr;
   std::int64_t period_ns = 0; ///< 0: once
-  std::atomic<std::uint64_t> skipped{0};
+  detail::atomic<std::uint64_t> skipped{0};
   void (*destroy)(scheduled*) noexcept = nullptr;
-  std::atomic<std::uint32_t> owners{2};
-  std::atomic<progress> state{progress::waiting};
+  detail::atomic<std::uint32_t> owners{2};
+  detail::atomic<progress> state{progress::waiting};
   bool inside = false; ///< belongs to a task, which ends later: comes in as its child, not from outside
 
   void release() noexcept {

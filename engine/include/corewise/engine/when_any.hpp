@@ -2,8 +2,8 @@
 
 #include <corewise/engine/scope.hpp>
 #include <corewise/engine/when_all.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
-#include <atomic>
 #include <stdexcept>
 #include <variant>
 
@@ -34,7 +34,7 @@ using raced_value = value_or_monostate<decltype(fork_access::take(
 /// The winner's result. `ended` is relaxed: the thread that sets it writes the rest, which the scope
 /// publishes.
 template <class Value> struct race {
-  std::atomic<bool> ended{false};
+  detail::atomic<bool> ended{false};
   std::optional<Value> value;
   std::exception_ptr error;
 

@@ -46,7 +46,6 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///     on_its_way(group)     returns whether a worker of it was woken and has not come yet
 ///     wake_to_hand_over(domain)   where no worker of the domain takes part, wakes a worker that hands over
 ///                           what waits there
-///     between_steps()       does nothing, or is a place where tests let other threads come between
 ///
 /// engine/src/runtime/idle.hpp gives the reasons.
 template <class Self> class idle_rules {
@@ -74,9 +73,7 @@ template <class Self> class idle_rules {
       return;
     }
     if (!self().anybody_parked()) return;
-    self().between_steps();
     if (self().searching(groups_[g].domain)) return;
-    self().between_steps();
     if (!wake_in_domain(w)) wake_farther(g);
   }
 

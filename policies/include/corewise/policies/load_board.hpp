@@ -1,9 +1,9 @@
 #pragma once
 
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/ids.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -31,25 +31,25 @@ namespace corewise {
 struct alignas(128) load_slot {
   /// Written by the worker that owns the board slot.
   struct alignas(64) owner_line {
-    std::atomic<std::uint32_t> ring_tail{0};
-    std::atomic<std::uint32_t> running{0};     ///< 1 while a task runs
-    std::atomic<std::uint64_t> inbox_out{0};   ///< thieves move it too, when they take from the inbox
-    std::atomic<void*> lifo{nullptr};          ///< the task in the LIFO slot; thieves exchange it out by age
-    std::atomic<std::uint64_t> touched_at{0};  ///< when it last took work: a stamp, larger means later
-    std::atomic<std::uint32_t> touches{0};     ///< how often it took work, modulo 2^32
-    std::atomic<std::uint64_t> fork_bottom{0}; ///< where the next forked task goes
+    detail::atomic<std::uint32_t> ring_tail{0};
+    detail::atomic<std::uint32_t> running{0};   ///< 1 while a task runs
+    detail::atomic<std::uint64_t> inbox_out{0}; ///< thieves move it too, when they take from the inbox
+    detail::atomic<void*> lifo{nullptr};        ///< the task in the LIFO slot; thieves exchange it out by age
+    detail::atomic<std::uint64_t> touched_at{0};  ///< when it last took work: a stamp, larger means later
+    detail::atomic<std::uint32_t> touches{0};     ///< how often it took work, modulo 2^32
+    detail::atomic<std::uint64_t> fork_bottom{0}; ///< where the next forked task goes
   } owner;
   /// Written by thieves, and by the owner when it takes from its ring, for the queue's own sake.
   struct alignas(64) shared_line {
-    std::atomic<std::uint64_t> ring_head{0}; ///< steal position << 32 | real position
-    std::atomic<std::uint32_t> cooled{0};    ///< how many of `touches` are forgotten (activity.hpp)
-    std::atomic<std::uint64_t> fork_top{
+    detail::atomic<std::uint64_t> ring_head{0}; ///< steal position << 32 | real position
+    detail::atomic<std::uint32_t> cooled{0};    ///< how many of `touches` are forgotten (activity.hpp)
+    detail::atomic<std::uint64_t> fork_top{
         0}; ///< the oldest forked task; its owner moves it too, for the last one
   } shared;
   /// Written by producers only, on any thread.
   struct alignas(64) producers_line {
-    std::atomic<std::uint64_t> inbox_in{0};
-    std::atomic<std::uintptr_t> inbox_last{0}; ///< the newest task of an unbounded inbox
+    detail::atomic<std::uint64_t> inbox_in{0};
+    detail::atomic<std::uintptr_t> inbox_last{0}; ///< the newest task of an unbounded inbox
   } producers;
 };
 static_assert(sizeof(load_slot::owner_line) == 64 && sizeof(load_slot::shared_line) == 64 &&
@@ -80,7 +80,9 @@ class worker_bits {
   static constexpr std::size_t words_for(std::size_t count) noexcept { return (count + 63) / 64; }
 
   /// An empty set. The owner keeps `words`, as many as `words_for` says.
-  worker_bits(std::atomic<std::uint64_t>* words, std::size_t count) noexcept : words_(words), count_(count) {}
+  worker_bits(detail::atomic<std::uint64_t>* words, std::size_t count) noexcept
+      : words_(words),
+        count_(count) {}
 
   std::size_t size() const noexcept { return count_; }
   /// Workers `64 * w` to `64 * w + 63`, the first in the lowest bit. For callers that combine sets.
@@ -113,7 +115,7 @@ class worker_bits {
  private:
   static std::uint64_t bit(std::size_t i) noexcept { return std::uint64_t{1} << (i % 64); }
 
-  std::atomic<std::uint64_t>* words_;
+  detail::atomic<std::uint64_t>* words_;
   std::size_t count_;
 };
 

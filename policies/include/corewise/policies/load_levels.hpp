@@ -1,7 +1,8 @@
 #pragma once
 
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -66,12 +67,12 @@ class load_levels {
   }
 
   std::uint8_t at(std::size_t place) const noexcept {
-    return std::atomic_ref(bytes_[place]).load(std::memory_order_relaxed);
+    return detail::atomic_ref(bytes_[place]).load(std::memory_order_relaxed);
   }
 
   /// Sets a level. Returns the level before. Cost: a load; a store if the level changes.
   std::uint8_t publish(std::size_t place, std::uint8_t level) noexcept {
-    std::atomic_ref byte(bytes_[place]);
+    detail::atomic_ref byte(bytes_[place]);
     const std::uint8_t before = byte.load(std::memory_order_relaxed);
     if (before != level) byte.store(level, std::memory_order_relaxed);
     return before;
@@ -107,7 +108,7 @@ class load_levels {
 
  private:
   static std::uint64_t word(const unsigned char* at) noexcept {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(const_cast<unsigned char*>(at)))
+    return detail::atomic_ref(*reinterpret_cast<std::uint64_t*>(const_cast<unsigned char*>(at)))
         .load(std::memory_order_relaxed);
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/load_board.hpp>
 #include <corewise/policies/load_levels.hpp>
 #include <corewise/topology/workers.hpp>
@@ -23,12 +24,12 @@ struct group_board {
  public:
   group_board(std::size_t workers, load_slot* first_slot);
 
-  load_slot* slots;                  ///< one per worker of the group, on the group's node
-  std::atomic<std::uint32_t> active; ///< so many, from the first on, take part; the others have retired
-  worker_bits spinning;              ///< awake without work: claiming one costs no system call
-  worker_bits parked;                ///< asleep
-  worker_bits unavailable;           ///< in a blocking call, or retired: never placed on
-  load_levels levels;                ///< about how much each has to do; `nobody` for retired ones
+  load_slot* slots;                     ///< one per worker of the group, on the group's node
+  detail::atomic<std::uint32_t> active; ///< so many, from the first on, take part; the others have retired
+  worker_bits spinning;                 ///< awake without work: claiming one costs no system call
+  worker_bits parked;                   ///< asleep
+  worker_bits unavailable;              ///< in a blocking call, or retired: never placed on
+  load_levels levels;                   ///< about how much each has to do; `nobody` for retired ones
 };
 
 /// The loads and idle workers, by group, that a policy is shown. It reads the live words, so two looks may

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <corewise/engine/detail/resumption.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/ids.hpp>
 
-#include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <exception>
@@ -139,8 +139,8 @@ class join_point {
   std::coroutine_handle<> drop() noexcept;
 
   std::coroutine_handle<> parent_;
-  coroutine_root* root_ = nullptr;     // the parent's
-  std::atomic<bool> discarded_{false}; // relaxed: published with the last arrival
+  coroutine_root* root_ = nullptr; // the parent's
+  atomic<bool> discarded_{false};  // relaxed: published with the last arrival
 };
 
 /// The join of `when_all`. Lives in the parent's frame; its children's frames outlive it.
@@ -184,7 +184,7 @@ class fork_join : public join_point {
  private:
   strand* next_ = nullptr; // to run in place
   std::uint32_t left_ = 0; // children that did not run in place
-  std::atomic<std::int32_t> away_{0};
+  atomic<std::int32_t> away_{0};
 };
 
 /// The join of a scope. Children may be forked into it until all have ended.
@@ -218,8 +218,8 @@ class scope_join : public join_point {
  private:
   virtual void stop() noexcept = 0;
 
-  std::atomic<std::uint32_t> open_{0};
-  std::atomic<bool> failed_{false}; // relaxed: its setter writes the error, which `arrive` publishes
+  atomic<std::uint32_t> open_{0};
+  atomic<bool> failed_{false}; // relaxed: its setter writes the error, which `arrive` publishes
   std::exception_ptr error_;
 };
 

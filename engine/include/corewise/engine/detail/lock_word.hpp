@@ -1,6 +1,7 @@
 #pragma once
 
-#include <atomic>
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <cassert>
 #include <cstdint>
 
@@ -68,7 +69,7 @@ class lock_word {
   bits lock_held() noexcept;
   void wake_sleeper() noexcept;
 
-  std::atomic<bits> word_;
+  atomic<bits> word_;
 };
 
 } // namespace corewise::detail

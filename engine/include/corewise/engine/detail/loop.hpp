@@ -2,9 +2,9 @@
 
 #include <corewise/engine/detail/fork_join.hpp>
 #include <corewise/engine/detail/recycled.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -151,9 +151,9 @@ class loop : public join_point {
   loop_share_list shares_;       // written before any piece is sent to a group
   std::uint64_t dealt_from_ = 0; // likewise: elements before this one are done
   bool dealt_ = false;           // only for the first piece
-  std::atomic<std::uint32_t> open_{1};
-  std::atomic<bool> failed_{false};    // relaxed: its setter writes the error, which `arrive` publishes
-  std::atomic<bool> cut_short_{false}; // relaxed: published by `arrive`
+  atomic<std::uint32_t> open_{1};
+  atomic<bool> failed_{false};    // relaxed: its setter writes the error, which `arrive` publishes
+  atomic<bool> cut_short_{false}; // relaxed: published by `arrive`
   std::exception_ptr error_;
 };
 

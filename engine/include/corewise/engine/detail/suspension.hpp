@@ -2,8 +2,8 @@
 
 #include <corewise/engine/detail/resumption.hpp>
 #include <corewise/engine/suspended.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
-#include <atomic>
 #include <utility>
 
 // How an engine knows which coroutines wait for others: for people, and for its end.
@@ -43,7 +43,7 @@ struct wait_record {
 struct suspension_slot {
   /// Null: the entry is free. Relaxed: a thread that looks while threads of the engine run only counts; later
   /// it is changed under a lock.
-  std::atomic<const wait_record*> in{nullptr};
+  atomic<const wait_record*> in{nullptr};
   union {
     suspension* who = nullptr; ///< of a taken entry
     suspension_slot* next;     ///< of a free entry

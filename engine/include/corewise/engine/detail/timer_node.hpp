@@ -1,6 +1,7 @@
 #pragma once
 
-#include <atomic>
+#include <corewise/policies/detail/atomic.hpp>
+
 #include <cstdint>
 
 namespace corewise {
@@ -26,7 +27,7 @@ struct timer_node : timer_link {
   std::uint32_t group = 0;      ///< the group in whose wheel it is set
   /// Changed under the lock of the group's timers. Relaxed: a thread that reads it without the lock was
   /// resumed since.
-  std::atomic<timer_state> state{timer_state::idle};
+  atomic<timer_state> state{timer_state::idle};
   bool submits = false; ///< `task` is new to the engine: `after`, `every`; else it is a resumption
 };
 static_assert(sizeof(timer_node) <= 64, "a million pending timers are to be cheap");
