@@ -1,4 +1,4 @@
-// The queue of a class and its word (engine/src/runtime/class_queue.hpp; idle.cpp: pushed, leave, park;
+// The queue of a class and its word (engine/src/queues/class_queue.hpp; idle.cpp: pushed, leave, park;
 // worker.cpp: poll, search): no task waits while a worker of the domain sleeps, and in the end the word says
 // whether something waits.
 //

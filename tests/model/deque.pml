@@ -1,4 +1,4 @@
-// The fork deque (engine/src/runtime/fork_deque.hpp): its owner pushes and pops at the bottom, two thieves
+// The fork deque (engine/src/queues/fork_deque.hpp): its owner pushes and pops at the bottom, two thieves
 // steal at the top.
 //
 // check: pass

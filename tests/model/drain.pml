@@ -1,4 +1,4 @@
-// Drain (engine/src/runtime/drain.hpp, ledger.hpp; submission.cpp: accept; runtime.cpp: sum; worker.cpp:
+// Drain (engine/src/books/drain.hpp, ledger.hpp; submission.cpp: accept; runtime.cpp: sum; worker.cpp:
 // execute, end_tick): it returns after everything that was submitted before it has ended, children too, and
 // it does return.
 //

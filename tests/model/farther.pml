@@ -1,4 +1,4 @@
-// Tasks that wait in one domain beside sleepers of another (engine/src/runtime/idle.hpp, F1 to G3;
+// Tasks that wait in one domain beside sleepers of another (engine/src/idle/idle.hpp, F1 to G3;
 // policies/idle_rules.hpp: wake_farther, pass_on_rest, stays).
 //
 // check: pass -DBUSY -DPUSHES=3

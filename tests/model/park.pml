@@ -1,4 +1,4 @@
-// Parking (engine/src/runtime/idle.hpp, idle.cpp; worker.cpp: next, poll, search): no task waits while a
+// Parking (engine/src/idle/idle.hpp, idle.cpp; worker.cpp: next, poll, search): no task waits while a
 // worker sleeps.
 //
 // check: pass

@@ -1,4 +1,4 @@
-// Retiring a worker against pushes to it (engine/src/runtime/idle.hpp, reload.cpp; worker.cpp: next, keep_up,
+// Retiring a worker against pushes to it (engine/src/idle/idle.hpp, reload.cpp; worker.cpp: next, keep_up,
 // hand_over): other workers run the tasks that are sent to a worker that retires.
 //
 // check: pass

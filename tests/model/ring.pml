@@ -1,4 +1,4 @@
-// The local queue (engine/src/runtime/local_queue.hpp): its owner pushes, pops, exchanges and sheds, two
+// The local queue (engine/src/queues/local_queue.hpp): its owner pushes, pops, exchanges and sheds, two
 // thieves steal.
 //
 // check: pass

@@ -1,4 +1,4 @@
-// Tasks that the owner puts in front of the local queue (engine/src/runtime/local_queue.hpp: push_front)
+// Tasks that the owner puts in front of the local queue (engine/src/queues/local_queue.hpp: push_front)
 // while thieves steal. That moves the head back, so a thief may find a head again that it has read before,
 // with other tasks behind it.
 //

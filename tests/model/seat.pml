@@ -1,4 +1,4 @@
-// Lent seats (engine/src/runtime/seat_generation.hpp: L1-L4, T1-T2; supervisor.hpp: B1-B3, V1-V3;
+// Lent seats (engine/src/worker/seat_generation.hpp: L1-L4, T1-T2; supervisor.hpp: B1-B3, V1-V3;
 // threads.cpp: offer, sit, wait_for_seat): a seat never has two threads, and the tasks that wait in a lent
 // seat run while there is a spare thread.
 //

@@ -1,4 +1,4 @@
-// Tasks that one thread writes into segments of an injection queue (engine/src/runtime/task_segment.hpp,
+// Tasks that one thread writes into segments of an injection queue (engine/src/queues/task_segment.hpp,
 // segment_writer.hpp, injection_queue.hpp), while other threads take them. Each task is taken once and in
 // order, each segment is destroyed once, no thread touches it afterwards, and in a queue of size 0 nothing
 // waits.

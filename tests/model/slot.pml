@@ -1,4 +1,4 @@
-// The LIFO slot (engine/src/runtime/idle.hpp: S1-S4, T1-T4; idle.cpp: park, sleep, found_work; sentinel.cpp;
+// The LIFO slot (engine/src/idle/idle.hpp: S1-S4, T1-T4; idle.cpp: park, sleep, found_work; sentinel.cpp;
 // slot_watch.hpp): while any worker sleeps, a task in the slot of a worker whose task never ends is found.
 //
 // check: pass -DWAKE_AT_ONCE

@@ -1,4 +1,4 @@
-// Taking from the ring of an engine's only worker (engine/src/runtime/sole_taker.hpp). The worker takes by
+// Taking from the ring of an engine's only worker (engine/src/queues/sole_taker.hpp). The worker takes by
 // loads and stores. When the engine has ended, the thread that destroys the queued tasks takes by
 // compare-and-swap.
 //

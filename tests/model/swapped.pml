@@ -1,4 +1,4 @@
-// One object that many threads read and one replaces (engine/src/runtime/swapped.hpp): no thread looks into
+// One object that many threads read and one replaces (engine/src/rules/swapped.hpp): no thread looks into
 // an object that is gone, and old objects go when no thread holds them.
 //
 // check: pass

@@ -1,4 +1,4 @@
-// Waiting for timers (engine/src/runtime/timer_watch.hpp: I1-I3, T1-T4; idle.cpp: park, sleep, found_work;
+// Waiting for timers (engine/src/timers/timer_watch.hpp: I1-I3, T1-T4; idle.cpp: park, sleep, found_work;
 // sentinel.cpp): while a timer is pending and any worker sleeps, the sentinel sleeps no longer than until it
 // is due.
 //

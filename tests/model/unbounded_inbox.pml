@@ -1,4 +1,4 @@
-// The unbounded inbox (engine/src/runtime/unbounded_inbox.hpp) and a consumer that parks (idle.hpp, where
+// The unbounded inbox (engine/src/queues/unbounded_inbox.hpp) and a consumer that parks (idle.hpp, where
 // workers do not steal): each task arrives once, in its producer's order, and the consumer does not sleep
 // while one is there.
 //

@@ -47,7 +47,7 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///     wake_to_hand_over(domain)   where no worker of the domain takes part, wakes a worker that hands over
 ///                           what waits there
 ///
-/// engine/src/runtime/idle.hpp gives the reasons.
+/// engine/src/idle/idle.hpp gives the reasons.
 template <class Self> class idle_rules {
   friend Self;
 
