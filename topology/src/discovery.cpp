@@ -19,9 +19,9 @@ namespace {
 using namespace detail;
 
 std::string name_of(const live_source& source) {
-  return source.root == "/" ? "live" : fmt::format("live:{}", source.root.string());
+  return source.root == "/" ? "live" : fmt::format("live:{}", source.root);
 }
-std::string name_of(const xml_source& source) { return "xml:" + source.file.string(); }
+std::string name_of(const xml_source& source) { return "xml:" + source.file; }
 std::string name_of(const synthetic_source& source) { return "synthetic:" + source.text; }
 
 machine_scan scan(const live_source& source) {

@@ -241,7 +241,7 @@ bool claims_to_be_this_system(hwloc_topology_t handle) {
 
 machine_scan scan_xml(const xml_source& source) {
   const auto text = read_hwloc_xml(source.file);
-  const auto name = source.file.string();
+  const auto& name = source.file;
   const auto handle = new_handle();
   if (hwloc_topology_set_xmlbuffer(handle.get(), text.c_str(), static_cast<int>(text.size() + 1)) != 0 ||
       hwloc_topology_load(handle.get()) != 0 || claims_to_be_this_system(handle.get()))

@@ -20,9 +20,9 @@ profile parse(std::string_view yaml, const std::string& name, const std::filesys
 
 } // namespace
 
-profile load_profile(const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.parent_path();
-  return parse(detail::read_text_file(file), file.string(), &folder);
+profile load_profile(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  return parse(detail::read_text_file(file), file, &folder);
 }
 
 profile parse_profile(std::string_view yaml, const std::string& name) { return parse(yaml, name, nullptr); }

@@ -17,7 +17,7 @@ void resolve_source(machine_source& source, const std::filesystem::path& folder,
   xml->file = folder / xml->file;
   if (const std::string why = why_unreadable(xml->file); !why.empty())
     issues.add(at->second, at->first,
-               "found " + quote(xml->file.string()) + ", which cannot be read: " + why +
+               "found " + quote(xml->file) + ", which cannot be read: " + why +
                    "; name a file of hwloc's XML");
 }
 

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 using namespace corewise;
 using namespace corewise::tests;
 

@@ -7,8 +7,8 @@ namespace corewise::command {
 
 namespace {
 
-std::string text_of(const live_source& s) { return s.root.string(); }
-std::string text_of(const xml_source& s) { return s.file.string(); }
+std::string text_of(const live_source& s) { return s.root; }
+std::string text_of(const xml_source& s) { return s.file; }
 std::string text_of(const synthetic_source& s) { return s.text; }
 
 bool same(const machine_source& a, const machine_source& b) {

@@ -12,7 +12,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -152,7 +151,7 @@ class profile_error : public std::runtime_error {
 
 /// Reads a profile. Relative paths in it are relative to its folder. Call from any thread. Throws
 /// `profile_error` with all errors.
-profile load_profile(const std::filesystem::path& file);
+profile load_profile(const std::string& file);
 /// Reads a profile from text; `name` stands for the file in errors.
 profile parse_profile(std::string_view yaml, const std::string& name = "profile");
 /// Checks a profile's fields together, for profiles made in code. Returns an empty list if all is right.

@@ -3,20 +3,22 @@
 #include <corewise/topology/costs.hpp>
 #include <corewise/topology/topology.hpp>
 
-#include <filesystem>
 #include <map>
+#include <optional>
+#include <string>
 #include <variant>
+#include <vector>
 
 namespace corewise {
 
 /// The machine that the process runs on. Discovery reads /proc and /sys below `root`, so that tests can show
 /// it a recorded tree. With a root other than "/" nothing can be bound.
 struct live_source {
-  std::filesystem::path root = "/";
+  std::string root = "/";
 };
 /// A file in hwloc's XML format 2.
 struct xml_source {
-  std::filesystem::path file;
+  std::string file;
 };
 /// An hwloc synthetic description, such as "pack:2 numa:1 l3:4 core:8 pu:2".
 struct synthetic_source {
