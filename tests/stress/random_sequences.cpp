@@ -10,6 +10,8 @@
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/yield.hpp>
+#include <corewise/policies/policy.hpp>
+#include <corewise/policies/steal_policy.hpp>
 
 #include <array>
 #include <atomic>

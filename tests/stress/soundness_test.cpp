@@ -3,6 +3,8 @@
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/yield.hpp>
+#include <corewise/policies/policy.hpp>
+#include <corewise/policies/steal_policy.hpp>
 
 #include <doctest/doctest.h>
 

@@ -6,6 +6,7 @@
 
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/policies/detail/atomic.hpp>
+#include <corewise/policies/policy.hpp>
 
 #include <memory>
 #include <mutex>

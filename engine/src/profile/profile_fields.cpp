@@ -2,6 +2,9 @@
 
 #include "description_fields.hpp"
 
+#include <corewise/policies/policy.hpp>
+#include <corewise/policies/steal_policy.hpp>
+
 #include <algorithm>
 #include <csignal>
 #include <iterator>

@@ -3,6 +3,8 @@
 #include "rules/swapped.hpp"
 
 #include <corewise/engine/profile.hpp>
+#include <corewise/policies/policy.hpp>
+#include <corewise/policies/steal_policy.hpp>
 
 namespace corewise::detail {
 

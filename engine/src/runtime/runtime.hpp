@@ -12,6 +12,7 @@
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/timer.hpp>
 #include <corewise/policies/detail/atomic.hpp>
+#include <corewise/policies/policy.hpp>
 
 #include <span>
 

@@ -4,6 +4,7 @@
 #include "worker/worker.hpp"
 
 #include <corewise/policies/detail/atomic.hpp>
+#include <corewise/policies/policy.hpp>
 #include <corewise/topology/binding.hpp>
 
 namespace corewise::detail {

@@ -11,6 +11,7 @@
 #include <corewise/engine/metrics.hpp>
 #include <corewise/policies/activity.hpp>
 #include <corewise/policies/detail/atomic.hpp>
+#include <corewise/policies/policy.hpp>
 #include <corewise/policies/shared_work.hpp>
 
 #include <limits>

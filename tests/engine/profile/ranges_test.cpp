@@ -2,6 +2,8 @@
 #include "profile_fields.hpp"
 #include "shown_settings.hpp"
 
+#include <corewise/policies/policy.hpp>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

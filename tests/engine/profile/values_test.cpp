@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 using namespace corewise::detail;
 using namespace std::chrono_literals;
 using sort = value_rule::sort;

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/state.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 

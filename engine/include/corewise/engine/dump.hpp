@@ -1,7 +1,8 @@
 #pragma once
 
 #include <corewise/engine/suspended.hpp>
-#include <corewise/policies/load_view.hpp>
+#include <corewise/policies/worker_load.hpp>
+#include <corewise/topology/ids.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/policies/policy.hpp>
+#include <corewise/policies/placement_hint.hpp>
 
 namespace corewise {
 

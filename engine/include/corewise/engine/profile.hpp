@@ -1,10 +1,10 @@
 #pragma once
 
+#include <corewise/policies/backlog_look.hpp>
+#include <corewise/policies/dispatch_weights.hpp>
 #include <corewise/policies/integer_range.hpp>
 #include <corewise/policies/lifo_rules.hpp>
-#include <corewise/policies/policy.hpp>
-#include <corewise/policies/shared_work.hpp>
-#include <corewise/policies/steal_policy.hpp>
+#include <corewise/policies/steal_start.hpp>
 #include <corewise/topology/discovery.hpp>
 #include <corewise/topology/groups.hpp>
 #include <corewise/topology/workers.hpp>

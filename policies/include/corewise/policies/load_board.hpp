@@ -56,15 +56,6 @@ static_assert(sizeof(load_slot::owner_line) == 64 && sizeof(load_slot::shared_li
               sizeof(load_slot::producers_line) == 64);
 static_assert(sizeof(load_slot) == 256);
 
-/// The tasks of one worker, in the parts that the systems we learned from count differently.
-struct worker_load {
-  std::uint32_t queued = 0;  ///< tasks in its ring, its inbox and its deque of forks
-  std::uint32_t slot = 0;    ///< 1: its LIFO slot is taken
-  std::uint32_t running = 0; ///< 0 or 1
-
-  std::uint32_t total() const noexcept { return queued + slot + running; }
-};
-
 /// How busy a worker has been of late: the activity order compares this.
 struct worker_activity {
   std::uint32_t touches = 0;    ///< how often it took work, less what cooling has taken off

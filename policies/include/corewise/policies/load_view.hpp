@@ -3,6 +3,7 @@
 #include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/load_board.hpp>
 #include <corewise/policies/load_levels.hpp>
+#include <corewise/policies/worker_load.hpp>
 #include <corewise/topology/workers.hpp>
 
 #include <array>

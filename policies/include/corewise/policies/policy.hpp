@@ -1,11 +1,10 @@
 #pragma once
 
+#include <corewise/policies/dispatch_weights.hpp>
 #include <corewise/policies/load_view.hpp>
-#include <corewise/policies/task_class.hpp>
+#include <corewise/policies/placement_hint.hpp>
 #include <corewise/topology/workers.hpp>
 
-#include <array>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,30 +13,6 @@
 
 namespace corewise {
 
-/// How a worker's load becomes a score, in tasks of the fastest kind. No score always wins (design.md, D3b),
-/// so it is a setting.
-enum class score_kind : std::uint8_t {
-  expected_delay, ///< (load + 1) × 1024 / capacity: when would this task be done?
-  drain_time,     ///< load × 1024 / capacity: when would this task begin?
-  count,          ///< load
-};
-
-/// The cost of sending a task away, by level, in tasks of the fastest kind.
-struct spill_costs {
-  double same_domain = 2;
-  double same_node = 4;
-  double same_package = 6;
-  double cross_package = 16;
-};
-
-struct dispatch_weights {
-  score_kind score = score_kind::expected_delay;
-  spill_costs spill;
-  /// A worker keeps what it submits while its tasks take less than this: looking at other workers and moving
-  /// a task to one of them would take longer, and thieves even the loads out. 0 where workers do not steal.
-  std::uint64_t keep_below_ns = 1000;
-};
-
 /// The task time at and below which `spill` holds in full; longer tasks are sent away more easily.
 inline constexpr std::uint64_t spill_task_time_ns = 50'000;
 
@@ -45,32 +20,6 @@ inline constexpr std::uint64_t spill_task_time_ns = 50'000;
 struct task_origin {
   group_id group; ///< the submitting worker's group, or any group of the home domain for a task from outside
   std::optional<worker_id> worker; ///< nothing: from outside
-};
-
-/// What the submitter wishes. Workers that fulfil all of it are preferred to all others; when no worker does,
-/// or none that is available, the hint is as good as absent. Policies know neither addresses nor classes nor
-/// deadlines: the engine turns an address into a node; for a task with a class only the domain of the
-/// policy's answer counts; a deadline changes nothing about the place.
-struct placement_hint {
-  std::optional<group_id> group = {};
-  std::optional<std::uint32_t> package = {}; ///< index into `topology::packages()`
-  std::optional<std::uint32_t> node = {};    ///< index into `topology::nodes()`
-  std::optional<worker_id> worker = {};
-  std::optional<std::uint32_t> kind = {}; ///< index into `topology::kinds()`
-  /// An address whose memory node is wanted, unless `node` says which. Null, not mapped, not touched yet, or
-  /// on a machine with one node: no wish. On a node without workers: the nearest with workers, by SLIT
-  /// distance.
-  const void* address = nullptr;
-  task_class run_as = task_class::normal;
-  /// The engine drops the task when its turn comes, if it has not begun by then.
-  std::chrono::steady_clock::time_point deadline = no_deadline;
-
-  static constexpr auto no_deadline = std::chrono::steady_clock::time_point::max();
-
-  /// Returns whether the hint names no place.
-  bool empty() const noexcept { return !group && !package && !node && !worker && !kind; }
-  /// Returns whether the hint wishes nothing of where and as what the task runs.
-  bool plain() const noexcept { return empty() && address == nullptr && run_as == task_class::normal; }
 };
 
 /// xorshift64*, one per submitting thread. Source: Vigna, "An experimental exploration of Marsaglia's

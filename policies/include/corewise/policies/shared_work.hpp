@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/policies/backlog_look.hpp>
 #include <corewise/policies/integer_range.hpp>
 
 #include <algorithm>
@@ -23,11 +24,6 @@ constexpr std::uint32_t interval_of(std::chrono::nanoseconds target, std::uint64
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, bounds.min, bounds.max));
 }
 
-/// When a worker looks again at shared queues in which it has left tasks behind.
-enum class backlog_look : std::uint8_t {
-  turn,     ///< when as many tasks have run as wait in its ring
-  interval, ///< after the interval, as if nothing were left
-};
 /// How many own tasks a worker runs before it looks again at queues in which it has left tasks behind, when
 /// it has `in_ring` in its ring. So no more than one of its batches runs for each turn of the tasks that
 /// yield or spawn without end.

@@ -2,14 +2,9 @@
 
 #include <corewise/policies/function_ref.hpp>
 #include <corewise/policies/policy.hpp>
+#include <corewise/policies/steal_start.hpp>
 
 namespace corewise {
-
-/// Where `nearest_half` begins to look.
-enum class steal_start : std::uint8_t {
-  nearest, ///< near the thief
-  random,  ///< anywhere: distance does not matter, as in `random_half`
-};
 
 /// How hard a thief looks.
 enum class steal_effort : std::uint8_t {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <corewise/engine/profile.hpp>
+#include <corewise/policies/policy.hpp>
 #include <corewise/simulator/histogram.hpp>
 #include <corewise/simulator/workload.hpp>
 #include <corewise/topology/costs.hpp>

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <corewise/policies/task_class.hpp>
+#include <corewise/topology/ids.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace corewise {
+
+/// What the submitter wishes. Workers that fulfil all of it are preferred to all others; when no worker does,
+/// or none that is available, the hint is as good as absent. Policies know neither addresses nor classes nor
+/// deadlines: the engine turns an address into a node; for a task with a class only the domain of the
+/// policy's answer counts; a deadline changes nothing about the place.
+struct placement_hint {
+  std::optional<group_id> group = {};
+  std::optional<std::uint32_t> package = {}; ///< index into `topology::packages()`
+  std::optional<std::uint32_t> node = {};    ///< index into `topology::nodes()`
+  std::optional<worker_id> worker = {};
+  std::optional<std::uint32_t> kind = {}; ///< index into `topology::kinds()`
+  /// An address whose memory node is wanted, unless `node` says which. Null, not mapped, not touched yet, or
+  /// on a machine with one node: no wish. On a node without workers: the nearest with workers, by SLIT
+  /// distance.
+  const void* address = nullptr;
+  task_class run_as = task_class::normal;
+  /// The engine drops the task when its turn comes, if it has not begun by then.
+  std::chrono::steady_clock::time_point deadline = no_deadline;
+
+  static constexpr auto no_deadline = std::chrono::steady_clock::time_point::max();
+
+  /// Returns whether the hint names no place.
+  bool empty() const noexcept { return !group && !package && !node && !worker && !kind; }
+  /// Returns whether the hint wishes nothing of where and as what the task runs.
+  bool plain() const noexcept { return empty() && address == nullptr && run_as == task_class::normal; }
+};
+
+} // namespace corewise
