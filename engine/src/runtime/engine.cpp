@@ -31,6 +31,8 @@ engine::engine(profile p, engine_hooks hooks)
   }
 }
 
+engine::engine() : engine(profile{}) {}
+
 engine::~engine() {
   if (runtime_->after_process_fork()) {
     runtime_->keep_for_ever();

@@ -78,7 +78,9 @@ class engine {
  public:
   /// Starts the workers that the profile asks for. Trouble with the machine becomes `warnings()`, or with
   /// `strict` an error. Throws `profile_error`, `topology_error`, `std::system_error`.
-  explicit engine(profile p = {}, engine_hooks hooks = {});
+  explicit engine(profile p, engine_hooks hooks = {});
+  /// Does the same with the default profile.
+  engine();
   /// Calls `shutdown(destructor_deadline)`, and tells the log what remained.
   ~engine();
   engine(engine&&) = delete;

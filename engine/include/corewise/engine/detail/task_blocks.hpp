@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <iterator>
 
 namespace corewise::detail {
 
