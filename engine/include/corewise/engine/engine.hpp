@@ -7,6 +7,7 @@
 #include <corewise/engine/hint.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile.hpp>
+#include <corewise/engine/submit_result.hpp>
 #include <corewise/engine/suspended.hpp>
 #include <corewise/engine/task.hpp>
 #include <corewise/engine/timer.hpp>
@@ -30,13 +31,6 @@ namespace detail {
 class local_places;
 class moving_to_engine;
 } // namespace detail
-
-/// The result of a submission. A task that was not accepted was destroyed without having run.
-enum class [[nodiscard]] submit_result : std::uint8_t {
-  accepted,
-  full,     ///< `limits.in_flight` tasks are in flight already
-  stopping, ///< the engine shuts down, or this is the child of a process fork
-};
 
 /// The hooks of an embedder. The engine's threads call them; constructing threads call the log, too. A hook
 /// must not throw, and must stay callable while tasks run, that is, until `shutdown` was clean.

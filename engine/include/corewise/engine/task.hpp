@@ -1,14 +1,13 @@
 #pragma once
 
 #include <corewise/engine/detail/fork_join.hpp>
+#include <corewise/engine/fwd.hpp>
 
 #include <cassert>
 #include <exception>
 #include <optional>
 
 namespace corewise {
-
-template <class T = void> class task;
 
 namespace detail {
 
