@@ -17,7 +17,7 @@ task_header* worker::take_fork() noexcept { return in_front() ? nullptr : queues
 /// When others are due: the ring, behind the forks, takes turns with what all share.
 task_header* worker::poll_ring() noexcept {
   if (queues_.forks.empty()) return nullptr;
-  return std::exchange(ring_turn_, !ring_turn_) ? queues_.ring.pop() : nullptr;
+  return plan_.pick_ring() ? queues_.ring.pop() : nullptr;
 }
 
 task_header* worker::steal_fork(worker_queues& from) noexcept {

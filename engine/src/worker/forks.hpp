@@ -38,7 +38,7 @@ inline task_header* worker::take_fork_since(std::uint64_t first) noexcept {
 
 /// As one of the interval and of the tick, and as one that was begun.
 inline void worker::count_in_place() noexcept {
-  if (until_shared_ > 1) --until_shared_;
+  plan_.count_before_due();
   ++polls_;
   touch(slot_, stamp_);
   counts_.in_place.add();

@@ -29,7 +29,7 @@ worker::worker(shared& engine, worker_id id, const queue_memory& memory)
       takers_(engine.layout().size() == 1) {
   by_.take(engine.newest_rules());
   go_by_rules();
-  interval_ = by().settings.injection.interval.min;
+  plan_ = turn_plan(by().settings.injection.interval.min);
 }
 
 const worker_place& worker::place() const noexcept { return engine_.layout()[id_]; }
@@ -88,14 +88,10 @@ inline void worker::announce_waiting() noexcept {
 
 /// What is urgent in the domain. Of ten tasks at least one is another, if there is any, however short a tick is.
 task_header* worker::poll_latency() noexcept {
-  if (latency_left_ == 0) {
-    latency_left_ = latency_row;
-    return nullptr;
-  }
+  if (!plan_.pick_latency()) return nullptr;
   task_header* t = take_class(classes_, task_class::latency);
   if (t == nullptr) return nullptr;
-  --latency_left_;
-  if (until_shared_ > 1) --until_shared_; // it counts as one of the interval
+  plan_.count_latency();
   announce_waiting();
   found();
   return t;
@@ -113,10 +109,8 @@ task_header* worker::poll() noexcept {
   if (classes_.of(task_class::latency).waiting()) [[unlikely]]
     if (task_header* t = poll_latency()) return t;
   task_header* t = nullptr;
-  if (--until_shared_ == 0) [[unlikely]] {
-    until_shared_ = interval_;
+  if (plan_.count_poll()) [[unlikely]]
     t = poll_due();
-  }
   const bool from_slot = t == nullptr && !queues_.next.empty() && (t = take_next()) != nullptr;
   if (t == nullptr && !queues_.forks.empty()) t = take_fork();
   if (t != nullptr) {
@@ -140,20 +134,17 @@ task_header* worker::poll_behind_ring() noexcept {
 /// A background task, if one waits, and in the next poll what others share. Who comes from idling has had its time for
 /// background tasks, and may leave one to others.
 task_header* worker::poll_due() noexcept {
-  if (working_ && background_turn_ && classes_.of(task_class::background).waiting() &&
-      background_is_due(queues_.started() - background_at_, interval_))
+  const std::uint32_t started = queues_.started();
+  if (plan_.pick_background(started) && working_ && classes_.of(task_class::background).waiting())
     if (task_header* t = take_class(classes_, task_class::background)) {
-      background_turn_ = false;
-      background_at_ = queues_.started();
-      until_shared_ = 1;
+      plan_.count_background(started);
       return t;
     }
-  background_turn_ = true;
   if (task_header* t = poll_ring()) return t;
   if (looks_behind_ring()) return nullptr;
   task_header* t = poll_shared(true);
   if (queues_.in.size() != 0 || engine_.injection(place().group).size() != 0)
-    until_shared_ = look_at_backlog(by().settings.injection.backlog, until_shared_, queues_.ring.size());
+    plan_.note_backlog(by().settings.injection.backlog, queues_.ring.size());
   return t;
 }
 
@@ -176,11 +167,9 @@ task_header* worker::take_next() noexcept {
   return t;
 }
 
-/// When it is due the inbox and the injection queue take turns at being first: a ring that overflows all the time keeps
-/// the injection queue filled for ever.
 task_header* worker::poll_shared(bool due) noexcept {
   if (due && sheds_in_batches()) return take_inbox(due);
-  const bool injection_first = due && std::exchange(injection_first_, !injection_first_);
+  const bool injection_first = due && plan_.pick_injection();
   if (injection_first)
     if (task_header* t = take_injected(place().group)) return t;
   if (task_header* t = take_inbox(due)) return t;
@@ -320,7 +309,7 @@ void worker::queue_up(task_header* t) noexcept {
     frame = static_cast<resumption*>(t)->frame;
   }
   if (root == nullptr || t->phase != this_execution.phase) {
-    --until_shared_; // the loop counts the rest
+    plan_.count_turn(); // the loop counts the rest
     came_round_ = t;
     return std::noop_coroutine();
   }
@@ -432,7 +421,7 @@ void worker::begin_work() noexcept {
   next_left_ = by().settings.queues.lifo_cap;
   // It found nothing there, or this came from there; a background task goes on waiting for its turn.
   const class_queue& background = classes_.of(task_class::background);
-  if (!background.waiting() || !background.ready()) until_shared_ = interval_;
+  if (!background.waiting() || !background.ready()) plan_.begin_interval();
   slot_watched_ = queues_.takers.alone();
 }
 
@@ -470,8 +459,7 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   counts_.ticks.add();
   keep_up();
   const auto& injection = by().settings.injection;
-  interval_ = interval_of(injection.target_latency, clock_.average_ns(), injection.interval);
-  until_shared_ = std::min(until_shared_, interval_);
+  plan_.set_interval(interval_of(injection.target_latency, clock_.average_ns(), injection.interval));
   if (!in_front()) front_ends_ = queues_.ring.taken(); // before the positions have gone round
   note_task_time();
   engine_.publish_least_of(place().group);

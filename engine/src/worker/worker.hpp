@@ -6,6 +6,7 @@
 #include "queues/worker_queues.hpp"
 #include "worker/cpu_offers.hpp"
 #include "worker/seat_generation.hpp"
+#include "worker/turn_plan.hpp"
 
 #include <corewise/engine/detail/resumption.hpp>
 #include <corewise/engine/metrics.hpp>
@@ -69,7 +70,7 @@ class alignas(128) worker {
   bool lacks_forks(task_class c) const noexcept;
   /// Owner. Whether the loop would come to others before what it has itself, or to what comes before its ring and its forks.
   bool others_are_due() const noexcept {
-    return until_shared_ <= 1 || !queues_.next.empty() || classes_.of(task_class::latency).waiting();
+    return plan_.others_are_due(queues_.next, classes_.of(task_class::latency));
   }
   /// Any thread. The oldest task in the deque, or null.
   static task_header* steal_fork(worker_queues& from) noexcept;
@@ -169,7 +170,7 @@ class alignas(128) worker {
   bool in_front() const noexcept;
   /// A task was begun without the loop.
   void count_turn() noexcept {
-    --until_shared_;
+    plan_.count_turn();
     ++polls_;
     touch(slot_, stamp_);
   }
@@ -234,10 +235,8 @@ class alignas(128) worker {
   bool steals_ = false;    // in this search: others count on what it finds
   cpu_offers offers_;      // while it waits for work
   std::array<bool, queued_classes>
-      handed_{};                             // it has woken somebody for such a task since it began to search
-  std::uint32_t latency_left_ = latency_row; // so many latency tasks before others have a turn
-  bool background_turn_ = true;              // whether a background task comes first when they are due
-  std::uint32_t background_at_ = 0;          // tasks that were begun before the last such turn
+      handed_{}; // it has woken somebody for such a task since it began to search
+  turn_plan plan_;
   sole_taker takers_;           // among what only the worker reads and writes, for it is written at each task
   std::uint32_t polls_ = 0;     // tasks of this tick
   std::uint32_t next_left_ = 0; // so many may still run from the LIFO slot, as `lifo_counts` counts them
@@ -247,10 +246,6 @@ class alignas(128) worker {
   std::uint32_t lingered_at_ = 0;     // so many it had taken from its inbox when it lingered last
   bool slot_watched_ = false;         // somebody looks after the LIFO slot while this worker is at work
   std::uint32_t next_look_ = 1;       // the poll at which the clock is read next
-  std::uint32_t until_shared_ = 1;    // polls until inbox and injection queue are looked at before the ring
-  std::uint32_t interval_;
-  bool injection_first_ = true; // when that is due next
-  bool ring_turn_ = true;       // whether the ring comes first when that is due and forks wait
   std::uint32_t front_ends_ =
       0; // the place in the ring before which tasks of a batch come before the LIFO slot
   monotonic::time_point tick_began_;
