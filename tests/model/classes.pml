@@ -1,5 +1,5 @@
 // The queue of a class and its word (engine/src/queues/class_queue.hpp; idle.cpp: pushed, leave, park;
-// worker.cpp: poll, search): no task waits while a worker of the domain sleeps, and in the end the word says
+// worker.cpp: poll; searcher.cpp): no task waits while a worker of the domain sleeps, and in the end the word says
 // whether something waits.
 //
 // check: pass
@@ -183,7 +183,7 @@ inline pop() {
   od
 }
 
-// worker::search, as many rounds as it likes
+// searcher::search, as many rounds as it likes
 inline search() {
   do
   :: if

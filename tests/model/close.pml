@@ -105,7 +105,7 @@ proctype worker(byte me) {
   byte t;
   bool working;
   do
-  :: stage == ended -> break // worker::next
+  :: stage == ended -> break // worker::run
   :: atomic {
       if
       :: visible[0] -> t = 0

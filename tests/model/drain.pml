@@ -1,5 +1,5 @@
 // Drain (engine/src/books/drain.hpp, ledger.hpp; submission.cpp: accept; runtime.cpp: sum; worker.cpp:
-// execute, end_tick): it returns after everything that was submitted before it has ended, children too, and
+// execute; ticks.cpp: end_tick): it returns after everything that was submitted before it has ended, children too, and
 // it does return.
 //
 // check: pass

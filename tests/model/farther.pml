@@ -253,7 +253,7 @@ inline take_from(d) {
   }
 }
 
-// worker::search, as often as it likes
+// searcher::search, as often as it likes
 inline search(d) {
   if
   :: !is_searching && searching[d] < SEARCHERS_MAX -> // two may pass at once
@@ -270,7 +270,7 @@ inline search(d) {
     :: !found -> take_from(other(d))
     od;
     flush(me);
-    d_step { queue[me] = queue[me] + rest; rest = 0 } // worker::keep
+    d_step { queue[me] = queue[me] + rest; rest = 0 } // task_supply::push_all_but_first
   fi
 }
 
@@ -384,7 +384,7 @@ end_asleep:
   d_step { seen = 0; last = 0; is_searching = 1 }
 }
 
-// worker::next and execute
+// worker::run
 proctype worker(byte me) {
   byte i, rest;
   bool won, found, seen, yes, done, last, is_searching;

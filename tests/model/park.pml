@@ -1,4 +1,4 @@
-// Parking (engine/src/idle/idle.hpp, idle.cpp; worker.cpp: next, poll, search): no task waits while a
+// Parking (engine/src/idle/idle.hpp, idle.cpp; worker.cpp: run, poll; searcher.cpp): no task waits while a
 // worker sleeps.
 //
 // check: pass
@@ -213,7 +213,7 @@ inline take_half(from) {
   }
 }
 
-// worker::take_injected: a batch of up to two
+// task_supply::take_injected: a batch of up to two
 inline take_injected() {
 #if BATCHES != 0
   d_step {
@@ -228,7 +228,7 @@ inline take_injected() {
 #endif
 }
 
-// worker::keep
+// task_supply::push_all_but_first
 inline keep() {
   if
   :: rest ->
@@ -271,7 +271,7 @@ inline try_search() {
 #endif
 }
 
-// worker::steal, as often as it likes
+// searcher::steal, as often as it likes
 inline steal() {
   do
   :: i = 0;
@@ -396,7 +396,7 @@ end_asleep:
   d_step { seen = 0; last = 0; won = 0; is_searching = 1 }
 }
 
-// worker::next and execute
+// worker::run
 proctype worker(byte me) {
   byte i, count;
   bool won, found, rest, seen, last, is_searching;

@@ -1,5 +1,5 @@
-// Retiring a worker against pushes to it (engine/src/idle/idle.hpp, reload.cpp; worker.cpp: next, keep_up,
-// hand_over): other workers run the tasks that are sent to a worker that retires.
+// Retiring a worker against pushes to it (engine/src/idle/idle.hpp, reload.cpp; worker/retiring.cpp:
+// renew_rules, send_away): other workers run the tasks that are sent to a worker that retires.
 //
 // check: pass
 // check: pass -DGROW -DPUSHES=1
@@ -203,8 +203,8 @@ inline poll() {
   }
 }
 
-// worker::keep_up
-inline keep_up() {
+// worker::renew_rules
+inline renew_rules() {
   if
   :: d_step { newer[me] -> newer[me] = 0 }
     retired = !serves[me]
@@ -212,8 +212,8 @@ inline keep_up() {
   fi
 }
 
-// worker::hand_over: to the other one, until it is called back
-inline hand_over() {
+// worker::send_away: to the other one, until it is called back
+inline send_away() {
   do
   :: serves[me] -> break
   :: !serves[me] ->
@@ -225,7 +225,7 @@ inline hand_over() {
   od
 }
 
-// worker::search
+// searcher::search
 inline search() {
 #ifndef NO_STEALING
   if
@@ -335,7 +335,7 @@ end_asleep:
   d_step { seen = 0; last = 0; is_searching = 1 }
 }
 
-// worker::next and execute
+// worker::run
 proctype worker(byte me) {
   bool won, found, seen, last, is_searching, retired;
   do
@@ -346,9 +346,9 @@ proctype worker(byte me) {
     if
     :: found
     :: else ->
-      keep_up();
+      renew_rules();
       if
-      :: retired -> hand_over()
+      :: retired -> send_away()
       :: else -> search()
       fi
     fi;
@@ -362,7 +362,7 @@ proctype worker(byte me) {
     :: d_step { is_searching = 0; retired = 0 } // the task never ends
       goto busy
     :: true      // it ends, and with it perhaps the tick
-    :: keep_up()
+    :: renew_rules()
     fi;
 again:
     skip

@@ -127,7 +127,7 @@ proctype outside() {
 
 // --- the worker
 
-// worker::push_next, idle_workers::watch_slots. S1: the waker of this worker has counted it as awake.
+// worker::push_lifo, idle_workers::watch_slots. S1: the waker of this worker has counted it as awake.
 inline push_next() {
   d_step { flush(me); slot_buffered[me] = 1 } // S2
   if
@@ -330,7 +330,7 @@ end_sleeping:
   searches = 1
 }
 
-// worker::next and execute
+// worker::run
 proctype worker(byte me) {
   byte i;
   bool won, again, is_sentinel, watched, searches, others_search, handed_over;

@@ -24,7 +24,7 @@ void child_run::enter() noexcept {
   root_ = std::exchange(this_execution.root, nullptr);
   if (this_execution.seat == nullptr) return;
   seat_ = this_execution.seat;
-  first_ = seat_->next_fork();
+  first_ = seat_->queues().forks.next_position();
   const std::scoped_lock lock(scope_.away_mutex_);
   next_ = std::exchange(scope_.away_, this);
   if (next_ != nullptr) next_->previous_ = this;
@@ -117,7 +117,7 @@ void blocking_scope::start(detail::scope_child& child) {
   detail::worker* const seat = this_execution.engine == engine_ ? this_execution.seat : nullptr;
   if (left_++ == 0) {
     seat_ = seat;
-    first_ = seat != nullptr ? seat->next_fork() : 0;
+    first_ = seat != nullptr ? seat->queues().forks.next_position() : 0;
   }
   child.put(detail::child_place::away);
   child.phase = this_execution.phase;
@@ -159,7 +159,7 @@ detail::scope_child* blocking_scope::take_own() noexcept {
   while (left_ != 0) {
     detail::worker* const seat = this_execution.seat;
     if (seat == nullptr || seat != seat_) break; // it was lent and taken: its new thread runs them
-    task_header* const t = seat->take_fork_since(first_);
+    task_header* const t = seat->queues().forks.pop_since(first_);
     if (t == nullptr) break;
     auto* const child = static_cast<detail::scope_child*>(t);
     if (detail::scope_child::is(t) && child->in == this) {
@@ -186,7 +186,7 @@ bool blocking_scope::help_thieves() noexcept {
       continue;
     }
     const auto now = detail::monotonic::now();
-    if (until == detail::monotonic::time_point{}) until = now + seat->by().settings.idle.spin;
+    if (until == detail::monotonic::time_point{}) until = now + seat->rules_in_force().settings.idle.spin;
     if (now >= until) return false;
     detail::pause_core();
   }
@@ -200,7 +200,7 @@ task_header* blocking_scope::leapfrog(detail::worker& seat) noexcept {
   {
     const std::scoped_lock lock(away_mutex_);
     for (const detail::child_run* c = away_; c != nullptr && t == nullptr; c = c->next_)
-      if (c->seat_ != &seat) t = seat.steal_fork_since(*c->seat_, c->first_);
+      if (c->seat_ != &seat) t = detail::steal_fork_since(*c->seat_, c->first_);
   }
   if (t == nullptr) return nullptr;
   if (is_around(t)) return seat.count_leapfrogged(), t;

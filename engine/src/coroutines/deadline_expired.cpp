@@ -37,7 +37,7 @@ struct task_with_deadline : task_header {
     return t->act(t, task_action::run);
   }
   static void expire(unbegun_task task) noexcept {
-    if (this_execution.seat != nullptr) this_execution.seat->count_expired();
+    if (this_execution.seat != nullptr) this_execution.seat->counts().expired.add();
     task.reset();
   }
 };

@@ -12,7 +12,7 @@ namespace corewise::detail {
 void fork_task(coroutine_root& child) noexcept {
   worker* const seat = this_execution.seat;
   if (seat != nullptr && child.run_as == task_class::normal) return seat->fork(&child);
-  child.engine->send_on(&child, child);
+  child.engine->send_home(&child, child);
 }
 
 void fork_task_to(coroutine_root& child, group_id to) noexcept { child.engine->fork_to(child, to); }

@@ -100,8 +100,8 @@ seat_dump runtime::dump(const detail::worker& seat) const {
   else if (board.spinning.test(index) || board.parked.test(index)) // in its last look
     d.state = seat_state::searching;
   if (d.state != seat_state::running && d.state != seat_state::blocking) return d;
-  if (const char* kind = seat.task_kind()) d.task_kind = detail::demangled(kind);
-  d.task_age = seat.task_age();
+  if (const char* kind = seat.report().task_kind()) d.task_kind = detail::demangled(kind);
+  d.task_age = seat.report().task_age();
   return d;
 }
 

@@ -49,18 +49,18 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
 
   // --- coroutines that go on (submission.cpp)
 
-  /// Makes a suspended coroutine the next of the calling thread's worker, or sends it where `send_on` brings it.
+  /// Makes a suspended coroutine the next of the calling thread's worker, or sends it where `send_home` brings it.
   void wake(detail::resumption& place) noexcept;
   /// Queues it behind what waits on that worker.
   void wake_behind(detail::resumption& place) noexcept;
-  /// Places a coroutine as if it were submitted now; from a thread that has lost its seat `send_on` sends it.
+  /// Places a coroutine as if it were submitted now; from a thread that has lost its seat `send_home` sends it.
   void place_again(detail::resumption& place, const hint& wish) noexcept;
   /// Makes a suspended coroutine of another engine a task of this one. Returns false if it is refused. Call from the thread
   /// that ran it; ownership passes on.
   bool take_over(detail::resumption& place);
-  /// Sends a forked task to a worker of that group, if it has one that is available, or where `send_on` brings it.
+  /// Sends a forked task to a worker of that group, if it has one that is available, or where `send_home` brings it.
   void fork_to(detail::coroutine_root& child, group_id to) noexcept;
-  /// Queues a task that has not ended behind what waits for the calling worker, or where `send_on` brings it.
+  /// Queues a task that has not ended behind what waits for the calling worker, or where `send_home` brings it.
   void give_way(detail::coroutine_root& t) noexcept;
   /// Returns how a loop of `size` is dealt over the groups: in order, by the capacities of their active workers. Throws
   /// `std::bad_alloc`.

@@ -120,7 +120,7 @@ submit_result runtime::wait_or_refuse(bool inside, bool may_wait) {
 }
 
 void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept {
-  if (plain(wish) && seat.keeps_its_own()) return seat.push_next(t);
+  if (plain(wish) && seat.keeps_submitted()) return seat.push_lifo(t);
   place_by_policy(seat, t, wish);
 }
 
@@ -128,12 +128,12 @@ void runtime::place_by_policy(detail::worker& seat, task_header* t, const hint& 
   if (wish.address != nullptr) return place_from_seat(seat, t, with_node(wish));
   load_view view = *view_;
   view.task_time_ns = seat.task_time_ns();
-  const placement to = seat.by().placing->place(view, {.group = seat.place().group, .worker = seat.id()},
-                                                wish, seat.rng(), seat.cursor());
-  if (to.level > level::same_domain) seat.count_spill();
-  if (wish.run_as != task_class::normal) return put_in_class(t, to.group, t->run_as = wish.run_as);
+  const placement to = seat.rules_in_force().placing->place(
+      view, {.group = seat.place().group, .worker = seat.id()}, wish, seat.rng(), seat.cursor());
+  if (to.level > level::same_domain) seat.counts().spilled.add();
+  if (wish.run_as != task_class::normal) return send_to_class(t, to.group, t->run_as = wish.run_as);
   if (!to.injected && to.worker == seat.id()) {
-    seat.push_next(t);
+    seat.push_lifo(t);
     return;
   }
   send(t, to);
@@ -151,13 +151,13 @@ void runtime::place_from_outside(detail::submitter& from, const detail::rules& b
   const std::optional<std::uint32_t> cpu = machine_.is_this_system() ? this_cpu() : std::nullopt;
   if (plain(wish) && from.last.repeat != 0 && cpu == from.last_cpu && available(from.last.worker)) {
     --from.last.repeat;
-    return put(t, from.last, &from.overflow);
+    return send_to_inbox(t, from.last, &from.overflow);
   }
   const task_origin origin = outside_origin(cpu, from.rng);
   load_view view = *view_;
   view.task_time_ns = group_states_[origin.group.value]->task_time_ns();
   placement to = by.placing->place(view, origin, wish, from.rng, from.cursor);
-  if (wish.run_as != task_class::normal) return put_in_class(t, to.group, t->run_as = wish.run_as);
+  if (wish.run_as != task_class::normal) return send_to_class(t, to.group, t->run_as = wish.run_as);
   if (to.repeat != 0 && cpu) to.worker = rather_at(*cpu, to);
   from.last = to;
   from.last_cpu = cpu;
@@ -195,33 +195,33 @@ hint runtime::with_node(const hint& wish) noexcept {
 
 void runtime::wake(detail::resumption& place) noexcept {
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  if (seat != nullptr && seat->takes_back(place)) return seat->push_next(&place);
-  send_on(&place, *place.root);
+  if (seat != nullptr && seat->resumes_here(*place.root)) return seat->push_lifo(&place);
+  send_home(&place, *place.root);
 }
 
 void runtime::wake_behind(detail::resumption& place) noexcept {
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  if (seat != nullptr && seat->takes_back(place)) return seat->push(&place);
-  send_on(&place, *place.root);
+  if (seat != nullptr && seat->resumes_here(*place.root)) return seat->push(&place);
+  send_home(&place, *place.root);
 }
 
 void runtime::fork_to(detail::coroutine_root& child, group_id to) noexcept {
   detail::worker* const seat = this_execution.seat;
-  if (seat == nullptr || child.run_as != task_class::normal) return send_on(&child, child);
+  if (seat == nullptr || child.run_as != task_class::normal) return send_home(&child, child);
   place_from_seat(*seat, &child, {.group = to});
   if (ended()) drop_queued(); // no worker comes for it
 }
 
 void runtime::give_way(detail::coroutine_root& t) noexcept {
   detail::worker* const seat = this_execution.seat;
-  if (seat == nullptr || !seat->takes_back(t)) return send_on(&t, t);
-  seat->queue_up(&t);
+  if (seat == nullptr || !seat->resumes_here(t)) return send_home(&t, t);
+  seat->push_yielded(&t);
 }
 
 void runtime::place_again(detail::resumption& place, const hint& wish) noexcept {
   place.root->run_as = wish.run_as;
   detail::worker* seat = this_execution.seat;
-  if (seat == nullptr) return send_on(&place, *place.root);
+  if (seat == nullptr) return send_home(&place, *place.root);
   place_from_seat(*seat, &place, wish);
   if (ended()) drop_queued(); // no worker comes for it
 }

@@ -262,7 +262,7 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
   const nanoseconds limit = stuck_after().value_or(nanoseconds::max());
   if (sight.reported || sight.age < limit / 2) return;
   if (!sight.cpu_then) {
-    sight.cpu_then = cpu_time(seat.thread_clock());
+    sight.cpu_then = cpu_time(seat.report().thread_clock());
     sight.then = now;
   }
   if (sight.age < limit) return;
@@ -274,18 +274,18 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
 
 void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept {
   try {
-    const char* kind = seat.task_kind();
+    const char* kind = seat.report().task_kind();
     if (seat.queues().started() != sight.started) kind = nullptr; // it has ended just now
     std::string text = fmt::format("worker {} of group {} is stuck: it has run a task for {} ms or more: {}",
                                    seat.id().value, seat.place().group.value, milliseconds(sight.age),
                                    kind != nullptr ? demangled(kind) : "of unknown kind");
-    const std::optional<nanoseconds> cpu_now = cpu_time(seat.thread_clock());
+    const std::optional<nanoseconds> cpu_now = cpu_time(seat.report().thread_clock());
     if (now > sight.then && sight.cpu_then && cpu_now)
       text += fmt::format("; of the last {} ms its thread used a CPU for {} ms",
                           milliseconds(now - sight.then), milliseconds(*cpu_now - *sight.cpu_then));
     if (const std::uint32_t waiting = seat.queues().waiting(); waiting != 0)
       text += fmt::format("; {} tasks wait in its queues", waiting);
-    if (const std::string stack = stack_of(seat.thread());
+    if (const std::string stack = stack_of(seat.report().thread());
         !stack.empty() && seat.queues().started() == sight.started)
       text += "; its stack:" + stack;
     engine_.notices().report_stuck(std::move(text));

@@ -120,7 +120,7 @@ void worker_threads::note_seatless(const worker& seat) noexcept {
   for (const auto& t : threads_) {
     if (t->seat != &seat || t->seatless) continue;
     t->seatless = true;
-    t->since = monotonic::now() - seat.busy_for().value_or(std::chrono::nanoseconds{0});
+    t->since = monotonic::now() - seat.report().busy_for().value_or(std::chrono::nanoseconds{0});
   }
 }
 
@@ -161,7 +161,7 @@ bool worker_threads::sit(thread_record& me, seat_offer offered) {
   worker& seat = *offered.seat;
   bind(me, seat);
   if (offered.lending && !seat.take(*offered.lending)) return false;
-  seat.note_thread();
+  seat.report().note_thread();
   {
     const std::scoped_lock lock(mutex_);
     note_seatless(seat);
@@ -244,7 +244,7 @@ std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_
   for (const auto& t : threads_) {
     t->handle.detach();
     if (t->seat == nullptr) continue;
-    const auto busy = t->seatless ? std::nullopt : t->seat->busy_for();
+    const auto busy = t->seatless ? std::nullopt : t->seat->report().busy_for();
     running.push_back({t->seat->id(), busy.value_or(monotonic::now() - t->since)});
   }
   return running;

@@ -6,17 +6,18 @@
 
 namespace corewise::detail {
 
-/// When a worker that looks for work offers its CPU to others (sched_yield) between two looks, instead of waiting with it. On
-/// a CPU of its own that takes no longer than to wait; where another thread waits for the CPU, mostly one that will submit
-/// work, that one runs at once. Who takes the CPU for long, a program that computes, would have the worker's share for
-/// itself: so after an offer that was long in coming back there is none for a while, for longer each time, until offers have come
-/// back soon for as long as there were none. ADR 0025.
+/// Decides when a worker that looks for work offers its CPU to other threads (sched_yield) between two looks,
+/// instead of pausing (ADR 0025). On a CPU of its own an offer takes no longer than a pause. If another
+/// thread waits for the CPU, mostly one that will submit work, that thread runs at once. But a program that
+/// computes would keep the CPU for long, and have the worker's share. So after an offer that came back late
+/// the worker makes none for a while, for longer each time, until offers have come back soon for as long as
+/// there were none.
 class cpu_offers {
  public:
-  /// Whether to offer now.
+  /// Returns whether to offer the CPU now.
   bool due(monotonic::time_point now) const noexcept { return now >= next_; }
 
-  /// An offer was made, and came back.
+  /// Notes that an offer was made, and when it came back.
   void made(monotonic::time_point before, monotonic::time_point after) noexcept {
     if (after - before <= long_away) {
       if (after - next_ >= rest_) rest_ = first_rest;

@@ -1,20 +1,21 @@
+#include "worker/forks.hpp"
 #include "worker/shared.hpp"
 
 #include <utility>
 
-// What becomes of tasks that are still queued or suspended when the engine has ended: they are destroyed.
+// Destroys the tasks that are still queued or suspended when the engine has ended.
 
 namespace corewise::detail {
 
 namespace {
 
-/// Whose tasks the calling thread is destroying.
+/// The engine whose tasks the calling thread is destroying.
 thread_local const shared* dropping_of = nullptr;
 
 } // namespace
 
-/// Destroys what is queued, unrun; as a thief, since threads that are still in a task may push. What is destroyed may
-/// wake others: round after round until nothing comes.
+/// Destroys what is queued, unrun. It takes as a thief does, since threads that are still in a task may push.
+/// A task that is destroyed may wake others, so it goes round until nothing comes.
 void shared::drop_queued() noexcept {
   if (dropping_of == this)
     return; // a task that is being destroyed has woken another: the next round finds it
@@ -25,7 +26,8 @@ void shared::drop_queued() noexcept {
   drains_.progress();
 }
 
-/// What they wake is queued, and destroyed when all have been looked at. Nobody is suspended any more, so one look will do.
+/// What a destroyed coroutine wakes is queued, and is destroyed after all have been looked at. No coroutine
+/// suspends any more, so one look will do.
 void shared::drop_suspended() noexcept {
   const shared* around = std::exchange(dropping_of, this);
   while (drop_round()) {
@@ -37,7 +39,7 @@ void shared::drop_suspended() noexcept {
   drains_.progress();
 }
 
-/// From an unbounded inbox nobody takes while its worker still may.
+/// Takes nothing from an unbounded inbox while its worker still may.
 task_header* shared::pop_inbox_of(worker& seat) noexcept {
   ingress& in = seat.queues().in;
   if (in.bounded()) return in.pop();
@@ -48,13 +50,13 @@ task_header* shared::pop_inbox_of(worker& seat) noexcept {
 
 void shared::drop(task_header* t) noexcept {
   const std::uint8_t phase = t->phase;
-  if (!t->act(t, task_action::discard)) return; // a part of a task, of which others are left
+  if (!t->act(t, task_action::discard)) return; // a part of a task; other parts are left
   submitters_.mine().books.finished[phase].add();
   limit_.release();
   dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Answers whether there was anything.
+/// Drops all that is queued now. Returns whether there was anything.
 bool shared::drop_round() noexcept {
   bool any = drop_timers();
   const auto drop = [&](task_header* t) {
@@ -70,7 +72,7 @@ bool shared::drop_round() noexcept {
       for (task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
         drop(stolen.first);
     }
-    while (task_header* t = worker::steal_fork(*q)) drop(t);
+    while (task_header* t = steal_fork(*q)) drop(t);
   }
   for (injection_queue* injection : injection_) {
     while (task_header* t = injection->pop(1).first) drop(t);
@@ -88,14 +90,14 @@ bool shared::drop_timers() noexcept {
     while (const timer_node* t = timers->close()) {
       any = true;
       if (t->submits)
-        t->task->act(t->task, task_action::discard); // nobody has counted it yet
+        t->task->act(t->task, task_action::discard); // it is not counted yet
       else
         drop(t->task);
     }
   return any;
 }
 
-/// Its queues are everybody's now: only what anybody may ask is asked.
+/// Other threads may take from the seat's queues now, so it asks only what any thread may ask.
 void shared::leave_ended(worker& seat) noexcept {
   const group_id g = seat.place().group;
   if (seat.queues().waiting() != 0 || !seat.queues().next.empty() || injection(g).size() != 0 ||

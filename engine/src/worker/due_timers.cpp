@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <array>
 
-// What becomes of timers that are due.
+// Fires timers that are due.
 
 namespace corewise::detail {
 
 namespace {
 
-/// A worker goes back to its tasks after so many, which others may take from it; the rest is due still.
+/// A worker goes back to its tasks after so many timers, whose tasks others may take from it. The rest stays
+/// due.
 constexpr std::size_t fired_at_once = 256;
-/// So long a call that is due waits for room in the engine.
+/// How long a call that is due waits before it asks again for room in the engine.
 constexpr std::int64_t room_interval_ns = 1'000'000;
 
 std::int64_t to_ns(monotonic::time_point t) noexcept { return t.time_since_epoch().count(); }
@@ -53,12 +54,12 @@ bool shared::fire_all_due(worker& seat) noexcept {
 void shared::fire(worker& seat, group_id g, timer_node& t) noexcept {
   if (t.submits) return submit_fired(seat, g, static_cast<scheduled&>(*t.task));
   auto& place = static_cast<resumption&>(*t.task);
-  if (g == seat.place().group && seat.takes_back(place)) return seat.push(&place);
-  send_on(&place, *place.root);
+  if (g == seat.place().group && seat.resumes_here(*place.root)) return seat.push(&place);
+  send_home(&place, *place.root);
 }
 
-/// A call comes in as from outside: into the open phase, and not once a shutdown has begun. One that is inside a task is
-/// that one's child, and while there is such a task nothing refuses it.
+/// Submits a call as from outside: in the open phase, and not once a shutdown has begun. A call that was made
+/// inside a task is that task's child, and while the task lasts nothing refuses it.
 void shared::submit_fired(worker& seat, group_id g, scheduled& call) noexcept {
   if (call.inside)
     limit_.enter_anyway();
@@ -77,7 +78,7 @@ void shared::submit_fired(worker& seat, group_id g, scheduled& call) noexcept {
   send_near(&call, g);
 }
 
-/// A beat is left out; another call is tried again soon.
+/// Leaves a beat of `every` out; tries a call of `after` again soon.
 void shared::find_no_room(scheduled& call) noexcept {
   const std::int64_t now = to_ns(monotonic::now());
   if (call.period_ns == 0)
@@ -87,7 +88,7 @@ void shared::find_no_room(scheduled& call) noexcept {
   set_again(call, now);
 }
 
-/// The next beat that is not past, after `left_out` beats that are left out anyway.
+/// Sets the deadline to the next beat that is not past. `left_out`: beats that are left out anyway.
 void shared::next_beat(scheduled& call, std::int64_t now, std::int64_t left_out) noexcept {
   std::int64_t next = timer_group::later(call.node.deadline_ns, call.period_ns);
   const std::int64_t missed = next > now ? 0 : (now - next) / call.period_ns + 1;
@@ -107,7 +108,7 @@ void shared::beat_again(scheduled& call) noexcept {
   using progress = scheduled::progress;
   const std::int64_t now = to_ns(monotonic::now());
   next_beat(call, now, 0);
-  call.node.state.store(timer_state::idle, std::memory_order_relaxed); // nobody else looks at it now
+  call.node.state.store(timer_state::idle, std::memory_order_relaxed); // no other thread looks at it now
   progress expected = progress::running;
   if (!call.state.compare_exchange_strong(expected, progress::waiting,
                                           std::memory_order_acq_rel, // pairs: again

@@ -7,10 +7,10 @@
 namespace corewise::detail {
 
 inline bool worker::try_fork(task_header* t) noexcept {
-  if (!queues_.forks.push(t)) [[unlikely]] // no memory to grow
+  if (!queues().forks.push(t)) [[unlikely]] // no memory to grow
     return false;
   counts_.forked.add();
-  engine_.idle().pushed(id_);
+  engine_.idle().pushed(id());
   return true;
 }
 
@@ -19,28 +19,34 @@ inline void worker::fork(task_header* t) noexcept {
     push(t);
 }
 
-/// What comes before forks in the loop comes before them here. It counts as a task of the interval and of the tick, so that
-/// the loop comes round in time, and as one that was begun, so that a row of them is not taken for a task that does not end.
+/// What comes before forks in the loop comes before them here. A fork that runs in place counts as a task of
+/// the interval and of the tick, so that the loop comes round in time, and as one that was begun, so that a
+/// row of forks is not taken for a task that does not end.
 inline bool worker::take_back(const task_header* t) noexcept {
-  if (others_are_due() || !queues_.forks.take_back(t)) return false;
+  if (others_are_due() || !queues().forks.take_back(t)) return false;
   count_turn();
   counts_.in_place.add();
   return true;
 }
 
-// --- for a task that waits (blocking_scope.cpp)
-
-inline std::uint64_t worker::next_fork() const noexcept { return queues_.forks.next_position(); }
-
-inline task_header* worker::take_fork_since(std::uint64_t first) noexcept {
-  return queues_.forks.pop_since(first);
+/// Takes the oldest task of that worker's deque of forks, or returns null. Call from any thread.
+inline task_header* steal_fork(worker_queues& from) noexcept {
+  for (;;) {
+    const fork_deque::loot loot = from.forks.steal();
+    if (loot.what != fork_deque::outcome::lost) return loot.task;
+  }
 }
 
-/// As one of the interval and of the tick, and as one that was begun.
+// --- for a task that waits (blocking_scope.cpp)
+
+/// Takes the oldest fork of the victim's deque if it lies at position `first` or above, or returns null.
+task_header* steal_fork_since(worker& victim, std::uint64_t first) noexcept;
+
+/// The fork counts as one of the interval and of the tick, and as one that was begun.
 inline void worker::count_in_place() noexcept {
   plan_.count_before_due();
-  ++polls_;
-  touch(slot_, stamp_);
+  tick_.count_task();
+  touch(entry_, tick_.stamp());
   counts_.in_place.add();
 }
 

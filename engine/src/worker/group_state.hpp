@@ -9,14 +9,14 @@
 
 namespace corewise::detail {
 
-/// Memory on one node that is handed out piece by piece and given back as a whole.
+/// Memory on one node, handed out piece by piece and given back as a whole.
 class node_arena {
  public:
-  /// Throws `std::bad_alloc`; a refused binding is written to `why`.
+  /// Writes to `why` if the kernel refuses to bind the memory. Throws `std::bad_alloc`.
   node_arena(std::size_t bytes, std::optional<std::uint32_t> node, refusal* why)
       : memory_(bytes, node, why) {}
 
-  /// Room for `count` objects. The caller asks for no more than the arena has.
+  /// Returns room for `count` objects. The caller asks for no more than the arena has.
   template <class T> T* take(std::size_t count) noexcept {
     used_ = (used_ + alignof(T) - 1) / alignof(T) * alignof(T);
     auto* at = static_cast<std::byte*>(memory_.data()) + used_;
@@ -29,7 +29,7 @@ class node_arena {
   std::size_t used_ = 0;
 };
 
-/// What a group's workers write, on the group's node (design.md, D6): board slots, queues and the seats
+/// What a group's workers write, on the group's node (design.md, D6): board entries, queues and the seats
 /// themselves.
 class group_state {
  public:
@@ -44,7 +44,7 @@ class group_state {
   group_state& operator=(const group_state&) = delete;
   ~group_state();
 
-  /// Makes the seats; once.
+  /// Makes the seats. Call it once.
   void make_seats(shared& engine, std::span<const worker_place> workers);
 
   load_slot* slots() const noexcept { return slots_; }
@@ -52,7 +52,8 @@ class group_state {
   injection_queue& injection() noexcept { return injection_; }
   timer_group& timers() noexcept { return *timers_; }
 
-  /// The average task time of the group's workers, for tasks that come from outside. Any thread; a number.
+  /// Returns the average task time of the group's workers, for tasks that come from outside. Call from any
+  /// thread. Relaxed: a number.
   std::uint64_t task_time_ns() const noexcept { return task_time_ns_.load(std::memory_order_relaxed); }
   void note_task_time(std::uint64_t ns) noexcept;
 

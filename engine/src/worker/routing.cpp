@@ -6,28 +6,24 @@ void shared::publish_load(const worker_place& w) noexcept {
   publish(w, load_level(view_->load(w.group, index_in_group(w.id)).total()));
 }
 
-void shared::send_on(task_header* t, const coroutine_root& root) noexcept {
-  if (root.run_as != task_class::normal) return send_to_class(t, root);
-  send_back(t, *root.last);
-}
-
-/// Sends a task to the calling worker's domain, or from elsewhere to that of the worker that it ran on last.
-void shared::send_to_class(task_header* t, const coroutine_root& root) noexcept {
-  const worker* seat = this_execution.seat;
-  if (seat == nullptr || &seat->engine() != this) seat = root.last;
-  const group_id g = seat->place().group;
-  put_in_class(t, idle_->classes_are_left(groups_[g].domain) ? layout_[active_near(g)].group : g,
-               root.run_as);
-  if (ended()) drop_queued(); // as below
-}
-
-/// Sends a task to the worker that it ran on last, or, where the policy says so, to the injection queue.
-void shared::send_back(task_header* t, const worker& seat) noexcept {
-  const worker_id last = seat.id();
+/// The policy says whether the task goes to its last worker or to the injection queue.
+void shared::send_home(task_header* t, const coroutine_root& root) noexcept {
+  if (root.run_as != task_class::normal) return send_home_by_class(t, root);
+  const worker_id last = root.last->id();
   const worker_id to = active(last) ? last : active_near(layout_[last].group);
   const bool injected = !resumptions_return_.load(std::memory_order_relaxed);
   send(t, {.worker = to, .group = layout_[to].group, .injected = injected});
   if (ended()) drop_queued(); // no worker comes for it; the fence of `pushed` and that of `stop` order this
+}
+
+/// Sends a task to the calling worker's domain, or from elsewhere to that of the worker that it ran on last.
+void shared::send_home_by_class(task_header* t, const coroutine_root& root) noexcept {
+  const worker* seat = this_execution.seat;
+  if (seat == nullptr || &seat->engine() != this) seat = root.last;
+  const group_id g = seat->place().group;
+  send_to_class(t, idle_->classes_are_left(groups_[g].domain) ? layout_[active_near(g)].group : g,
+                root.run_as);
+  if (ended()) drop_queued(); // as above
 }
 
 // --- what retired workers leave
@@ -42,11 +38,11 @@ worker_id shared::active_near(group_id g) noexcept {
 void shared::send_near(task_header* t, group_id g) noexcept {
   const worker_place& to = layout_[active_near(g)];
   publish_one_more(to);
-  put(t, {.worker = to.id, .group = to.group});
+  send_to_inbox(t, {.worker = to.id, .group = to.group});
 }
 
 void shared::send_near(task_header* t, group_id g, task_class c) noexcept {
-  put_in_class(t, layout_[active_near(g)].group, c);
+  send_to_class(t, layout_[active_near(g)].group, c);
 }
 
 } // namespace corewise::detail

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <optional>
 
-// Whose seat it is (design.md, D9). A seat is *held* by the thread that runs on it, and only that thread touches its
-// queues. A thread that is about to block *lends* it: from then on it touches nothing of the seat until it has it back,
-// and any spare thread may take it meanwhile. The generation says which lending is meant.
+// Decides which thread a seat belongs to (design.md, D9). The thread that runs on a seat *holds* it, and only
+// that thread touches its queues. A thread that is about to block *lends* the seat: from then on it touches
+// nothing of it until it has it back, and any spare thread may take it meanwhile. The generation says which
+// lending is meant.
 //
 //     word = generation << 1 | lent
 //
@@ -19,14 +20,15 @@
 //     L4  equal: go on with the task on the seat
 //         unequal: finish the task without one, become spare
 //
-// One of L3 and T1 finds the word as L1 left it, and the other does not: so the seat never has two threads. Nobody else
-// ever takes it, so it has one whenever it is not lent, and whoever lent it still stands by when the offer is late or is
-// never taken up. The generation grows with each lending and each taking: a thread that comes back, or a spare that comes
-// late, while another lending of the same seat is under way finds another number. tests/model/seat.pml proves it, and
-// that it fails when the thread that comes back does not compare, when the spare does not, and when generations repeat.
+// One of L3 and T1 finds the word as L1 left it, and the other does not. So the seat never has two threads.
+// No other thread ever takes it. So it has a thread whenever it is not lent, and the lender still stands by
+// when the offer is late or no spare takes it up. The generation grows with each lending and each taking. So
+// a thread that comes back, or a spare that comes late, while another lending of the same seat is under way
+// finds another number. tests/model/seat.pml proves it, and that it fails when the thread that comes back
+// does not compare, when the spare does not, and when generations repeat.
 //
-// Only its own thread lends a seat. Taking one from a thread that has said nothing would need that thread to announce
-// each access (docs/adr/0011).
+// Only its own thread lends a seat. Taking one from a thread that has said nothing would need that thread to
+// announce each access (docs/adr/0011).
 //
 // | tag   | release site     | acquire site | publishes                  | weakened                                |
 // |-------|------------------|--------------|----------------------------|-----------------------------------------|
@@ -34,8 +36,8 @@
 // |       |                  |              | wrote into the seat        | counters as they were long before       |
 // | B2    | lend: exchange   | supervisor:  | nothing; order only        | the supervisor sleeps while a task      |
 // |       | (seq_cst)        | V2           | (supervisor.hpp)           | blocks and others wait for its seat     |
-// | shown | lend, regain,    | held;        | nothing; order only: who   | the bit `unavailable` stays as it was   |
-// |       | take; `active`;  | active_in;   | writes the bit last has    | before the last change (worker::        |
+// | shown | lend, regain,    | held;        | nothing; order only: the   | the bit `unavailable` stays as it was   |
+// |       | take; `active`;  | active_in;   | last to write the bit has  | before the last change (worker::        |
 // |       | the bit's writes | the bit's    | seen the last change of    | show_availability): a worker is passed  |
 // |       | (all seq_cst)    | test         | both words                 | by for good, or sent to while it is out |
 
@@ -43,8 +45,8 @@ namespace corewise::detail {
 
 class seat_generation {
  public:
-  /// The seat's thread, which then touches the seat no more. Answers the lending's generation. Cost: a locked
-  /// instruction.
+  /// Lends the seat. Returns the lending's generation. Call from the seat's thread, which then touches the
+  /// seat no more. Cost: a locked instruction.
   std::uint64_t lend() noexcept {
     const std::uint64_t mine =
         generation_of(word_.load(std::memory_order_relaxed)) + 1; // only this thread writes now
@@ -52,16 +54,17 @@ class seat_generation {
     return mine;
   }
 
-  /// The thread that lent the seat. True: it is its own again. Cost: a locked instruction.
+  /// Returns whether the seat is the caller's own again. Call from the thread that lent it. Cost: a locked
+  /// instruction.
   bool regain(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
-    // Nobody else has written to the seat, or it is not this thread's.
+    // No other thread has written to the seat, or it is not this thread's.
     return word_.compare_exchange_strong(expected, lending << 1,
                                          std::memory_order_seq_cst, // pairs: shown
                                          std::memory_order_relaxed);
   }
 
-  /// Any thread. True: the seat is the caller's.
+  /// Returns whether the seat is the caller's now. Call from any thread.
   bool take(std::uint64_t lending) noexcept {
     std::uint64_t expected = lending << 1 | lent;
     return word_.compare_exchange_strong(expected, (lending + 1) << 1,
@@ -69,10 +72,10 @@ class seat_generation {
                                          std::memory_order_relaxed);
   }
 
-  /// Any thread. Whether somebody sits there.
+  /// Returns whether a thread holds the seat. Call from any thread.
   bool held() const noexcept { return (word_.load(std::memory_order_seq_cst) & lent) == 0; } // pairs: shown
 
-  /// Any thread. The lending that is under way; nothing while the seat is held.
+  /// Returns the lending that is under way, or nothing while the seat is held. Call from any thread.
   std::optional<std::uint64_t> lending() const noexcept {
     const std::uint64_t now = word_.load(std::memory_order_relaxed);
     if ((now & lent) == 0) return std::nullopt;

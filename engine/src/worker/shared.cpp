@@ -116,7 +116,7 @@ void shared::finished_without_seat(std::uint8_t phase) noexcept {
 shared::counts shared::sum(std::uint8_t phase) const {
   counts c;
   const auto all = [&](auto f) {
-    for (const worker* seat : seats_) f(seat->books());
+    for (worker* seat : seats_) f(seat->books());
     submitters_.for_each([&](const submitter& s) { f(s.books); });
   };
   all([&](const ledger& l) { c.finished += l.finished[phase].read(); });

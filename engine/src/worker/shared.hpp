@@ -24,11 +24,12 @@
 
 namespace corewise::detail {
 
-/// All that the workers of one engine share, by value: the machine, the groups with their boards and queues, the seats, the
-/// books, and how a task is sent from one queue to another. `runtime`, which is one, adds how an engine begins, takes tasks,
-/// reloads and ends.
+/// All that the workers of one engine share, by value: the machine, the groups with their boards and queues,
+/// the seats, the books, and how a task is sent from one queue to another. `runtime`, which is one, adds how
+/// an engine begins, takes tasks, reloads and ends.
 ///
-/// The functions of a subject have a file: routing.hpp (sending and publishing loads), due_timers.cpp, dropping.cpp.
+/// The functions of a subject have a file: routing.hpp (sending, publishing loads), due_timers.cpp,
+/// dropping.cpp.
 ///
 /// | tag   | release site      | acquire site                  | publishes               | weakened                     |
 /// |-------|-------------------|-------------------------------|-------------------------|------------------------------|
@@ -43,19 +44,21 @@ class shared {
 
   // --- what the engine is
 
-  /// Returns the profile with which the engine began, for what cannot change. What can change is in the rules.
+  /// Returns the profile with which the engine began, for what cannot change. What can change is in the
+  /// rules.
   const profile& settings() const noexcept { return settings_; }
   const engine_hooks& hooks() const noexcept { return hooks_; }
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }
   const worker_layout& layout() const noexcept { return layout_; }
   bool wants_node_memory() const noexcept;
-  /// Returns whether this process is a fork of the one that made the engine: then the threads are not there, only the
-  /// memory is, and locks may be held for ever.
+  /// Returns whether this process is a fork of the one that made the engine: then the threads are not there,
+  /// only the memory is, and locks may be held for ever.
   bool after_process_fork() const noexcept { return process_fork_count() != born_in_; }
 
   const swapped<rules>& newest_rules() const noexcept { return rules_; }
-  /// Destroys the rules that no thread uses any more. Call it after letting go of older rules, or to count them.
+  /// Destroys the rules that no thread uses any more. Call it after letting go of older rules, or to count
+  /// them.
   void forget_old_rules() const noexcept;
 
   worker& seat(worker_id w) noexcept { return *seats_[w.value]; }
@@ -77,6 +80,10 @@ class shared {
   std::uint32_t active_in(group_id g) const noexcept {
     return boards_[g.value]->active.load(std::memory_order_seq_cst); // pairs: shown
   }
+  /// Returns a worker's position among those of its group.
+  std::size_t index_in_group(worker_id w) const noexcept {
+    return w.value - layout_.of_group(layout_[w].group).front().id.value;
+  }
   bool active(worker_id w) const noexcept { return index_in_group(w) < active_in(layout_[w].group); }
   /// Returns whether the engine has ended: workers look at nothing any more and leave.
   bool ended() const noexcept {
@@ -87,19 +94,21 @@ class shared {
 
   // --- sending a task (routing.hpp). Any thread.
 
-  /// Publishes how much the worker has to do now (load_levels.hpp). Cost: the two cache lines of its board entry.
+  /// Publishes how much the worker has to do now (load_levels.hpp). Cost: the two cache lines of its board
+  /// entry.
   [[gnu::hot]] void publish_load(const worker_place& w) noexcept;
   /// Publishes how little the least loaded worker of the group has to do.
   void publish_least_of(group_id g) noexcept {
     if (group_levels_) publish_least(board(g), *group_levels_, g);
   }
-  /// Sends a task to a worker of g that has not retired, or of the nearest group that has such a worker; each of them has
-  /// its turn.
+  /// Sends a task to a worker of g that has not retired, or of the nearest group that has such a worker; each
+  /// of them has its turn.
   void send_near(task_header* t, group_id g) noexcept;
   /// Sends a task of class c to the domain of such a worker.
   void send_near(task_header* t, group_id g, task_class c) noexcept;
-  /// Sends a task of that root to its class's queue, to the worker that it ran on last, or to the injection queue.
-  void send_on(task_header* t, const coroutine_root& root) noexcept;
+  /// Sends a task of that root to its class's queue, to the worker that it ran on last, or to the injection
+  /// queue.
+  void send_home(task_header* t, const coroutine_root& root) noexcept;
 
   // --- timers that are due (due_timers.cpp). Call from the seat's thread.
 
@@ -109,10 +118,11 @@ class shared {
     if (now.time_since_epoch().count() >= timers_->of(g).next_ns()) [[unlikely]]
       fire_due(seat, g, now);
   }
-  /// Fires what is due in all groups; what is due in the worker's own goes to its ring. Returns whether anything was due.
+  /// Fires what is due in all groups; what is due in the worker's own goes to its ring. Returns whether
+  /// anything was due.
   bool fire_all_due(worker& seat) noexcept;
-  /// Sets t in the wheel of its group. `now_ns` is about the present, and not later. Call from any thread; t may be gone
-  /// when this returns.
+  /// Sets t in the wheel of its group. `now_ns` is about the present, and not later. Call from any thread; t
+  /// may be gone when this returns.
   timer_group::outcome set_timer(timer_node& t, std::int64_t now_ns) noexcept;
   /// Sets a call of `every`, which has ended, for the next time.
   void beat_again(scheduled& call) noexcept;
@@ -125,11 +135,11 @@ class shared {
   void finished_without_seat(std::uint8_t phase) noexcept;
   /// Counts that one accepted task is gone.
   void release_one() noexcept { limit_.release(); }
-  /// Drops what is queued, if the last task of `seat` left something there. The engine has ended, and the calling thread
-  /// leaves `seat`.
+  /// Drops what is queued, if the last task of `seat` left something there. The engine has ended, and the
+  /// calling thread leaves `seat`.
   void leave_ended(worker& seat) noexcept;
-  /// Destroys the coroutines that are suspended, with what is queued. No thread of the engine is left that could resume
-  /// them.
+  /// Destroys the coroutines that are suspended, with what is queued. No thread of the engine is left that
+  /// could resume them.
   void drop_suspended() noexcept;
 
  protected:
@@ -141,22 +151,20 @@ class shared {
 
   ~shared() = default;
 
-  /// Returns whether a shutdown has begun. One that began after `enter` either sees the submission that was counted, or is
-  /// seen here. The fence serves the announced rules as well.
+  /// Returns whether a shutdown has begun. One that began after `enter` either sees the submission that was
+  /// counted, or is seen here. The fence serves the announced rules as well.
   bool closed_meanwhile() const noexcept {
     full_fence();
     return stage_.load(std::memory_order_relaxed) != stage::open;
-  }
-  std::size_t index_in_group(worker_id w) const noexcept {
-    return w.value - layout_.of_group(layout_[w].group).front().id.value;
   }
   bool available(worker_id w) const noexcept {
     return !boards_[layout_[w].group.value]->unavailable.test(index_in_group(w));
   }
   worker_id active_near(group_id g) noexcept;
-  void put_in_class(task_header* t, group_id g, task_class c) noexcept;
+  void send_to_class(task_header* t, group_id g, task_class c) noexcept;
   [[gnu::hot]] void send(task_header* t, const placement& to, segment_writer* overflow = nullptr) noexcept;
-  [[gnu::hot]] void put(task_header* t, const placement& to, segment_writer* overflow = nullptr) noexcept;
+  [[gnu::hot]] void send_to_inbox(task_header* t, const placement& to,
+                                  segment_writer* overflow = nullptr) noexcept;
   template <class F> void for_each_holder(const F& f) const;
   counts sum(std::uint8_t phase) const;
   void drop_queued() noexcept;
@@ -166,8 +174,7 @@ class shared {
   void make_classes();
   void make_seats();
 
-  void send_back(task_header* t, const worker& seat) noexcept;
-  void send_to_class(task_header* t, const coroutine_root& root) noexcept;
+  void send_home_by_class(task_header* t, const coroutine_root& root) noexcept;
   [[gnu::hot]] void publish_one_more(const worker_place& w) noexcept;
   [[gnu::hot]] void publish(const worker_place& w, std::uint8_t level) noexcept;
 

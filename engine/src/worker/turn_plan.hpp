@@ -10,17 +10,18 @@
 
 // The order in which a worker asks its sources of tasks, and the state by which the order turns.
 //
-//     1. latency       the domain's urgent tasks, in at most nine of ten polls while other tasks wait
-//     2. shared        once in an interval: a background task of the domain; at the next poll the ring, if forks wait and
-//                      it is the ring's turn, or else the inbox and the injection queue, either of which comes first in turn
-//     3. slot          the LIFO slot, within its cap (lifo_turns.hpp)
-//     4. forks         the newest fork
+//     1. latency   the domain's urgent tasks, in at most nine of ten polls while other tasks wait
+//     2. shared    once in an interval: a background task of the domain; at the next poll the ring, if forks
+//                  wait and it is the ring's turn, else the inbox and the injection queue, the one or the other
+//                  first in turn
+//     3. slot      the LIFO slot, within its cap (lifo_turns.hpp)
+//     4. forks     the newest fork
 //     5. ring
 //     6. inbox, then injection queue
 //
 // A task that begins without a poll counts here as well: a coroutine to which another one gives way, a fork
 // that runs in place. So the shared sources are asked in time, however tasks begin. A source that joins this
-// order changes `poll`, which asks the sources, and this file, and nothing else.
+// order changes `worker::poll`, which asks the sources, and this file, and nothing else.
 
 namespace corewise::detail {
 

@@ -52,7 +52,7 @@ TEST_CASE("task time: a worker takes what it submits to be as short as its group
     seen_ns = seat.task_time_ns();
     for (int i = 0; i < 100; ++i) // more than a worker keeps of longer tasks without asking the policy
       if (e.submit([] {}) != submit_result::accepted) std::abort();
-    keeps = seat.keeps_its_own();
+    keeps = seat.keeps_submitted();
   });
   CHECK(seen_ns == short_ns);
   CHECK(keeps);

@@ -1,0 +1,58 @@
+#include "worker/shared.hpp"
+#include "worker/worker.hpp"
+
+// How a worker takes up newer rules, and retires when they have no place for it.
+
+namespace corewise::detail {
+
+void worker::follow_rules() noexcept {
+  const rules& in_force = rules_in_force();
+  lifo_.follow(in_force.settings.queues.lifo_cap, in_force.settings.queues.lifo_counts);
+  answers_.follow(*in_force.placing);
+}
+
+/// Takes up the newest rules. Call between two tasks.
+void worker::renew_rules() noexcept {
+  if (!rules_.take(engine_.newest_rules())) return;
+  retired_ = !engine_.active(id());
+  follow_rules();
+  if (!lifo_.has_slot()) // a task in the slot would never have its turn
+    if (task_header* t = queues().next.take()) {
+      supply_.push(t);
+      engine_.idle().pushed(id());
+    }
+  engine_.forget_old_rules();
+}
+
+/// Sends to other workers what this one, which has retired, has and what is still sent to it; and what waits
+/// in its group's injection queue, if all of the group have retired, and in its domain's class queues, if all
+/// of the domain have. The worker may be called back meanwhile, before it can see the rules that say so:
+/// without a look at that it would send to itself for ever.
+void worker::send_away() noexcept {
+  supply_.forget_yielded();
+  const group_id own = place_.group;
+  if (task_header* t = queues().next.take()) engine_.send_near(t, own);
+  const auto send_all = [&](auto& queue) {
+    while (!engine_.active(id())) {
+      task_header* t = queue.pop();
+      if (t == nullptr) return;
+      engine_.send_near(t, own);
+    }
+  };
+  send_all(queues().ring);
+  send_all(queues().in);
+  send_all(queues().forks);
+  supply_.end_front();
+  engine_.publish_load(place_);
+  if (engine_.idle().injection_is_left(own)) {
+    task_chain waiting = engine_.injection(own).pop(engine_.injection(own).size());
+    while (task_header* t = waiting.pop()) engine_.send_near(t, own);
+  }
+  if (!engine_.idle().classes_are_left(engine_.groups()[own].domain)) return;
+  domain_classes& classes = supply_.classes();
+  for (const task_class c : {task_class::latency, task_class::background})
+    for (std::uint32_t left = classes.of(c).depth(); left > 0; --left)
+      if (task_header* t = classes.of(c).pop()) engine_.send_near(t, own, c);
+}
+
+} // namespace corewise::detail

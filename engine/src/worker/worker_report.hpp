@@ -1,0 +1,60 @@
+#pragma once
+
+#include "base/task_clock.hpp"
+
+#include <corewise/engine/detail/task_header.hpp>
+#include <corewise/policies/detail/atomic.hpp>
+
+#include <sys/types.h>
+
+#include <ctime>
+#include <optional>
+
+namespace corewise::detail {
+
+/// What a worker notes for people: its task, since when it has work, and its thread. The seat's thread writes
+/// it, and any thread reads it. All of it is relaxed: the words are read for people, and one by one.
+class worker_report {
+ public:
+  using act_function = bool (*)(task_header*, task_action);
+
+  // --- for the seat's thread
+
+  void note_task(act_function act) noexcept { act_.store(act, std::memory_order_relaxed); }
+  void note_clock(monotonic::time_point now) noexcept {
+    clock_ns_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  void begin_work(monotonic::time_point now) noexcept {
+    busy_since_ns_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  /// Returns how long the worker has had work.
+  std::chrono::nanoseconds end_work(monotonic::time_point now) noexcept {
+    const std::int64_t since = busy_since_ns_.load(std::memory_order_relaxed); // own
+    busy_since_ns_.store(0, std::memory_order_relaxed);
+    return std::chrono::nanoseconds{now.time_since_epoch().count() - since};
+  }
+  /// Notes the calling thread as the one that sits down.
+  void note_thread() noexcept;
+
+  // --- for any thread
+
+  /// Returns the kind of the task that ran last, as a mangled type or a word, or null before the first.
+  const char* task_kind() const noexcept;
+  /// Returns how long ago the worker read the clock last, before or after its task began.
+  std::chrono::nanoseconds task_age() const noexcept;
+  /// Returns how long the worker has had work without a pause, or nothing while it has none.
+  std::optional<std::chrono::nanoseconds> busy_for() const noexcept;
+  /// Returns the kernel's id of the thread that sat down last.
+  pid_t thread() const noexcept { return thread_.load(std::memory_order_relaxed); }
+  /// Returns the clock of the CPU time that this thread uses.
+  clockid_t thread_clock() const noexcept { return thread_clock_.load(std::memory_order_relaxed); }
+
+ private:
+  atomic<act_function> act_{nullptr};
+  atomic<std::int64_t> clock_ns_{0};      // when the worker read the clock last
+  atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy
+  atomic<pid_t> thread_{0};
+  atomic<clockid_t> thread_clock_{};
+};
+
+} // namespace corewise::detail
