@@ -143,7 +143,7 @@ class injection_queue {
   }
 
   struct alignas(128) list {
-    mutable mutex mutex;
+    mutable detail::mutex mutex;
     task_chain waiting;
     atomic<std::uint64_t> passed{0}; // tasks; written under the mutex
   };

@@ -12,7 +12,7 @@ namespace corewise::detail {
 namespace {
 
 struct claims {
-  mutex mutex;
+  detail::mutex mutex;
   std::vector<std::unique_ptr<cpu_set>> all;
 };
 
