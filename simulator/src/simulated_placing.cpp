@@ -121,7 +121,7 @@ void simulation::put_in_class(task_index t, group_id g) {
   domains_[domain].classes[of].push_back(tasks_, t);
   domains_[domain].waiting_words[of] = true;
   ++in_classes_;
-  if (asleep_ != 0) announce(domain, c);
+  if (asleep_ != 0) wake_for(domain, c);
   offer_class(domain, c, g);
 }
 
@@ -229,7 +229,7 @@ void simulation::store(worker_id w, task_index t) {
 
 /// Wakes the worker that the rules choose, and lets a worker that is awake see the task.
 void simulation::pushed(worker_id w) {
-  if (asleep_ != 0) announce(w);
+  if (asleep_ != 0) wake_for(w);
   if (at(w).now == state::spinning && !at(w).look_planned) return plan_look(w);
   if (!stealing_) {
     if (injected(group_of(w)) != 0) offer_in_domain(domain_of(w), group_of(w));

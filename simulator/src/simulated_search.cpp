@@ -62,7 +62,7 @@ void simulation::found(worker_id w) {
   }
   if (!std::exchange(s.searching, false)) return;
   const bool last = --domains_[domain_of(w)].searching == 0;
-  if ((last || !stealing_) && asleep_ != 0) pass_on_rest(w);
+  if ((last || !stealing_) && asleep_ != 0) wake_for_rest(w);
   offer_rest();
 }
 
@@ -71,7 +71,7 @@ void simulation::park(worker_id w) {
   const group_id g = group_of(w);
   bool last = true;
   if (std::exchange(s.searching, false)) last = --domains_[domain_of(w)].searching == 0;
-  if (stays(w, last)) {
+  if (sees_work(w, last)) {
     // The worker goes on as a woken one, after another round.
     ++domains_[domain_of(w)].searching;
     s.searching = true;
@@ -170,7 +170,8 @@ task_index simulation::take_suited(worker_id w, task_class c, steal_effort effor
   const std::uint32_t domain = domain_of(w);
   if (!class_waits(domain, c)) return no_task;
   bool& handed = at(w).handed[static_cast<std::size_t>(c) - 1];
-  if (!stealing_ || !leave(w, c, effort == steal_effort::thorough, handed)) return take_class(domain, c);
+  if (!stealing_ || !leaves_to_better_suited(w, c, effort == steal_effort::thorough, handed))
+    return take_class(domain, c);
   (void)any_better_suited(w, c, [&](group_id g) {
     const auto members = layout_.of_group(g);
     const auto spinner =

@@ -127,11 +127,11 @@ class simulation : private idle_rules<simulation> {
   bool stealing() const noexcept { return stealing_; }
   bool anybody_parked() const noexcept { return asleep_ != 0; }
   bool searching(std::uint32_t domain) const noexcept { return domains_[domain].searching != 0; }
-  bool ask(std::uint32_t domain) noexcept {
+  bool ask_to_look_elsewhere(std::uint32_t domain) noexcept {
     domains_[domain].asked = true;
     return searching(domain);
   }
-  bool was_asked(std::uint32_t domain) noexcept {
+  bool take_request(std::uint32_t domain) noexcept {
     return !searching(domain) && std::exchange(domains_[domain].asked, false);
   }
   std::uint32_t active_in(group_id g) const noexcept {

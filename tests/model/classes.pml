@@ -1,6 +1,6 @@
-// The queue of a class and its word (engine/src/queues/class_queue.hpp; idle.cpp: pushed, leave, park;
-// worker.cpp: poll; searcher.cpp): no task waits while a worker of the domain sleeps, and in the end the word says
-// whether something waits.
+// The queue of a class and its word (engine/src/queues/class_queue.hpp; wake_ups.cpp and idle.cpp: pushed,
+// leaves_to_better_suited, park; worker.cpp: poll; searcher.cpp): no task waits while a worker of the domain
+// sleeps, and in the end the word says whether something waits.
 //
 // check: pass
 // check: pass -DPRODUCERS=2 -DPUSHES=1 -DOWN=0
@@ -89,7 +89,7 @@ inline exchange(thread, value) {
 
 // --- the producer's side
 
-// idle_workers::wake
+// wake_ups::wake
 inline wake(w) {
   d_step {
     won = parked_bit[w];
@@ -105,7 +105,7 @@ inline wake(w) {
   fi
 }
 
-// idle_workers::wake_suited: worker 0 is asked first
+// idle_rules::wake_suited: worker 0 is asked first
 inline wake_any() {
   i = 0;
   do
@@ -190,7 +190,7 @@ inline search() {
     :: queue > 0 ->
 #ifdef KINDS
       if
-      :: me != 0 -> // idle_workers::leave
+      :: me != 0 -> // wake_ups::leaves_to_better_suited
         wake(0);
         handed = handed || won || counted[0];
         won = 0
@@ -292,7 +292,7 @@ proctype worker(byte me) {
     :: else ->
       if
       :: is_searching
-      :: else -> // idle_workers::try_search
+      :: else -> // searchers::try_join
         if
         :: searching >= 1
         :: else -> searching++; is_searching = 1

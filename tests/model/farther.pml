@@ -1,5 +1,5 @@
-// Tasks that wait in one domain beside sleepers of another (engine/src/idle/idle.hpp, F1 to G3;
-// policies/idle_rules.hpp: wake_farther, pass_on_rest, stays).
+// Tasks that wait in one domain beside sleepers of another (engine/src/idle/searchers.hpp, F1 to G3;
+// policies/idle_rules.hpp: wake_farther, wake_for_rest, sees_work).
 //
 // check: pass -DBUSY -DPUSHES=3
 // check: pass -DBUSY -DPUSHES=3 -DSEARCHERS_MAX=2
@@ -108,7 +108,7 @@ end:
 
 // --- the worker that it wakes
 
-// idle_workers::ask: `yes` when a worker searches there
+// searchers::ask_to_look_elsewhere: `yes` when a worker searches there
 inline ask(d) {
 #ifdef NO_ASK
   yes = searching[d] != 0
@@ -134,7 +134,7 @@ inline ask(d) {
 #endif
 }
 
-// idle_workers::was_asked: `yes` when the mark was taken back
+// searchers::take_request: `yes` when the mark was taken back
 inline was_asked(d) {
   d_step {
     yes = asked[d] && searching[d] == 0;
@@ -149,7 +149,7 @@ inline was_asked(d) {
   }
 }
 
-// idle_workers::wake_any: the lowest of domain d
+// wake_ups::wake_any: the lowest of domain d
 inline wake_in(d) {
   d_step {
     won = sleeps_in(d);
@@ -198,7 +198,7 @@ inline wake_in_or_farther(d) {
   won = 0
 }
 
-// idle_workers::pushed
+// wake_ups::pushed
 inline pushed(d) {
   if
   :: parked == 0
@@ -299,7 +299,7 @@ inline pass_others_on(d) {
   fi
 }
 
-// idle_workers::found_work and idle_rules::pass_on_rest
+// idle_workers::found_work and idle_rules::wake_for_rest
 inline found_work(d) {
   d_step { flush(me); searching[d]--; last = searching[d] == 0; is_searching = 0 } // G1
   if
@@ -373,7 +373,7 @@ inline park(d) {
   if
   :: d_step { seen && parked_bit[me] -> parked_bit[me] = 0 }
     parked--;
-    searching[d]++ // idle_workers::wake_up_oneself
+    searching[d]++ // sleepers::claim_itself, searchers::join
   :: !seen || !parked_bit[me] ->
     d_step { seen = 0; last = 0 }
 sleeps:

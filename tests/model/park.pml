@@ -1,5 +1,5 @@
-// Parking (engine/src/idle/idle.hpp, idle.cpp; worker.cpp: run, poll; searcher.cpp): no task waits while a
-// worker sleeps.
+// Parking (engine/src/idle/wake_ups.hpp, sleepers.hpp, idle.cpp; worker.cpp: run, poll; searcher.cpp): no task
+// waits while a worker sleeps.
 //
 // check: pass
 // check: pass -DSEARCHERS_MAX=2
@@ -25,8 +25,8 @@
 // nothing can move any more.
 //
 // Memory: a thread's store to a queue lies in its store buffer until a fence, a read-modify-write of its own,
-// or any time that the memory likes. Taking from a queue and the words of idle.cpp are read-modify-writes.
-// Each look at a word is a step of its own.
+// or any time that the memory likes. Taking from a queue and the words of engine/src/idle are
+// read-modify-writes. Each look at a word is a step of its own.
 //
 // NO_FENCE            P2 is missing: the producer looks for searchers before its task can be seen
 // NO_WORKER_FENCE     W2 is missing: the worker may look at the queues before others can see its bit
@@ -104,7 +104,7 @@ end:
 
 // --- the producer's side
 
-// The end of idle_workers::wake. Without stray tokens it is one step: the sleeper sees both stores or none.
+// searchers::join, sleepers::call. Without stray tokens it is one step: the sleeper sees both stores or none.
 inline count_and_token(w) {
 #if STRAYS == 0
   d_step { searching++; counted[w] = 1; token[w] = 1 }
@@ -115,7 +115,7 @@ inline count_and_token(w) {
 #endif
 }
 
-// idle_workers::wake_in_domain: over all workers, each bit a word of its own
+// idle_rules::wake_in_domain: over all workers, each bit a word of its own
 inline wake_in_domain(thread) {
   i = 0;
   do
@@ -144,7 +144,7 @@ inline wake_in_domain(thread) {
   atomic { i = 0; won = 0 }
 }
 
-// idle_workers::wake, where workers do not steal: wakes that worker, or any for the injection queue
+// wake_ups::wake, where workers do not steal: wakes that worker, or any for the injection queue
 inline wake_owner(thread) {
   d_step {
     won = parked_bit[GOAL(thread)];
@@ -163,7 +163,7 @@ inline wake_owner(thread) {
   fi
 }
 
-// idle_workers::pushed
+// wake_ups::pushed
 inline pushed(thread) {
 #ifndef NO_FENCE
   d_step { flush(thread) } // P2
@@ -259,7 +259,7 @@ inline poll() {
   fi
 }
 
-// idle_workers::try_search
+// searchers::try_join
 inline try_search() {
 #ifndef NO_STEALING
   if
@@ -355,7 +355,7 @@ inline park() {
   last = 0;
 #endif
 #ifdef NO_STEALING
-  seen = queue[me] > 0 || injection > 0; // idle_workers::work_for
+  seen = queue[me] > 0 || injection > 0; // wake_ups::work_for
 #else
   if
   :: last -> // W3
@@ -373,7 +373,7 @@ inline park() {
     fi
   }
   if
-  :: won -> parked--; searching++ // idle_workers::wake_up_oneself
+  :: won -> parked--; searching++ // sleepers::claim_itself, searchers::join
   :: else ->
     d_step { seen = 0; last = 0; asleep[me] = 1 }
 end_asleep:
@@ -384,7 +384,7 @@ end_asleep:
     d_step { token[me] -> token[me] = 0; asleep[me] = 0 } // W4
     d_step { won = parked_bit[me]; parked_bit[me] = 0 }
     if
-    :: won -> parked--; searching++ // a stray token; idle_workers::wake_up_oneself
+    :: won -> parked--; searching++ // a stray token; sleepers::claim_itself
     :: else ->
 #ifndef TRUST_TOKEN
       counted[me];
@@ -435,7 +435,7 @@ end_busy:
   false
 }
 
-// Tokens for sleeps that are over (idle_workers::watch_slots, stop).
+// Tokens for sleeps that are over (sleepers::nudge, end).
 proctype stray() {
 end:
   do

@@ -17,7 +17,7 @@
 // FENCED       the waker reads the worker's parked bit after it has filled the slot, behind a fence, and
 //              wakes it
 // OWNER_ONLY   this engine: only the owner fills its slot; other threads use its inbox, and read the bit
-//              behind a fence (idle.hpp: P2)
+//              behind a fence (wake_ups.hpp: P2)
 // NO_FENCE     without that fence: the task may be seen only after the bit was read
 //
 // Memory: the waker's store lies in its buffer until a fence, or any time that the memory likes. The worker's

@@ -1,5 +1,6 @@
-// Retiring a worker against pushes to it (engine/src/idle/idle.hpp, reload.cpp; worker/retiring.cpp:
-// renew_rules, send_away): other workers run the tasks that are sent to a worker that retires.
+// Retiring a worker against pushes to it (engine/src/idle/retired_workers.hpp, reload.cpp;
+// worker/retiring.cpp: renew_rules, send_away): other workers run the tasks that are sent to a worker that
+// retires.
 //
 // check: pass
 // check: pass -DGROW -DPUSHES=1
@@ -85,7 +86,7 @@ end:
 
 // --- waking
 
-// idle_workers::wake
+// wake_ups::wake
 inline wake(w) {
   if
   :: d_step { parked_bit[w] -> parked_bit[w] = 0 }
@@ -100,7 +101,7 @@ inline wake(w) {
   fi
 }
 
-// idle_workers::wake_any
+// wake_ups::wake_any
 inline wake_any() {
   wake(0);
   if
@@ -110,7 +111,7 @@ inline wake_any() {
   won = 0
 }
 
-// idle_workers::pushed
+// wake_ups::pushed
 inline pushed(to) {
 #ifdef NO_STEALING
 #ifdef NO_SECOND_READ
@@ -264,7 +265,7 @@ inline found_work() {
   d_step { seen = 0; last = 0 }
 }
 
-// idle_workers::pass_on
+// wake_ups::wake_for_all_seen
 inline pass_on() {
 #if !defined(NO_STEALING) && !defined(NO_PASS_ON)
   if
@@ -322,7 +323,7 @@ inline park() {
       fi;
       as_retired[me] = 0
     }
-    searching++ // idle_workers::wake_up_oneself
+    searching++ // sleepers::claim_itself, searchers::join
   :: !seen || !parked_bit[me] ->
     if
     :: retired && last -> pass_on()

@@ -1,5 +1,5 @@
-// The LIFO slot (engine/src/idle/idle.hpp: S1-S4, T1-T4; idle.cpp: park, sleep, found_work; sentinel.cpp;
-// slot_watch.hpp): while any worker sleeps, a task in the slot of a worker whose task never ends is found.
+// The LIFO slot (engine/src/idle/slot_watch.hpp: S1-S4, T1-T4; sentinel.cpp; idle.cpp: park, sleep,
+// found_work): while any worker sleeps, a task in the slot of a worker whose task never ends is found.
 //
 // check: pass -DWAKE_AT_ONCE
 // check: pass -DWORKERS=2 -DTASKS=3 -DCHILDREN=2
@@ -92,7 +92,7 @@ end:
 
 // --- waking
 
-// idle_workers::wake, after it has claimed the bit of w
+// wake_ups::wake, after it has claimed the bit of w
 inline wake(w) {
 #ifdef WAKE_AT_ONCE
   d_step { parked--; searching++; counted[w] = 1; token[w] = 1 }
@@ -127,7 +127,7 @@ proctype outside() {
 
 // --- the worker
 
-// worker::push_lifo, idle_workers::watch_slots. S1: the waker of this worker has counted it as awake.
+// worker::push_lifo, sentinel::watch_slots. S1: the waker of this worker has counted it as awake.
 inline push_next() {
   d_step { flush(me); slot_buffered[me] = 1 } // S2
   if
@@ -188,7 +188,7 @@ inline take_aged() {
   od
 }
 
-// idle_workers::look_at_slots; sets `again`
+// sentinel::look_at_slots; sets `again`
 inline look_at_slots() {
   store_watching(1);
   take_aged();
@@ -210,7 +210,7 @@ inline look_at_slots() {
   fi
 }
 
-// idle_workers::watch, until a waker has claimed this worker
+// sentinel::watch, until a waker has claimed this worker
 inline watch() {
   do
   :: look_at_slots();
@@ -234,7 +234,7 @@ end_asleep:
   again = 0
 }
 
-// idle_workers::leave_watch, and hand_watch_over, by a woken worker that finds work
+// the end of sentinel::sleep, and hand_over, by a woken worker that finds work
 inline leave_watch() {
   store_watching(0);
   d_step { flush(me); sentinel = NOBODY }
@@ -312,7 +312,7 @@ end_sleeping:
   fi;
   d_step { won = parked_bit[me]; parked_bit[me] = 0 }
   if
-  :: won -> d_step { parked--; searching++ } // a token for an earlier sleep; idle_workers::wake_up_oneself
+  :: won -> d_step { parked--; searching++ } // a token for an earlier sleep; sleepers::claim_itself
   :: else ->
 #ifndef TRUST_TOKEN
     counted[me];
@@ -366,7 +366,7 @@ proctype worker(byte me) {
     :: else ->
       watched = 0;
       if
-      :: d_step { !searches && searching == 0 -> searching++; searches = 1 } // idle_workers::try_search
+      :: d_step { !searches && searching == 0 -> searching++; searches = 1 } // searchers::try_join
       :: else
       fi;
       park()

@@ -112,7 +112,7 @@ end:
 
 // --- waking
 
-// idle_workers::wake_any: claims the bit of a parked worker; NOBODY when there is none
+// wake_ups::wake_any: claims the bit of a parked worker; NOBODY when there is none
 inline claim_any(w) {
   atomic {
     w = 0;
@@ -123,7 +123,7 @@ inline claim_any(w) {
     od
   }
 }
-// idle_workers::wake, after that
+// wake_ups::wake, after that
 inline wake(w) {
   d_step { parked--; searching++ }
   counted[w] = 1;
@@ -154,7 +154,7 @@ proctype outside() {
   od
 }
 
-// timer_group::set, idle_workers::timer_set
+// timer_group::set, sentinel::timer_set
 proctype setter(byte me; byte deadline) {
   byte w;
   bool earlier;
@@ -204,7 +204,7 @@ proctype setter(byte me; byte deadline) {
 
 // --- the worker
 
-// idle_workers::watch, until a waker has claimed this worker
+// sentinel::watch, until a waker has claimed this worker
 inline watch() {
   do
   :: skip;
@@ -227,7 +227,7 @@ end_watching:
   od
 }
 
-// idle_workers::leave_watch and hand_watch_over, which has the rest of `sleep` before it
+// the end of sentinel::sleep, and hand_over, which has the rest of `sleep` before it
 inline leave_watch() {
   d_step { flush_worker(me); sentinel = NOBODY }
 }

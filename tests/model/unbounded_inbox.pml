@@ -1,4 +1,4 @@
-// The unbounded inbox (engine/src/queues/unbounded_inbox.hpp) and a consumer that parks (idle.hpp, where
+// The unbounded inbox (engine/src/queues/unbounded_inbox.hpp) and a consumer that parks (wake_ups.hpp, where
 // workers do not steal): each task arrives once, in its producer's order, and the consumer does not sleep
 // while one is there.
 //
@@ -68,7 +68,7 @@ inline link_before(thread, node) {
   before = 0
 }
 
-// idle_workers::pushed
+// wake_ups::pushed
 inline pushed(thread) {
 #ifndef NO_FENCE
   empty(buffer[thread]); // P2

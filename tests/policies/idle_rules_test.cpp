@@ -42,11 +42,11 @@ class sleepers : public idle_rules<sleepers> {
         waiting(groups.domains().size(), 0),
         background(groups.domains().size(), false) {}
 
-  using idle_rules::announce;
   using idle_rules::may_steal;
-  using idle_rules::pass_on_rest;
-  using idle_rules::pass_search_on;
-  using idle_rules::stays;
+  using idle_rules::sees_work;
+  using idle_rules::wake_for;
+  using idle_rules::wake_for_normal;
+  using idle_rules::wake_for_rest;
 
   void sleep(std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t w = first; w <= last; ++w) asleep.insert(w);
@@ -54,7 +54,7 @@ class sleepers : public idle_rules<sleepers> {
   /// The worker that wakes when a task is pushed to w; nothing if no worker wakes.
   std::optional<std::uint32_t> woken_by(std::uint32_t w) {
     woken.reset();
-    announce(worker_id{w});
+    wake_for(worker_id{w});
     return woken;
   }
   /// The workers that wake task by task, until no worker wakes up. A woken worker no longer searches when the
@@ -70,7 +70,7 @@ class sleepers : public idle_rules<sleepers> {
     std::vector<std::uint32_t> order;
     looked_at.clear();
     all_woken = &order;
-    pass_on_rest(worker_id{w});
+    wake_for_rest(worker_id{w});
     all_woken = nullptr;
     return order;
   }
@@ -96,12 +96,12 @@ class sleepers : public idle_rules<sleepers> {
   bool stealing() const noexcept { return steals; }
   bool anybody_parked() const noexcept { return !asleep.empty(); }
   bool searching(std::uint32_t domain) const noexcept { return searchers[domain] != 0; }
-  bool ask(std::uint32_t domain) {
+  bool ask_to_look_elsewhere(std::uint32_t domain) {
     asked.insert(domain);
     if (leave_when_asked) searchers[domain] = 0;
     return searching(domain);
   }
-  bool was_asked(std::uint32_t domain) { return !searching(domain) && asked.erase(domain) != 0; }
+  bool take_request(std::uint32_t domain) { return !searching(domain) && asked.erase(domain) != 0; }
   std::uint32_t active_in(group_id g) const noexcept { return active[g.value]; }
   bool can_wake(group_id g) const noexcept {
     return asleep.contains(2 * g.value) && active[g.value] > 0
@@ -280,23 +280,23 @@ TEST_CASE(
 TEST_CASE("idle rules: the last searcher that finds work wakes another if more waits, and else nobody") {
   rules_situation s;
   s.rules.sleep(0, last_worker);
-  CHECK_FALSE(s.rules.pass_search_on(worker_id{3}));
+  CHECK_FALSE(s.rules.wake_for_normal(worker_id{3}));
   s.rules.waiting[5] = elsewhere; // not its domain
-  CHECK_FALSE(s.rules.pass_search_on(worker_id{3}));
+  CHECK_FALSE(s.rules.wake_for_normal(worker_id{3}));
   CHECK(!s.rules.woken);
   s.rules.waiting[0] = 1;
-  CHECK(s.rules.pass_search_on(worker_id{3}));
+  CHECK(s.rules.wake_for_normal(worker_id{3}));
   CHECK(s.rules.woken == 3U);
   s.rules.woken.reset();
-  CHECK(s.rules.pass_search_on(worker_id{3}));
+  CHECK(s.rules.wake_for_normal(worker_id{3}));
   CHECK(s.rules.woken == 2U); // its group comes before the others of the domain
   s.rules.asleep.clear();
   s.rules.sleep(4, last_worker);
   s.rules.woken.reset();
-  CHECK(s.rules.pass_search_on(worker_id{3}));
+  CHECK(s.rules.wake_for_normal(worker_id{3}));
   CHECK(!s.rules.woken);
   s.rules.waiting[0] = on_node;
-  CHECK(s.rules.pass_search_on(worker_id{3}));
+  CHECK(s.rules.wake_for_normal(worker_id{3}));
   CHECK(s.rules.woken == 4U);
 }
 
@@ -409,7 +409,7 @@ TEST_CASE(
   rules_situation s;
   const auto stays = [&](std::uint32_t w, bool last) {
     s.rules.looked_at.clear();
-    return s.rules.stays(worker_id{w}, last);
+    return s.rules.sees_work(worker_id{w}, last);
   };
   s.rules.waiting[0] = on_node;
   s.rules.searchers[1] = 1;
@@ -447,7 +447,7 @@ TEST_CASE("idle rules: in a single domain nobody is asked") {
   REQUIRE(groups.domains().size() == 1);
   sleepers rules(groups, layout);
   rules.searchers[0] = 1;
-  CHECK_FALSE(rules.stays(worker_id{0}, false));
+  CHECK_FALSE(rules.sees_work(worker_id{0}, false));
   CHECK(rules.looked_at == std::set<std::uint32_t>{sleepers::own_queues});
   CHECK(rules.asked.empty());
 }

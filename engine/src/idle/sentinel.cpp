@@ -1,130 +1,130 @@
+#include "idle/sentinel.hpp"
+
 #include "base/fence.hpp"
-#include "idle/idle.hpp"
+#include "idle/lost_wakes.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
-
-// What one of those who sleep does for all others: idle.hpp, S1 to T4, and timer_watch.hpp.
 
 namespace corewise::detail {
 
-void idle_workers::watch_slots() noexcept {
-  if (!ageing()) return;
-  full_fence();                                          // S3
-  if (watching_.load(std::memory_order_relaxed)) return; // S4
-  const std::uint32_t sentinel = sentinel_.load(std::memory_order_relaxed);
-  if (sentinel != nobody) seats_[sentinel].bed.unpark();
+namespace {
+
+constexpr std::chrono::nanoseconds slot_look_min = std::chrono::microseconds{50};
+constexpr std::chrono::nanoseconds slot_look_max = std::chrono::milliseconds{1};
+constexpr std::chrono::nanoseconds longest_rest = std::chrono::hours{1};
+
+} // namespace
+
+sentinel::sentinel(const locality_groups& groups, const worker_layout& layout, wake_ups& wakes,
+                   timer_watch& timers)
+    : groups_(groups),
+      layout_(layout),
+      wakes_(wakes),
+      timers_(timers),
+      slots_(wakes.work().queues()),
+      marks_(std::make_unique<mark[]>(layout.size())) {}
+
+bool sentinel::take_duties(worker_id w) noexcept {
+  std::uint32_t expected = nobody;
+  return has_duties() &&
+         holder_.compare_exchange_strong(expected, w.value, std::memory_order_seq_cst); // pairs: duty
 }
 
-/// Sleeps as the sentinel. True: until it was claimed; false: it has found work that nobody took, a timer is due, or its
-/// time is over.
-bool idle_workers::watch(worker_id w) noexcept {
-  seat_state& seat = seats_[w.value];
-  const worker_bits& parked = boards_[layout_[w].group.value]->parked;
-  const park_timeout_setting::mode timeout_kind = timeout().kind; // a change of it wakes the sentinel
-  const bool adaptive = timeout_kind == park_timeout_setting::mode::adaptive;
-  std::chrono::nanoseconds patience =
-      adaptive ? patience_min : fixed_timeout().value_or(std::chrono::hours{1});
+void sentinel::sleep(worker_id w) noexcept {
+  watch(w);
+  slots_.end();
+  holder_.store(nobody, std::memory_order_seq_cst); // pairs: duty
+}
+
+/// Wakes another sleeper, which must lie down again to take the duties.
+void sentinel::hand_over(worker_id w) noexcept {
+  full_fence(); // a sleeper that found the duties taken is counted
+  if (!wakes_.sleepers().any_for_work() || !(wakes_.settings().slots_age() || timers_.pending())) return;
+  if (holder_.load(std::memory_order_relaxed) != nobody || wakes_.sleepers().ended()) return;
+  for (const group_id g : groups_[layout_[w].group].steal_order)
+    if (wakes_.wake_any(g)) return void(marks_[w.value].handed_over = true); // D1
+}
+
+/// Does what the duties ask for, and sleeps in between.
+void sentinel::watch(worker_id w) noexcept {
+  sleepers& beds = wakes_.sleepers();
+  const idle_settings& settings = wakes_.settings();
+  const auto timeout = settings.park_timeout(); // a change of it wakes the sentinel
+  const bool adaptive = timeout == idle_settings::timeout_kind::adaptive;
+  const auto patience =
+      adaptive ? lost_wake_watch::patience_min : settings.fixed_timeout().value_or(longest_rest);
   std::chrono::nanoseconds slot_look = slot_look_min;
   auto now = monotonic::now();
-  auto deadline = now + patience;
-  constexpr auto nothing = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t seen = nothing; // tasks begun when work waited
+  lost_wake_watch lost(now, patience);
   for (;;) {
-    const bool watching = ageing() && look_at_slots(w);
+    const bool watching = settings.slots_age() && look_at_slots(w);
     const auto timer = until_timer(w);
-    if (!timer) return false;
-    auto rest = std::min(*timer, std::max(deadline - now, std::chrono::nanoseconds{1}));
+    if (!timer) return;
+    auto rest = std::min(*timer, lost.rest(now));
     if (watching) rest = std::min(slot_look, rest);
-    if (seen != nothing) rest = std::min(pulse, rest);
-    const bool token = seat.bed.park(rest);
+    const bool token = beds.sleep(w, rest);
     timers_.awake();
     const auto before = std::exchange(now, monotonic::now());
-    // Who wakes up late was stopped, or had no CPU, and so maybe were those who were about to take the work: that time is none.
-    if (seen != nothing) deadline += std::max(now - before - rest, std::chrono::nanoseconds{0});
+    lost.note_sleep(before, rest, now);
     if (token) {
-      const bool claimed = !parked.test(place_in_group(w), std::memory_order_acquire); // pairs: claim
-      if (claimed || stopping_.load(std::memory_order_relaxed)) return true;
-      slot_look = slot_look_min; // somebody has used a slot
+      const bool claimed = !beds.is_parked(w, std::memory_order_acquire); // pairs: claim
+      if (claimed || beds.ended()) return;
+      slot_look = slot_look_min; // a worker has used its slot
     } else {
       slot_look = std::min(slot_look * 2, slot_look_max);
     }
-    if (now < deadline) continue;
-    count(seat.counts.timeouts);
-    if (timeout_kind == park_timeout_setting::mode::fixed) return false;
-    if (adaptive) {
-      const std::optional<std::uint64_t> stalled = stalled_work(w);
-      if (stalled && *stalled == seen) {
-        count(seat.counts.rescued);
-        return false;
-      }
-      // Work may be seen between its push and its wake-up: whoever pushes may lose its CPU just there for a while.
-      patience = stalled ? second_look : std::min(patience * 2, patience_max);
-      seen = stalled.value_or(nothing);
+    if (!lost.due(now)) continue;
+    sleepers::count(beds.counts(w).timeouts);
+    if (timeout == idle_settings::timeout_kind::fixed) return;
+    if (!adaptive) {
+      lost = lost_wake_watch(now, patience);
+    } else if (lost.look(now, wakes_.work_for(w) ? std::optional(wakes_.work().begun()) : std::nullopt)) {
+      sleepers::count(beds.counts(w).rescued);
+      return; // this worker takes it
     }
-    deadline = now + patience;
   }
 }
 
-/// Whether to look again soon, because somebody is awake.
-bool idle_workers::look_at_slots(worker_id w) noexcept {
-  watching_.store(true, std::memory_order_relaxed);
-  const std::chrono::nanoseconds age{std::max<std::int64_t>(0, lifo_age_ns_.load(std::memory_order_relaxed))};
-  slots_.look(monotonic::now(), age, [&](std::size_t victim, task_header* t) {
-    count(seats_[w.value].counts.lifo_rescued);
+// --- slots
+
+void sentinel::watch_slots() noexcept {
+  if (!wakes_.settings().slots_age() || slots_.watches()) return;
+  const std::uint32_t holder = holder_.load(std::memory_order_relaxed);
+  if (holder != nobody) wakes_.sleepers().nudge(worker_id{holder}); // S4
+}
+
+/// Returns whether to look again soon, because a worker is awake.
+bool sentinel::look_at_slots(worker_id w) noexcept {
+  slots_.begin();
+  slots_.look(monotonic::now(), wakes_.settings().lifo_age(), [&](std::size_t victim, task_header* t) {
+    sleepers::count(wakes_.sleepers().counts(w).lifo_rescued);
     const worker_id id{static_cast<std::uint32_t>(victim)};
-    if (!queues_[victim]->in.push(t)) injection_[layout_[id].group.value]->push(t);
-    pushed(id);
+    if (!wakes_.work().queues()[victim]->in.push(t)) wakes_.work().injection_of(layout_[id].group).push(t);
+    wakes_.pushed(id);
   });
-  if (!all_parked()) return true;
-  watching_.store(false, std::memory_order_relaxed); // T1
-  full_fence();                                      // T2
-  const bool watching = !all_parked();               // T3
-  if (watching) watching_.store(true, std::memory_order_relaxed);
-  return watching;
+  return slots_.must_go_on([&] { return wakes_.sleepers().all(); });
 }
 
-/// How long no timer needs this worker; nothing: one does.
-std::optional<std::chrono::nanoseconds> idle_workers::until_timer(worker_id w) noexcept {
+// --- timers
+
+/// Returns how long no timer needs this worker, or nothing if one does.
+std::optional<std::chrono::nanoseconds> sentinel::until_timer(worker_id w) noexcept {
   return timers_.plan(
-      layout_[w].group, [&](group_id g) { return wake_any(g); },
-      [&](group_id g) { return active_in(g) != 0; });
+      layout_[w].group, [&](group_id g) { return wakes_.wake_any(g); },
+      [&](group_id g) { return wakes_.retired().active_in(g) != 0; });
 }
 
-void idle_workers::timer_set(group_id g, std::int64_t next_ns) noexcept {
+void sentinel::timer_set(group_id g, std::int64_t next_ns) noexcept {
   full_fence(); // I2
-  const std::uint32_t sentinel = sentinel_.load(std::memory_order_relaxed);
-  if (sentinel != nobody) { // I3
-    if (timers_.sleeps_past(next_ns)) seats_[sentinel].bed.unpark();
+  const std::uint32_t holder = holder_.load(std::memory_order_relaxed);
+  if (holder != nobody) { // I3
+    if (timers_.sleeps_past(next_ns)) wakes_.sleepers().nudge(worker_id{holder});
     return;
   }
-  if (!anybody_parked()) return;
+  if (!wakes_.sleepers().any_for_work()) return;
   for (const group_id other : groups_[g].steal_order)
-    if (wake_any(other)) return;
-}
-
-/// Gives the duty up.
-void idle_workers::leave_watch() noexcept {
-  watching_.store(false, std::memory_order_relaxed);
-  sentinel_.store(nobody, std::memory_order_seq_cst); // pairs: duty
-}
-
-/// Somebody else who sleeps must take the duty, so it is woken and lies down again.
-void idle_workers::hand_watch_over(worker_id w) noexcept {
-  full_fence(); // a sleeper that found the duty taken is counted
-  if (!anybody_parked() || !(ageing() || timers_.pending())) return;
-  if (sentinel_.load(std::memory_order_relaxed) != nobody || stopping_.load(std::memory_order_relaxed))
-    return;
-  for (const group_id g : groups_[layout_[w].group].steal_order)
-    if (wake_any(g)) return void(seats_[w.value].handed_over = true);
-}
-
-std::optional<std::uint64_t> idle_workers::stalled_work(worker_id w) const noexcept {
-  if (!work_for(w)) return std::nullopt;
-  std::uint64_t begun = 0; // whoever takes tasks begins one of them at once
-  for (const worker_queues* q : queues_) begun += q->started();
-  return begun;
+    if (wakes_.wake_any(other)) return;
 }
 
 } // namespace corewise::detail

@@ -29,7 +29,7 @@
 //
 // Between K1 and K2 the word may be false while a task waits. So only threads that look again soon may trust
 // it: workers between two tasks. A worker that goes to sleep looks at the queue itself (`ready`), behind the
-// fences of idle.hpp. tests/model/classes.pml proves both. It also proves that the protocol fails with a
+// fences of wake_ups.hpp. tests/model/classes.pml proves both. It also proves that the protocol fails with a
 // plain store in K1, without K2, with C2 before C1, without the fence, and with a sleeper that trusts the
 // word.
 //

@@ -12,7 +12,7 @@
 // Invariant: only the owner fills the slot; each task in it leaves it by one exchange (or, where the owner
 // alone takes, by one load and store).
 //
-// Other threads take a task out by age only (idle.hpp), and when the engine has ended. Where no other thread
+// Other threads take a task out by age only (slot_watch.hpp), and when the engine has ended. Where no other thread
 // takes (sole_taker.hpp) the owner takes by a load and a store. The word lives in the worker's entry of the
 // load board.
 //

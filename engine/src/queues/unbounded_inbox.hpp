@@ -20,7 +20,7 @@
 //
 // A producer is wait-free: it does the same few steps whatever other threads do. Between its exchange and its
 // link the list is cut. The owner sees the end of the list there, though complete tasks may lie behind it. No
-// wake-up is lost: the producer that links last wakes the owner then (idle.hpp; P1 is both steps).
+// wake-up is lost: the producer that links last wakes the owner then (wake_ups.hpp; P1 is both steps).
 //
 // The positions that the load board shows need a count, and an exchange counts nothing. So a producer pays
 // one more locked instruction, on the line that its exchange takes as well.

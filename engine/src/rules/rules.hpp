@@ -10,7 +10,7 @@ namespace corewise::detail {
 
 /// The rules of an engine that can change while it runs (design.md, D10): immutable, and replaced as a whole.
 /// Settings that cannot change are in `runtime::settings`. Settings that one thread must not read older than
-/// another are in `idle_workers`.
+/// another are in `idle_settings`.
 struct rules {
   /// `groups` and `workers` must outlive the rules.
   rules(profile p, const locality_groups& groups, const worker_layout& workers)

@@ -13,7 +13,7 @@
 
 // How timers fire in time without a thread of their own. A worker that runs tasks looks after the timers of
 // its group when it reads the clock. A searcher looks after the timers of all groups. While any worker
-// sleeps, the *sentinel* (idle.hpp) sleeps no longer than until the earliest timer of all.
+// sleeps, the *sentinel* (sentinel.hpp) sleeps no longer than until the earliest timer of all.
 //
 // Invariant: the sentinel never sleeps past a timer that is set, unless its setter is about to wake it.
 //
@@ -29,7 +29,7 @@
 // the sentinel sleeps for ever, or until the time that it found without the timer, and wakes it.
 // `sleeps_until` is in the past while the sentinel is awake: it looks at all groups before it sleeps again. A
 // worker that gives up the duty fences, and passes the duty to a sleeper if any timer is pending
-// (`hand_watch_over`). So I3 finds a sentinel, or finds a sleeper that was told, or wakes a sleeper. That
+// (`sentinel::hand_over`). So I3 finds a sentinel, or finds a sleeper that was told, or wakes a sleeper. That
 // sleeper becomes the sentinel, or leaves the duty to the worker that is. A setter whose timer is not earlier
 // than another timer of its group relies on the setter of that one. tests/model/timer.pml proves it. It also
 // proves that the protocol fails without I2, without T2, when T1 comes after T3, and when no sleeper is woken

@@ -44,11 +44,11 @@ void worker::send_away() noexcept {
   send_all(queues().forks);
   supply_.end_front();
   engine_.publish_load(place_);
-  if (engine_.idle().injection_is_left(own)) {
+  if (engine_.idle().retired().injection_is_orphaned(own)) {
     task_chain waiting = engine_.injection(own).pop(engine_.injection(own).size());
     while (task_header* t = waiting.pop()) engine_.send_near(t, own);
   }
-  if (!engine_.idle().classes_are_left(engine_.groups()[own].domain)) return;
+  if (!engine_.idle().retired().classes_are_orphaned(engine_.groups()[own].domain)) return;
   domain_classes& classes = supply_.classes();
   for (const task_class c : {task_class::latency, task_class::background})
     for (std::uint32_t left = classes.of(c).depth(); left > 0; --left)

@@ -21,7 +21,8 @@ void shared::send_home_by_class(task_header* t, const coroutine_root& root) noex
   const worker* seat = this_execution.seat;
   if (seat == nullptr || &seat->engine() != this) seat = root.last;
   const group_id g = seat->place().group;
-  send_to_class(t, idle_->classes_are_left(groups_[g].domain) ? layout_[active_near(g)].group : g,
+  send_to_class(t,
+                idle_->retired().classes_are_orphaned(groups_[g].domain) ? layout_[active_near(g)].group : g,
                 root.run_as);
   if (ended()) drop_queued(); // as above
 }

@@ -95,7 +95,8 @@ task_header* searcher::take_suited(task_class c, steal_effort effort) noexcept {
   domain_classes& classes = supply_.classes();
   if (!classes.of(c).ready()) return nullptr;
   bool& has_woken = has_woken_[static_cast<std::size_t>(c) - 1];
-  if (steals_ && seat_.engine().idle().leave(seat_.id(), c, effort == steal_effort::thorough, has_woken))
+  if (steals_ && seat_.engine().idle().leaves_to_better_suited(seat_.id(), c,
+                                                               effort == steal_effort::thorough, has_woken))
     return nullptr;
   return supply_.take_class(classes, c);
 }

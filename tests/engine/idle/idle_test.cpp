@@ -1,4 +1,4 @@
-// Which workers wake, search and may take tasks (idle.hpp), on described machines whose workers the tests
+// Which workers wake, search and may take tasks (engine/src/idle), on described machines whose workers the tests
 // hold where they are. A test counts what must not happen after a worker has looked; it waits for what must
 // happen, however long it takes.
 

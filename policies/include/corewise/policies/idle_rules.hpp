@@ -23,20 +23,19 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///     stealing()            returns whether workers take from each other
 ///     anybody_parked()      returns whether a worker sleeps that may be woken for work
 ///     searching(domain)     returns whether any of the domain's workers search
-///     ask(domain)           asks its searchers to look after other domains as well; returns false if no
-///                           worker searches
-///     was_asked(domain)     returns whether its searchers were asked and none searches any more; then the
-///                           request ends
+///     ask_to_look_elsewhere(domain)   asks its searchers to look after other domains as well; returns false
+///                           if no worker searches
+///     take_request(domain)  takes that request back; returns whether there was one and no worker searches
 ///     active_in(group)      returns how many of its workers take part
 ///     can_wake(group)       returns whether a worker of it sleeps that takes part
 ///     wake(group, place)    wakes that worker; returns false if it does not sleep
-///     wake_any(group)       wakes a worker of it
+///     wake_any(group)       wakes a worker of it; returns false if none sleeps
 ///     lowest_first()        returns whether the lowest worker is woken first, instead of the one that the
 ///                           task was sent to
 ///     waiting_in(domain)    returns how many tasks wait there and may be taken
 ///     work_in(group)        returns whether any task waits there and may be taken
 ///     injected(group)       returns how many tasks wait in its injection queue
-///     wake_for_injection(group)
+///     wake_for_injection(group)   wakes a worker that takes from its injection queue
 ///     least_at(level)       returns how many tasks must wait in a domain before a worker at that level takes
 ///                           them
 ///     class_waits(domain, class)  returns whether a task of that class waits there
@@ -47,7 +46,7 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///     wake_to_hand_over(domain)   where no worker of the domain takes part, wakes a worker that hands over
 ///                           what waits there
 ///
-/// engine/src/idle/idle.hpp gives the reasons.
+/// engine/src/idle/wake_ups.hpp gives the reasons.
 template <class Self> class idle_rules {
   friend Self;
 
@@ -65,7 +64,7 @@ template <class Self> class idle_rules {
 
  protected:
   /// Wakes a worker for a task that was pushed to worker w, or to its group's injection queue.
-  [[gnu::hot]] void announce(worker_id w) noexcept {
+  [[gnu::hot]] void wake_for(worker_id w) noexcept {
     const group_id g = layout_[w].group;
     if (!self().stealing()) {
       // No other worker would take the task from there.
@@ -78,7 +77,7 @@ template <class Self> class idle_rules {
   }
 
   /// Wakes a worker for a task of class c that was pushed to the domain's queue.
-  void announce(std::uint32_t domain, task_class c) noexcept {
+  void wake_for(std::uint32_t domain, task_class c) noexcept {
     if (self().stealing() && self().searching(domain)) {
       if (c == task_class::latency && kinds_[domain].unequal) wake_fastest(domain);
       return;
@@ -88,33 +87,34 @@ template <class Self> class idle_rules {
 
   /// Wakes another worker if more work waits. Call it when worker w has found work, as the domain's last
   /// searcher, or where workers do not steal.
-  [[gnu::hot]] void pass_on_rest(worker_id w) noexcept {
+  [[gnu::hot]] void wake_for_rest(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     const std::uint32_t domain = groups_[own].domain;
     if (!self().stealing()) {
       // Worker w may have been woken for the injection queue, or for a task with a class, and have found work
       // of its own.
       if (self().injected(own) != 0) self().wake_for_injection(own);
-      return pass_classes_on(domain);
+      return wake_for_classes(domain);
     }
-    pass_domain_on(w);
-    if (self().was_asked(domain)) pass_others_on(w);
+    wake_for_rest_of_domain(w);
+    if (self().take_request(domain)) wake_for_other_domains(w);
   }
 
   /// Returns whether worker w, which is about to sleep, sees something to do. `last`: w was the domain's last
   /// searcher, or none searched; else the remaining searchers look after the rest, and w has to ask them to
   /// where there are other domains.
-  [[gnu::hot]] bool stays(worker_id w, bool last) noexcept {
+  [[gnu::hot]] bool sees_work(worker_id w, bool last) noexcept {
     const std::uint32_t domain = groups_[layout_[w].group].domain;
     if (!self().stealing()) return self().work_for(w);
-    if (!last && (groups_.domains().size() == 1 || self().ask(domain))) return self().own_work(w);
-    const bool asked = self().was_asked(domain);
+    if (!last && (groups_.domains().size() == 1 || self().ask_to_look_elsewhere(domain)))
+      return self().own_work(w);
+    const bool asked = self().take_request(domain);
     const bool seen = self().work_for(w);
-    if (seen && asked) self().ask(domain); // it may find something else first
+    if (seen && asked) self().ask_to_look_elsewhere(domain); // it may find something else first
     return seen;
   }
 
-  void pass_classes_on(std::uint32_t domain) noexcept {
+  void wake_for_classes(std::uint32_t domain) noexcept {
     for (const task_class c : {task_class::latency, task_class::background})
       if (self().class_waits(domain, c)) wake_for_class(domain, c);
   }
@@ -128,7 +128,7 @@ template <class Self> class idle_rules {
   /// worker that is idle there and suits them better; wakes that worker if it sleeps. `handed`: w has left
   /// them to a worker that was woken since w began to search; set here. `last_round`: w parks if it leaves
   /// them, so it leaves them only to a worker that was woken.
-  bool leave(worker_id w, task_class c, bool last_round, bool& handed) noexcept {
+  bool leaves_to_better_suited(worker_id w, task_class c, bool last_round, bool& handed) noexcept {
     if (handed) return true;
     handed = any_better_suited(w, c, [&](group_id g) { return self().wake_any(g) || self().on_its_way(g); });
     if (handed || last_round) return handed;
@@ -159,22 +159,22 @@ template <class Self> class idle_rules {
 
   /// Wakes another worker if more work waits in the domain, for urgent tasks first and for those that can
   /// wait last. Call it when the domain's last searcher, worker w, has found work.
-  [[gnu::hot]] void pass_domain_on(worker_id w) noexcept {
+  [[gnu::hot]] void wake_for_rest_of_domain(worker_id w) noexcept {
     const std::uint32_t domain = groups_[layout_[w].group].domain;
     if (self().class_waits(domain, task_class::latency)) return wake_for_class(domain, task_class::latency);
-    if (pass_search_on(w)) return;
+    if (wake_for_normal(w)) return;
     if (self().class_waits(domain, task_class::background)) wake_for_class(domain, task_class::background);
   }
 
   /// Wakes another worker for each domain where something waits and no worker searches. Call it when the
   /// domain's searchers were asked, and the last one, worker w, has found work.
-  void pass_others_on(worker_id w) noexcept {
+  void wake_for_other_domains(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     const std::uint32_t domain = groups_[own].domain;
     for (const group_id g : groups_[own].steal_order) {
       const std::uint32_t other = groups_[g].domain;
       if (other == domain || self().searching(other) || !may_find(own, g)) continue;
-      self().ask(domain); // on behalf of the worker that is woken now
+      self().ask_to_look_elsewhere(domain); // on behalf of the worker that is woken now
       if (wake_in_domain(w)) return;
       wake_farther(g);
     }
@@ -192,7 +192,7 @@ template <class Self> class idle_rules {
 
   /// Wakes another worker if more work waits in the domain. Call it when the domain's last searcher, worker
   /// w, has found work. Returns whether more waits.
-  [[gnu::hot]] bool pass_search_on(worker_id w) noexcept {
+  [[gnu::hot]] bool wake_for_normal(worker_id w) noexcept {
     const group_id own = layout_[w].group;
     for (const group_id g : groups_.domains()[groups_[own].domain]) {
       if (!self().work_in(g)) continue;
@@ -221,7 +221,7 @@ template <class Self> class idle_rules {
       if (l <= level::same_domain || !self().can_wake(g)) continue;
       if (waiting == 0) waiting = self().waiting_in(groups_[from].domain);
       if (waiting < threshold(l, from)) return; // the thresholds grow with distance
-      if (self().ask(groups_[g].domain) || self().wake_any(g)) return;
+      if (self().ask_to_look_elsewhere(groups_[g].domain) || self().wake_any(g)) return;
     }
   }
 

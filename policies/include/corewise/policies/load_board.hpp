@@ -64,7 +64,7 @@ struct worker_activity {
 
 /// A set of workers of one group, one bit each, of any width; every operation is one atomic instruction on
 /// one word. `claim` clears, so two submitters never win the same worker. The owner of a set says what it
-/// means and which of its orders pairs with which: idle.hpp for `parked` (claim), seat_generation.hpp for
+/// means and which of its orders pairs with which: sleepers.hpp for `parked` (claim), seat_generation.hpp for
 /// `unavailable` (shown).
 class worker_bits {
  public:
