@@ -82,14 +82,14 @@ def decisions(rows, path):
 
 
 def canvas(width, height, title):
-    """For a chart that goes into a page: the SVG comes on gnuplot's standard output."""
+    """Returns the head of a script for a chart in a page: gnuplot writes the SVG to its standard output."""
     return [f'set terminal svg size {width},{height} noenhanced font "sans,13" background rgb "white"', "set border 0",
             "set tics scale 0", "set style fill solid", f'title = "{title}"']
 
 
 def panels(of, title):
-    """Horizontal bars. `of`: machine, workload, and the name, row and figure of each bar, ours first; a row of panels for each
-    machine."""
+    """Draws horizontal bars, a row of panels for each machine. `of`: machine, workload, and the name, row and figure of each bar,
+    ours first."""
     machines = list(dict.fromkeys(machine for machine, _, _ in of))
     columns = list(dict.fromkeys(workload for _, workload, _ in of))
     height = 54 + 196 * len(machines)
@@ -113,7 +113,7 @@ def panels(of, title):
 
 
 def ratios(of, title):
-    """`of`: for each machine, in the order of the lines, what is compared and our row, if there is one."""
+    """`of`: for each machine, in the order of the lines, the name of the comparison and our row, if there is one."""
     names = list(dict.fromkeys(name for lines in of.values() for name, _ in lines))
     at = {name: -line for line, name in enumerate(names)}
     height = 90 + 19 * len(names)
@@ -153,13 +153,13 @@ def run_gnuplot(script):
 
 
 def drawn(script):
-    """The picture that a script draws on its standard output."""
+    """Returns the picture that a script draws on its standard output."""
     needs_gnuplot()
     return signed(run_gnuplot(script), script)
 
 
 def draw(rows, directory):
-    """A picture for each workload, and one more where there are tails."""
+    """Draws a picture for each workload, and one more for a workload with tails."""
     needs_gnuplot()
     os.makedirs(directory, exist_ok=True)
     scripts = []

@@ -1,4 +1,4 @@
-"""What a decision costs, as rows: placing_cost tells all of them in one process, which others follow."""
+"""The cost of a decision, as rows: one process of placing_cost measures all of them, and further processes follow."""
 
 import json
 import os
@@ -14,7 +14,7 @@ def lines_of(text):
 
 
 def measured(build, runs, rounds, environment):
-    """A row for each policy, state of the loads, number of workers, hot and cold."""
+    """Returns a row for each policy, state of the loads and number of workers, hot and cold."""
     program = os.path.join(build, "bench", "placing_cost")
     if not os.access(program, os.X_OK):
         raise Failed(f"{program} is not built; name the build with --build")

@@ -1,4 +1,4 @@
-"""What docs/performance.md shows: for each machine one table of the newest figures beside the best peer, and the charts."""
+"""The content of docs/performance.md: for each machine one table of the newest figures beside the best peer, and the charts."""
 
 import os
 
@@ -102,13 +102,13 @@ def machine_table(machine, rows):
 
 
 def text_of(rows):
-    """A table for each machine of which there are rows."""
+    """Returns a table for each machine with rows."""
     tables = [(machine, machine_table(machine, rows)) for machine in MACHINES if rows_of(MACHINES[machine]["files"], rows)]
     return "\n\n".join(f"## {machine}, 2 CPUs\n\n{table}" for machine, table in tables) + "\n" if tables else ""
 
 
 def axes_chart(rows):
-    """Name of the chart, and the gnuplot script: corewise beside its peers on the four axes, a row of panels for each machine."""
+    """Returns the gnuplot script of corewise beside its peers on the four axes, a row of panels for each machine."""
     panels = []
     for machine in MACHINES:
         for axis in AXES:
@@ -120,7 +120,7 @@ def axes_chart(rows):
 
 
 def ratios_chart(rows):
-    """corewise / best peer, with its interval: a line for each workload, a point for each machine."""
+    """Returns the gnuplot script of corewise / best peer with its interval: a line for each workload, a point for each machine."""
     points = {}
     for machine in MACHINES:
         of = rows_of(MACHINES[machine]["files"], rows)

@@ -1,4 +1,4 @@
-"""The generated tables of docs/figures/*.md: which row stands on which page, and how a table of rows looks."""
+"""The generated tables of docs/figures/*.md: the page of each row, and the form of a table of rows."""
 
 import json
 import math
@@ -32,7 +32,7 @@ UNITS = {"ns/op": "ns"}
 
 
 def rows_in(paths):
-    """The rows of the files; each remembers its file."""
+    """Returns the rows of the files; each row remembers its file."""
     rows = []
     for path in paths:
         with open(path, encoding="utf-8") as lines:
@@ -41,12 +41,12 @@ def rows_in(paths):
 
 
 def circumstances_of(row):
-    """What the rows of one table have in common."""
+    """Returns the values that the rows of one table have in common."""
     return tuple(row[name] for name in ("file", "compiler", "flags", "machine", "preload", "options", "commit"))
 
 
 def grouped(rows, key):
-    """The rows by their key, in the order in which the keys come first."""
+    """Returns the rows by their key, in the order of the first row of each key."""
     groups = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
@@ -54,7 +54,7 @@ def grouped(rows, key):
 
 
 def page_of(row, of_profiles):
-    """The page that shows a row. `of_profiles`: a learned-from profile was measured in the same run."""
+    """Returns the page that shows a row. `of_profiles`: a learned-from profile was measured in the same run."""
     if of_profiles:
         return "profiles"
     if row["workers"] == 1 and row["workload"] in AXES:
@@ -89,7 +89,7 @@ def number(x):
 
 
 def figure_of(row):
-    """A median; where there are tails p50 / p99 / p99.9; and what is told beside it, if it is one more figure or all of a tail."""
+    """Returns a median, or p50 / p99 / p99.9 of a tail; and the figures beside it, if it is one more figure or all of a tail."""
     text = " / ".join(number(row[q]) for q in TAILS) if "p999" in row else number(row["median"])
     more = row.get("columns", {})
     if more and "p999" in row:
@@ -125,7 +125,7 @@ def kinds_of_ours(of):
 
 
 def table_of(names, of):
-    """A line for each contender, a column for each workload."""
+    """Returns a table with a line for each contender and a column for each workload."""
     columns = {name: {label_of(r): r for r in of if r["workload"] == name} for name in names}
     labels = list(dict.fromkeys(label for column in columns.values() for label in column))
     heads = [f"{name}, {unit_of(next(iter(c.values())))}" for name, c in columns.items()]
@@ -161,7 +161,7 @@ def preloaded(row):
 
 
 def caption_of(names, of):
-    """The command that measures a table again, and how it was measured."""
+    """Returns the command that measures a table again, and the conditions of the measurement."""
     first = of[0]
     taken = max(row["taken_by_others"] for row in of)
     return (f"`{command_of(first, names)}`\n\n{len(first['processes'])} processes of each contender; commit {first['commit']}; "
@@ -170,7 +170,7 @@ def caption_of(names, of):
 
 
 def tables_of(page, rows):
-    """All tables of a page: a heading for each machine and, where the page has several subjects, for each subject."""
+    """Returns all tables of a page: a heading for each machine and, on a page with several subjects, for each subject."""
     parts = []
     for machine, on in grouped(rows, lambda row: row["machine"]).items():
         parts.append(f"## {machine}")
@@ -190,7 +190,7 @@ def known_elsewhere():
 
 
 def scaled(entry, rows):
-    """For each peer of an entry: what it would take here, and how corewise compares with that."""
+    """Yields, for each peer of an entry, the time that it would take here, and the ratio of corewise to that."""
     def fits(row):
         return row["workload"] == entry["workload"] and row.get("size") == entry.get("size", row.get("size"))
 
@@ -207,7 +207,7 @@ def scaled(entry, rows):
 
 
 def means_elsewhere(rows):
-    """For each peer of elsewhere.json of which all is known: the geometric mean of corewise's ratios to it."""
+    """Returns, for each peer of elsewhere.json with all figures, the geometric mean of corewise's ratios to it."""
     known = known_elsewhere()
     ratios = {}
     for entry in known["figures"]:
@@ -219,7 +219,7 @@ def means_elsewhere(rows):
 
 
 def elsewhere(rows):
-    """The tables of the peers that Debian does not have."""
+    """Returns the tables of the peers that Debian does not have."""
     known = known_elsewhere()
     parts = []
     for machine, on in grouped((row for row in rows if row["workers"] == 2), lambda row: row["machine"]).items():
@@ -241,7 +241,7 @@ def elsewhere(rows):
 
 
 def files_table(rows):
-    """What each data file holds."""
+    """Returns the table of the data files and their content."""
     def of_each(of, name):
         return ", ".join(dict.fromkeys(row[name] for row in of))
 

@@ -1,5 +1,5 @@
-"""What scripts that compare programs have in common: processes in turn, ratios pair by pair with an interval, and how much
-of the machine others took meanwhile."""
+"""The common parts of scripts that compare programs: processes in turn, ratios pair by pair with an interval, and the share of
+the machine that other programs took meanwhile."""
 
 import json
 import os
@@ -15,7 +15,7 @@ LEARNED_FROM = ["zio", "zio-least-loaded", "nio", "volt", "tokio", "activity", "
 
 
 class Failed(Exception):
-    """A program ended with an error, for one because a result was wrong."""
+    """A program ended with an error, for example because a result was wrong."""
 
 
 def complain(text):
@@ -28,7 +28,7 @@ def progress(text):
 
 
 def answer_of(command, read=json.loads, patience=600):
-    """Runs a program that prints one line, of JSON unless told how to read it. It is ended when it takes longer than `patience`, in
+    """Runs a program that prints one line and returns what `read` makes of it, by default JSON. Ends the program after `patience`
     seconds."""
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=patience)
@@ -40,7 +40,7 @@ def answer_of(command, read=json.loads, patience=600):
 
 
 def in_turn(commands, runs, what="", read=json.loads):
-    """Runs one process of each, `runs` times over, so that what disturbs the machine disturbs all; the answers of each."""
+    """Runs one process of each, `runs` times over, so that a disturbance of the machine affects all. Returns their answers."""
     answers = {name: [] for name in commands}
     for done in range(runs):
         for name, command in commands.items():
@@ -51,26 +51,26 @@ def in_turn(commands, runs, what="", read=json.loads):
 
 
 def quantile(values, part):
-    """The nearest of the values there are."""
+    """Returns the nearest of the values."""
     return sorted(values)[round(part * (len(values) - 1))]
 
 
 def interval(ratios):
-    """In which the median of the ratios lies with 95% (bootstrap, 10,000 draws, seed 1)."""
+    """Returns the 95% interval of the median of the ratios (bootstrap, 10,000 draws, seed 1)."""
     draw = random.Random(1)
     medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(10_000))
     return medians[249], medians[9_749]
 
 
 def compared(ours, theirs):
-    """The median of the ratios run by run, and its interval."""
+    """Returns the median of the ratios run by run, and its interval."""
     ratios = [a / b for a, b in zip(ours, theirs)]
     low, high = interval(ratios)
     return statistics.median(ratios), low, high
 
 
 class Machine:
-    """How much of the machine's CPU time others took, its host included, since this was made."""
+    """The share of the machine's CPU time that other programs, and its host, took since this object was made."""
 
     def __init__(self):
         self.begin = self.times()
@@ -89,7 +89,7 @@ class Machine:
 
 
 def build_tokio():
-    """Builds the contender Tokio from Debian's packages, offline, into build/bench; nothing where they are missing."""
+    """Builds the contender Tokio from Debian's packages, offline, into build/bench; does nothing if they are missing."""
     cargo = "/usr/bin/cargo" if os.path.exists("/usr/bin/cargo") else shutil.which("cargo")
     registry = "/usr/share/cargo/registry"
     if cargo is None or not os.path.isdir(registry):

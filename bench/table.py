@@ -1,4 +1,4 @@
-"""Rows of figures, what they say, and how they are shown."""
+"""Rows of figures, their verdicts, and their form as text."""
 
 import statistics
 
@@ -11,7 +11,7 @@ TARGETS_ARE_FOR = 2  # workers
 
 
 def rows_of(workload, contenders, rows, environment, taken):
-    """A row for each contender: the processes' figures, and how it compares."""
+    """Returns a row for each contender: the figures of its processes, and the comparison with the best peer."""
     times = {label: [row[workload.compares] for row in of] for label, of in rows.items()}
     peers = [c.label for c in contenders if not c.is_ours and c.name not in BASELINES]
     floor = next((times[c.label] for c in contenders if c.name == FLOOR), None)
@@ -46,7 +46,7 @@ def rows_of(workload, contenders, rows, environment, taken):
 
 
 def noise_of(row):
-    """How far the same program is from itself."""
+    """Returns the difference that the same program shows to itself."""
     if not row["noisy"]:
         return 1
     _, low, high = row["control"]
@@ -54,7 +54,7 @@ def noise_of(row):
 
 
 def judged(target, row, times):
-    """A target holds when the upper end of the interval does not exceed it. Against one peer the best is not known."""
+    """Tells whether a target holds: the upper end of the interval does not exceed it. With one peer the best is unknown."""
     if target.of == "best peer":
         if "ratio" not in row or "--against" in row.get("options", ""):
             return None
@@ -70,7 +70,7 @@ def judged(target, row, times):
 
 
 def verdict(row):
-    """On a noisy machine a difference that the same program shows to itself tells nothing."""
+    """Returns the verdict in words. On a noisy machine a difference that the same program shows to itself tells nothing."""
     noise = noise_of(row)
     if row["high"] * noise <= 1:
         return "not slower"

@@ -1,4 +1,4 @@
-"""What bench/run measures. README.md has the same list in words."""
+"""The workloads that bench/run measures. README.md has the same list in words."""
 
 from dataclasses import dataclass, field
 from typing import Optional
@@ -12,7 +12,7 @@ BOTH = ["closure", "coroutine"]
 
 @dataclass
 class Target:
-    """What corewise's default profile must not exceed with two workers: so many times the best peer or the floor, or a figure."""
+    """The limit for corewise's default profile with two workers: a multiple of the best peer or of the floor, or a figure."""
 
     at_most: float
     of: str = "best peer"
