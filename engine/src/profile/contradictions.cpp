@@ -30,7 +30,7 @@ void check_spill(contradiction_list& found, const profile& p) {
   found.push_back(
       {{"dispatch.spill.cross_package", "steal.minimum_at.cross_package"},
        fmt::format("found spill.cross_package {} and steal.minimum_at.cross_package {}; spill must be at "
-                   "least 2 × the minimum, or what was sent to another package is stolen straight back",
+                   "least 2 × the minimum, or thieves steal a spilled task straight back",
                    spill, minimum)});
 }
 
@@ -44,10 +44,11 @@ void check_queues(contradiction_list& found, const profile& p) {
                                  "unbounded inbox: name a size, or set steal.policy to none",
                                  p.steal.policy)});
   if (!unbounded && p.injection.scope == injection_scope::none)
-    found.push_back({{"injection.scope", "queues.inbox"},
-                     fmt::format("found injection.scope none and an inbox of {}; without an injection queue "
-                                 "nobody takes what a full inbox refuses: set queues.inbox to unbounded",
-                                 *p.queues.inbox)});
+    found.push_back(
+        {{"injection.scope", "queues.inbox"},
+         fmt::format("found injection.scope none and an inbox of {}; without an injection queue there is no "
+                     "room for a task that finds an inbox full: set queues.inbox to unbounded",
+                     *p.queues.inbox)});
 }
 
 void check_selection(contradiction_list& found, const machine_description::selection& use) {
@@ -88,7 +89,7 @@ void check_kinds(contradiction_list& found, const std::vector<kind_description>&
     if (kinds[i].cpus.empty()) found.push_back({{key + ".cpus"}, "found no CPU; name at least one"});
     if (kinds[i].cpus.intersects(before))
       found.push_back({{key + ".cpus"},
-                       fmt::format("found {} in another kind, too; a CPU is in one kind only",
+                       fmt::format("found {} in another kind as well; a CPU belongs to one kind",
                                    (kinds[i].cpus & before).to_string())});
     before |= kinds[i].cpus;
     const auto first = std::ranges::find(kinds, kinds[i].name, &kind_description::name);
@@ -107,8 +108,9 @@ void check_distances(contradiction_list& found, const std::vector<std::vector<st
                        fmt::format("found {} distances in one of {} rows; a row has a distance to each node",
                                    matrix[i].size(), matrix.size())});
     else if (matrix[i][i] != 10)
-      found.push_back({{fmt::format("{}[{}][{}]", key, i, i)},
-                       fmt::format("found {} from a node to itself; that is 10 always", matrix[i][i])});
+      found.push_back(
+          {{fmt::format("{}[{}][{}]", key, i, i)},
+           fmt::format("found {} from a node to itself; that distance is always 10", matrix[i][i])});
   }
 }
 

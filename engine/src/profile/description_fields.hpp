@@ -30,11 +30,12 @@ template <class Target, class At> field_table<Target> source_fields(const std::s
       [at](const Target& t, const auto& visit) {
         if (std::holds_alternative<live_source>(at(t))) visit({}, "live");
       });
-  live.facts.description = "The machine: `live` is the one at hand";
+  live.facts.description = "The machine; `live` is the one on which the process runs";
   live.facts.note = "host limits (affinity, cpuset, CPU quota) apply to `live` only";
 
   auto xml = source_text_field<Target, xml_source>(prefix + "source.xml", at, &xml_source::file);
-  xml.facts.description = "A file in hwloc's XML format; relative paths begin at this file's folder";
+  xml.facts.description =
+      "A file in hwloc's XML format; a relative path begins at the folder of the file that names it";
   xml.facts.form = "xml";
 
   auto synthetic =
@@ -72,7 +73,7 @@ template <class Target, class At> field_table<Target> kind_fields(const std::str
       prefix + "kinds[].name", texts(32), at,
       [](kind_description& k, const setting& v) { k.name = std::get<std::string>(v); },
       [](const kind_description& k) { return std::optional<setting>(k.name); });
-  name.facts.description = "Its name, such as P, E, LP-E";
+  name.facts.description = "The name of the core kind, such as P, E, LP-E";
   name.facts.required = true;
   auto capacity = kind_field<Target>(
       prefix + "kinds[].capacity", integers(1, full_capacity), at,
@@ -82,7 +83,7 @@ template <class Target, class At> field_table<Target> kind_fields(const std::str
       [](const kind_description& k) {
         return k.capacity ? std::optional<setting>(std::uint64_t{*k.capacity}) : std::nullopt;
       });
-  capacity.facts.description = "Its speed where the fastest kind has 1024";
+  capacity.facts.description = "The capacity of the core kind; the fastest kind has 1024";
   capacity.facts.default_text = "as discovered";
   for (field<Target>* f : {&cpus, &name}) f->facts.default_text = "kinds as discovered";
   return {cpus, name, capacity};
@@ -101,8 +102,8 @@ template <class Target, class At> field<Target> distance_field(const std::string
           for (std::size_t j = 0; j < at(t).distances[i].size(); ++j)
             visit({{i, j}, {}}, std::uint64_t{at(t).distances[i][j]});
       });
-  f.facts.description = "A row of distances from each memory node to each, nodes by ascending number, "
-                        "instead of the discovered";
+  f.facts.description = "The distances between NUMA nodes, instead of the discovered ones: a row for each "
+                        "node, with its distance to each node, by ascending number";
   f.facts.unit = "SLIT";
   f.facts.default_text = "as discovered";
   return f;

@@ -69,7 +69,7 @@ class document_builder : public YAML::EventHandler {
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    issues_.add(place(mark), path(), "found an alias; write the value out, aliases are not taken");
+    issues_.add(place(mark), path(), "found an alias; aliases are not allowed, write the value itself");
     document_node node = make(sort::nothing, mark);
     node.refused = true;
     add_value(std::move(node));
@@ -135,7 +135,8 @@ class document_builder : public YAML::EventHandler {
 
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (anchor != 0)
-      issues_.add(place(mark), path(), "found an anchor; write the value without it, aliases are not taken");
+      issues_.add(place(mark), path(),
+                  "found an anchor; anchors are not allowed, write the value without it");
   }
 
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
@@ -209,7 +210,7 @@ class document_builder : public YAML::EventHandler {
     const auto [first, is_new] = c.lines.try_emplace(c.key, c.key_at.line);
     if (!is_new)
       issues_.add(c.key_at, path(),
-                  fmt::format("found this key a second time; it is in line {} already", first->second));
+                  fmt::format("found this key a second time; it is already in line {}", first->second));
     node.key = c.key;
     node.key_at = c.key_at;
     return is_new;
@@ -235,10 +236,10 @@ constexpr std::array<explanation, 12> explanations{{
     {"end of sequence flow not found", "close \"[\" with \"]\" and put commas between its items"},
     {"illegal map value", "indent the keys of one map equally, and put texts with \": \" in quotes"},
     {"illegal block entry", "begin a list on a line of its own"},
-    {"illegal flow end", "open what is closed here, or put the text in quotes"},
+    {"illegal flow end", "add the bracket that opens, or put the text in quotes"},
     {"illegal EOF in scalar", "close the text with the quote that opens it"},
     {"illegal document indicator in scalar", "close the text with the quote that opens it"},
-    {"the referenced anchor is not defined", "write the value out, aliases are not taken"},
+    {"the referenced anchor is not defined", "aliases are not allowed, write the value itself"},
     {"unknown token", "put texts that begin with a special character in quotes"},
     {"bad character when scanning directive", "remove the directive"},
 }};
@@ -246,8 +247,9 @@ constexpr std::array<explanation, 12> explanations{{
 std::string explain(const std::string& message) {
   for (const explanation& e : explanations)
     if (message.starts_with(e.parser_says))
-      return fmt::format("found what is not YAML ({}); {}", printable(message), e.advice);
-  return fmt::format("found what is not YAML ({}); correct this line or the one above", printable(message));
+      return fmt::format("found text that is not YAML ({}); {}", printable(message), e.advice);
+  return fmt::format("found text that is not YAML ({}); correct this line or the one above",
+                     printable(message));
 }
 
 } // namespace

@@ -21,14 +21,17 @@ using rows = field_table<machine_file>;
 std::string describe_cost(std::string_view name) {
   const std::string_view group = name.substr(0, name.find('.'));
   if (group == "submit")
-    return "Until a task that is submitted can be seen by its worker, without the transfer";
-  if (group == "run") return "Between two tasks of one queue";
-  if (group == "wake_up") return "From the call that wakes a sleeper until it looks for work";
-  if (group == "waking") return "What that call takes of the one who calls";
-  if (group == "transfer") return "What a cache line takes from one core to another, by the level between";
+    return "The time from the submission of a task until its worker can see it, without the transfer";
+  if (group == "run") return "The time between two tasks of one queue";
+  if (group == "wake_up")
+    return "The time from the call that wakes a sleeper until the sleeper looks for work";
+  if (group == "waking") return "The time that the call that wakes a sleeper takes from its caller";
+  if (group == "transfer")
+    return "The time that a cache line takes from one core to another, by the level between them";
   if (group == "steal")
-    return "What a thief takes to find and move tasks, by the level between it and the victim";
-  return "How long a task takes on a worker of another memory node than its data's, for each of its own";
+    return "The time that a thief takes to find and move tasks, by the level between the thief and its "
+           "victim";
+  return "The factor by which a task takes longer on a worker of another NUMA node than that of its data";
 }
 
 row cost(const std::string& name) {
@@ -62,14 +65,14 @@ rows head() {
   row version = integer_field<machine_file>("version", COREWISE_AT(version), integers(1, 1));
   version.facts.description = "The version of this format";
   row name = text_field<machine_file>("name", COREWISE_AT(name), texts(64));
-  name.facts.description = "What to call the machine";
+  name.facts.description = "The name of the machine";
   return {version, name};
 }
 
 rows source() {
   rows r = source_fields<machine_file>("", COREWISE_AT(source));
   r.front().facts.required = true; // so that it is never the machine at hand by mistake
-  r.front().facts.description += "; needed";
+  r.front().facts.description += "; this key is required";
   return r;
 }
 
@@ -80,9 +83,10 @@ rows costs() {
 }
 
 rows energy() {
-  return {power("active", &machine_costs::power::active,
-                "What a core of that kind draws while it runs or searches"),
-          power("idle", &machine_costs::power::idle, "What it draws while its worker sleeps")};
+  return {
+      power("active", &machine_costs::power::active,
+            "The power of a core of this kind while it runs or searches"),
+      power("idle", &machine_costs::power::idle, "The power of a core of this kind while its worker sleeps")};
 }
 
 rows make_table() {

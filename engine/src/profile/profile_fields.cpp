@@ -47,7 +47,7 @@ rows head() {
       with(integer_field<profile>("version", COREWISE_AT(version), integers(1, 1)), restart,
            {.description = "The version of this format"}),
       with(text_field<profile>("name", COREWISE_AT(name), texts(64)), live,
-           {.description = "What to call the profile"}),
+           {.description = "The name of the profile"}),
   };
 }
 
@@ -78,7 +78,7 @@ rows selection() {
            restart, {.description = "Packages (sockets) to use, by number", .default_text = "all"}),
       with(list_field<profile>("topology.use.numa[]", COREWISE_AT(topology.machine.use.nodes),
                                integers(0, 65535)),
-           restart, {.description = "NUMA nodes whose CPUs to use, by number", .default_text = "all"}),
+           restart, {.description = "NUMA nodes whose CPUs are used, by number", .default_text = "all"}),
       with(list_field<profile>("topology.use.kinds[]", COREWISE_AT(topology.machine.use.kinds), texts(32)),
            restart, {.description = "Core kinds to use, by name", .default_text = "all"}),
       with(use_cpus(), restart, {.description = "CPUs to use", .default_text = "all"}),
@@ -95,15 +95,17 @@ rows grouping() {
                                                {"package", domain_kind::package},
                                                {"machine", domain_kind::machine}}),
            restart,
-           {.description = "What a locality domain is, always within one NUMA node and one package"}),
+           {.description = "The part of the machine that forms a locality domain; a domain always lies "
+                           "within one NUMA node and one package"}),
       with(integer_field<profile>("topology.group_max", COREWISE_AT(topology.groups.group_max),
                                   integers(0, 65536)),
            restart,
            {.unit = "cores",
-            .description = "Larger domains are cut evenly into groups of at most so many; 0: never cut"}),
+            .description = "The most cores in a locality group; a larger domain is cut evenly into groups. "
+                           "0: no domain is cut"}),
       with(choice_field<profile, smt_use>("topology.smt", COREWISE_AT(topology.smt),
                                           {{"one_per_core", smt_use::one_per_core}, {"all", smt_use::all}}),
-           restart, {.description = "Which hardware threads of a core get a worker"}),
+           restart, {.description = "The hardware threads of a core that get a worker"}),
   };
 }
 
@@ -131,9 +133,9 @@ row capacity_of_kind() {
 rows capacities() {
   return {
       with(capacity_auto(), restart,
-           {.description = "How fast each core kind is: `auto` believes the machine"}),
+           {.description = "The speed of each core kind; `auto` takes it from the machine"}),
       with(capacity_of_kind(), restart,
-           {.description = "The capacity of the kind of this name, where the fastest has 1024",
+           {.description = "The capacity of the core kind with this name; the fastest kind has 1024",
             .default_text = "as discovered"}),
   };
 }
@@ -144,10 +146,10 @@ rows workers() {
                                            integers(1, 4096, {"auto"})),
            live,
            {.unit = "workers",
-            .description =
-                "Workers in each group, dealt round-robin over its cores; `auto`: one for each core or "
-                "CPU (see `smt`), but no more than the CPU quota in all",
-            .note = "a running engine goes down and up again, but not above what the group began with"}),
+            .description = "The number of workers in each group; its cores get them in turn. `auto`: one for "
+                           "each core or CPU (see `smt`), but in all no more than the CPU quota",
+            .note = "a running engine can take fewer workers, and again more, up to the number with which "
+                    "the group began"}),
       with(choice_field<profile, pin_to>("workers.pin", COREWISE_AT(workers.pin),
                                          {{"auto", pin_to::automatic},
                                           {"core", pin_to::core},
@@ -155,11 +157,11 @@ rows workers() {
                                           {"node", pin_to::node},
                                           {"none", pin_to::none}}),
            restart,
-           {.description =
-                "What worker threads are tied to; `auto` is the group, inside which the kernel balances"}),
+           {.description = "The CPUs to which worker threads are pinned; `auto` is the group, and the kernel "
+                           "balances the threads inside it"}),
       with(choice_field<profile, memory_on>("workers.memory", COREWISE_AT(workers.memory),
                                             {{"node", memory_on::node}, {"anywhere", memory_on::anywhere}}),
-           restart, {.description = "Where workers' memory is taken from: their own NUMA node, or anywhere"}),
+           restart, {.description = "The origin of a worker's memory: its own NUMA node, or any node"}),
   };
 }
 
@@ -171,28 +173,25 @@ row policy_choice(const char* key, auto at, const std::vector<std::string_view>&
 rows dispatch() {
   const auto spill = [](const char* key, auto at, const char* where) {
     return with(number_field<profile>(std::string("dispatch.spill.") + key, at, numbers(0, 1'000'000)), live,
-                {.unit = "tasks", .description = std::string("What it costs to send a task to ") + where});
+                {.unit = "tasks", .description = std::string("The cost of sending a task to ") + where});
   };
   return {
       with(policy_choice("dispatch.policy", COREWISE_AT(dispatch.policy), policy_names()), live,
            {.description =
-                "The rule by which a task is given a worker: the cheapest where distance costs, too "
-                "(`nearest_lightest`); the fewest tasks queued (`lightest`); the lighter of two drawn at "
-                "random "
-                "(`two_choices`); the least active of late (`activity`); a worker keeps its own, and what "
-                "comes from "
-                "outside goes to the injection queue (`local_first`); everything goes there "
-                "(`global_queue`); in turn (`round_robin`); at random "
-                "(`random`). "
-                "`score` and `spill` matter to `nearest_lightest` alone"}),
+                "The rule that chooses a worker for a task: the cheapest worker, where distance "
+                "has a cost (`nearest_lightest`); the worker with the fewest queued tasks "
+                "(`lightest`); the lighter of two workers drawn at random (`two_choices`); the "
+                "worker that was least active recently (`activity`); the submitting worker itself, "
+                "or the injection queue for a task from outside (`local_first`); always the "
+                "injection queue (`global_queue`); each worker in turn (`round_robin`); a worker "
+                "drawn at random (`random`). Only `nearest_lightest` uses `score` and `spill`"}),
       with(choice_field<profile, score_kind>("dispatch.score", COREWISE_AT(dispatch.weights.score),
                                              {{"expected_delay", score_kind::expected_delay},
                                               {"drain_time", score_kind::drain_time},
                                               {"count", score_kind::count}}),
            live,
-           {.description =
-                "How a worker's load is weighed: (load + 1) × 1024 / capacity, load × 1024 / capacity, "
-                "or the load alone"}),
+           {.description = "The score of a worker: (load + 1) × 1024 / capacity, load × 1024 / capacity, or "
+                           "the load alone"}),
       spill("same_domain", COREWISE_AT(dispatch.weights.spill.same_domain), "another worker of its domain"),
       spill("same_node", COREWISE_AT(dispatch.weights.spill.same_node), "another domain of its NUMA node"),
       spill("same_package", COREWISE_AT(dispatch.weights.spill.same_package),
@@ -204,26 +203,27 @@ rows dispatch() {
 
 rows steal() {
   const auto minimum = [](const char* key, auto at, const char* where) {
-    return with(
-        integer_field<profile>(std::string("steal.minimum_at.") + key, at, integers(1, 1'000'000)), live,
-        {.unit = "tasks",
-         .description = std::string("So many must wait before a worker ") + where + " comes for them"});
+    return with(integer_field<profile>(std::string("steal.minimum_at.") + key, at, integers(1, 1'000'000)),
+                live,
+                {.unit = "tasks",
+                 .description = std::string("The number of tasks that must wait before a worker ") + where +
+                                " comes for them"});
   };
   return {
       with(policy_choice("steal.policy", COREWISE_AT(steal.policy), steal_policy_names()), live,
-           {.description = "Where a worker without work looks for a victim, of whose queue it takes half: "
-                           "the slower cores of its "
-                           "domain, its like, then outward (`nearest_half`); in the order of numbers from "
-                           "one that is drawn "
-                           "(`random_half`); the most active of late (`hottest_half`); nowhere (`none`)"}),
-      with(
-          choice_field<profile, steal_start>(
-              "steal.start", COREWISE_AT(steal.start),
-              {{"nearest", steal_start::nearest}, {"random", steal_start::random}}),
-          live,
-          {.description = "Where `nearest_half` begins to look: near itself, or anywhere, as `random_half`"}),
+           {.description =
+                "The rule that chooses the victim of a worker without work; the worker takes half of the "
+                "victim's queue. First workers on slower cores of its domain, then on equal ones, then "
+                "outward (`nearest_half`); by number, from a worker drawn at random on (`random_half`); the "
+                "worker that was most active recently (`hottest_half`); no victim (`none`)"}),
+      with(choice_field<profile, steal_start>(
+               "steal.start", COREWISE_AT(steal.start),
+               {{"nearest", steal_start::nearest}, {"random", steal_start::random}}),
+           live,
+           {.description = "The point at which `nearest_half` begins its search: near the worker itself, or "
+                           "anywhere, as `random_half` does"}),
       with(integer_field<profile>("steal.batch_max", COREWISE_AT(steal.batch_max), integers(1, 65536)), live,
-           {.unit = "tasks", .description = "The most that one theft takes"}),
+           {.unit = "tasks", .description = "The most tasks that one steal takes"}),
       minimum("same_node", COREWISE_AT(steal.minimum_at.same_node), "from another domain of the NUMA node"),
       minimum("same_package", COREWISE_AT(steal.minimum_at.same_package),
               "from another NUMA node of the package"),
@@ -234,51 +234,53 @@ rows steal() {
 rows queues() {
   return {
       with(integer_field<profile>("queues.local", COREWISE_AT(queues.local), powers_of_two(2, 32768)),
-           restart, {.unit = "tasks", .description = "Room in each worker's ring"}),
+           restart, {.unit = "tasks", .description = "The size of each worker's ring"}),
       with(text_field<profile>("queues.overflow", COREWISE_AT(queues.overflow), one_of({"half"})), restart,
-           {.description = "What a full ring sends to the injection queue"}),
+           {.description = "The part of its tasks that a full ring sends to the injection queue"}),
       with(integer_field<profile>("queues.lifo_cap", COREWISE_AT(queues.lifo_cap), integers(0, 1000)), live,
            {.unit = "tasks",
-            .description = "How often the newest task may overtake those that wait; 0: no LIFO slot"}),
-      with(choice_field<profile, lifo_count>("queues.lifo_counts", COREWISE_AT(queues.lifo_counts),
-                                             {{"overtaking", lifo_count::overtaking},
-                                              {"all", lifo_count::all},
-                                              {"in_a_row", lifo_count::in_a_row}}),
-           live,
-           {.description = "What `lifo_cap` counts: tasks that run from the slot one after another while "
-                           "others wait, all "
-                           "that do in a tick, or all that do one after another"}),
+            .description = "The most times that the newest task may overtake waiting tasks (see "
+                           "`lifo_counts`); 0: no LIFO slot"}),
+      with(
+          choice_field<profile, lifo_count>("queues.lifo_counts", COREWISE_AT(queues.lifo_counts),
+                                            {{"overtaking", lifo_count::overtaking},
+                                             {"all", lifo_count::all},
+                                             {"in_a_row", lifo_count::in_a_row}}),
+          live,
+          {.description =
+               "The tasks that `lifo_cap` counts: those that run from the slot one after another while other "
+               "tasks wait, all that run from it in a tick, or all that run from it one after another"}),
       with(optional_duration_field<profile>("queues.lifo_age", COREWISE_AT(queues.lifo_age),
                                             durations(1us, 1s)),
-           live, {.description = "A task that has waited for so long in a LIFO slot is given to others"}),
+           live,
+           {.description = "The time after which other workers may take a waiting task from a LIFO slot"}),
       with(integer_field<profile>("queues.budget", COREWISE_AT(queues.budget), integers(1, 65536)), live,
            {.unit = "tasks",
-            .description =
-                "A tick, after which a worker looks after shared work, ends after so many or 500 us"}),
-      with(
-          optional_integer_field<profile>("queues.inbox", COREWISE_AT(queues.inbox),
-                                          powers_of_two(2, 65536, {"unbounded"})),
-          restart,
-          {.unit = "tasks",
-           .description =
-               "Room for what others send to a worker; a full inbox sends on to the injection queue. From an "
-               "unbounded one nobody can steal, so it needs `steal.policy: none`"}),
+            .description = "The most tasks in a tick; a tick also ends after 500 us, and then the worker "
+                           "looks for shared work"}),
+      with(optional_integer_field<profile>("queues.inbox", COREWISE_AT(queues.inbox),
+                                           powers_of_two(2, 65536, {"unbounded"})),
+           restart,
+           {.unit = "tasks",
+            .description = "The size of a worker's inbox, which holds the tasks that other threads send to "
+                           "it; when it is full, they go to the injection queue. No worker can steal from an "
+                           "unbounded inbox, so that needs `steal.policy: none`"}),
       with(optional_duration_field<profile>("queues.oldest_first", COREWISE_AT(queues.oldest_first),
                                             durations(1us, 1s)),
            live,
-           {.description =
-                "A worker whose tasks take this long on average takes what came first of what others "
-                "have sent to its group's workers, and not of its own alone"}),
+           {.description = "A worker whose tasks take this long on average takes the oldest task from the "
+                           "inboxes of its whole group, not only from its own inbox"}),
   };
 }
 
 rows injection_interval() {
   const auto bound = [](const char* key, auto at, const char* which) {
-    return with(integer_field<profile>(std::string("injection.interval.") + key, at, integers(1, 65535)),
-                live,
-                {.unit = "tasks",
-                 .description = std::string("The ") + which + " number of own tasks between two looks at it",
-                 .form = "range"});
+    return with(
+        integer_field<profile>(std::string("injection.interval.") + key, at, integers(1, 65535)), live,
+        {.unit = "tasks",
+         .description = std::string("The ") + which +
+                        " number of own tasks that a worker runs between two looks at the injection queue",
+         .form = "range"});
   };
   row fixed = make_field<profile>(
       "injection.interval.fixed", integers(1, 65535),
@@ -292,7 +294,7 @@ rows injection_interval() {
       bound("max", COREWISE_AT(injection.interval.max), "greatest"),
       with(std::move(fixed), live,
            {.unit = "tasks",
-            .description = "This number instead, whatever the latency",
+            .description = "A fixed number of own tasks between two looks, whatever the latency",
             .form = "fixed",
             .default_text = "adapts"}),
   };
@@ -305,18 +307,19 @@ rows injection() {
                                                    {"engine", injection_scope::engine},
                                                    {"none", injection_scope::none}}),
            restart,
-           {.description =
-                "How many queues take what fits nowhere else: one for each group, one in all, or none; then "
-                "the own inbox takes it, so `none` needs `queues.inbox: unbounded`"}),
+           {.description = "The number of injection queues, which take the tasks that fit nowhere else: one "
+                           "for each group, one for the engine, or none. With `none` the worker's own inbox "
+                           "takes such tasks, so that needs `queues.inbox: unbounded`"}),
       with(integer_field<profile>("injection.buffer", COREWISE_AT(injection.buffer), integers(0, 65536)),
            live,
            {.unit = "tasks",
-            .description =
-                "So many of the tasks that one look takes run before those in the worker's slot and ring, "
-                "the others behind"}),
+            .description = "The number of tasks of one look that run before the tasks in the worker's slot "
+                           "and ring; the others run after them"}),
       with(duration_field<profile>("injection.target_latency", COREWISE_AT(injection.target_latency),
                                    durations(1us, 10s)),
-           live, {.description = "Workers look at the queue as often as this waiting time takes"}),
+           live,
+           {.description = "The target for the time that a task waits in the injection queue; workers look "
+                           "at the queue that often"}),
   };
 }
 
@@ -324,17 +327,18 @@ rows injection_batch() {
   return {
       with(
           integer_field<profile>("injection.batch.min", COREWISE_AT(injection.batch.min), integers(1, 65536)),
-          live, {.unit = "tasks", .description = "The least that one look takes, where there is as much"}),
+          live,
+          {.unit = "tasks", .description = "The least number of tasks that one look takes, if enough wait"}),
       with(
           integer_field<profile>("injection.batch.max", COREWISE_AT(injection.batch.max), integers(1, 65536)),
-          live, {.unit = "tasks", .description = "The most that one look takes"}),
+          live, {.unit = "tasks", .description = "The most tasks that one look takes"}),
       with(choice_field<profile, backlog_look>(
                "injection.backlog", COREWISE_AT(injection.backlog),
                {{"turn", backlog_look::turn}, {"interval", backlog_look::interval}}),
            live,
            {.description =
-                "When a worker looks again at what one look has left there: as soon as as many tasks have "
-                "run as wait in its ring (`turn`), or not before the interval is over"}),
+                "The time of the next look at the injection queue after a look has left tasks there: after "
+                "as many tasks as wait in the worker's ring (`turn`), or after the interval (`interval`)"}),
   };
 }
 
@@ -358,21 +362,23 @@ row park_timeout() {
 
 rows idle() {
   return {
-      with(
-          integer_field<profile>("idle.searchers_per_mille", COREWISE_AT(idle.searchers_per_mille),
-                                 integers(1, 1000)),
-          live,
-          {.unit = "‰ of workers", .description = "So many of a domain's workers may look for work at once"}),
+      with(integer_field<profile>("idle.searchers_per_mille", COREWISE_AT(idle.searchers_per_mille),
+                                  integers(1, 1000)),
+           live,
+           {.unit = "‰ of workers",
+            .description = "The share of a domain's workers that may search for work at the same time"}),
       with(duration_field<profile>("idle.spin", COREWISE_AT(idle.spin), durations(0us, 100ms)), live,
-           {.description = "A worker without work looks around for so long before it sleeps"}),
+           {.description = "The time for which a worker without work searches before it sleeps"}),
       with(choice_field<profile, wake_order>(
                "idle.wake", COREWISE_AT(idle.wake),
                {{"nearest", wake_order::nearest}, {"lowest", wake_order::lowest}}),
-           live, {.description = "Which sleeper is woken: the nearest to the work, or the lowest in number"}),
+           live,
+           {.description =
+                "The sleeper that is woken: the one nearest to the work, or the one with the lowest number"}),
       with(park_timeout(), live,
            {.description =
-                "When a sleeper looks up unasked: `adaptive` (one of them does, up to 1 s apart), all of "
-                "them after a fixed time, or never"}),
+                "The time after which a sleeper wakes up by itself and looks for work: `adaptive` (only one "
+                "sleeper does so, up to 1 s apart), a fixed time for every sleeper, or `never`"}),
   };
 }
 
@@ -382,15 +388,15 @@ rows blocking() {
           integer_field<profile>("blocking.spares_max", COREWISE_AT(blocking.spares_max), integers(0, 65536)),
           live,
           {.unit = "threads",
-           .description = "Threads beside the workers, which take over while tasks block"}),
+           .description = "The most threads beside the workers; they take over seats while tasks block"}),
       with(duration_field<profile>("blocking.keep_alive", COREWISE_AT(blocking.keep_alive),
                                    durations(0us, 24h)),
-           live, {.description = "A spare thread that is not needed for so long ends"}),
+           live, {.description = "The time after which an unused spare thread ends"}),
       with(optional_duration_field<profile>("blocking.stuck_after", COREWISE_AT(blocking.stuck_after),
                                             durations(1ms, 24h)),
            live,
-           {.description = "A worker whose task runs for so long, without blocking as it should say, is "
-                           "reported with what it runs"}),
+           {.description =
+                "A task that runs this long outside `blocking` is reported, with its kind and its worker"}),
   };
 }
 
@@ -400,11 +406,14 @@ rows limits() {
                                   integers(0, 1'000'000'000'000)),
            live,
            {.unit = "tasks",
-            .description = "The most that may be submitted and not finished; 0: no limit",
-            .note = "an engine that began without a limit does not count, and needs a restart to get one"}),
+            .description = "The most tasks that may be submitted and not finished; 0: no limit",
+            .note = "an engine that began without a limit does not count its tasks, and needs a restart to "
+                    "get a limit"}),
       with(choice_field<profile, full_action>("limits.on_full", COREWISE_AT(limits.on_full),
                                               {{"reject", full_action::reject}, {"wait", full_action::wait}}),
-           live, {.description = "What a submitter meets at that limit: a refusal, or waiting for room"}),
+           live,
+           {.description = "The fate of a submission at that limit: the engine refuses it, or the submitter "
+                           "waits for room"}),
   };
 }
 
@@ -438,9 +447,10 @@ rows debug() {
   return {
       with(stack_signal(), restart,
            {.unit = "signal number",
-            .description = "The report of a stuck worker shows its stack, for which its thread is sent this "
-                           "signal. The process then has a handler for it; 34 to 64 are real-time signals",
-            .note = "may interrupt system calls of tasks"}),
+            .description =
+                "The signal with which the supervisor asks a stuck worker for its stack; the report shows "
+                "the stack. The process then has a handler for this signal; 34 to 64 are real-time signals",
+            .note = "the signal may interrupt system calls of tasks"}),
   };
 }
 
@@ -450,9 +460,11 @@ rows tail() {
                "on_exception", COREWISE_AT(on_exception),
                {{"terminate", exception_action::terminate}, {"report", exception_action::report}}),
            live,
-           {.description = "What an exception that leaves a task does: ends the process, or is reported"}),
+           {.description =
+                "The effect of an exception that leaves a task: it ends the process, or it is reported"}),
       with(flag_field<profile>("strict", COREWISE_AT(strict)), restart,
-           {.description = "Whether what the machine cannot give is an error instead of a warning"}),
+           {.description =
+                "Whether a request that the machine cannot fulfil is an error instead of a warning"}),
   };
 }
 

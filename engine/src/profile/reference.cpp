@@ -15,30 +15,30 @@ constexpr std::string_view opening = R"(# The profile
 
 <!-- Made from the table of fields in engine/src/profile/profile_fields.cpp; change it there. -->
 
-A profile is the YAML file that configures an engine. Every key may be left out: the defaults are good on any machine,
-and an empty profile is a valid one. `configs/` has a profile for each purpose, and `corewise check FILE` says what is
-wrong with one, all at once:
+A profile is the YAML file that configures an engine. Every key is optional: the defaults are good on any machine, and
+an empty profile is valid. `configs/` has a profile for each purpose. `corewise check FILE` reports all errors of a
+profile at once:
 
     server.yaml:7:10: steal.batch_max: found "lots"; expected a whole number from 1 to 65536
     server.yaml:9:3: dispatch.spil: found an unknown key; did you mean "spill"? the keys here are policy, score, spill
 
 Durations carry their unit: `ns`, `us`, `ms`, `s`, `min` or `h`, as in `50us` or `1.5ms`. Numbers are decimal. CPU lists
-are written as Linux writes them, `0-3,8`; inside `{}` or `[]` one with a comma needs quotes. A profile is UTF-8, at most
-128 KiB, one YAML document without anchors, aliases and tags.
+have the form that Linux uses, `0-3,8`; inside `{}` or `[]` a list with a comma needs quotes. A profile is UTF-8, at
+most 128 KiB, one YAML document without anchors, aliases and tags.
 
-The column *change* says whether `engine.apply(profile)` gives a running engine a new value (`live`) or whether that needs
-a new engine (`restart`). A profile that differs in a key that needs a restart is refused as a whole, with all such keys.
-To reload a file, `apply(load_profile(file))`; what the program itself has set, such as a total of workers, it must
-set again.
+The column *change* says whether a running engine takes a new value from `engine.apply(profile)` (`live`), or whether a
+new value needs a new engine (`restart`). `apply` refuses a profile as a whole if a key that needs a restart has another
+value, and its answer names all such keys. To reload a file, call `apply(load_profile(file))`. The program must first
+repeat the settings that it makes itself, such as a total of workers.
 )";
 
 constexpr std::string_view machine_opening = R"(
 ## The machine file
 
-`--machine FILE.yaml` takes a machine that is described by hand, so that a hybrid or a two-socket machine can be looked at
-from anywhere. Its `source` is needed; the rest says what the source cannot. `kinds` and `distances` replace those of the
-profile, too. `costs` and `energy` are what the simulator reckons with
-([simulation.md](simulation.md)); `corewise calibrate` measures them.
+`--machine FILE.yaml` takes a machine that is described by hand, so that the command can examine a hybrid or a
+two-socket machine anywhere. The key `source` is required; the other keys add facts that the source does not have.
+`kinds` and `distances` also replace those of the profile. The simulator uses `costs` and `energy`
+([simulation.md](simulation.md)); `corewise calibrate` measures the costs.
 
 )";
 

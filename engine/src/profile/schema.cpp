@@ -100,7 +100,7 @@ std::string profile_schema() {
   const fact_list facts = detail::facts_of(detail::profile_fields());
   json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "A corewise profile"},
-              {"description", "Configures a corewise engine. Every key may be left out."}};
+              {"description", "Configures a corewise engine. Every key is optional."}};
   schema.update(schema_writer(facts).of(detail::make_shape(facts)));
   return schema.dump(2) + '\n';
 }

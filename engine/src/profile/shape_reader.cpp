@@ -169,7 +169,7 @@ std::string shape_reader::advice_for_key(const std::string& key, const shape& ex
   const std::string_view nearest = nearest_word(key, known);
   if (looks_like(key, nearest)) return fmt::format("did you mean {}? {}", quote(nearest), all);
   for (const field_facts* f : facts_)
-    if (last_key(f->path) == key) return fmt::format("{} belongs into {}; {}", quote(key), f->path, all);
+    if (last_key(f->path) == key) return fmt::format("{} belongs in {}; {}", quote(key), f->path, all);
   return fmt::format("the nearest is {}; {}", quote(nearest), all);
 }
 

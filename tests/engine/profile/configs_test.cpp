@@ -48,7 +48,7 @@ TEST_CASE("each profile of configs differs from the defaults, except the default
   }
 }
 
-TEST_CASE("default.yaml says every default, and nothing else") {
+TEST_CASE("default.yaml has every default, and nothing else") {
   const std::string text = detail::read_text_file(folder / "default.yaml");
   detail::issue_list issues("default.yaml");
   profile p;

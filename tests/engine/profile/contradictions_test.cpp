@@ -5,16 +5,17 @@
 using namespace corewise;
 using namespace corewise::tests;
 
-TEST_CASE("what is spilled to another package must be more than would be stolen straight back") {
+TEST_CASE("the cost of spilling to another package must be high enough that thieves do not steal the task "
+          "straight back") {
   CHECK(error_in("dispatch: {spill: {cross_package: 7}}") ==
         "f:1:35: dispatch.spill.cross_package: found spill.cross_package 7 and "
         "steal.minimum_at.cross_package 4; spill "
-        "must be at least 2 × the minimum, or what was sent to another package is stolen straight back");
+        "must be at least 2 × the minimum, or thieves steal a spilled task straight back");
   CHECK(error_in("dispatch: {spill: {cross_package: 8}}") == "");
   CHECK(error_in("dispatch: {spill: {cross_package: 7}}\nsteal: {policy: none}") == "");
 }
 
-TEST_CASE("a contradiction with a default is reported at the field that was written") {
+TEST_CASE("a contradiction with a default is reported at the field in the file") {
   CHECK(error_in("steal: {minimum_at: {cross_package: 9}}")
             .starts_with("f:1:37: steal.minimum_at.cross_package: found spill.cross_package 16 and "));
 }
@@ -34,14 +35,14 @@ TEST_CASE("a least number must not be above the greatest") {
 
 TEST_CASE("a CPU is in one kind, and each kind has a name of its own") {
   CHECK(error_in("topology:\n  kinds:\n    - {cpus: 0-7, name: P}\n    - {cpus: 6-9, name: E}\n") ==
-        "f:4:14: topology.kinds[1].cpus: found 6-7 in another kind, too; a CPU is in one kind only");
+        "f:4:14: topology.kinds[1].cpus: found 6-7 in another kind as well; a CPU belongs to one kind");
   CHECK(error_in("topology:\n  kinds:\n    - {cpus: 0-7, name: P}\n    - {cpus: 8-9, name: P}\n") ==
         "f:4:25: topology.kinds[1].name: found \"P\" a second time; each kind has a name of its own");
   CHECK(error_in("topology: {kinds: [{cpus: \"\", name: P}]}") ==
         "f:1:27: topology.kinds[0].cpus: found no CPU; name at least one");
 }
 
-TEST_CASE("names of kinds are those that are described, where kinds are") {
+TEST_CASE("names of kinds must be described, if the file describes kinds") {
   const std::string kinds = "topology:\n  kinds: [{cpus: 0-7, name: big}, {cpus: 8-9, name: LITTLE}]\n";
   CHECK(error_in(kinds + "  capacity: {LITLE: 400}\n") ==
         "f:3:21: topology.capacity.LITLE: found \"LITLE\"; expected a kind that topology.kinds describes "
@@ -58,11 +59,11 @@ TEST_CASE("distances are a square with 10 from each node to itself") {
       error_in("topology:\n  distances:\n    - [10, 20]\n    - [20]\n") ==
       "f:4:7: topology.distances[1]: found 1 distances in one of 2 rows; a row has a distance to each node");
   CHECK(error_in("topology:\n  distances:\n    - [10, 20]\n    - [20, 11]\n") ==
-        "f:4:12: topology.distances[1][1]: found 11 from a node to itself; that is 10 always");
+        "f:4:12: topology.distances[1][1]: found 11 from a node to itself; that distance is always 10");
   CHECK(error_in("topology:\n  distances:\n    - [10, 20]\n    - [20, 10]\n") == "");
 }
 
-TEST_CASE("some CPU must be left to use") {
+TEST_CASE("at least one CPU must be left to use") {
   CHECK(error_in("topology: {use: {cpus: \"\"}}") ==
         "f:1:24: topology.use.cpus: found no CPU; name at least one, or leave the key out to use all");
   CHECK(error_in("topology: {use: {cpus: 0-3, reserve: 0-7}}") ==
@@ -70,7 +71,7 @@ TEST_CASE("some CPU must be left to use") {
   CHECK(error_in("topology: {use: {cpus: 0-3, reserve: \"0\"}}") == "");
 }
 
-TEST_CASE("profiles that are made in code are held against the same rules") {
+TEST_CASE("the same rules hold for profiles that are made in code") {
   profile p;
   p.injection.batch = {9, 3};
   p.topology.machine.distances = {{10, 20}, {}};
@@ -81,7 +82,7 @@ TEST_CASE("profiles that are made in code are held against the same rules") {
   CHECK(issues[1].to_string() == "injection.batch.min: found min 9 above max 3; min must not be above max");
 }
 
-TEST_CASE("nobody can steal from an unbounded inbox") {
+TEST_CASE("an unbounded inbox excludes stealing") {
   CHECK(error_in("queues: {inbox: unbounded}") ==
         "f:1:17: queues.inbox: found an unbounded inbox and steal.policy nearest_half; thieves cannot take "
         "from "
@@ -89,10 +90,9 @@ TEST_CASE("nobody can steal from an unbounded inbox") {
   CHECK(error_in("queues: {inbox: unbounded}\nsteal: {policy: none}") == "");
 }
 
-TEST_CASE("without injection queues no inbox may be full") {
-  CHECK(
-      error_in("injection: {scope: none}\nsteal: {policy: none}") ==
-      "f:1:20: injection.scope: found injection.scope none and an inbox of 1024; without an injection queue "
-      "nobody takes what a full inbox refuses: set queues.inbox to unbounded");
+TEST_CASE("without injection queues inboxes must be unbounded") {
+  CHECK(error_in("injection: {scope: none}\nsteal: {policy: none}") ==
+        "f:1:20: injection.scope: found injection.scope none and an inbox of 1024; without an injection "
+        "queue there is no room for a task that finds an inbox full: set queues.inbox to unbounded");
   CHECK(error_in("injection: {scope: none}\nsteal: {policy: none}\nqueues: {inbox: unbounded}") == "");
 }

@@ -22,7 +22,7 @@ std::string schema_violation(const std::string& yaml) {
 
 } // namespace
 
-TEST_CASE("the schema and the reference page are those of the table: else run tests/generated/update") {
+TEST_CASE("the schema and the reference page agree with the table, or tests/generated/update must run") {
   // The parentheses keep a failure from printing both pages.
   CHECK((detail::read_text_file(source / "configs/profile.schema.json") == profile_schema()));
   CHECK((detail::read_text_file(source / "docs/profile.md") == profile_reference()));
@@ -34,7 +34,7 @@ TEST_CASE("the reference page has a row for each field") {
     CHECK_MESSAGE(page.find("\n| `" + field.facts.path + "` | ") != std::string::npos, field.facts.path);
 }
 
-TEST_CASE("the schema takes what the loader takes") {
+TEST_CASE("the schema accepts each profile that the loader accepts") {
   for (const char* right :
        {"", "{}", "idle:\n", "strict: true", "workers: {per_group: auto}", "workers: {per_group: 4}",
         "topology: {source: {xml: a.xml}}", "topology: {source: live, capacity: {P: 1024}}",
@@ -49,7 +49,7 @@ TEST_CASE("the schema takes what the loader takes") {
   }
 }
 
-TEST_CASE("the schema refuses what the loader refuses, as far as a schema can") {
+TEST_CASE("the schema refuses each profile that the loader refuses, as far as a schema can") {
   for (const char* wrong : {"version: 2",
                             "unknown: 1",
                             "steal: {batch_max: 0}",

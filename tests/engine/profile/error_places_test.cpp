@@ -7,7 +7,7 @@
 using namespace corewise;
 using namespace corewise::tests;
 
-TEST_CASE("a wrong type is named with place, key, what was found and what would be right") {
+TEST_CASE("an error about a wrong type names place, key, the value found and the values expected") {
   CHECK(error_in("steal:\n  batch_max: [1, 2]\n") ==
         "f:2:14: steal.batch_max: found a list; expected a whole number from 1 to 65536");
   CHECK(error_in("steal: {batch_max: {a: 1}}\n") ==
@@ -26,7 +26,7 @@ TEST_CASE("a wrong type is named with place, key, what was found and what would 
             .starts_with("f:1:1: found \"just words\"; expected a map with version, name, "));
 }
 
-TEST_CASE("a value that is missing is reported at its key, not where the next one begins") {
+TEST_CASE("a missing value is reported at its key, not at the next one") {
   CHECK(error_in("steal:\n  batch_max:\n\n  policy: none\n") ==
         "f:2:3: steal.batch_max: found nothing; expected a whole number from 1 to 65536");
   CHECK(error_in("steal:\n  batch_max: ~\n") ==
@@ -65,7 +65,7 @@ TEST_CASE("durations need their unit") {
         "with its unit from 1us to 1s; did you mean \"never\"?");
 }
 
-TEST_CASE("a wrong word names the nearest right one") {
+TEST_CASE("an error about a wrong word names the nearest right one") {
   CHECK(error_in("dispatch: {score: expected-delay}") ==
         "f:1:19: dispatch.score: found \"expected-delay\"; expected expected_delay, drain_time or count; "
         "did you mean \"expected_delay\"?");
@@ -75,11 +75,11 @@ TEST_CASE("a wrong word names the nearest right one") {
   CHECK(error_in("dispatch: {policy: nearest_lightst}").ends_with("; did you mean \"nearest_lightest\"?"));
 }
 
-TEST_CASE("a version that is not known is refused") {
+TEST_CASE("an unknown version is refused") {
   CHECK(error_in("version: 2\n") == "f:1:10: version: found \"2\"; expected 1");
 }
 
-TEST_CASE("unknown keys name the nearest known one") {
+TEST_CASE("an error about an unknown key names the nearest known one") {
   CHECK(error_in("dispatch:\n  spil: {}\n") == "f:2:3: dispatch.spil: found an unknown key; did you mean "
                                                "\"spill\"? the keys here are policy, score, spill");
   CHECK(error_in("steal:\n  minimum_at: {same_nod: 3}\n") ==
@@ -87,27 +87,27 @@ TEST_CASE("unknown keys name the nearest known one") {
         "are "
         "same_node, same_package, cross_package");
   CHECK(error_in("spin: 3us\n")
-            .starts_with("f:1:1: spin: found an unknown key; \"spin\" belongs into idle.spin; "));
+            .starts_with("f:1:1: spin: found an unknown key; \"spin\" belongs in idle.spin; "));
   CHECK(error_in("dispatch: {zzzzzzzz: 1}\n") == "f:1:12: dispatch.zzzzzzzz: found an unknown key; the "
                                                  "nearest is \"policy\"; the keys here are policy, score, "
                                                  "spill");
 }
 
-TEST_CASE("a key that stands twice is an error that names the first") {
+TEST_CASE("a repeated key is an error that names the first one") {
   CHECK(error_in("name: a\nstrict: true\nname: b\n") ==
-        "f:3:1: name: found this key a second time; it is in line 1 already");
+        "f:3:1: name: found this key a second time; it is already in line 1");
   CHECK(error_in("idle:\n  spin: 1us\n  spin: 2us\n") ==
-        "f:3:3: idle.spin: found this key a second time; it is in line 2 already");
+        "f:3:3: idle.spin: found this key a second time; it is already in line 2");
   CHECK(error_in("\"name\": a\nname: b\n") ==
-        "f:2:1: name: found this key a second time; it is in line 1 already");
+        "f:2:1: name: found this key a second time; it is already in line 1");
 }
 
-TEST_CASE("anchors, aliases, tags and strange keys are refused where they stand") {
+TEST_CASE("anchors, aliases, tags and strange keys are refused at their place") {
   CHECK(error_in("name: &x a\n") ==
-        "f:1:7: name: found an anchor; write the value without it, aliases are not taken");
+        "f:1:7: name: found an anchor; anchors are not allowed, write the value without it");
   CHECK(errors_in("name: &x a\nstrict: *x\n") ==
-        line_list{"f:1:7: name: found an anchor; write the value without it, aliases are not taken",
-                  "f:2:9: strict: found an alias; write the value out, aliases are not taken"});
+        line_list{"f:1:7: name: found an anchor; anchors are not allowed, write the value without it",
+                  "f:2:9: strict: found an alias; aliases are not allowed, write the value itself"});
   CHECK(errors_in("topology: {use: {packages: [*x, y]}}\n").size() == 1); // unknown; the parser ends there
   CHECK(error_in("name: !!str a\n") ==
         "f:1:7: name: found the tag \"tag:yaml.org,2002:str\"; write the value without it");
@@ -117,20 +117,23 @@ TEST_CASE("anchors, aliases, tags and strange keys are refused where they stand"
   CHECK(error_in("~: 1\n") == "f:1:1: found nothing as a key; keys are names");
 }
 
-TEST_CASE("a refused item does not change the numbers of those after it") {
-  CHECK(errors_in("name: &x a\ntopology: {use: {packages: [*x, y]}}\n") ==
-        line_list{
-            "f:1:7: name: found an anchor; write the value without it, aliases are not taken",
-            "f:2:29: topology.use.packages[0]: found an alias; write the value out, aliases are not taken",
-            "f:2:33: topology.use.packages[1]: found \"y\"; expected a whole number from 0 to 65535"});
+TEST_CASE("a refused item does not change the indices of the items after it") {
+  CHECK(
+      errors_in("name: &x a\ntopology: {use: {packages: [*x, y]}}\n") ==
+      line_list{
+          "f:1:7: name: found an anchor; anchors are not allowed, write the value without it",
+          "f:2:29: topology.use.packages[0]: found an alias; aliases are not allowed, write the value itself",
+          "f:2:33: topology.use.packages[1]: found \"y\"; expected a whole number from 0 to 65535"});
 }
 
-TEST_CASE("what is not YAML is explained") {
-  CHECK(error_in("steal: {policy: none\n") == "f:2:1: found what is not YAML (end of map flow not found); "
-                                              "close \"{\" with \"}\" and put commas between its "
-                                              "entries");
-  CHECK(error_in("steal:\n  policy: none\n start: nearest\n").starts_with("f:3:2: found what is not YAML ("));
-  CHECK(error_in("name: a\nname2: b: c\n").starts_with("f:2:9: found what is not YAML ("));
+TEST_CASE("errors in YAML are explained") {
+  CHECK(error_in("steal: {policy: none\n") ==
+        "f:2:1: found text that is not YAML (end of map flow not found); "
+        "close \"{\" with \"}\" and put commas between its "
+        "entries");
+  CHECK(error_in("steal:\n  policy: none\n start: nearest\n")
+            .starts_with("f:3:2: found text that is not YAML ("));
+  CHECK(error_in("name: a\nname2: b: c\n").starts_with("f:2:9: found text that is not YAML ("));
   CHECK(error_in("name: \"a\n") ==
         "f:1:7: name: found a quote that is not closed; close the text with the quote that opens it");
   CHECK(error_in("name: 'it''s\n") ==
@@ -159,7 +162,7 @@ TEST_CASE("columns count characters, not bytes, and line ends may be those of Wi
   CHECK(error_in("\xEF\xBB\xBFstrict: 3\n") == "f:1:9: strict: found \"3\"; expected true or false");
 }
 
-TEST_CASE("all errors come at once, in the order of their places") {
+TEST_CASE("all errors are reported together, in the order of their places") {
   const line_list lines = errors_in("strict: maybe\n"
                                     "steal: {start: 3, batch_max: no}\n"
                                     "unknown: 1\n"
@@ -203,7 +206,7 @@ TEST_CASE("strange text from the file cannot break the lines of messages") {
   CHECK(line == "f:1:9: strict: found \"" + std::string(60, 'x') + "...\"; expected true or false");
 }
 
-TEST_CASE("two ways to say one thing exclude each other") {
+TEST_CASE("two forms of one setting exclude each other") {
   CHECK(
       error_in("injection:\n  interval: {min: 3, fixed: 5}\n") ==
       "f:2:22: injection.interval.fixed: found both min and fixed; expected a map with min or max or fixed");

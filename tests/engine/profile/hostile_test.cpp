@@ -100,7 +100,7 @@ const std::vector<std::string> units{"[",          "{",         "[a,",        "{
 
 } // namespace
 
-TEST_CASE("repetitions of anything are cheap") {
+TEST_CASE("long repetitions of any text are cheap") {
   for (const std::string& unit : units)
     for (const std::string before : {"", "[", "a: ", "topology: {use: {packages: ["}) {
       CAPTURE(unit);
@@ -136,7 +136,7 @@ TEST_CASE("an alias bomb is refused without being expanded") {
         "f:1:1: a0: found an unknown key; the nearest is \"name\"; the keys here are version, name, "
         "topology, workers, dispatch, steal, queues, injection, idle, blocking, limits, debug, on_exception, "
         "strict");
-  CHECK(lines[1] == "f:1:5: a0: found an anchor; write the value without it, aliases are not taken");
+  CHECK(lines[1] == "f:1:5: a0: found an anchor; anchors are not allowed, write the value without it");
   CHECK(lines.size() == 30 + 30 + 290);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("too many values are refused") {
   CHECK(line.find(": found more than 20000 values; a profile has about 100") != std::string::npos);
 }
 
-TEST_CASE("ten thousand unknown keys make a thousand lines and one that counts the rest") {
+TEST_CASE("ten thousand unknown keys give a thousand error lines and one that counts the others") {
   std::string text;
   for (int i = 0; i < 5000; ++i) text += "k" + std::to_string(i) + ": 1\n";
   check_cheap(text);
@@ -154,7 +154,7 @@ TEST_CASE("ten thousand unknown keys make a thousand lines and one that counts t
   CHECK(lines.back() == "f: 4000 more errors are not shown; correct the first ones");
 }
 
-TEST_CASE("ten megabytes of anything are refused unread") {
+TEST_CASE("ten megabytes of any text are refused unread") {
   const temporary_tree tree;
   for (const std::string& unit :
        {std::string("[", 1), std::string("a: b\n"), std::string(1, '\0'), std::string("x")}) {
@@ -175,7 +175,7 @@ TEST_CASE("an endless file is refused") {
         line_list{"/dev/zero:1:1: found more than 128 KiB; a profile has a few KiB, 128 KiB at most"});
 }
 
-TEST_CASE("NUL bytes and control characters are refused where they stand") {
+TEST_CASE("NUL bytes and control characters are refused at their place") {
   CHECK(error_in(std::string("name: a\nname: \0b\n", 16)) == "f:2:7: found a NUL byte; a profile is text");
   CHECK(error_in("name: \x1b[31m\n") == "f:1:7: found the control character U+001B; remove it");
   CHECK(error_in("name: a\rb\n") ==
@@ -184,7 +184,7 @@ TEST_CASE("NUL bytes and control characters are refused where they stand") {
   CHECK(error_in("name: \xC2\x9B\n") == "f:1:7: found the control character U+009B; remove it");
 }
 
-TEST_CASE("what is not UTF-8 is refused where it stands") {
+TEST_CASE("bytes that are not UTF-8 are refused at their place") {
   const std::string message = "found bytes that are not UTF-8; save the file as UTF-8";
   for (const char* wrong : {"\xFF", "\x80", "\xC3", "\xC3(", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80",
                             "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "\xE2\x82"}) {
@@ -195,7 +195,7 @@ TEST_CASE("what is not UTF-8 is refused where it stands") {
   CHECK(error_in("name: é€😀\n") == "");
 }
 
-TEST_CASE("a very long text is refused where it begins") {
+TEST_CASE("a very long text is refused at its beginning") {
   CHECK(error_in("name: " + std::string(5000, 'x') + "\n") ==
         "f:1:7: name: found 5000 bytes of text; 4096 at most");
   CHECK(error_in("topology: {capacity: {" + std::string(40, 'x') + ": 1}}\n") ==

@@ -19,7 +19,7 @@ std::vector<std::string> keys_between(const profile& now, const profile& next) {
 
 } // namespace
 
-TEST_CASE("live changes: what the reference page calls live needs no restart") {
+TEST_CASE("live changes: keys that the reference page calls live need no restart") {
   profile p;
   p.name = "another";
   p.workers.per_group = 3;
@@ -54,7 +54,7 @@ TEST_CASE("live changes: what the reference page calls live needs no restart") {
 }
 
 TEST_CASE(
-    "live changes: a key that needs a restart is named, items of lists and names of the user's choice, too") {
+    "live changes: each key that needs a restart is named, also items of lists and names that users choose") {
   profile p;
   p.topology.machine.source = synthetic_source{"pack:1 core:4"};
   p.topology.machine.use.packages = {1};
@@ -71,7 +71,7 @@ TEST_CASE(
   CHECK(keys_between(p, p).empty());
 }
 
-TEST_CASE("live changes: the reason says what was found and what the engine has") {
+TEST_CASE("live changes: the reason names the value found and the value in the engine") {
   profile p;
   p.queues.inbox.reset();
   const auto reasons = detail::what_needs_a_restart({}, p);

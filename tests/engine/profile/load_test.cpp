@@ -12,7 +12,7 @@ using namespace corewise;
 using namespace corewise::tests;
 using namespace std::chrono_literals;
 
-TEST_CASE("an empty profile is the default one") {
+TEST_CASE("an empty profile has all defaults") {
   const auto defaults = settings_of(profile{});
   for (const char* empty : {"", "\n\n", "# only a comment\n", "---\n", "{}\n", "~\n", "\xEF\xBB\xBF"}) {
     CAPTURE(empty);
@@ -113,7 +113,7 @@ strict: true
   CHECK(p.strict);
 }
 
-TEST_CASE("words that stand for no number or duration are read as such") {
+TEST_CASE("words in place of a number or a duration are read") {
   const profile p = parse_profile("workers: {per_group: auto}\nqueues: {lifo_age: 70us, inbox: 64}\n"
                                   "idle: {park_timeout: never}\nblocking: {stuck_after: 1s}\n"
                                   "topology: {source: live, capacity: auto}\n");

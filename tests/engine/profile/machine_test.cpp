@@ -64,7 +64,7 @@ TEST_CASE("errors in a machine file have places") {
   CHECK(machine_error("source: live\nenergy: {P: {active: {a: 1}}}\n") ==
         "f:2:22: energy.P.active: found a map; expected a number from 0 to 100000");
   CHECK(machine_error("source: live\nkinds: [{cpus: 0-3, name: P}, {cpus: 3, name: E}]\n") ==
-        "f:2:38: kinds[1].cpus: found 3 in another kind, too; a CPU is in one kind only");
+        "f:2:38: kinds[1].cpus: found 3 in another kind as well; a CPU belongs to one kind");
   CHECK(machine_error("source: live\ndistances: [[10, 20]]\n") ==
         "f:2:13: distances[0]: found 2 distances in one of 1 rows; a row has a distance to each node");
   CHECK(machine_error("source: live\nkind: []\n") ==
@@ -107,7 +107,7 @@ TEST_CASE("a machine is live, a file of either format, or a synthetic descriptio
     CHECK_MESSAGE(std::get<synthetic_source>(used(text).source).text == text, text);
 }
 
-TEST_CASE("a machine file replaces all that describes the machine") {
+TEST_CASE("a machine file replaces all settings that describe the machine") {
   const temporary_tree tree;
   const auto plain = tree.write("plain.yaml", "source: {synthetic: \"core:2 pu:1\"}\n");
   machine_description d;
@@ -122,7 +122,7 @@ TEST_CASE("a machine file replaces all that describes the machine") {
   CHECK(d.source_name.empty());
 }
 
-TEST_CASE("a machine that is not there is an error that names it") {
+TEST_CASE("a missing machine file is an error that names it") {
   const temporary_tree tree;
   const auto why = [](const std::string& machine) { return error_lines([&] { (void)used(machine); }); };
   const std::string xml = (tree.root() / "no.xml").string();

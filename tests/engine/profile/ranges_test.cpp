@@ -77,7 +77,7 @@ bool mentions(const line_list& lines, const std::string& key) {
 
 } // namespace
 
-TEST_CASE("every field refuses what is outside of its range and of other types") {
+TEST_CASE("every field refuses values outside of its range and of other types") {
   for (const auto& field : detail::profile_fields()) {
     const std::string key = detail::key_path(field.facts.path, {{0, 0}, {"P"}});
     for (const std::string& value : wrong_values(field.facts.rule)) {
@@ -91,7 +91,7 @@ TEST_CASE("every field refuses what is outside of its range and of other types")
   }
 }
 
-TEST_CASE("every field takes its words and both ends of its range") {
+TEST_CASE("every field accepts its words and both ends of its range") {
   for (const auto& field : detail::profile_fields()) {
     for (const std::string& value : right_values(field.facts.rule)) {
       CAPTURE(field.facts.path);
@@ -107,7 +107,7 @@ TEST_CASE("every field takes its words and both ends of its range") {
 
 TEST_CASE("a default is in its field's range") { CHECK(check_profile(profile{}).empty()); }
 
-TEST_CASE("a profile that was made in code is held against the ranges") {
+TEST_CASE("the ranges also hold for a profile that is made in code") {
   profile p;
   p.steal.batch_max = 0;
   p.idle.spin = std::chrono::hours(1);
@@ -129,7 +129,7 @@ TEST_CASE("a profile that was made in code is held against the ranges") {
                            "workers.total: found 0; expected 1 to 65536 workers"});
 }
 
-TEST_CASE("every row of the table says what people need to know") {
+TEST_CASE("every row of the table has a description") {
   for (const auto& field : detail::profile_fields()) {
     CAPTURE(field.facts.path);
     CHECK_FALSE(field.facts.description.empty());

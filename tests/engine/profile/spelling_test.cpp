@@ -19,15 +19,15 @@ TEST_CASE("the edit distance counts insertions, deletions, replacements and swap
   CHECK(edit_distance("kitten", "sitting") == 3);
 }
 
-TEST_CASE(
-    "the nearest word has the least distance; of equal ones it begins like the word, else it is the first") {
+TEST_CASE("the nearest word has the least distance, and among equal ones the same first letter, else it is "
+          "the first") {
   const std::vector<std::string> words{"spin", "spill", "spins"};
   CHECK(nearest_word("spil", words) == "spill");
   CHECK(nearest_word("spi", words) == "spin");
   CHECK(nearest_word("", {}) == "");
 }
 
-TEST_CASE("a word is only suggested when it may have been meant") {
+TEST_CASE("a word is suggested only if it is near enough") {
   const std::vector<std::string> words{"nearest", "random"};
   CHECK(did_you_mean("nearst", words) == "; did you mean \"nearest\"?");
   CHECK(did_you_mean("everywhere", words) == "");

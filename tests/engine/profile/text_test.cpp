@@ -18,7 +18,7 @@ void check_same(const profile& p, const std::string& text) {
 
 } // namespace
 
-TEST_CASE("a profile as text is read to the same profile") {
+TEST_CASE("a profile that is written and read again is the same") {
   for (const auto& entry : std::filesystem::directory_iterator(COREWISE_SOURCE_DIR "/configs")) {
     if (entry.path().extension() != ".yaml") continue;
     CAPTURE(entry.path().string());
@@ -48,7 +48,7 @@ TEST_CASE("lists, names and texts with quotes in them are read back") {
   check_same(p, profile_text(p));
 }
 
-TEST_CASE("what the defaults say is left out, unless there is a remark on it") {
+TEST_CASE("settings equal to the defaults are left out, unless they have a remark") {
   CHECK(profile_text(profile{}) == "version: 1\n");
   profile p;
   p.idle.searchers_per_mille = 250;

@@ -27,7 +27,7 @@ TEST_CASE("durations may have a fraction that is a whole number of nanoseconds")
   CHECK(parse_duration("1.0000000001s") == std::nullopt);
 }
 
-TEST_CASE("what is not a duration is not read as one") {
+TEST_CASE("texts that are not durations are refused") {
   for (const char* wrong : {"",
                             "us",
                             "5",
@@ -68,7 +68,7 @@ TEST_CASE("whole numbers include both bounds") {
   CHECK(read_value(rule, "4", true) == std::nullopt);
 }
 
-TEST_CASE("powers of two are nothing else") {
+TEST_CASE("a rule for powers of two accepts only powers of two") {
   const value_rule rule{sort::integer, {"unbounded"}, 2, 64, true};
   CHECK(read_value(rule, "32", false) == setting(std::uint64_t{32}));
   CHECK(read_value(rule, "33", false) == std::nullopt);
@@ -102,7 +102,7 @@ TEST_CASE("texts are one line of limited length") {
     CHECK_MESSAGE(read_value(rule, wrong, true) == std::nullopt, wrong);
 }
 
-TEST_CASE("values that are set in code are held against the same rules") {
+TEST_CASE("the same rules hold for values that are set in code") {
   CHECK(takes({sort::integer, {}, 1, 5, false}, std::uint64_t{5}));
   CHECK_FALSE(takes({sort::integer, {}, 1, 5, false}, std::uint64_t{6}));
   CHECK_FALSE(takes({sort::duration, {}, 0, 5, false}, -1ns));
