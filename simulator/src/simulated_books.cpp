@@ -32,17 +32,17 @@ std::uint32_t simulation::look_through_seat(worker_id w) {
   const seat& s = at(w);
   const std::uint32_t queued = counted(s.ring) + counted(s.inbox) + counted(s.forks);
   const worker_load shown = boards_.view().load(boards_.slot(w));
-  require(shown.queued == queued, "what a worker has queued", w.value);
+  require(shown.queued == queued, "the queued tasks of a worker", w.value);
   require(shown.slot == (s.lifo != no_task ? 1U : 0U), "a worker's LIFO slot", w.value);
-  require(shown.running == (s.running != no_task ? 1U : 0U), "what a worker runs", w.value);
+  require(shown.running == (s.running != no_task ? 1U : 0U), "the running task of a worker", w.value);
   require((s.running != no_task) == (s.now == state::running), "a worker's state", w.value);
 
   const group_board& board = boards_.of_worker(w);
   const std::uint32_t place = boards_.place(w);
   require(board.levels.at(place) == load_level(shown.total()), "a worker's level of load", w.value);
-  require(board.parked.test(place) == (s.now == state::asleep), "who is parked", w.value);
+  require(board.parked.test(place) == (s.now == state::asleep), "the parked workers", w.value);
   // A submitter that sends a searcher a task clears the searcher's bit.
-  require(!board.spinning.test(place) || s.now == state::spinning, "who searches", w.value);
+  require(!board.spinning.test(place) || s.now == state::spinning, "the searching workers", w.value);
   return queued;
 }
 
@@ -54,8 +54,8 @@ std::uint32_t simulation::look_through_group(const locality_group& g) {
     sleepers += at(w.id).now == state::asleep ? 1 : 0;
     least = std::min(least, load_level(boards_.view().load(boards_.slot(w.id)).total()));
   }
-  require(groups_books_[g.id.value].waiting == queued, "what waits in a group", g.id.value);
-  require(sleepers_[g.id.value] == sleepers, "how many of a group sleep", g.id.value);
+  require(groups_books_[g.id.value].waiting == queued, "the tasks that wait in a group", g.id.value);
+  require(sleepers_[g.id.value] == sleepers, "the number of a group's sleepers", g.id.value);
   const load_levels* of_groups = boards_.view().group_levels;
   require(of_groups == nullptr || of_groups->at(g.id.value) == least, "a group's least level", g.id.value);
   return queued;
@@ -79,20 +79,20 @@ void simulation::look_through_books() {
     searching[domain_of(w.id)] += s.searching ? 1 : 0;
   }
   for (std::uint32_t d = 0; d < domains_.size(); ++d) {
-    require(domains_[d].waiting == waiting[d], "what waits in a domain", d);
-    require(domains_[d].searching == searching[d], "how many of a domain search", d);
+    require(domains_[d].waiting == waiting[d], "the tasks that wait in a domain", d);
+    require(domains_[d].searching == searching[d], "the number of a domain's searchers", d);
     for (const task_row& row : domains_[d].classes) in_classes += counted(row);
     listed += domains_[d].spinners.size();
     loaded += waiting[d] >= least_for_others_ ? 1 : 0;
   }
-  require(waiting_ == queued, "what waits for workers", waiting_);
-  require(injected_ == in_rows, "what waits in injection queues", injected_);
-  require(in_classes_ == in_classes, "what waits in class queues", in_classes_);
-  require(in_slots_ == slots, "what waits in LIFO slots", in_slots_);
-  require(listed_ == listed, "how many spin with no look planned", listed_);
-  require(loaded_domains_ == loaded, "how many domains have enough for others", loaded_domains_);
-  require(asleep_ == asleep, "how many sleep", asleep_);
-  require(running_ == running, "how many have a task", running_);
+  require(waiting_ == queued, "the tasks that wait for workers", waiting_);
+  require(injected_ == in_rows, "the tasks that wait in injection queues", injected_);
+  require(in_classes_ == in_classes, "the tasks that wait in class queues", in_classes_);
+  require(in_slots_ == slots, "the tasks that wait in LIFO slots", in_slots_);
+  require(listed_ == listed, "the number of workers that spin with no look planned", listed_);
+  require(loaded_domains_ == loaded, "the number of domains with enough tasks for others", loaded_domains_);
+  require(asleep_ == asleep, "the number of sleepers", asleep_);
+  require(running_ == running, "the number of workers with a task", running_);
 }
 
 } // namespace corewise::detail

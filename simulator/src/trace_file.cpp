@@ -81,7 +81,7 @@ bool trace_file::read_line(std::string_view& line) {
   ++line_;
   in_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
   auto length = static_cast<std::size_t>(in_.gcount());
-  if (in_.bad()) refuse("cannot be read on");
+  if (in_.bad()) refuse("cannot be read to its end");
   if (in_.fail() && length == 0) return false;
   if (in_.fail()) refuse(fmt::format("found a line of more than {} characters", longest_line - 2));
   if (!in_.eof()) --length; // the new line

@@ -61,7 +61,7 @@ class workload_reader {
     const auto key = std::ranges::find(workload_keys(), name, &workload_key::name);
     if (key == workload_keys().end()) return refuse_unknown(name);
     if (!belongs(*key))
-      return complain(name, fmt::format("a key that {} has no use for", kind_->name), expected_keys());
+      return complain(name, fmt::format("a key that {} does not use", kind_->name), expected_keys());
     if (given(name)) return complain(name, "it twice", "it once");
     given_.push_back(name);
     read_value(*key, equals == std::string_view::npos ? std::optional<std::string_view>{}
@@ -98,12 +98,11 @@ class workload_reader {
     const workload& w = result_;
     const bool traced = w.shape == workload::kind::trace;
     if (traced && !given("file")) complain("file", "no trace", "file=PATH");
-    if (given("load") && given("rate")) complain("load", "rate as well", "one of the two");
+    if (given("load") && given("rate")) complain("load", "both load and rate", "one of the two");
     if (w.hinted && w.homes == workload::data::none && !traced)
       complain("hinted", "data=none", "data=submitter, data=random or data=node:N with it");
     if (w.near_data && !traced && (w.homes == workload::data::none || w.homes == workload::data::submitter))
-      complain("near-data", "data that lies nowhere or with the submitter",
-               "data=random or data=node:N with it");
+      complain("near-data", "data=none or data=submitter", "data=random or data=node:N with it");
     if (w.near_data && w.submitted != workload::from::outside)
       complain("near-data", "from=" + std::string(w.submitted == workload::from::cpu ? "cpu" : "worker"),
                "from=outside with it");

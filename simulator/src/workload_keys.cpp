@@ -84,7 +84,7 @@ answer write_service_key(const workload& w) { return service_text(w.service); }
 std::string read_burst(workload& w, std::string_view value) {
   const std::optional<double> read = read_number(value);
   if (!read || *read < 1 || *read > 1e6)
-    return "a number from 1 to 1000000, the rate in bursts / the rate else";
+    return "a number from 1 to 1000000, the rate in bursts / the rate outside bursts";
   w.burst_ratio = *read;
   return "";
 }
@@ -93,7 +93,7 @@ answer write_burst(const workload& w) { return number_text(w.burst_ratio); }
 std::string read_burst_share(workload& w, std::string_view value) {
   const std::optional<double> read = read_number(value);
   if (!read || *read < 1e-6 || *read > 1 - 1e-6)
-    return "a number above 0 and below 1, by a millionth at least, the share of time in bursts";
+    return "a number from 0.000001 to 0.999999, the share of time in bursts";
   w.burst_share = *read;
   return "";
 }
@@ -109,7 +109,7 @@ std::string read_burst_length(workload& w, std::string_view value) {
 answer write_burst_length(const workload& w) { return duration_text(w.burst_ns); }
 
 std::string read_file(workload& w, std::string_view value) {
-  if (value.empty()) return "the path of a trace, without a comma in it";
+  if (value.empty()) return "the path of a trace, which has no comma";
   w.file = value;
   return "";
 }

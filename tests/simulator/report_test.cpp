@@ -68,7 +68,7 @@ std::string read(const std::filesystem::path& file) {
 
 } // namespace
 
-TEST_CASE("report: the text has a row for each profile, and says what void means") {
+TEST_CASE("report: the text has a row for each profile, and explains the word void") {
   const std::string text = to_text(report());
   CAPTURE(text);
   CHECK(line(text, 0) == "machine:two.yaml");
@@ -97,11 +97,11 @@ TEST_CASE("report: a row is void by the halves of all its seeds together") {
   CHECK(profile_runs{"x", {simulation_result{}}}.is_void());
 }
 
-TEST_CASE("report: of several seeds, medians are told and the p99's least and most") {
+TEST_CASE("report: with several seeds it shows medians, and the lowest and the highest p99") {
   const simulation_report three = of_seeds();
   const std::string text = to_text(three);
   CAPTURE(text);
-  CHECK(line(text, 2) == "1000 tasks, seeds 1, 2, 3: medians, and of the p99 the least and the most");
+  CHECK(line(text, 2) == "1000 tasks, seeds 1, 2, 3: medians, and the least and the most p99");
   CHECK(contains(line(text, 4), "least"));
   const auto p = nlohmann::ordered_json::parse(to_json(three))["profiles"][0];
   CHECK(p["response_p50_ns"].get<double>() == doctest::Approx(2000).epsilon(0.01));
@@ -169,7 +169,7 @@ TEST_CASE("report: machines with other kinds leave the fields of those empty") {
   CHECK(contains(to_text(other), "busy big"));
 }
 
-TEST_CASE("report: a run in which nothing was measured is told as well") {
+TEST_CASE("report: a run without measured tasks is shown as well") {
   const simulation_report nothing{"m", "w", 1, {1}, {{"x", {simulation_result{}}}}};
   CHECK(contains(to_text(nothing), "0ns"));
   CHECK(nlohmann::ordered_json::parse(to_json(nothing))["profiles"][0]["energy_joules_per_million_tasks"] ==
@@ -177,7 +177,7 @@ TEST_CASE("report: a run in which nothing was measured is told as well") {
   CHECK(contains(to_csv({nothing}), "\nm,w,1,1,x,"));
 }
 
-TEST_CASE("charts: gnuplot draws the responses of all, and the load of each") {
+TEST_CASE("charts: gnuplot draws the responses of all profiles, and the load of each") {
   if (std::system("command -v gnuplot >/dev/null") != 0) {
     MESSAGE("skipped: gnuplot is not installed");
     return;

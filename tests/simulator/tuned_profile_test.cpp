@@ -38,7 +38,7 @@ std::string body_of(const std::string& text) { return text.substr(text.find("ver
 } // namespace
 
 TEST_CASE(
-    "a tuned profile says what it is for, what it gained, what each field was, and how to make it again") {
+    "a tuned profile states its purpose, its gain, the old values and the command that makes it again") {
   const profile start = on_two_packages();
   const std::string text = tuned_profile_text(found_from(start), profile{}, options, story());
   CAPTURE(text);
@@ -47,13 +47,13 @@ TEST_CASE(
         "# workload   closed,clients=64\n", "# goal       p99", "# began with the defaults\n",
         "on seeds 1-2, 1000 tasks each", "seeds 3-22, which", "# Gain: p99 of the response time: ",
         "with 99% certainty from ", "#   corewise tune ...\n", "  score: count  # was expected_delay\n",
-        "    cross_package: ", "  # was 16\n", "left as they were: topology.group_max (16), "})
+        "    cross_package: ", "  # was 16\n", "left unchanged: topology.group_max (16), "})
     CHECK_MESSAGE(contains(text, said), said);
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
     CHECK(text.find('\n', at) - at <= 120);
 }
 
-TEST_CASE("a tuned profile is read to the values that were found, and keeps what was said before") {
+TEST_CASE("a tuned profile has the found values when it is read, and keeps the other settings") {
   profile file;
   file.name = R"(quoted "name": #1)";
   file.queues.local = 64;
@@ -79,7 +79,7 @@ TEST_CASE("a tuned profile is read to the values that were found, and keeps what
   CHECK(profile_text(read) == profile_text(expected)); // the machine of the search is not in it
 }
 
-TEST_CASE("where nothing is gained the profile is the one to begin with, and says so") {
+TEST_CASE("without a gain the command writes the start profile, and says so") {
   const profile start = on_machine("core:8 pu:1");
   const auto same = [](const profile&, std::size_t, std::uint64_t) { return all_figures(0); };
   const tuning_result r = tune(bench_engine(), start, fields_of(start), same, options);
@@ -88,12 +88,12 @@ TEST_CASE("where nothing is gained the profile is the one to begin with, and say
   file.queues.local = 64;
   const std::string text = tuned_profile_text(r, file, options, story());
   CHECK(contains(text, "No gain beyond luck"));
-  CHECK(contains(text, "left as they were: dispatch.spill.same_domain (2), idle.searchers_per_mille (500)"));
+  CHECK(contains(text, "left unchanged: dispatch.spill.same_domain (2), idle.searchers_per_mille (500)"));
   CHECK(body_of(text) == profile_text(file));
   CHECK(findings(r, options).front().starts_with("No gain beyond luck"));
 }
 
-TEST_CASE("a gain that is certain but tiny is told as that, not as luck") {
+TEST_CASE("a certain but tiny gain is reported as such, not as luck") {
   const profile start = on_machine("core:8 pu:1");
   const auto almost_flat = [](const profile& p, std::size_t, std::uint64_t seed) {
     return all_figures(.3 * noise_of(seed, 0) + (p.idle.searchers_per_mille == 1000 ? 0 : .003));
@@ -111,7 +111,7 @@ TEST_CASE("a gain that is certain but tiny is told as that, not as luck") {
   CHECK(contains(tuned_profile_text(r, profile{}, assuming, story()), "# Assumed: much."));
 }
 
-TEST_CASE("what a profile gained over the defaults is told beside what it gained over its start") {
+TEST_CASE("the gain over the defaults is reported beside the gain over the start") {
   profile start = on_two_packages();
   start.dispatch.weights.score = score_kind::count;
   const tuning_result r = found_from(start);
@@ -122,7 +122,7 @@ TEST_CASE("what a profile gained over the defaults is told beside what it gained
       std::ranges::any_of(lines, [](const std::string& l) { return contains(l, "than with the defaults"); }));
 }
 
-TEST_CASE("texts of others cannot leave their comment") {
+TEST_CASE("texts from outside cannot leave their comment") {
   const profile start = on_machine("core:8 pu:1");
   const auto same = [](const profile&, std::size_t, std::uint64_t) { return all_figures(0); };
   const tuning_result r = tune(bench_engine(), start, fields_of(start), same, options);
@@ -135,7 +135,7 @@ TEST_CASE("texts of others cannot leave their comment") {
   CHECK(read.name == "default");
 }
 
-TEST_CASE("throughput is told as what comes of it, energy with what it does to the response time") {
+TEST_CASE("throughput is reported as tasks a second, energy together with the response time") {
   const profile start = on_two_packages();
   tuning_options other = options;
   other.goal = tuning_goal::throughput;

@@ -49,7 +49,7 @@ TEST_CASE("workload: a kind alone has the defaults") {
   CHECK(describe(workload{}) == describe(w));
 }
 
-TEST_CASE("workload: every key says what it says") {
+TEST_CASE("workload: every key has its effect") {
   const workload poisson = parse_workload(
       " poisson, load=.85 ,service=bimodal:10us:1ms:.005,data=random,hinted,near-data,class=latency ");
   CHECK(poisson.load == 0.85);
@@ -99,7 +99,7 @@ TEST_CASE("workload: every key says what it says") {
   CHECK(parse_workload("yield-ring,tasks=9").tasks == 9);
 }
 
-TEST_CASE("workload: what is described is read as the same, whatever the numbers") {
+TEST_CASE("workload: a described workload is read as the same, for all numbers") {
   for (const char* text :
        {"poisson", "poisson,load=10,service=exp:0.333us",
         "poisson,rate=123456.789,service=fixed:1234567ns,data=submitter,hinted",
@@ -126,7 +126,7 @@ TEST_CASE("workload: what is described is read as the same, whatever the numbers
   }
 }
 
-TEST_CASE("workload: each error names what was found and what would be right") {
+TEST_CASE("workload: each error names the value found and the values expected") {
   struct row {
     std::string_view text, message;
   };
@@ -139,12 +139,11 @@ TEST_CASE("workload: each error names what was found and what would be right") {
       {"poisson,laod=1", R"("laod": found an unknown key; expected one of load, rate, service,)"},
       {"poisson,laod=1", R"(did you mean "load"?)"},
       {"mmpp,burst-len=1ms", R"(did you mean "burst-length"?)"},
-      {"poisson,clients=3", "clients: found a key that poisson has no use for; expected one of load, rate"},
-      {"closed,load=.5", "load: found a key that closed has no use for; expected one of clients, think"},
-      {"trace,file=x,service=exp:1us",
-       "service: found a key that trace has no use for; expected one of file"},
+      {"poisson,clients=3", "clients: found a key that poisson does not use; expected one of load, rate"},
+      {"closed,load=.5", "load: found a key that closed does not use; expected one of clients, think"},
+      {"trace,file=x,service=exp:1us", "service: found a key that trace does not use; expected one of file"},
       {"poisson,load=1,load=2", "load: found it twice; expected it once"},
-      {"poisson,load=.5,rate=5", "load: found rate as well; expected one of the two"},
+      {"poisson,load=.5,rate=5", "load: found both load and rate; expected one of the two"},
       {"poisson,load", "load: found no value; expected a number above 0 and at most 10"},
       {"poisson,load=", R"(load: found ""; expected a number above 0 and at most 10)"},
       {"poisson,load=0", R"(load: found "0"; expected a number above 0 and at most 10)"},
@@ -199,7 +198,7 @@ TEST_CASE("workload: each error names what was found and what would be right") {
       {"poisson,hinted",
        "hinted: found data=none; expected data=submitter, data=random or data=node:N with it"},
       {"poisson,data=random,hinted=yes", R"(hinted: found "yes"; expected the word alone, without a value)"},
-      {"poisson,data=submitter,near-data", "near-data: found data that lies nowhere or with the submitter"},
+      {"poisson,data=submitter,near-data", "near-data: found data=none or data=submitter"},
       {"poisson,data=random,near-data,from=worker",
        "near-data: found from=worker; expected from=outside with it"},
       {"poisson,class=urgent", R"(class: found "urgent"; expected normal, latency or background)"},
@@ -214,7 +213,7 @@ TEST_CASE("workload: each error names what was found and what would be right") {
   }
 }
 
-TEST_CASE("workload: all errors are told at once") {
+TEST_CASE("workload: all errors are reported together") {
   const std::string error = error_of("mmmp,load=0,clients=0,nonsense,service=exp");
   CAPTURE(error);
   CHECK(std::ranges::count(error, '\n') == 4);

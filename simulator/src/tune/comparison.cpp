@@ -38,7 +38,7 @@ double half_width(std::span<const double> values, double mean) {
 } // namespace
 
 tuning_comparison compare(std::span<const double> log_ratios) {
-  if (log_ratios.size() < 2) throw std::invalid_argument("a comparison takes two pairs of runs at least");
+  if (log_ratios.size() < 2) throw std::invalid_argument("a comparison needs at least two pairs of runs");
   const double mean = mean_of(log_ratios);
   const double half = half_width(log_ratios, mean);
   tuning_comparison c;

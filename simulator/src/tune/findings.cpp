@@ -66,16 +66,15 @@ std::string verdict(const tuning_result& r, const tuning_options& options) {
     return "No gain beyond luck: the search found nothing better than the start, which is kept.";
   const std::string found = sentence(r.over_start, options.goal, "the start");
   if (!r.p99_kept && r.over_start.beyond_luck)
-    return fmt::format(
-        "No gain: what saves energy makes the p99 of the response time more than a tenth worse, or may. {} "
-        "The start is kept.",
-        found);
+    return fmt::format("No gain: the changes that save energy make the p99 of the response time more than a "
+                       "tenth worse, or may do so. {} The start is kept.",
+                       found);
   if (r.over_start.certain())
     return fmt::format(
-        "No gain that is worth a change. What the search liked best has {} That is not luck, but "
+        "No gain that is worth a change. The best profile of the search has {} That is not luck, but "
         "less than 1%. The start is kept.",
         found);
-  return fmt::format("No gain beyond luck. What the search liked best has {} The start is kept.", found);
+  return fmt::format("No gain beyond luck. The best profile of the search has {} The start is kept.", found);
 }
 
 /// Adds more figures about the changes.
@@ -91,7 +90,7 @@ void add_figures(std::vector<std::string>& to, const tuning_result& r, const tun
       to.push_back(fmt::format("Workload {} alone: {}; {}.", w + 1,
                                change_of(r.by_workload[w].ratio, options.goal),
                                range_of(r.by_workload[w], options.goal)));
-  to.push_back(fmt::format("On the seeds that the search saw: {}, which flatters.",
+  to.push_back(fmt::format("On the seeds of the search: {}; this figure flatters.",
                            change_of(r.searched_ratio, options.goal)));
 }
 

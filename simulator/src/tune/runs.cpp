@@ -33,7 +33,7 @@ void check(const tuning_figures& f, std::size_t workload, std::uint64_t seed, tu
   if (usable(f.of(goal)) && usable(f.p99_ns)) return;
   throw std::runtime_error(
       fmt::format("workload {} with seed {} has no figures to compare (p99 {} ns, {} ns and {} J per task); "
-                  "does it end tasks, and does the machine say what it draws?",
+                  "does it end tasks, and does the machine describe the energy of its cores?",
                   workload + 1, seed, f.p99_ns, f.ns_per_task, f.joules_per_task));
 }
 

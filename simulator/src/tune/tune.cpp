@@ -18,7 +18,7 @@ void check(const profile& start, const tuning_options& options) {
   if (const auto issues = check_profile(start); !issues.empty())
     throw std::invalid_argument("the profile to begin with: " + issues.front().to_string());
   if (options.workloads == 0 || options.seeds == 0 || options.held_out < 2)
-    throw std::invalid_argument("tuning takes a workload, a seed to search on and two to judge on");
+    throw std::invalid_argument("tuning needs a workload, a seed to search on and two seeds to judge on");
 }
 
 /// Tuning on an engine with an objective, step by step.

@@ -54,7 +54,7 @@ void tell_what_was_done(std::string& out, const tuning_result& r, const tuning_o
   comment(out, "searched   ",
           fmt::format("{} profiles on seeds {}, {} tasks each{}", r.evaluations,
                       span_of(options.first_seed, options.seeds), story.tasks,
-                      r.exhausted ? "; it ended by itself" : ""));
+                      r.exhausted ? "; the search ended by itself" : ""));
   comment(out, "judged on  ",
           fmt::format("seeds {}, which the search did not see",
                       span_of(options.first_seed + options.seeds, options.held_out)));
@@ -75,7 +75,7 @@ std::string opening(const tuning_result& r, const tuning_options& options, const
   for (const std::string& line : findings(r, options)) comment(out, "", line);
   if (const std::string same = left_as_they_were(r, r.gained); !same.empty()) {
     out += "#\n";
-    comment(out, "", "Searched, and left as they were: " + same);
+    comment(out, "", "Searched and left unchanged: " + same);
   }
   out += "#\n# To do it again:\n#   " + fit_for_comment(story.command) + "\n\n";
   return out;
