@@ -18,7 +18,7 @@ std::string text(const refusal& r) { return r.value_or("done"); }
 
 } // namespace
 
-TEST_CASE("binding: a pinned thread runs where it was pinned to") {
+TEST_CASE("binding: a pinned thread runs on the CPUs to which it is pinned") {
   for (const std::uint32_t cpu : this_thread_affinity().to_vector())
     on_a_thread([cpu] {
       const cpu_set wanted = cpu_set::range(cpu, cpu);
@@ -28,7 +28,7 @@ TEST_CASE("binding: a pinned thread runs where it was pinned to") {
     });
 }
 
-TEST_CASE("binding: a thread is pinned by another") {
+TEST_CASE("binding: a thread can pin another one") {
   std::atomic<bool> pinned{false};
   cpu_set found;
   std::thread other([&] {
@@ -43,7 +43,7 @@ TEST_CASE("binding: a thread is pinned by another") {
   CHECK(found == cpu_set::range(cpu, cpu));
 }
 
-TEST_CASE("binding: what is not there beside what is there does no harm") {
+TEST_CASE("binding: missing CPUs beside present ones are ignored") {
   on_a_thread([] {
     const cpu_set before = this_thread_affinity();
     cpu_set wanted = before;
@@ -53,12 +53,12 @@ TEST_CASE("binding: what is not there beside what is there does no harm") {
   });
 }
 
-TEST_CASE("binding: CPUs that are not there are refused in words, and nothing changes") {
+TEST_CASE("binding: missing CPUs are refused with a reason, and nothing changes") {
   on_a_thread([] {
     const cpu_set before = this_thread_affinity();
     CHECK(text(pin_this_thread(cpu_set::range(65000, 65001))) ==
           "a thread cannot be pinned to CPUs 65000-65001: none of them may be used here");
-    CHECK(text(pin_this_thread({})) == "a thread cannot be pinned to no CPU at all");
+    CHECK(text(pin_this_thread({})) == "a thread needs at least one CPU to be pinned to");
     CHECK(this_thread_affinity() == before);
   });
 }
@@ -73,7 +73,7 @@ TEST_CASE("binding: node memory is zeroed, whole pages, and can be written") {
   std::memset(memory.data(), 1, memory.size());
 }
 
-TEST_CASE("binding: node memory moves, and none is none") {
+TEST_CASE("binding: node memory can be moved, and an empty one has no bytes") {
   node_memory a(1, std::nullopt);
   void* const data = a.data();
   node_memory b(std::move(a));
@@ -87,7 +87,7 @@ TEST_CASE("binding: node memory moves, and none is none") {
   CHECK_THROWS_AS(node_memory(SIZE_MAX / 2, std::nullopt), std::bad_alloc);
 }
 
-TEST_CASE("binding: memory asked for on a node lies there, or the refusal says why") {
+TEST_CASE("binding: memory of a node lies there, or the refusal gives the reason") {
   refusal why;
   node_memory memory(4096, 0, &why);
   std::memset(memory.data(), 1, memory.size());
@@ -101,7 +101,7 @@ TEST_CASE("binding: memory asked for on a node lies there, or the refusal says w
   });
 }
 
-TEST_CASE("binding: nodes that are not there are refused in words, and memory is had all the same") {
+TEST_CASE("binding: missing nodes are refused with a reason, and the memory is still allocated") {
   for (const std::uint32_t node : {1000U, 70000U, 4294967295U}) {
     refusal why;
     const node_memory memory(4096, node, &why);

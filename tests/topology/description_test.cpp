@@ -52,7 +52,7 @@ TEST_CASE("kinds by hand: they replace the discovered ones and are not merged") 
   CHECK(machine.cores()[2].kind == 0);
 }
 
-TEST_CASE("kinds by hand: without a capacity they have the discovered one") {
+TEST_CASE("kinds by hand: a kind without a capacity has the discovered one") {
   auto description = made("kinds_by_type");
   description.kinds = {{cpus("0-3"), "fast", {}}, {cpus("4,6"), "slow", {}}};
   const auto machine = discover(description);
@@ -61,24 +61,24 @@ TEST_CASE("kinds by hand: without a capacity they have the discovered one") {
   check_kind(machine.kinds()[1], "fast", "0-3", 1024);
 }
 
-TEST_CASE("kinds by hand: CPUs in none join the only one") {
+TEST_CASE("kinds by hand: CPUs in no kind join the only one") {
   auto description = two_sockets();
   description.kinds = {{cpus("0-7"), "P", 1024}};
   const auto machine = discover(description);
   REQUIRE(machine.kinds().size() == 1);
   check_kind(machine.kinds()[0], "P", "0-15", 1024);
-  CHECK(has_warning(machine, "CPUs 8-15 are in none"));
+  CHECK(has_warning(machine, "CPUs 8-15 are in no kind"));
 }
 
-TEST_CASE("kinds by hand: CPUs in none join the nearest kind by speed") {
+TEST_CASE("kinds by hand: CPUs in no kind join the nearest kind by speed") {
   auto description = made("low_power_island"); // 0-3 at 1024, 4-5 at 486, 6-7 at 320
   description.kinds = {{cpus("0-3"), "P", 1024}, {cpus("4-5"), "E", 500}};
   const auto machine = discover(description);
   check_kind(machine.kinds()[0], "E", "4-7", 500);
-  CHECK(has_warning(machine, "CPUs 6-7 are in none"));
+  CHECK(has_warning(machine, "CPUs 6-7 are in no kind"));
 }
 
-TEST_CASE("kinds by hand: where no speed is known, CPUs in none join the kind most common in their package") {
+TEST_CASE("kinds by hand: without known speeds, CPUs in no kind join the most common kind of their package") {
   auto description = two_sockets();
   description.kinds = {{cpus("0-1,8-13"), "A", 1024}, {cpus("2-5"), "B", 600}};
   const auto machine = discover(description);
@@ -131,7 +131,7 @@ TEST_CASE("kinds by hand: contradictions are errors that name them") {
   }
 }
 
-TEST_CASE("capacities: a profile's win, and may turn the ranks round") {
+TEST_CASE("capacities: those of a profile win, and may reverse the ranks") {
   auto description = made("kinds_by_type");
   description.capacities = {{"E", 700}};
   CHECK(discover(description).kinds()[0].capacity == 700);
@@ -146,7 +146,7 @@ TEST_CASE("capacities: a profile's win, and may turn the ranks round") {
   CHECK(has_warning(machine, "scaled"));
 }
 
-TEST_CASE("capacities: a kind that is not there is an error that names those that are") {
+TEST_CASE("capacities: a missing kind is an error that names the existing ones") {
   auto description = made("kinds_by_type");
   description.capacities = {{"big", 700}};
   CHECK_THROWS_WITH_AS(discover(description), doctest::Contains("no kind big; this machine has P, E"),
@@ -175,7 +175,7 @@ TEST_CASE("distances by hand: a matrix that does not fit is an error") {
   CHECK_THROWS_WITH_AS(discover(description), doctest::Contains("row 0 has a 0"), topology_error);
 }
 
-TEST_CASE("use: packages, nodes, kinds and CPUs are cut with each other, and the reserve goes last") {
+TEST_CASE("use: packages, nodes, kinds and CPUs are intersected, and then the reserve is removed") {
   auto description = two_sockets();
   description.use.packages = {1};
   CHECK(discover(description).cpus().to_string() == "8-15");
@@ -194,7 +194,7 @@ TEST_CASE("use: packages, nodes, kinds and CPUs are cut with each other, and the
   CHECK(discover(description).cpus().to_string() == "0-7");
 }
 
-TEST_CASE("use: one kind that is left has the full capacity") {
+TEST_CASE("use: a kind that is left alone has the full capacity") {
   auto description = made("kinds_by_type");
   description.use.kinds = {"E"};
   const auto machine = discover(description);
@@ -203,7 +203,7 @@ TEST_CASE("use: one kind that is left has the full capacity") {
   CHECK(machine.kinds()[0].source == "one kind");
 }
 
-TEST_CASE("use: what is not there is an error that names what is") {
+TEST_CASE("use: a missing part is an error that names the existing ones") {
   const auto refuses = [](auto change, const char* because) {
     auto description = two_sockets();
     change(description.use);

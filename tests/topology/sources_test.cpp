@@ -63,7 +63,7 @@ TEST_CASE("sources: a file that is not hwloc XML is refused with its name and th
   refused(replaced(whole, "complete_cpuset=\"", "complete=\""), "has no proper complete_cpuset");
   refused(replaced(whole, "type=\"PU\" os_index=\"3\"", "type=\"PU\" os_index=\"4294967295\""), "os_index");
   refused(replaced(whole, "complete_nodeset=\"", "complete=\""), "has no proper complete_nodeset");
-  refused(replaced(whole, "</object>", "</info>"), "closes nothing");
+  refused(replaced(whole, "</object>", "</info>"), "closes no element");
   refused("<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology "
           "version=\"2.0\">\n</topology>\n",
           "hwloc cannot read it");
@@ -80,7 +80,7 @@ TEST_CASE("sources: XML that is nested without end is refused, not followed") {
   check_refused(xml_source{tree.write("deep.xml", text)}, "nested");
 }
 
-TEST_CASE("sources: what is no file is refused") {
+TEST_CASE("sources: a path that is not a file is refused") {
   const temporary_tree tree;
   check_refused(xml_source{tree.root() / "nothing.xml"}, "No such file");
   check_refused(xml_source{tree.root()}, "is a directory");
@@ -100,7 +100,7 @@ TEST_CASE("sources: a synthetic description that hwloc refuses never becomes the
   }
 }
 
-TEST_CASE("sources: a synthetic description of more CPUs than can be named is refused at once") {
+TEST_CASE("sources: a synthetic description with too many CPUs is refused at once") {
   check_refused(synthetic_source{"pu:65537"}, "more than 65536 CPUs");
   check_refused(synthetic_source{"pack:1000 core:1000 pu:1000"}, "more than 65536 CPUs");
   check_refused(synthetic_source{"pack:4000000000 pu:4000000000"}, "more than 65536 CPUs");
@@ -116,14 +116,14 @@ TEST_CASE("sources: numbers in a synthetic description's attributes are not CPUs
         "synthetic:pack:2 [numa(memory=128GB)] l3:2(size=33554432) core:2 pu:2(indexes=core)");
 }
 
-TEST_CASE("sources: a name given to the source is the one shown") {
+TEST_CASE("sources: a source is shown under the name that it was given") {
   machine_description description;
   description.source = synthetic_source{"pu:2"};
   description.source_name = "machine:two.yaml";
   CHECK(discover(description).source() == "machine:two.yaml");
 }
 
-TEST_CASE("sources: variables for hwloc in the environment do not change what a source gives") {
+TEST_CASE("sources: variables for hwloc in the environment do not change the machine of a source") {
   ::setenv("HWLOC_XMLFILE", "/nowhere.xml", 1);
   ::setenv("HWLOC_SYNTHETIC", "pu:7", 1);
   ::setenv("HWLOC_CPUKINDS_RANKING", "none", 1);
@@ -140,7 +140,7 @@ TEST_CASE("sources: variables for hwloc in the environment do not change what a 
     ::unsetenv(name);
 }
 
-TEST_CASE("sources: machines of a thousand CPUs and of a thousand nodes") {
+TEST_CASE("sources: machines of a thousand CPUs and of a thousand nodes can be read") {
   // bench/topology/discovery_cost measures what their discovery costs.
   for (const char* text : {"pack:4 numa:2 l3:8 core:16 pu:1", "numa:256 core:4 pu:1", "numa:1024 pu:1"}) {
     CAPTURE(text);

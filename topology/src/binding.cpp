@@ -49,7 +49,7 @@ cpu_set from_kernel(const kernel_cpu_set& found) {
 refusal pin_this_thread(const cpu_set& cpus) { return pin_thread(pthread_self(), cpus); }
 
 refusal pin_thread(std::thread::native_handle_type thread, const cpu_set& cpus) {
-  if (cpus.empty()) return "a thread cannot be pinned to no CPU at all";
+  if (cpus.empty()) return "a thread needs at least one CPU to be pinned to";
   const std::vector<std::uint32_t> list = cpus.to_vector();
   kernel_cpu_set wanted(list.back() + std::size_t{1});
   for (const std::uint32_t cpu : list) wanted.insert(cpu);

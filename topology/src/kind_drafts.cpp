@@ -48,7 +48,7 @@ std::map<cpu_traits, cpu_set> sort_cores(const machine_scan& scan, std::vector<s
   }
   if (!cut.empty())
     warnings.push_back(
-        fmt::format("CPUs {} are said to be of another kind than their own cores; a core has one kind, "
+        fmt::format("the source puts CPUs {} into another kind than their own cores; a core has one kind, "
                     "that of its fastest CPU",
                     cut.to_string()));
   return sorted;
@@ -121,8 +121,7 @@ void add_unknown(std::vector<draft>& drafts, const machine_scan& scan, const cpu
     drafts.push_back({{}, unknown});
     return;
   }
-  warnings.push_back(fmt::format("nothing is known about the kind of CPUs {}; they are taken for {}",
-                                 unknown.to_string(),
+  warnings.push_back(fmt::format("the kind of CPUs {} is unknown; they count as {}", unknown.to_string(),
                                  drafts.size() == 1 ? "the only kind" : "the kind most common near them"));
   std::vector<cpu_set> known;
   known.reserve(drafts.size());

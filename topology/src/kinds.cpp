@@ -25,7 +25,7 @@ void warn_of_contradictions(const std::vector<core_kind>& slowest_first,
         clock_mhz(fast) != 0 && clock_mhz(fast) < clock_mhz(slow) && fast.base_mhz <= slow.base_mhz;
     if (lower_clock && !slowest_first[i].source.starts_with("frequency"))
       warnings.push_back(fmt::format("kind {} (CPUs {}) has a lower clock than kind {} (CPUs {}), {} and {} "
-                                     "MHz, but a higher {}, which is believed",
+                                     "MHz, but a higher {}, which decides",
                                      slowest_first[i].name, slowest_first[i].cpus.to_string(),
                                      slowest_first[i - 1].name, slowest_first[i - 1].cpus.to_string(),
                                      clock_mhz(fast), clock_mhz(slow), slowest_first[i].source));

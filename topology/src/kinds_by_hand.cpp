@@ -115,9 +115,9 @@ void deal_cores(std::vector<hand_kind>& kinds, const machine_scan& scan,
         fmt::format("kinds: CPUs {} follow the other CPUs of their cores; a core has one kind, the fastest",
                     cut.to_string()));
   if (!unnamed.empty())
-    warnings.push_back(
-        fmt::format("kinds: CPUs {} are in none; they are taken for {}", unnamed.to_string(),
-                    kinds.size() == 1 ? "the only kind" : "the nearest kind by speed, else by place"));
+    warnings.push_back(fmt::format(
+        "kinds: CPUs {} are in no kind; they count as {}", unnamed.to_string(),
+        kinds.size() == 1 ? "the only kind" : "the nearest kind by speed, or by place if no speed is known"));
 }
 
 } // namespace

@@ -31,7 +31,7 @@ void check_is_file(const fs::path& file) {
   if (fs::is_directory(status)) refuse(file, "is a directory; an hwloc XML file is needed");
   if (!fs::is_regular_file(status)) refuse(file, "is not a regular file; an hwloc XML file is needed");
   if (fs::file_size(file, error) > largest_file || error)
-    refuse(file, error ? error.message() : "is larger than 64 MiB, which no machine's description is");
+    refuse(file, error ? error.message() : "is larger than 64 MiB, the most for a description of a machine");
 }
 
 std::string read_all(const fs::path& file) {
@@ -40,7 +40,8 @@ std::string read_all(const fs::path& file) {
   std::string text;
   for (char block[65536]; in.read(block, sizeof block) || in.gcount() > 0;) {
     text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > largest_file) refuse(file, "is larger than 64 MiB, which no machine's description is");
+    if (text.size() > largest_file)
+      refuse(file, "is larger than 64 MiB, the most for a description of a machine");
   }
   if (in.bad()) refuse(file, "cannot be read to its end");
   return text;

@@ -81,8 +81,9 @@ class speed_reader {
 
   void report(const difference& d) {
     if (d.cpus.empty()) return;
-    scan_.warnings.push_back(fmt::format("hwloc and sysfs differ in the {} of CPUs {}; sysfs is believed",
-                                         d.what, d.cpus.to_string()));
+    scan_.warnings.push_back(
+        fmt::format("hwloc and sysfs differ in the {} of CPUs {}; the value of sysfs counts", d.what,
+                    d.cpus.to_string()));
   }
 
   fact_tree tree_;

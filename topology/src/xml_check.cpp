@@ -112,7 +112,7 @@ class tag_reader {
     const auto closed = name();
     skip_blanks();
     expect(">");
-    if (open_.empty() || open_.back() != closed) fail(fmt::format("</{}> closes nothing", closed));
+    if (open_.empty() || open_.back() != closed) fail(fmt::format("</{}> closes no element", closed));
     open_.pop_back();
   }
 
@@ -129,7 +129,7 @@ class tag_reader {
     expect(">");
     open_.push_back(opened);
     if (open_.size() > deepest_nesting)
-      fail(fmt::format("elements are nested more than {} deep, which no machine's are", deepest_nesting));
+      fail(fmt::format("elements are nested more than {} deep, the most for a machine", deepest_nesting));
   }
 
   attributes read_attributes() {
