@@ -24,7 +24,7 @@ void check_is_accepted(const scratch_shell& shell) {
 
 } // namespace
 
-TEST_CASE("a machine file that was measured is accepted where machine files are") {
+TEST_CASE("a measured machine file is accepted like any machine file") {
   const scratch_shell shell;
   const outcome measured = calibrated(shell);
   REQUIRE_MESSAGE(measured.status == 0, measured.err);
@@ -33,7 +33,7 @@ TEST_CASE("a machine file that was measured is accepted where machine files are"
   CHECK(contains(measured.out, "\nsource: live\n"));
 }
 
-TEST_CASE("a machine file that was measured says when, where and with which spread") {
+TEST_CASE("a measured machine file tells time, machine and spread of its figures") {
   const outcome measured = run("corewise calibrate --budget 300ms");
   REQUIRE_MESSAGE(measured.status == 0, measured.err);
   CHECK(measured.out.starts_with("# Measured by `corewise calibrate`, 2"));
@@ -42,7 +42,7 @@ TEST_CASE("a machine file that was measured says when, where and with which spre
   CHECK_MESSAGE(measured.err.empty(), measured.err);
 }
 
-TEST_CASE("what a machine cannot tell is left out of its file, and the file says why") {
+TEST_CASE("a machine file leaves out figures that the machine cannot tell, and says why") {
   const scratch_shell shell;
   const outcome measured = calibrated(shell);
   REQUIRE_MESSAGE(measured.status == 0, measured.err);
@@ -53,7 +53,7 @@ TEST_CASE("what a machine cannot tell is left out of its file, and the file says
   CHECK(contains(measured.out, "\nkinds:\n") != one_kind);
 }
 
-TEST_CASE("on one CPU nothing is said about two") {
+TEST_CASE("on one CPU the file has no figures between two CPUs") {
   const scratch_shell shell;
   const outcome measured =
       calibrated(shell, "taskset -c $(taskset -cp $$ | sed 's/.*: //; s/[-,].*//') true || exit 77\n"
@@ -70,7 +70,7 @@ TEST_CASE("on one CPU nothing is said about two") {
   CHECK(contains(measured.out, "\n  submit: "));
 }
 
-TEST_CASE("calibrating takes the time that it is given, and little more") {
+TEST_CASE("calibrating takes its budget of time, and little more") {
   using namespace std::chrono_literals;
   const auto took = [](const std::string& budget) {
     const auto begin = std::chrono::steady_clock::now();
@@ -85,7 +85,7 @@ TEST_CASE("calibrating takes the time that it is given, and little more") {
   CHECK(took("2s") > 1.5s);
 }
 
-TEST_CASE("what is being measured is shown on a terminal only") {
+TEST_CASE("progress is shown on a terminal only") {
   if (run("script -qec true /dev/null").status != 0) {
     MESSAGE("skipped: there is no script(1) to make a terminal");
     return;
@@ -96,7 +96,7 @@ TEST_CASE("what is being measured is shown on a terminal only") {
   CHECK(shown.out.ends_with("\r\033[K"));
 }
 
-TEST_CASE("a file is overwritten only when that is asked for") {
+TEST_CASE("a file is overwritten only with --force") {
   const scratch_shell shell;
   shell.write("machine.yaml", "mine\n");
   const outcome refused = shell.run("corewise calibrate --budget 100ms --output machine.yaml");
@@ -107,18 +107,18 @@ TEST_CASE("a file is overwritten only when that is asked for") {
   CHECK(contains(shell.run("cat machine.yaml").out, "source: live"));
 }
 
-TEST_CASE("where a machine file cannot be written, nothing is measured") {
+TEST_CASE("if the machine file cannot be written, nothing is measured") {
   const outcome refused = run("corewise calibrate --output missing/machine.yaml");
   CHECK(refused.status == 1);
   CHECK(refused.err == "corewise: missing/machine.yaml: No such file or directory\n");
 }
 
-TEST_CASE("a budget that makes no sense is wrong usage") {
+TEST_CASE("an invalid budget is wrong usage") {
   for (const std::string budget :
        {"10", "s", "-1s", "0s", "99ms", "61min", "1e3s", "'10 s'", "nans", "10sec"}) {
     CAPTURE(budget);
     const outcome refused = run("corewise calibrate --budget=" + budget);
     CHECK(refused.status == 2);
-    CHECK_MESSAGE(contains(refused.err, "should be a time from 100ms to 60min"), refused.err);
+    CHECK_MESSAGE(contains(refused.err, "expected a time from 100ms to 60min"), refused.err);
   }
 }

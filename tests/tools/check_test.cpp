@@ -12,7 +12,7 @@ const std::string bad = "version: 1\nqueues: {local: -3}\nstael: {policy: none}\
 
 } // namespace
 
-TEST_CASE("a right profile is ok") {
+TEST_CASE("a valid profile is ok") {
   scratch_shell shell;
   shell.write("good.yaml", good);
   const outcome checked = shell.run("corewise check good.yaml");

@@ -47,7 +47,7 @@ void make_chain(const std::filesystem::path& where, int depth) {
 
 } // namespace
 
-TEST_CASE("a sparse file larger than memory allowed is digested") {
+TEST_CASE("a sparse file that is larger than the allowed memory is digested") {
   if (skip_for_sanitizer()) return;
   const outcome sparse = run("truncate -s 1G sparse; " + in_512_mib + "corewise run digest sparse");
   CHECK_MESSAGE(sparse.status == 0, sparse.err);
@@ -70,7 +70,7 @@ TEST_CASE("a directory of 100,000 files fits into little memory") {
   CHECK(many.out == "100000\n");
 }
 
-TEST_CASE("a tree far deeper than a path may be long is walked with few descriptors") {
+TEST_CASE("a tree that is far deeper than the longest path is walked with few descriptors") {
   scratch_shell shell;
   make_chain(shell.directory() / "work", 3000);
   const outcome walked = shell.run(R"(ulimit -n 60; corewise run digest chain > ../got || exit 10

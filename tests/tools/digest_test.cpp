@@ -40,7 +40,7 @@ TEST_CASE("digest prints what sha256sum prints for the most misleading names") {
   CHECK(same.out == "46\n");
 }
 
-TEST_CASE("digest names files as find does for each way to write a directory") {
+TEST_CASE("digest names files as find does, for each spelling of a directory") {
   for (const std::string dir :
        {"tree", "tree/", "tree//", "./tree", ".", "../work/tree", "\"$PWD/tree\"", "-tree", "./-tree"}) {
     CAPTURE(dir);
@@ -65,7 +65,7 @@ TEST_CASE("digest of files of all sizes around a chunk is right") {
   CHECK(same.out == "1412\n");
 }
 
-TEST_CASE("digest takes a file for a tree of one") {
+TEST_CASE("digest treats a file as a tree of one file") {
   const outcome same = run("echo text > file; DIR=file" + compare);
   CHECK_MESSAGE(same.status == 0, same.out, same.err);
   CHECK(same.out == "1\n");
@@ -80,7 +80,7 @@ TEST_CASE("digest follows no symbolic link and leaves special files alone") {
   CHECK(same.out == "1\n");
 }
 
-TEST_CASE("digest does not follow a link that is its argument and says so") {
+TEST_CASE("digest does not follow a link as its argument, and says so") {
   const outcome link = run("mkdir tree; echo 1 > tree/a; ln -s tree link; corewise run digest link");
   CHECK(link.status == 0);
   CHECK(link.out.empty());
@@ -97,7 +97,7 @@ TEST_CASE("a directory that is not there is an error") {
   CHECK(missing.err == "corewise: nowhere: No such file or directory\n");
 }
 
-TEST_CASE("what cannot be read is named and the rest is done") {
+TEST_CASE("files that cannot be read are named, and the others are digested") {
   const std::string somebody = is_root() ? as_nobody : "";
   if (is_root() && run(as_nobody + "corewise --version").status != 0) {
     MESSAGE("skipped: nobody may not run the command where it was built");
@@ -115,7 +115,7 @@ TEST_CASE("what cannot be read is named and the rest is done") {
   if (is_root()) CHECK(contains(partly.err, "corewise: tree/listed/c: Permission denied\n"));
 }
 
-TEST_CASE("files that come and go meanwhile do no harm to the others") {
+TEST_CASE("files that come and go meanwhile do not disturb the others") {
   const outcome busy = run(R"(mkdir tree; for i in {1..500}; do echo $i > tree/stays$i; done
     (for round in {1..2000}; do for i in {1..50}; do echo > tree/goes$i; done; rm -f tree/goes*; done) & churn=$!
     trap 'kill $churn; wait 2> /dev/null' EXIT
@@ -136,7 +136,7 @@ TEST_CASE("lines are whole when the reader of the output is slow") {
   CHECK_MESSAGE(slow.status == 0, slow.out, slow.err);
 }
 
-TEST_CASE("output that takes no more ends the work with exit status 1") {
+TEST_CASE("an output that accepts no more text ends the work with exit status 1") {
   const std::string tree = "mkdir tree; for i in {1..3000}; do echo $i > tree/$i; done; ";
   const outcome full = run(tree + "corewise run digest tree > /dev/full");
   CHECK(full.status == 1);
@@ -145,11 +145,11 @@ TEST_CASE("output that takes no more ends the work with exit status 1") {
   CHECK(broken.status == 1);
 }
 
-TEST_CASE("the output is checked by sha256sum itself") {
+TEST_CASE("sha256sum itself accepts the output") {
   CHECK(run(nasty_tree + "corewise run digest nasty | sha256sum --check --quiet").status == 0);
 }
 
-TEST_CASE("--report tells on standard error where the tasks ran") {
+TEST_CASE("--report shows on standard error the workers on which the tasks ran") {
   const std::string tree = "mkdir tree; for i in {1..300}; do echo $i > tree/$i; done; ";
   const outcome reported = run(tree + "corewise run digest --report --workers 3 tree");
   CHECK(reported.status == 0);

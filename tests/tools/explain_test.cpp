@@ -77,7 +77,7 @@ TEST_CASE("on an idle machine a task from outside goes to a P-core of its own so
   }
 }
 
-TEST_CASE("an E-core gets a task exactly where the rule says") {
+TEST_CASE("an E-core gets a task exactly at the load that the rule names") {
   const two_socket_shell shell;
   const auto group_at = [&](int p_load) {
     return shell.answer(R"({"origin": {"cpu": 0}, "load": )" + loads(0, 7, p_load) + "}")["group"];
@@ -98,7 +98,7 @@ TEST_CASE("a task crosses the socket only past the cost of crossing") {
   CHECK(group_at(17) == 2);
 }
 
-TEST_CASE("the average task time scales what distance costs") {
+TEST_CASE("the average task time scales the cost of distance") {
   const two_socket_shell shell;
   const std::string load = joined({loads(0, 7, 10), loads(8, 15, 100)}).dump();
   CHECK(shell.answer(R"({"origin": {"cpu": 0}, "load": )" + load + "}")["group"] == 0);
@@ -107,14 +107,14 @@ TEST_CASE("the average task time scales what distance costs") {
   CHECK(longer["cost"].get<double>() == doctest::Approx(1 + 1.6));
 }
 
-TEST_CASE("a worker's own queue costs no distance") {
+TEST_CASE("a worker's own queue has no cost of distance") {
   const json answer = two_socket_shell().answer(R"({"origin": {"worker": 3}, "load": {"3": 1}})");
   CHECK(answer["worker"] == 3);
   CHECK(answer["level"] == 0);
   CHECK(answer["cost"] == 2.0);
 }
 
-TEST_CASE("workers in blocking calls are left out unless all are") {
+TEST_CASE("workers in blocking calls are left out, unless all workers are") {
   const two_socket_shell shell;
   CHECK(shell.answer(R"({"origin": {"cpu": 0}, "blocking": [0, 1, 2]})")["worker"] == 3);
   json all;
@@ -122,7 +122,7 @@ TEST_CASE("workers in blocking calls are left out unless all are") {
   CHECK(shell.answer(R"({"origin": {"cpu": 0}, "blocking": )" + all.dump() + "}")["group"] == 0);
 }
 
-TEST_CASE("a hint is followed and named by the machine's own numbers and names") {
+TEST_CASE("a hint uses the machine's own numbers and names, and the policy follows it") {
   const two_socket_shell shell;
   const auto hinted = [&](const std::string& hint) {
     return shell.answer(R"({"origin": {"cpu": 0}, "hint": )" + hint + "}");
@@ -136,7 +136,7 @@ TEST_CASE("a hint is followed and named by the machine's own numbers and names")
   CHECK(hinted("{}")["group"] == 0);
 }
 
-TEST_CASE("a task from outside without a CPU finds its home by the seed") {
+TEST_CASE("the seed draws the home of a task from outside without a CPU") {
   const two_socket_shell shell;
   std::set<int> groups;
   for (int seed = 1; seed <= 16; ++seed) {
@@ -148,7 +148,7 @@ TEST_CASE("a task from outside without a CPU finds its home by the seed") {
   CHECK(groups == std::set<int>{0, 2});
 }
 
-TEST_CASE("the text form says where and why in sentences and a table") {
+TEST_CASE("the text explains the place in sentences and a table") {
   const outcome explained =
       two_socket_shell().explain(R"({"origin": {"cpu": 0}, "load": )" + loads(0, 7, 2) + "}");
   CHECK(explained.status == 0);
@@ -158,7 +158,7 @@ TEST_CASE("the text form says where and why in sentences and a table") {
     CHECK_MESSAGE(contains(explained.out, part), part, " in\n", explained.out);
 }
 
-TEST_CASE("the lightest of each group is considered by what is queued, and the text says so") {
+TEST_CASE("lightest considers the worker with the fewest queued tasks of each group, and the text says so") {
   const two_socket_shell shell;
   const std::string state =
       R"({"origin": {"cpu": 0}, "load": )" + joined({loads(0, 31, 3), loads(20, 20, 2)}).dump() + "}";
@@ -174,7 +174,7 @@ TEST_CASE("the lightest of each group is considered by what is queued, and the t
   CHECK(contains(shell.told_by("lightest", state), "cost 1, in tasks queued."));
 }
 
-TEST_CASE("of two choices the two are considered") {
+TEST_CASE("two_choices considers the two drawn workers") {
   const two_socket_shell shell;
   const json answer = shell.answer_of("two_choices", R"({"load": )" + loads(0, 31, 3) + "}");
   REQUIRE(answer["considered"].size() == 2);
@@ -195,7 +195,8 @@ TEST_CASE("a policy that compares nothing shows its choice and says so") {
   CHECK(contains(shell.told_by("random", "{}"), "drawn at random"));
 }
 
-TEST_CASE("from outside local_first answers the injection queue, from a worker that worker") {
+TEST_CASE(
+    "local_first chooses the injection queue for a task from outside, and otherwise the submitting worker") {
   const two_socket_shell shell;
   const std::string text = shell.told_by("local_first", R"({"origin": {"cpu": 20}})");
   CHECK_MESSAGE(contains(text, "The task goes to the injection queue of group 2 (P 1024)."), text);
@@ -211,7 +212,7 @@ TEST_CASE("a state can come from standard input") {
             .status == 0);
 }
 
-TEST_CASE("a state that makes no sense is refused with everything that is wrong") {
+TEST_CASE("an invalid state is refused with all of its errors") {
   const two_socket_shell shell;
   const auto refused = [&](const std::string& state, std::initializer_list<std::string> reasons) {
     CAPTURE(state);
@@ -225,7 +226,7 @@ TEST_CASE("a state that makes no sense is refused with everything that is wrong"
   refused("", {"not JSON"});
   refused("{", {"not JSON"});
   refused("{} x", {"not JSON"});
-  refused("[]", {"should be an object"});
+  refused("[]", {"expected an object"});
   refused(R"({"orgin": {}})", {"`orgin`", "origin"});
   refused(R"({"origin": {}})", {"origin: ", "\"worker\": N"});
   refused(R"({"origin": {"worker": 1, "cpu": 1}})", {"origin: "});
@@ -238,7 +239,7 @@ TEST_CASE("a state that makes no sense is refused with everything that is wrong"
           {"load.0", "load.1", "load.02", "load.99", "load.x"});
   refused(R"({"load": [1]})", {"load: "});
   refused(R"({"blocking": [1, 40]})", {"blocking: found 40"});
-  refused(R"({"seed": "1", "task_time_ns": null, "task_time_ns": 1})", {"`task_time_ns` stands twice"});
+  refused(R"({"seed": "1", "task_time_ns": null, "task_time_ns": 1})", {"`task_time_ns` is there twice"});
   refused(R"({"seed": 18446744073709551616})", {"seed: "});
   refused(std::string(100000, '['), {"not JSON"});
 }

@@ -21,7 +21,7 @@ struct simulate_shell : scratch_shell {
 
 } // namespace
 
-TEST_CASE("corewise simulate: a table with a row for each profile") {
+TEST_CASE("corewise simulate: the table has a row for each profile") {
   const simulate_shell shell;
   const outcome o = shell.run(command + "--workload poisson,load=.5 --profile two.yaml --profile plain.yaml");
   CAPTURE(o.out);
@@ -35,14 +35,14 @@ TEST_CASE("corewise simulate: a table with a row for each profile") {
   CHECK(count_of("\ntwo ", o.out) == 3); // in each of the tables
 }
 
-TEST_CASE("corewise simulate: without a profile the defaults are simulated, without a machine this one") {
+TEST_CASE("corewise simulate: by default it simulates the default profile on this machine") {
   const outcome o = run("corewise simulate --tasks 2000 --workload closed,clients=4");
   CHECK(o.status == 0);
   CHECK(o.out.starts_with("live\nclosed,clients=4,"));
   CHECK(contains(o.out, "\ndefault "));
 }
 
-TEST_CASE("corewise simulate: a machine that hwloc's XML describes, with its kinds of core and its nodes") {
+TEST_CASE("corewise simulate: it simulates a machine of hwloc's XML, with its core kinds and its nodes") {
   const std::string simulate =
       "corewise simulate --tasks 5000 --format json --machine '" COREWISE_RECORDED_MACHINES "/";
   const outcome kinds = run(simulate + "three_arm_kinds.xml' --workload poisson,load=.6");
@@ -97,7 +97,7 @@ TEST_CASE("corewise simulate: the CSV has a line for each profile of each worklo
   CHECK(count_of(",two,", o.out) == 2);
 }
 
-TEST_CASE("corewise simulate: the same seed gives the same answer, another one another") {
+TEST_CASE("corewise simulate: the same seed gives the same answer, another seed another one") {
   const simulate_shell shell;
   const std::string line = command + "--format csv --workload poisson,load=.8 --seed ";
   const std::string first = shell.run(line + "3").out;
@@ -106,7 +106,7 @@ TEST_CASE("corewise simulate: the same seed gives the same answer, another one a
   CHECK(shell.run(line + "4").out != first);
 }
 
-TEST_CASE("corewise simulate: a profile whose name is taken is called by its file") {
+TEST_CASE("corewise simulate: a profile whose name is taken gets the name of its file") {
   const simulate_shell shell;
   shell.write("again.yaml", two);
   const outcome o = shell.run(command + "--workload poisson --profile two.yaml --profile again.yaml");
@@ -115,7 +115,7 @@ TEST_CASE("corewise simulate: a profile whose name is taken is called by its fil
   CHECK(contains(o.out, "\nagain.yaml "));
 }
 
-TEST_CASE("corewise simulate: all that is wrong with all workloads is told, as wrong usage") {
+TEST_CASE("corewise simulate: all errors of all workloads are reported, as wrong usage") {
   const outcome o =
       run("corewise simulate --workload poison,load=0 --workload closed --workload mmpp,clients=3");
   CHECK(o.status == 2);
@@ -123,11 +123,11 @@ TEST_CASE("corewise simulate: all that is wrong with all workloads is told, as w
   CHECK(contains(o.err, "corewise: --workload: workload: found \"poison\"; expected one of poisson, mmpp,"));
   CHECK(
       contains(o.err, "corewise: --workload: load: found \"0\"; expected a number above 0 and at most 10\n"));
-  CHECK(contains(o.err, "corewise: --workload: clients: found a key that mmpp has no use for"));
+  CHECK(contains(o.err, "corewise: --workload: clients: found a key that mmpp does not use"));
   CHECK(std::ranges::count(o.err, '\n') == 4);
 }
 
-TEST_CASE("corewise simulate: a command line that makes no sense is wrong usage") {
+TEST_CASE("corewise simulate: an invalid command line is wrong usage") {
   for (const std::string options :
        {"", "--workload", "--workload poisson --tasks 0", "--workload poisson --seeds 0",
         "--workload poisson --format xml", "--workload poisson stray", "--workload poisson --seed -1"}) {
@@ -174,7 +174,8 @@ TEST_CASE("corewise simulate: a trace ends the run with its last arrival") {
   CHECK(tasks <= 500);
 }
 
-TEST_CASE("corewise simulate: charts are SVG files, or it says what is missing before anything runs") {
+TEST_CASE(
+    "corewise simulate: charts are SVG files, or the command names the missing program before any run") {
   const simulate_shell shell;
   const std::string line =
       command + "--workload poisson --charts out/charts --profile two.yaml --profile plain.yaml";
@@ -191,7 +192,7 @@ TEST_CASE("corewise simulate: charts are SVG files, or it says what is missing b
   CHECK(contains(without.err, "gnuplot-nox"));
 }
 
-TEST_CASE("corewise simulate: how far it is is shown on a terminal only") {
+TEST_CASE("corewise simulate: progress is shown on a terminal only") {
   if (run("script -qec true /dev/null").status != 0) {
     MESSAGE("skipped: there is no script(1) to make a terminal");
     return;

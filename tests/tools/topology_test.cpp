@@ -45,7 +45,7 @@ TEST_CASE("the topology in JSON has exactly the keys that are documented") {
   }
 }
 
-TEST_CASE("the topology in JSON tells a machine of two packages as it was described") {
+TEST_CASE("the topology in JSON shows a machine of two packages as it was described") {
   const json page = topology_of("--machine 'pack:2 numa:1 l3:2 core:4 pu:2'");
   CHECK(page["cpus"] == "0-31");
   CHECK(page["packages"] == json::parse(R"([{"id": 0, "cpus": "0-15"}, {"id": 1, "cpus": "16-31"}])"));
@@ -72,7 +72,7 @@ TEST_CASE("the topology in JSON tells a machine of two packages as it was descri
   CHECK(page["levels"] == json::parse("[[0, 2, 4, 4], [2, 0, 4, 4], [4, 4, 0, 2], [4, 4, 2, 0]]"));
 }
 
-TEST_CASE("what a machine does not have is null or empty in JSON") {
+TEST_CASE("missing parts of a machine are null or empty in JSON") {
   const json page = topology_of("--machine 'core:4 pu:1'");
   CHECK(page["packages"].empty());
   CHECK(page["llcs"].empty());
@@ -142,7 +142,7 @@ TEST_CASE("the picture shows packages, caches, groups, kinds and the steal order
     CHECK_MESSAGE(contains(shown.out, part), part, " in\n", shown.out);
 }
 
-TEST_CASE("the picture is plain ASCII without colours unless told otherwise") {
+TEST_CASE("the picture is plain ASCII without colours by default") {
   const std::string machine = "--machine 'pack:2 numa:1 l3:2 core:4 pu:2'";
   const outcome plain = run("corewise topology " + machine);
   for (const char c : plain.out) CHECK((c == '\n' || (c >= ' ' && c <= '~')));
@@ -162,7 +162,7 @@ TEST_CASE("colours come on a terminal and NO_COLOR turns them off") {
   CHECK(contains(run("NO_COLOR= " + in_terminal + "' /dev/null").out, "\033["));
 }
 
-TEST_CASE("the picture of a machine of 384 CPUs fits on a screen and --all shows all of it") {
+TEST_CASE("the picture of a machine of 384 CPUs fits on a screen, and --all shows all of it") {
   const std::string machine = "--machine 'pack:2 numa:12 l3:1 core:8 pu:2'";
   const outcome folded = run("corewise topology " + machine);
   const outcome all = run("corewise topology --all " + machine);

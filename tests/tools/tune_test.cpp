@@ -21,7 +21,7 @@ std::string command_in(const std::string& yaml) {
 
 } // namespace
 
-TEST_CASE("corewise tune: with equal cores in one domain nothing is gained beyond luck, and it says so") {
+TEST_CASE("corewise tune: with equal cores in one domain it reports no gain beyond luck") {
   scratch_shell shell;
   for (const std::string seed : {"1", "101", "201"}) {
     const std::string file = "tuned" + seed + ".yaml";
@@ -37,7 +37,7 @@ TEST_CASE("corewise tune: with equal cores in one domain nothing is gained beyon
   }
 }
 
-TEST_CASE("corewise tune: what the energy rests on is said where the machine does not say it") {
+TEST_CASE("corewise tune: it states its assumption about the energy if the machine does not describe it") {
   const scratch_shell shell;
   const std::string line = "corewise tune --workload poisson,load=.7 --goal energy --machine ";
   const outcome assumed = shell.run(line + "'core:8 pu:1'" + small);
@@ -52,7 +52,7 @@ TEST_CASE("corewise tune: what the energy rests on is said where the machine doe
   CHECK_FALSE(contains(known.err, "Assumed"));
 }
 
-TEST_CASE("corewise tune: that throughput says nothing where tasks come by themselves is said") {
+TEST_CASE("corewise tune: it says that throughput tells nothing when tasks come at a given rate") {
   const std::string line = "corewise tune --machine 'core:8 pu:1' --goal throughput" + small + " --workload ";
   for (const std::string w : {"poisson,load=.7", "mmpp,rate=1000", "fork-join,load=.5"}) {
     const outcome constant = run(line + w);
@@ -100,7 +100,7 @@ TEST_CASE("corewise tune --format json answers one object with a fixed set of ke
   CHECK(answer["output"].is_null());
 }
 
-TEST_CASE("corewise tune: how far it is is shown on a terminal only") {
+TEST_CASE("corewise tune: progress is shown on a terminal only") {
   if (run("script -qec true /dev/null").status != 0) {
     MESSAGE("skipped: there is no script(1) to make a terminal");
     return;
@@ -113,7 +113,7 @@ TEST_CASE("corewise tune: how far it is is shown on a terminal only") {
   CHECK(contains(shown.out, "\r\033[K")); // and gone before the report
 }
 
-TEST_CASE("corewise tune keeps what the profile that it began with says") {
+TEST_CASE("corewise tune keeps the other settings of the start profile") {
   scratch_shell shell;
   shell.write("server.yaml", "name: server\nqueues: {local: 64}\n");
   const outcome tuned = shell.run(equal_cores + " --from server.yaml");
@@ -122,7 +122,7 @@ TEST_CASE("corewise tune keeps what the profile that it began with says") {
   CHECK(contains(tuned.out, "queues:\n  local: 64\n"));
 }
 
-TEST_CASE("corewise tune overwrites a file only when told to, and says so before it searches") {
+TEST_CASE("corewise tune overwrites a file only with --force, and refuses before it searches") {
   scratch_shell shell;
   shell.write("there.yaml", "version: 1\n");
   const std::string long_one = "timeout 5 corewise tune --machine 'core:8 pu:1' --workload poisson,load=.7 "
@@ -136,7 +136,7 @@ TEST_CASE("corewise tune overwrites a file only when told to, and says so before
   CHECK(contains(shell.run(long_one + "no/such/folder").err, "no/such/folder: No such file or directory"));
 }
 
-TEST_CASE("corewise tune: a command line that makes no sense is refused") {
+TEST_CASE("corewise tune: an invalid command line is refused") {
   for (const std::string line :
        {"", "--workload", "--workload poisson --goal speed", "--workload poisson --budget 5",
         "--workload poisson --budget soon", "--workload poisson --held-out 1", "--workload poisson --seeds 0",
@@ -149,7 +149,7 @@ TEST_CASE("corewise tune: a command line that makes no sense is refused") {
   }
 }
 
-TEST_CASE("corewise tune: what is wrong with the workload, the machine and the profile is said") {
+TEST_CASE("corewise tune: errors of the workload, the machine and the profile are reported") {
   const outcome workload = run("corewise tune --workload poison,lod=.7");
   CHECK(workload.status == 2);
   CHECK(contains(workload.err, "corewise: --workload: workload: found "));

@@ -30,7 +30,7 @@ TEST_CASE("corewise --version prints its name and a number") {
   CHECK(version.out.find_first_of("0123456789") != std::string::npos);
 }
 
-TEST_CASE("a command line that makes no sense is exit status 2 and a reason on standard error") {
+TEST_CASE("an invalid command line gives exit status 2 and a reason on standard error") {
   for (const std::string line : {"",
                                  "run",
                                  "nonsense",
@@ -60,12 +60,12 @@ TEST_CASE("a command line that makes no sense is exit status 2 and a reason on s
   }
 }
 
-TEST_CASE("an unknown command is named and the help of the right one is pointed at") {
+TEST_CASE("an error about an unknown command names it and the help to try") {
   CHECK(contains(run("corewise topologie").err, "`topologie` is not a command"));
   CHECK(contains(run("corewise run digest --nonsense .").err, "corewise run digest --help"));
 }
 
-TEST_CASE("output that cannot be written is an error of every command") {
+TEST_CASE("every command reports an output that cannot be written") {
   for (const std::string line :
        {"topology", "--help", "topology --format json", "explain --state <(echo {})"}) {
     CAPTURE(line);

@@ -74,16 +74,15 @@ void add_axes(CLI::App& run, action& chosen) {
   for (const axis* workload : {&ping_pong, &chained_fork, &fork_many, &yield_many}) {
     auto options = std::make_shared<axis_options>();
     CLI::App* app = run.add_subcommand(std::string(workload->name),
-                                       fmt::format("What an operation costs: {}", workload->description));
+                                       fmt::format("The cost of an operation: {}", workload->description));
     app->add_option("--rounds", options->rounds,
-                    "How many rounds of 50 ms to measure, after 300 ms of warm-up; 15 unless told")
+                    "The number of rounds of 50 ms to measure, after 300 ms of warm-up; 15 by default")
         ->type_name("N")
         ->check(CLI::Range(1, 100'000).description(""));
     add_machine_options(*app, options->machine);
-    app->footer(
-        "Each round repeats the workload; told are the median, the 10th and the 90th percentile of the "
-        "rounds' averages.\n"
-        "Every result is checked: work that is lost is an error.");
+    app->footer("Each round repeats the workload; the command prints the median, the 10th and the 90th "
+                "percentile of the rounds' averages.\n"
+                "It checks every result: lost work is an error.");
     app->callback([workload, options, &chosen] {
       chosen = [workload, options] { return run_axis(*workload, *options); };
     });

@@ -31,7 +31,7 @@ struct calibrate_options {
 std::string check_budget(const std::string& text) {
   const auto budget = parse_budget(text);
   if (budget && *budget >= least_budget && *budget <= most_budget) return "";
-  return fmt::format("found `{}`; should be a time from 100ms to 60min, such as 10s", text);
+  return fmt::format("found `{}`; expected a time from 100ms to 60min, such as 10s", text);
 }
 
 /// Shows progress in one line on standard error, where that is a terminal.
@@ -77,20 +77,21 @@ int run_calibrate(const calibrate_options& options) {
 
 void add_calibrate(CLI::App& app, action& chosen) {
   auto options = std::make_shared<calibrate_options>();
-  CLI::App* sub =
-      app.add_subcommand("calibrate", "What do things cost on this machine? Writes a machine file");
-  sub->add_option("--budget", options->budget, "How long to measure, in ms, s or min; 10s unless told")
+  CLI::App* sub = app.add_subcommand(
+      "calibrate", "Measure the costs of operations on this machine, and write a machine file");
+  sub->add_option("--budget", options->budget, "The time to measure, in ms, s or min; 10s by default")
       ->type_name("TIME")
       ->check(CLI::Validator(check_budget, ""));
-  sub->add_option("--output", options->output, "Where to write the machine file; standard output unless told")
+  sub->add_option("--output", options->output, "The machine file to write; standard output by default")
       ->type_name("FILE|-");
-  sub->add_flag("--force", options->force, "Overwrite the file");
+  sub->add_flag("--force", options->force, "Overwrite the file if it exists");
   sub->footer(
-      "Measures the machine that it runs on: the speed of each kind of core, waking a thread, and what a "
-      "cache line and\n"
-      "a stolen task cost between CPUs at each level. What cannot be measured is left out of the file, "
-      "which says why.\n"
-      "Leave the machine alone meanwhile: figures that spread too much are called noisy.\n\n"
+      "Measures the machine on which it runs: the speed of each kind of core, the cost of waking a "
+      "thread, and the costs\n"
+      "of a cache line and of a stolen task between CPUs at each level. The file leaves out the figures "
+      "that cannot be\n"
+      "measured, and says why.\n"
+      "Leave the machine idle meanwhile: figures that spread too much are marked as noisy.\n\n"
       "Examples:\n"
       "  corewise calibrate --output machine.yaml\n"
       "  corewise calibrate --budget 1min --output machine.yaml --force\n"

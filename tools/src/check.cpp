@@ -115,14 +115,14 @@ int check_files(const check_options& options) {
 
 void add_check(CLI::App& app, action& chosen) {
   auto options = std::make_shared<check_options>();
-  CLI::App* sub = app.add_subcommand("check", "Are these profiles and machine files right?");
+  CLI::App* sub = app.add_subcommand("check", "Check profiles and machine files");
   sub->add_option("FILE", options->files, "Profiles or machine files; - is standard input")->required();
-  sub->add_option("--machine", options->machine, "Try each profile on this machine, too")
+  sub->add_option("--machine", options->machine, "Also try each profile on this machine")
       ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
   add_format_option(*sub, options->format);
-  sub->footer("All that is wrong goes to standard error, as FILE:LINE:COLUMN: KEY: WHAT WAS FOUND; WHAT "
-              "WOULD BE RIGHT,\n"
-              "and the exit status is 1.\n\n"
+  sub->footer("Errors go to standard error, as FILE:LINE:COLUMN: KEY: THE VALUE FOUND; THE VALUES "
+              "EXPECTED,\n"
+              "and the exit status is then 1.\n\n"
               "Examples:\n"
               "  corewise check server.yaml\n"
               "  corewise check --machine live configs/*.yaml");

@@ -83,14 +83,14 @@ int run_digest(const digest_options& options) {
 
 void add_digest(CLI::App& run, action& chosen) {
   auto options = std::make_shared<digest_options>();
-  CLI::App* app =
-      run.add_subcommand("digest", "SHA-256 of every regular file of a tree, as sha256sum prints it");
+  CLI::App* app = run.add_subcommand(
+      "digest", "Compute the SHA-256 of every regular file of a tree, and print it as sha256sum does");
   app->add_option("DIR", options->root, "The tree; symbolic links are not followed")->required();
-  app->add_flag("--report", options->report, "Show on standard error where the tasks ran");
+  app->add_flag("--report", options->report, "Show on standard error the workers on which the tasks ran");
   add_machine_options(*app, options->machine);
-  app->footer("Files are read as blocking calls and hashed as tasks; the lines come in any order. What "
-              "cannot be read\n"
-              "is named on standard error, and the exit status is 1.\n\n"
+  app->footer("Files are read as blocking calls and hashed as tasks; the lines come in any order. Files "
+              "that\n"
+              "cannot be read are named on standard error, and the exit status is then 1.\n\n"
               "Examples:\n"
               "  corewise run digest /usr/share | sort -k2 > before\n"
               "  corewise run digest --report --workers 4 /srv\n"

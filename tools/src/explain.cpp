@@ -43,15 +43,13 @@ int explain_state(const explain_options& options) {
 
 void add_explain(CLI::App& app, action& chosen) {
   auto options = std::make_shared<explain_options>();
-  CLI::App* sub = app.add_subcommand("explain", "Where would a task go, and why?");
-  sub->add_option("--state", options->state,
-                  "Where the task comes from and how loaded the workers are, in JSON")
+  CLI::App* sub = app.add_subcommand("explain", "Show where the engine would place a task, and why");
+  sub->add_option("--state", options->state, "The origin of the task and the loads of the workers, in JSON")
       ->type_name("FILE|-")
       ->required();
   add_machine_options(*sub, options->machine);
   sub->footer(
-      "The state, of which every part may be left out (the values are the defaults, or examples behind "
-      "`or`):\n"
+      "The state; every part is optional (the values are the defaults, or examples behind `or`):\n"
       "  {\"origin\": {\"outside\": true}      or {\"worker\": 3} or {\"cpu\": 5}: submitted from there\n"
       "   \"hint\": {}                       or \"group\", \"package\", \"node\", \"worker\": their numbers; "
       "\"kind\": its name\n"

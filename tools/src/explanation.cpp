@@ -64,7 +64,8 @@ class explanation_text {
     if (e_.chosen.injected)
       return look_.paint(ink::title, fmt::format("The task goes to the injection queue of group {} ({})",
                                                  e_.chosen.group.value, kind_of(e_.chosen.group))) +
-             fmt::format(".\nWho is free first takes it; {} is the one to wake.\n", worker(e_.chosen.worker));
+             fmt::format(".\nThe first free worker takes it; the engine wakes {} for it.\n",
+                         worker(e_.chosen.worker));
     return look_.paint(ink::title, "The task goes to " + worker(e_.chosen.worker)) + ".\n";
   }
 
@@ -102,10 +103,10 @@ class explanation_text {
     case placement_reason::hinted: return "it is the policy's choice among those that the hint allows";
     case placement_reason::fewest_queued: return "no other worker has fewer tasks queued";
     case placement_reason::lighter_of_two:
-      return "of two workers drawn at random the other has no less to do";
-    case placement_reason::least_active: return "no other worker has been less active of late";
-    case placement_reason::kept_local: return "a worker keeps what it submits";
-    case placement_reason::injected: return "what comes from outside goes to an injection queue";
+      return "it is the lighter of two workers drawn at random, or the other is as light";
+    case placement_reason::least_active: return "no other worker has been less active recently";
+    case placement_reason::kept_local: return "a worker keeps the tasks that it submits";
+    case placement_reason::injected: return "a task from outside goes to an injection queue";
     case placement_reason::next_in_turn: return "it is this worker's turn";
     case placement_reason::drawn: return "it was drawn at random";
     }
@@ -114,7 +115,7 @@ class explanation_text {
 
   std::string hint() const {
     if (state_.hint.empty() || e_.chosen.reason == placement_reason::hinted) return "";
-    return "No available worker fulfils the hint, so it is as good as absent.\n";
+    return "No available worker fulfils the hint, so the hint is ignored.\n";
   }
 
   std::string left_out() const {
@@ -124,8 +125,8 @@ class explanation_text {
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     if (ids.size() == m_.workers.size())
-      return "All workers are in blocking calls, so it is as if none were.\n";
-    return fmt::format("In blocking calls, and left out: {}.\n", fmt::join(ids, ", "));
+      return "All workers are in blocking calls, so the policy ignores that.\n";
+    return fmt::format("Left out, because in blocking calls: {}.\n", fmt::join(ids, ", "));
   }
 
   /// Writes the table; nothing where the policy weighed nothing.

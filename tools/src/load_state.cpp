@@ -23,7 +23,7 @@ class duplicate_finder {
     if (event == json::parse_event_t::object_start) open_.emplace_back();
     if (event == json::parse_event_t::object_end) open_.pop_back();
     if (event == json::parse_event_t::key && !open_.back().insert(parsed.get<std::string>()).second)
-      found.push_back(fmt::format("the key `{}` stands twice in one object", parsed.get<std::string>()));
+      found.push_back(fmt::format("the key `{}` is there twice in one object", parsed.get<std::string>()));
     return true;
   }
   std::vector<std::string> found;
@@ -78,7 +78,7 @@ class state_reader {
   }
 
   void wrong(std::string_view path, const json& found, std::string_view right) {
-    problems_.push_back(fmt::format("{}: found {}; should be {}", path, shown(found), right));
+    problems_.push_back(fmt::format("{}: found {}; expected {}", path, shown(found), right));
   }
 
   bool expect_object(const json& value, std::string_view path, names known) {
@@ -86,7 +86,7 @@ class state_reader {
     for (const auto& [key, ignored] : value.items())
       if (std::find(known.begin(), known.end(), key) == known.end())
         problems_.push_back(
-            fmt::format("{}: unknown key `{}`; known are {}", path, key, fmt::join(known, ", ")));
+            fmt::format("{}: unknown key `{}`; the keys here are {}", path, key, fmt::join(known, ", ")));
     return true;
   }
 
@@ -149,7 +149,8 @@ class state_reader {
       if (!candidate.is_null()) known.push_back(shown(candidate));
     }
     wrong(path, value,
-          known.empty() ? "absent: this machine has none" : fmt::format("one of {}", fmt::join(known, ", ")));
+          known.empty() ? "no such key: this machine has none"
+                        : fmt::format("one of {}", fmt::join(known, ", ")));
     return 0;
   }
 

@@ -28,7 +28,7 @@ CLI::Validator one_of(std::vector<std::pair<std::string, int>> choices) {
       if (word == name) return word = std::to_string(value), "";
       known += (known.empty() ? "" : ", ") + name;
     }
-    return fmt::format("found `{}`; should be one of {}", word, known);
+    return fmt::format("found `{}`; expected one of {}", word, known);
   };
   return {replace_by_number, ""};
 }
@@ -41,7 +41,7 @@ profile machine_options::configured() const {
 }
 
 void add_format_option(CLI::App& app, output_format& format) {
-  app.add_option("--format", format, "How to answer: text (the default) or json")
+  app.add_option("--format", format, "The format of the answer: text (the default) or json")
       ->transform(one_of({{"text", static_cast<int>(output_format::for_people)},
                           {"json", static_cast<int>(output_format::for_programs)}}))
       ->type_name("text|json");
@@ -51,10 +51,11 @@ void add_machine_options(CLI::App& app, machine_options& options) {
   app.add_option("--profile", options.profile, "The profile to use instead of the defaults")
       ->type_name("FILE");
   app.add_option("--machine", options.machine,
-                 "The machine to look at: live, a file of hwloc's XML, a machine file, or an hwloc synthetic "
+                 "The machine to examine: live, a file of hwloc's XML, a machine file, or an hwloc synthetic "
                  "description")
       ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
-  app.add_option("--workers", options.workers, "Workers in all, dealt over the groups by capacity")
+  app.add_option("--workers", options.workers,
+                 "The number of workers in all, dealt over the groups by capacity")
       ->type_name("N")
       ->check(CLI::Range(1, 65536).description(""));
   add_format_option(app, options.format);

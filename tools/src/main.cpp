@@ -14,7 +14,7 @@ namespace {
 
 void describe(CLI::App& app, action& chosen) {
   app.name("corewise");
-  app.set_version_flag("--version", "corewise " COREWISE_VERSION, "Print the version and leave");
+  app.set_version_flag("--version", "corewise " COREWISE_VERSION, "Print the version and exit");
   app.require_subcommand(1);
   add_topology(app, chosen);
   add_check(app, chosen);
@@ -22,12 +22,12 @@ void describe(CLI::App& app, action& chosen) {
   add_simulate(app, chosen);
   add_calibrate(app, chosen);
   add_tune(app, chosen);
-  CLI::App* run = app.add_subcommand("run", "Real work on the engine");
+  CLI::App* run = app.add_subcommand("run", "Run real work on the engine");
   run->require_subcommand(1);
   add_digest(*run, chosen);
   add_axes(*run, chosen);
   app.footer("`corewise COMMAND --help` has the options and examples of each.\n"
-             "Exit status: 0 done, 1 the answer is no, 2 wrong usage.");
+             "Exit status: 0 done; 1 the answer is no, or an error; 2 wrong usage.");
 }
 
 /// The part of the command line that names subcommands: "corewise run digest".

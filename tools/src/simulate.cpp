@@ -93,12 +93,13 @@ int run_simulate(const simulate_options& options) {
 }
 
 void add_options(CLI::App& app, simulate_options& options) {
-  app.add_option("--workload", options.workloads, "What tasks come, KIND[,KEY=VALUE...]; may be given again")
+  app.add_option("--workload", options.workloads,
+                 "The tasks that come, KIND[,KEY=VALUE...]; may be given several times")
       ->type_name("W")
       ->required()
       ->allow_extra_args(false);
   app.add_option("--profile", options.profiles,
-                 "A profile to compare; may be given again. The defaults when there is none")
+                 "A profile to compare; may be given several times; the default profile if none is given")
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_option(
@@ -106,24 +107,25 @@ void add_options(CLI::App& app, simulate_options& options) {
          "The machine to simulate: live, a file of hwloc's XML, a machine file, or an hwloc synthetic "
          "description")
       ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
-  app.add_option("--workers", options.workers, "Workers in all, dealt over the groups by capacity")
+  app.add_option("--workers", options.workers,
+                 "The number of workers in all, dealt over the groups by capacity")
       ->type_name("N")
       ->check(CLI::Range(1, 65536).description(""));
-  app.add_option("--tasks", options.tasks, "How many tasks each run has; 1000000 unless told")
+  app.add_option("--tasks", options.tasks, "The number of tasks of each run; 1000000 by default")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}).description(""));
-  app.add_option("--seeds", options.seeds, "How many runs, each with a seed of its own; 1 unless told")
+  app.add_option("--seeds", options.seeds, "The number of runs, each with its own seed; 1 by default")
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
-  app.add_option("--seed", options.seed, "The first seed; 1 unless told")
+  app.add_option("--seed", options.seed, "The first seed; 1 by default")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()).description(""));
-  app.add_option("--format", options.format, "How to answer: text (the default), json or csv")
+  app.add_option("--format", options.format, "The format of the answer: text (the default), json or csv")
       ->transform(one_of({{"text", static_cast<int>(table_format::text)},
                           {"json", static_cast<int>(table_format::json)},
                           {"csv", static_cast<int>(table_format::csv)}}))
       ->type_name("text|json|csv");
-  app.add_option("--charts", options.charts, "Draw SVG files into this directory (takes gnuplot)")
+  app.add_option("--charts", options.charts, "Draw SVG files into this directory (needs gnuplot)")
       ->type_name("DIR");
 }
 
@@ -131,10 +133,10 @@ void add_options(CLI::App& app, simulate_options& options) {
 
 void add_simulate(CLI::App& app, action& chosen) {
   auto options = std::make_shared<simulate_options>();
-  CLI::App* sub = app.add_subcommand("simulate", "What would profiles do on a machine, under a load?");
+  CLI::App* sub = app.add_subcommand("simulate", "Simulate profiles on a machine, under a load");
   add_options(*sub, *options);
   sub->footer(
-      "Profiles meet the same tasks: each seed's arrivals and service times are the same for all.\n\n"
+      "All profiles meet the same tasks: a seed gives them the same arrivals and service times.\n\n"
       "Kinds of workload and their keys (docs/simulation.md has them all):\n"
       "  poisson     load= or rate=          mmpp       the same, burst=, burst-share=, burst-length=\n"
       "  fork-join   the same, depth=, fanout=          trace      file=\n"

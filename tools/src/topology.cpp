@@ -41,10 +41,10 @@ void add_colour_option(CLI::App& app, colour_use& colour) {
 
 void add_topology(CLI::App& app, action& chosen) {
   auto options = std::make_shared<topology_options>();
-  CLI::App* sub = app.add_subcommand("topology", "The machine as the engine sees it");
+  CLI::App* sub = app.add_subcommand("topology", "Show the machine as the engine sees it");
   add_machine_options(*sub, options->machine);
   add_colour_option(*sub, options->colour);
-  sub->add_flag("--all", options->all, "Unfold lines that are alike, long lists and matrices");
+  sub->add_flag("--all", options->all, "Show all similar lines, long lists and matrices");
   sub->footer("Examples:\n"
               "  corewise topology\n"
               "  corewise topology --machine 'pack:2 numa:1 l3:4 core:8 pu:2' --all\n"

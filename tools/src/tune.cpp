@@ -73,18 +73,16 @@ std::vector<std::string> assumptions(const tune_options& o, const std::vector<wo
   for (const core_kind& kind : machine.kinds())
     if (!costs.energy.contains(kind.name)) unweighed += (unweighed.empty() ? "" : ", ") + kind.name;
   if (o.goal == tuning_goal::energy && !unweighed.empty())
-    lines.push_back(
-        fmt::format("Assumed: a core draws {} W while it works or searches and {} W while it sleeps; the "
-                    "machine says nothing of the energy of cores of the kind {}.",
-                    machine_costs::power{}.active, machine_costs::power{}.idle, unweighed));
+    lines.push_back(fmt::format("Assumed: a core draws {} W while it works or searches and {} W while it "
+                                "sleeps; the machine does not describe the energy of the core kind {}.",
+                                machine_costs::power{}.active, machine_costs::power{}.idle, unweighed));
   if (o.goal == tuning_goal::throughput)
     for (const workload& w : workloads)
       if (comes_by_itself(w))
-        lines.push_back(
-            fmt::format("The tasks of {} come at a rate of their own, and so many are done a second under "
-                        "every profile that keeps up: there --goal p99 tells profiles apart; for tasks "
-                        "a second take closed, ping-pong or yield-ring, or a load above 1.",
-                        w.text));
+        lines.push_back(fmt::format("The tasks of {} come at a given rate, and every profile that keeps up "
+                                    "runs this many a second: use --goal p99 to compare profiles there; for "
+                                    "tasks a second use closed, ping-pong or yield-ring, or a load above 1.",
+                                    w.text));
   return lines;
 }
 
@@ -148,7 +146,7 @@ int tune_profile(const tune_options& o) {
 void add_goal(CLI::App& app, tune_options& o) {
   app.add_option(
          "--goal", o.goal,
-         "What to make better: p99 (the default), the 99th percentile of the response time; throughput, "
+         "The figure to improve: p99 (the default), the 99th percentile of the response time; throughput, "
          "tasks a second; energy, joules per task with a p99 at most a tenth worse")
       ->transform(one_of({{"p99", static_cast<int>(tuning_goal::p99)},
                           {"throughput", static_cast<int>(tuning_goal::throughput)},
@@ -163,45 +161,47 @@ void add_what_to_tune(CLI::App& app, tune_options& o) {
          "description")
       ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
   app.add_option("--workload", o.workloads,
-                 "The work that the machine has, as for `corewise simulate`; several count alike")
+                 "The work of the machine, as for `corewise simulate`; may be given several times, and all "
+                 "count alike")
       ->type_name("W")
       ->required();
   add_goal(app, o);
-  app.add_option("--from,--profile", o.from, "The profile to begin with, instead of the defaults")
+  app.add_option("--from,--profile", o.from, "The profile to start from, instead of the defaults")
       ->type_name("FILE");
   app.add_option("--output", o.output,
-                 "Where the tuned profile goes: a file that is not there yet, or - (the default), standard "
-                 "output; the report goes aside then")
+                 "The file for the tuned profile, which must not exist yet; - (the default) is standard "
+                 "output, and then the report goes to standard error")
       ->type_name("FILE|-");
-  app.add_flag("--force", o.force, "Overwrite the file");
+  app.add_flag("--force", o.force, "Overwrite the file if it exists");
 }
 
 void add_how_long(CLI::App& app, tune_options& o) {
   app.add_option("--budget", o.budget_seconds,
-                 "About how long it may take, such as 60s (the default) or 10min")
+                 "The approximate time of the search, such as 60s (the default) or 10min")
       ->transform(CLI::AsNumberWithUnit(
           std::map<std::string, double>{{"ms", 0.001}, {"s", 1}, {"min", 60}, {"h", 3600}},
           CLI::AsNumberWithUnit::UNIT_REQUIRED, ""))
       ->check(CLI::Range(0.001, 1e7).description(""))
       ->type_name("TIME");
-  app.add_option("--evaluations", o.evaluations, "Try so many profiles; without --budget, whatever the time")
+  app.add_option("--evaluations", o.evaluations,
+                 "The number of profiles to try; without --budget there is then no limit of time")
       ->type_name("N")
       ->check(CLI::Range(1U, 1'000'000U).description(""));
-  app.add_option("--tasks", o.tasks, "Tasks of each run; 100000 unless told")
+  app.add_option("--tasks", o.tasks, "The number of tasks of each run; 100000 by default")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000'000}).description(""));
   app.add_option("--seeds", o.seeds,
-                 "Runs of each profile and workload, with other random numbers; 8 unless told")
+                 "The number of runs of each profile and workload, each with its own seed; 8 by default")
       ->type_name("N")
       ->check(CLI::Range(1U, 10'000U).description(""));
   app.add_option("--held-out", o.held_out,
-                 "Runs to judge by, on seeds that the search does not see; 20 unless told")
+                 "The number of runs to judge by, on seeds that the search does not use; 20 by default")
       ->type_name("N")
       ->check(CLI::Range(2U, 10'000U).description(""));
-  app.add_option("--seed", o.seed, "The first of all these seeds; 1 unless told")
+  app.add_option("--seed", o.seed, "The first of all these seeds; 1 by default")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53).description(""));
-  app.add_option("--jobs", o.jobs, "So many runs at a time; one for each core unless told")
+  app.add_option("--jobs", o.jobs, "The number of runs at a time; one for each core by default")
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U).description(""));
 }
@@ -210,19 +210,20 @@ void add_how_long(CLI::App& app, tune_options& o) {
 
 void add_tune(CLI::App& app, action& chosen) {
   auto options = std::make_shared<tune_options>();
-  CLI::App* sub = app.add_subcommand("tune", "Which numbers in a profile suit this machine and this work?");
+  CLI::App* sub =
+      app.add_subcommand("tune", "Search the numbers in a profile that suit this machine and this work");
   add_what_to_tune(*sub, *options);
   add_how_long(*sub, *options);
   add_format_option(*sub, options->format);
-  sub->footer("Searches the weights, the score, the thresholds and the size of groups by simulation, and "
-              "judges the best on "
-              "runs\n"
-              "that the search has not seen. What luck might explain is no gain: the profile to begin with "
-              "is written then.\n\n"
-              "Examples:\n"
-              "  corewise tune --machine two-sockets.yaml --workload poisson,load=.7 --output tuned.yaml\n"
-              "  corewise tune --goal energy --from server.yaml --workload closed,clients=64 --budget 10min\n"
-              "  corewise tune --workload poisson,load=.3 --workload poisson,load=.9 --format json");
+  sub->footer(
+      "Searches the weights, the score, the thresholds and the size of groups by simulation, and "
+      "judges the best\n"
+      "profile on runs that the search has not used. If luck may explain the gain, the command writes "
+      "the start profile.\n\n"
+      "Examples:\n"
+      "  corewise tune --machine two-sockets.yaml --workload poisson,load=.7 --output tuned.yaml\n"
+      "  corewise tune --goal energy --from server.yaml --workload closed,clients=64 --budget 10min\n"
+      "  corewise tune --workload poisson,load=.3 --workload poisson,load=.9 --format json");
   sub->callback([options, &chosen] { chosen = [options] { return tune_profile(*options); }; });
 }
 

@@ -26,7 +26,7 @@ std::optional<std::vector<workload>> read_workloads(const std::vector<std::strin
   for (const std::string& text : texts)
     if (auto read = read_workload(text)) all.push_back(*std::move(read));
   if (all.size() == texts.size()) return all;
-  complain("the words of a workload are in docs/simulation.md, and in short in `corewise simulate --help`");
+  complain("docs/simulation.md explains the words of a workload, and `corewise simulate --help` lists them");
   return std::nullopt;
 }
 

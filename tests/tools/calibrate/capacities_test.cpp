@@ -15,7 +15,8 @@ times steady(double integer, double memory, double branchy, std::size_t rounds =
 
 } // namespace
 
-TEST_CASE("the fastest kind has capacity 1024, another the geometric mean of its ratios") {
+TEST_CASE(
+    "the fastest kind has the capacity 1024, and another one that of the geometric mean of its ratios") {
   const auto capacities = capacities_of({steady(2, 4, 8), steady(1, 4, 1)}); // half, the same, an eighth
   REQUIRE(capacities[0]);
   REQUIRE(capacities[1]);
@@ -23,7 +24,7 @@ TEST_CASE("the fastest kind has capacity 1024, another the geometric mean of its
   CHECK(capacities[1]->median == doctest::Approx(1024));
 }
 
-TEST_CASE("a kind that is faster in one kernel only is the slower one") {
+TEST_CASE("a kind that is faster in only one kernel is the slower one") {
   const auto capacities = capacities_of({steady(1, 1, 1), steady(0.9, 2, 2)});
   CHECK(capacities[0]->median == doctest::Approx(1024));
   CHECK(capacities[1]->median < 1024);
@@ -39,7 +40,7 @@ TEST_CASE("a round that disturbs all kinds alike does not spread their capacitie
   CHECK(capacities[0]->p90 == doctest::Approx(512));
 }
 
-TEST_CASE("without enough rounds of all kinds no kind has a capacity") {
+TEST_CASE("without enough rounds of each kind no kind has a capacity") {
   const auto capacities = capacities_of({steady(1, 1, 1), steady(2, 2, 2, 4)});
   CHECK_FALSE(capacities[0]);
   CHECK_FALSE(capacities[1]);

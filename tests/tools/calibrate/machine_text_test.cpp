@@ -41,7 +41,7 @@ outcome checked(std::string text) {
 
 } // namespace
 
-TEST_CASE("kinds and costs stand in the file, with names quoted and spread behind them") {
+TEST_CASE("the file has kinds and costs, with quoted names and with the spread behind each figure") {
   const std::string text = machine_text(with_two_kinds());
   for (const std::string line :
        {"# Measured by `corewise calibrate`, 2026-01-31 12:00 UTC, on A \"new\" CPU \\ of 2026.\n",
@@ -55,14 +55,14 @@ TEST_CASE("kinds and costs stand in the file, with names quoted and spread behin
     CHECK_MESSAGE(contains(text, line), line, " in\n", text);
 }
 
-TEST_CASE("a file with kinds of any name is read as it was meant") {
+TEST_CASE("a file with kinds of any name is read back as the same") {
   const outcome read = checked(machine_text(with_two_kinds()));
   CHECK_MESSAGE(read.status == 0, read.err);
   CHECK_MESSAGE(contains(read.out, "slow \"E\"  capacity 512"), read.out);
   CHECK(contains(read.out, "P: #1"));
 }
 
-TEST_CASE("a kind that was not measured leaves all kinds out") {
+TEST_CASE("if one kind was not measured, the file leaves out all kinds") {
   calibration c = with_two_kinds();
   c.kinds[0].capacity = missing("it is tired");
   const std::string text = machine_text(c);
@@ -83,13 +83,13 @@ TEST_CASE("a file without any figure is still a machine file") {
   CHECK(count_figures(c).measured == 0);
 }
 
-TEST_CASE("every cost that a machine file may have is measured or missing") {
+TEST_CASE("every cost of a machine file is measured or marked as missing") {
   const figure_count count = count_figures(with_two_kinds());
   CHECK(count.measured == 3);
   CHECK(count.measured + count.missing == 16);
 }
 
-TEST_CASE("the name of the CPU is the kernel's, without what no text holds") {
+TEST_CASE("the name of the CPU is that of the kernel, without characters that a text cannot have") {
   CHECK(cpu_model_in("processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nmodel name\t: other\n") ==
         "AMD EPYC");
   CHECK(cpu_model_in("model name\t: a\tb\n") == "a?b");

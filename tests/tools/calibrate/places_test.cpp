@@ -30,7 +30,7 @@ struct described {
 
 } // namespace
 
-TEST_CASE("each level that a machine has is measured between CPUs of that level") {
+TEST_CASE("each level of a machine is measured between CPUs of that level") {
   const described two("pack:2 numa:1 l3:2 core:2 pu:1");
   CHECK(two.at(level::same_group) == "CPUs 0 and 1, 2 and 3, 4 and 5, 6 and 7");
   CHECK(two.at(level::same_domain).empty());
@@ -41,7 +41,7 @@ TEST_CASE("each level that a machine has is measured between CPUs of that level"
   CHECK(two.why_not(level::same_package) == "no package has several memory nodes with CPUs");
 }
 
-TEST_CASE("two threads of one core stand for two cores only where there is one core") {
+TEST_CASE("two hardware threads of one core stand in for two cores only on a machine of one core") {
   CHECK(described("core:2 pu:2").at(level::same_group) == "CPUs 0 and 2");
   CHECK(described("core:1 pu:2").at(level::same_group) == "CPUs 0 and 1 (hardware threads of one core)");
 }

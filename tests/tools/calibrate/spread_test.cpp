@@ -10,7 +10,7 @@ TEST_CASE("a quantile lies between two samples in proportion") {
   CHECK(quantile({0, 10, 20}, 1) == 20);
 }
 
-TEST_CASE("a spread is that of the samples in any order") {
+TEST_CASE("a spread does not depend on the order of the samples") {
   const auto s = spread_of({50, 10, 30, 20, 40, 0, 100, 90, 80, 70, 60});
   REQUIRE(s);
   CHECK(s->median == 50);
@@ -20,7 +20,7 @@ TEST_CASE("a spread is that of the samples in any order") {
   CHECK(s->samples == 11);
 }
 
-TEST_CASE("too few samples are no figure") {
+TEST_CASE("too few samples give no figure") {
   CHECK_FALSE(spread_of({}));
   CHECK_FALSE(spread_of({1, 2, 3, 4}));
   CHECK(spread_of({1, 2, 3, 4, 5}));
@@ -32,7 +32,7 @@ TEST_CASE("a figure is noisy when half of its samples differ by more than 30 % o
   CHECK(spread_of({60, 80, 100, 120, 140})->noisy());
 }
 
-TEST_CASE("the geometric mean counts half as fast as much as twice as fast") {
+TEST_CASE("in the geometric mean a half and a double cancel each other") {
   CHECK(geometric_mean({2, 0.5}) == doctest::Approx(1));
   CHECK(geometric_mean({4, 1, 2}) == doctest::Approx(2));
 }

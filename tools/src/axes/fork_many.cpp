@@ -14,7 +14,7 @@ std::uint64_t pass(engine& e) {
 
 } // namespace
 
-const axis fork_many{"fork-many", "a thread from outside submits 10,000 tasks, each counts down",
+const axis fork_many{"fork-many", "a thread outside submits 10,000 tasks, and each counts down",
                      fork_many_tasks, pass, true};
 
 } // namespace corewise::command

@@ -31,7 +31,7 @@ std::uint64_t pass(engine& e) {
 } // namespace
 
 const axis ping_pong{"ping-pong",
-                     "a task submits 1,000, each asks a child that it submits, and awaits the answer",
+                     "a task submits 1,000 tasks, and each submits a child and awaits its answer",
                      ping_pong_pairs, pass};
 
 } // namespace corewise::command

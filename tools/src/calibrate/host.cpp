@@ -90,9 +90,10 @@ host_facts host_watch::facts(const topology& machine) const {
   const std::string cpuinfo = text_of_file("/proc/cpuinfo");
   host_facts facts{date(), cpu_model_in(cpuinfo), {}};
   if (is_virtual(cpuinfo))
-    facts.doubts.emplace_back("a virtual machine: what its CPUs share, and where they are, is not known");
+    facts.doubts.emplace_back(
+        "a virtual machine: the caches that its CPUs share and the places of its CPUs are unknown");
   if (const auto quota = machine.limits().quota_cpus)
-    facts.doubts.push_back(fmt::format("a quota of {:.2f} CPUs holds for this process", *quota));
+    facts.doubts.push_back(fmt::format("this process has a quota of {:.2f} CPUs", *quota));
   if (const auto after = spent(); before_ && after)
     add_neighbours(facts.doubts, *before_, *after, ns_between(begin_, now()) * 1e-9);
   return facts;

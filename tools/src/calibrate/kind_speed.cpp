@@ -41,7 +41,7 @@ void kind_speed_probe::report(calibration& into) const {
     kind_finding& found = into.kinds.emplace_back();
     found.name = kinds_[k].name;
     found.cpus = kinds_[k].cpus;
-    const std::string why_not = kinds_[k].why_not.value_or("too few rounds in the time given");
+    const std::string why_not = kinds_[k].why_not.value_or("too few rounds in the given time");
     for (std::size_t i = 0; i < kernel_names.size(); ++i) {
       found.kernels[i].value = spread_of(kinds_[k].times[i]);
       if (!found.kernels[i].value) found.kernels[i].why_not = why_not;

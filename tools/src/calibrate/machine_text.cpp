@@ -33,11 +33,13 @@ std::string told(const spread& s, int digits) {
 std::string head(const host_facts& host) {
   std::string text =
       fmt::format("# Measured by `corewise calibrate`, {}, on {}.\n", host.date,
-                  host.cpu_model.empty() ? std::string("a CPU that does not tell its name") : host.cpu_model);
+                  host.cpu_model.empty() ? std::string("a CPU without a name") : host.cpu_model);
   for (const std::string& doubt : host.doubts) text += fmt::format("# Beware: {}.\n", doubt);
-  text += "#\n"
-          "# Costs in ns. A figure is the median; behind it the 10th and 90th percentile, how many samples,\n"
-          "# and where. What was not measured is left out, so the default holds (docs/command.md).\n";
+  text +=
+      "#\n"
+      "# Costs in ns. A figure is the median; behind it are the 10th and the 90th percentile, the number of\n"
+      "# samples and the CPUs. A figure that was not measured is left out, and its default holds\n"
+      "# (docs/command.md).\n";
   if (!host.cpu_model.empty())
     text += fmt::format("name: {}\n", quoted(host.cpu_model.substr(0, longest_name)));
   return text + "source: live\n";
@@ -124,7 +126,7 @@ std::string costs_of(const calibration& found) {
 
 std::string machine_text(const calibration& found) {
   return head(found.host) + kinds_of(found) + costs_of(found) +
-         "\n# energy: not measured: nothing here tells what one core draws\n";
+         "\n# energy: not measured: nothing here tells the power of one core\n";
 }
 
 figure_count count_figures(const calibration& found) {

@@ -49,8 +49,8 @@ void add_levels(const topology& machine, const level_pairs& pairs, probe_list& p
 }
 
 void refuse_slowdowns(const topology& machine, calibration& into) {
-  const std::string why =
-      machine.nodes().size() < 2 ? "there is one memory node" : "it is up to what tasks do with their data";
+  const std::string why = machine.nodes().size() < 2 ? "there is one memory node"
+                                                     : "it depends on the use that tasks make of their data";
   for (const char* name : {"slowdown.same_package", "slowdown.cross_package"}) find_none(into, name, why);
 }
 

@@ -9,8 +9,7 @@ finding sample_list::result(std::string how) const {
   if (!why_not_.empty()) return {std::nullopt, std::move(how), why_not_};
   if (spoilt_ != 0)
     return {std::nullopt, std::move(how), "the two threads did not run at the same time: the CPUs are busy"};
-  return {std::nullopt, std::move(how),
-          fmt::format("{} samples in the time given, which is no figure", samples_.size())};
+  return {std::nullopt, std::move(how), fmt::format("only {} samples in the given time", samples_.size())};
 }
 
 } // namespace corewise::command

@@ -9,7 +9,7 @@ namespace {
 
 refusal pin_to_cpu(std::uint32_t cpu) {
   const refusal why = pin_this_thread(cpu_set::range(cpu, cpu));
-  return why ? "threads cannot be tied to CPUs here: " + *why : why;
+  return why ? "threads cannot be pinned to CPUs here: " + *why : why;
 }
 
 } // namespace
