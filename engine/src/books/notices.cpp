@@ -34,9 +34,9 @@ void notices::log_failure() const noexcept {
   try {
     throw;
   } catch (const std::exception& e) {
-    hooks_.log(std::string("a task ended by an exception: ") + e.what());
+    hooks_.log(std::string("an exception ended a task: ") + e.what());
   } catch (...) {
-    hooks_.log("a task ended by an exception");
+    hooks_.log("an exception ended a task");
   }
 }
 

@@ -14,7 +14,7 @@ woken meeting::come(lock_word::bits missing) noexcept {
 
 void meeting::drop() noexcept {
   const lock_word::bits missing = lock_word::number(word_.lock());
-  assert(missing != 0 && "dropped out more often than there are members");
+  assert(missing != 0 && "more members drop out than the barrier has");
   --members_;
   come(missing).wake();
 }

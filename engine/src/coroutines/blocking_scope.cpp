@@ -108,7 +108,7 @@ void blocking_scope::leave() noexcept {
   const bool passing = std::uncaught_exceptions() > exceptions_;
   if (passing) request_stop();
   join();
-  assert((passing || !error_) && "an exception of a blocking_scope that was left without wait()");
+  assert((passing || !error_) && "a blocking_scope ended without wait(), and a child has thrown");
 }
 
 /// Pushes the child into the caller's own deque. A thread outside submits it as a task, and so does a worker

@@ -29,7 +29,7 @@ bool identify_coroutine() noexcept {
   return false;
 }
 
-void join_point::refuse() { throw std::logic_error("coroutines fork within an engine's tasks only"); }
+void join_point::refuse() { throw std::logic_error("only a coroutine that an engine runs can fork"); }
 
 std::coroutine_handle<> join_point::drop() noexcept {
   if (root_->act(root_, task_action::discard)) this_execution.root_ended = true;

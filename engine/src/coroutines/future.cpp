@@ -10,7 +10,7 @@ namespace corewise::detail {
 void check_may_wait() {
   if (this_execution.seat != nullptr)
     throw std::logic_error(
-        "a worker that waits cannot run what it waits for: co_await it, or wait in blocking()");
+        "a waiting worker cannot run the work that it waits for: co_await the future, or wait in blocking()");
 }
 
 /// Returns false if the state is settled.
@@ -18,7 +18,7 @@ bool future_state::begin_waiting(resumption* who) noexcept {
   resumption* before = nullptr;
   const bool waits = waiter_.compare_exchange_strong(before, who, std::memory_order_acq_rel, // pairs: waits
                                                      std::memory_order_acquire);             // pairs: settled
-  assert((waits || before == settled()) && "a future is awaited while another waits for it");
+  assert((waits || before == settled()) && "a future is awaited while another waiter waits for it");
   return waits;
 }
 

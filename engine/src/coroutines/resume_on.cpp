@@ -36,8 +36,8 @@ void moving_to_engine::move(std::coroutine_handle<> suspended, bool is_nested) {
   if (static_cast<strand_role>(root.mark) != strand_role::root)
     throw std::logic_error("resume_on: a child of when_all or of a scope stays on its parent's engine");
   if (is_nested)
-    throw std::logic_error("resume_on: a coroutine of a type other than corewise::task, and what it awaits, "
-                           "stays on its engine");
+    throw std::logic_error("resume_on: a coroutine of a type other than corewise::task stays on its engine, "
+                           "with all coroutines that it awaits");
   const std::shared_ptr<runtime> held = to_.shared_from_this(); // it may end there before this returns
   if (!held->take_over(place_)) throw not_run();
 }

@@ -34,7 +34,7 @@ loop_share_list deal_out(std::uint64_t size, std::span<const std::uint64_t> weig
 
 loop_share_list loop_shares_here(std::uint64_t size) {
   const coroutine_root* const root = this_execution.root;
-  if (root == nullptr) throw std::logic_error("a parallel loop is for an engine's tasks only");
+  if (root == nullptr) throw std::logic_error("only a task of an engine can run a parallel loop");
   return root->engine->loop_shares(size);
 }
 

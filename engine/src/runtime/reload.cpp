@@ -9,7 +9,7 @@ namespace corewise {
 
 namespace {
 
-apply_result stopping() { return {{{"", "the engine shuts down"}}}; }
+apply_result stopping() { return {{{"", "the engine is shutting down"}}}; }
 
 const char* workers_key(const profile& p) { return p.workers.total ? "workers.total" : "workers.per_group"; }
 
@@ -49,8 +49,8 @@ std::vector<apply_result::reason> runtime::what_it_cannot(const profile& next,
   std::vector<apply_result::reason> reasons = detail::what_needs_a_restart(settings_, next);
   if (!limit_.counts() && next.limits.in_flight != 0)
     reasons.push_back(
-        {"limits.in_flight", fmt::format("found {}; an engine that began without a limit does not count "
-                                         "its tasks, and takes none until a restart",
+        {"limits.in_flight", fmt::format("found {}; an engine that began without a limit does not count its "
+                                         "tasks, and takes no limit until a restart",
                                          next.limits.in_flight)});
   try {
     const worker_layout wanted(machine_, groups_, worker_options_of(next, start_cpu_));

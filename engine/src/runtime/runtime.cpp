@@ -31,7 +31,7 @@ runtime::~runtime() {
 
 void runtime::check_machine() {
   if (!machine_.is_this_system()) {
-    notices_.warn("the machine is described, not this one (" + machine_.source() +
+    notices_.warn("the engine runs for a described machine (" + machine_.source() +
                   "): workers are not pinned and memory is not bound");
     return;
   }
@@ -46,7 +46,7 @@ void runtime::check_machine() {
 void runtime::start() {
   threads_.start(shared_from_this());
   if (settings_.strict && !warnings().empty()) {
-    std::string all = "the profile is strict, and the machine does not give what it asks for:";
+    std::string all = "the profile is strict, and the machine cannot fulfil these requests:";
     for (const std::string& w : warnings()) all += "\n  " + w;
     throw topology_error(all);
   }

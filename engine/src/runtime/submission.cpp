@@ -183,7 +183,7 @@ hint runtime::with_node(const hint& wish) noexcept {
   if (found.node) return found;
   if (!machine_.is_this_system()) {
     if (!near_warned_.exchange(true, std::memory_order_relaxed))
-      notices_.warn("a hint near an address has no effect: the machine is described, not this one");
+      notices_.warn("a hint near an address has no effect: the engine runs for a described machine");
     return found;
   }
   if (near_nodes_.one()) return found;

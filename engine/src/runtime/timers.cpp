@@ -93,8 +93,7 @@ bool detail::cancel(scheduled& call, const std::weak_ptr<runtime>& of) noexcept 
 
 detail::stop_timer::stop_timer(std::chrono::nanoseconds d, std::stop_source source) {
   if (this_execution.root == nullptr)
-    throw std::logic_error(
-        "with_deadline outside of an engine's coroutines: there is nobody to keep the time");
+    throw std::logic_error("with_deadline outside of an engine's coroutines: no engine keeps the time");
   auto stop = [source = std::move(source)]() mutable { source.request_stop(); };
   scheduled* const call = scheduled_call<decltype(stop)>::make(std::move(stop));
   call->inside = true;

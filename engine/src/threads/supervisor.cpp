@@ -110,7 +110,8 @@ bool supervisor::start() noexcept {
     thread_ = thread([this] { main(); });
   } catch (const std::system_error& e) {
     refused_ = true;
-    engine_.notices().warn_once(std::string("stuck workers are not reported: no thread for it: ") + e.what());
+    engine_.notices().warn_once(
+        std::string("stuck workers are not reported: the supervisor's thread cannot start: ") + e.what());
     return false;
   }
   started_.store(true, std::memory_order_release); // pairs: started
@@ -290,7 +291,7 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
       text += "; its stack:" + stack;
     engine_.notices().report_stuck(std::move(text));
   } catch (const std::bad_alloc&) {
-    if (engine_.hooks().log) engine_.hooks().log("a worker is stuck, and there is no memory to say which");
+    if (engine_.hooks().log) engine_.hooks().log("a worker is stuck, and there is no memory for a report");
   }
 }
 

@@ -113,17 +113,17 @@ TEST_CASE("misuse: builds with assertions notice that a task is awaited, forked 
   };
   CHECK(says(last_words([&] { alone(awaits_twice()); }), "a task is awaited twice"));
   CHECK(says(last_words([&] { alone(awaits_moved()); }), "moved away"));
-  CHECK(says(last_words([&] { alone(forks_awaited()); }), "a task is forked that was awaited"));
+  CHECK(says(last_words([&] { alone(forks_awaited()); }), "the forked task was awaited before"));
   CHECK(says(last_words([] {
                engine e(small_profile(1));
                task<> t = nothing();
                static_cast<void>(e.submit(std::move(t)));
                static_cast<void>(e.submit(std::move(t))); // NOLINT(bugprone-use-after-move)
              }),
-             "a task is submitted that was moved away or submitted"));
+             "the submitted task was moved from or submitted before"));
 }
 
-TEST_CASE("misuse: builds with assertions notice an exception in a blocking scope that nobody waits for" *
+TEST_CASE("misuse: builds with assertions notice an exception in a blocking scope without a wait" *
           doctest::skip(!asserts)) {
   const auto leaves = [] {
     engine e(small_profile(1));
@@ -135,7 +135,7 @@ TEST_CASE("misuse: builds with assertions notice an exception in a blocking scop
   CHECK(says(last_words(leaves), "left without wait()"));
 }
 
-TEST_CASE("misuse: builds with assertions notice a fork into a scope that has been left" *
+TEST_CASE("misuse: builds with assertions notice a fork into a scope that has ended" *
           doctest::skip(!asserts)) {
   static_assert(!std::is_default_constructible_v<scope>);
   const auto forks_late = []() -> task<> {
@@ -145,13 +145,13 @@ TEST_CASE("misuse: builds with assertions notice a fork into a scope that has be
                engine e(small_profile(1));
                sync_wait(e, forks_late());
              }),
-             "forked into a scope that has been left"));
+             "a task is forked into a scope that has ended"));
 }
 
-TEST_CASE("misuse: builds with assertions notice a future that is used again, or awaited by two" *
+TEST_CASE("misuse: builds with assertions notice a future that is used again, or awaited by two coroutines" *
           doctest::skip(!asserts)) {
-  const char* const again = "a future is used that was moved away, or whose value was taken";
-  const char* const by_two = "a future is awaited while another waits for it";
+  const char* const again = "the future was moved from, or its value was taken before";
+  const char* const by_two = "a future is awaited while another waiter waits for it";
   CHECK(says(last_words([] {
                engine e(small_profile(1));
                future<int> f = e.run(one());
@@ -186,26 +186,26 @@ TEST_CASE("misuse: builds with assertions notice a second receiver and a second 
                const outside first(awaits_once([&] { return shot.receive(); }));
                const outside second(awaits_once([&] { return shot.receive(); }));
              }),
-             "a oneshot is received twice"));
+             "the value of a oneshot is received a second time"));
   CHECK(says(last_words([] {
                oneshot<int> shot;
                shot.send(1);
                static_cast<void>(sync_wait(shot.receive()));
                static_cast<void>(sync_wait(shot.receive()));
              }),
-             "a oneshot is received twice"));
+             "the value of a oneshot is received a second time"));
   CHECK(says(last_words([] {
                oneshot<int> shot;
                shot.send(1);
                shot.send(2);
              }),
-             "a oneshot is sent twice"));
+             "a second value is sent through a oneshot"));
 }
 
-TEST_CASE("misuse: builds with assertions notice what is destroyed while somebody waits for it" *
+TEST_CASE("misuse: builds with assertions notice an object that is destroyed while a coroutine waits for it" *
           doctest::skip(!asserts)) {
   const auto waits = [](auto& w) { return w.wait(); };
-  const char* const awaited = "destroyed while somebody waits for it";
+  const char* const awaited = "destroyed while a coroutine waits for it";
   CHECK(says(dies_awaited<event>(waits), awaited));
   CHECK(says(dies_awaited<auto_reset_event>(waits), awaited));
   CHECK(says(dies_awaited<latch>(waits, 1U), awaited));
@@ -221,15 +221,15 @@ TEST_CASE("misuse: builds with assertions notice what is destroyed while somebod
              awaited));
 }
 
-TEST_CASE("misuse: builds with assertions notice what is given back or counted too often" *
+TEST_CASE("misuse: builds with assertions notice a release, an unlock or a count too many" *
           doctest::skip(!asserts)) {
-  CHECK(says(last_words([] { mutex().unlock(); }), "unlocked, and was not locked"));
+  CHECK(says(last_words([] { mutex().unlock(); }), "the unlocked mutex was not locked"));
   CHECK(says(last_words([] {
                barrier b(1);
                b.arrive_and_drop();
                b.arrive_and_drop();
              }),
-             "dropped out more often than there are members"));
+             "more members drop out than the barrier has"));
   CHECK(says(last_words([] {
                barrier b(1);
                b.arrive_and_drop();

@@ -15,7 +15,7 @@ class meeting {
   explicit meeting(lock_word::bits members) noexcept : word_(members), members_(members) {}
   meeting(const meeting&) = delete;
   meeting& operator=(const meeting&) = delete;
-  ~meeting() { assert(waiters_.empty() && "destroyed while somebody waits for it"); }
+  ~meeting() { assert(waiters_.empty() && "destroyed while a coroutine waits for it"); }
 
   /// Removes one member, from this phase on.
   void drop() noexcept;

@@ -19,8 +19,9 @@ namespace corewise {
 /// values that are cheap to move. Each value is received once. When all waiters have gone on the channel may
 /// be destroyed, with the values that no coroutine has received.
 template <class T> class channel {
-  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
-                "what is sent is moved, and must not throw then; send a std::unique_ptr to it");
+  static_assert(
+      std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+      "the channel moves its values, and a move must not throw; send a std::unique_ptr to the value instead");
 
   struct sender : detail::waiter {
     T* value = nullptr;
@@ -80,7 +81,7 @@ template <class T> class channel {
   channel(const channel&) = delete;
   channel& operator=(const channel&) = delete;
   ~channel() {
-    assert(senders_.empty() && receivers_.empty() && "destroyed while somebody waits for it");
+    assert(senders_.empty() && receivers_.empty() && "destroyed while a coroutine waits for it");
     while (size_ != 0) pop_front();
     if (room_ != nullptr) std::allocator<T>().deallocate(room_, capacity_);
   }

@@ -19,7 +19,7 @@ namespace corewise {
 /// shut down.
 class not_run : public std::runtime_error {
  public:
-  not_run() : std::runtime_error("the task was refused or dropped by its engine") {}
+  not_run() : std::runtime_error("the engine refused or dropped the task") {}
 };
 
 namespace detail {
@@ -216,7 +216,7 @@ template <class T> class [[nodiscard]] future {
 
  private:
   detail::future_state_of<T>& state() const noexcept {
-    assert(state_ && "a future is used that was moved away, or whose value was taken");
+    assert(state_ && "the future was moved from, or its value was taken before");
     return *state_;
   }
 

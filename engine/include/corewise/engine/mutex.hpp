@@ -63,7 +63,7 @@ class mutex {
   /// Unlocks the mutex. The coroutine that has waited longest runs next on the calling worker, or on its own
   /// worker when the caller is no worker of its engine. Call from any thread.
   void unlock() noexcept {
-    assert(free_.number() == 0 && "unlocked, and was not locked");
+    assert(free_.number() == 0 && "the unlocked mutex was not locked");
     free_.give(1, 1);
   }
 

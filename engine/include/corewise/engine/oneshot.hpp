@@ -40,7 +40,7 @@ template <class T> class oneshot {
     value_.emplace(std::forward<Args>(args)...);
     detail::resumption* const before =
         state_.exchange(sent(), std::memory_order_acq_rel); // pairs: sent, wait
-    assert(before != sent() && before != received() && "a oneshot is sent twice");
+    assert(before != sent() && before != received() && "a second value is sent through a oneshot");
     // From here on this object may be gone.
     if (before != nullptr && before != stopped()) before->wake();
   }
@@ -141,7 +141,8 @@ template <class T> class oneshot {
     const bool begun =
         state_.compare_exchange_strong(before, &waits, std::memory_order_acq_rel, // pairs: wait
                                        std::memory_order_acquire);                // pairs: sent
-    assert((begun || before == sent() || before == stopped()) && "a oneshot is received twice");
+    assert((begun || before == sent() || before == stopped()) &&
+           "the value of a oneshot is received a second time");
     return begun;
   }
   void note_received() noexcept { assert(replace(sent(), received())); }

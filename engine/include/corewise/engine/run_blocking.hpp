@@ -12,7 +12,7 @@ namespace detail {
 template <class F> class [[nodiscard]] blocking_call {
  public:
   using result = std::invoke_result_t<F&>;
-  static_assert(!std::is_reference_v<result>, "a blocking call answers a value");
+  static_assert(!std::is_reference_v<result>, "a blocking call returns a value, not a reference");
 
   template <class G> explicit blocking_call(std::in_place_t, G&& f) : function_(std::forward<G>(f)) {}
   blocking_call(const blocking_call&) = delete;

@@ -104,9 +104,9 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
   task_header* release_to(runtime& engine) && noexcept
     requires std::same_as<T, void>
   {
-    assert(frame_ && "a task is submitted that was moved away or submitted");
+    assert(frame_ && "the submitted task was moved from or submitted before");
     promise_type& root = std::exchange(frame_, nullptr).promise();
-    assert(!root.continuation && "a task is submitted that was awaited");
+    assert(!root.continuation && "the submitted task was awaited before");
     root.act = &detail::coroutine_root::perform;
     root.frame = std::coroutine_handle<promise_type>::from_promise(root);
     root.engine = &engine;
@@ -123,7 +123,7 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> waiting) const noexcept {
-      assert(frame && "a task is awaited that was moved away or submitted");
+      assert(frame && "the awaited task was moved from or submitted before");
       assert(!frame.promise().continuation && "a task is awaited twice");
       frame.promise().continuation = waiting;
       frame.promise().nested = detail::nested(waiting);

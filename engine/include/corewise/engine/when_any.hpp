@@ -117,7 +117,7 @@ template <detail::raced_range Range> auto when_any(std::stop_token outer, Range&
   std::vector<body> bodies;
   if constexpr (std::ranges::sized_range<Range>) bodies.reserve(std::ranges::size(those));
   for (auto&& one : those) bodies.push_back(body{std::move(one)});
-  if (bodies.empty()) throw std::invalid_argument("when_any of nothing");
+  if (bodies.empty()) throw std::invalid_argument("when_any needs at least one task");
   return detail::first_of_range(std::move(outer), std::move(bodies));
 }
 template <detail::raced_range Range> auto when_any(Range&& those) {

@@ -200,7 +200,7 @@ class scope_join : public join_point {
   }
   /// Forks a child of the scope. Call from a strand of the scope.
   void fork(strand& child) noexcept {
-    assert(open_.load(std::memory_order_relaxed) != 0 && "forked into a scope that has been left");
+    assert(open_.load(std::memory_order_relaxed) != 0 && "a task is forked into a scope that has ended");
     open_.fetch_add(1, std::memory_order_relaxed); // the caller counts, so it does not end meanwhile
     adopt(child, strand_role::in_scope);
     fork_task(child);
@@ -236,9 +236,9 @@ inline std::coroutine_handle<> end_strand(strand& child) noexcept {
 class fork_access {
  public:
   template <class Task> static strand& strand_of(const Task& t) noexcept {
-    assert(t.frame_ && "a task is forked that was moved away or submitted");
+    assert(t.frame_ && "the forked task was moved from or submitted before");
     auto& promise = t.frame_.promise();
-    assert(!promise.continuation && "a task is forked that was awaited");
+    assert(!promise.continuation && "the forked task was awaited before");
     promise.frame = t.frame_;
     return promise;
   }

@@ -14,7 +14,7 @@ class gate {
   explicit gate(lock_word::bits to_happen) noexcept : word_(to_happen) {}
   gate(const gate&) = delete;
   gate& operator=(const gate&) = delete;
-  ~gate() { assert(waiters_.empty() && "destroyed while somebody waits for it"); }
+  ~gate() { assert(waiters_.empty() && "destroyed while a coroutine waits for it"); }
 
   bool open() const noexcept { return lock_word::number(word_.look()) == 0; }
   /// Counts `happened` things, or as many as are left. A thread that opens the gate does not touch it after

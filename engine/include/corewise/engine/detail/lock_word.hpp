@@ -28,7 +28,7 @@ class lock_word {
   static constexpr bits largest = (bits{1} << 29) - 1;
 
   explicit lock_word(bits number) noexcept : word_(of(number, false)) {
-    assert(number <= largest && "more than a semaphore, latch or barrier can count");
+    assert(number <= largest && "the number is above the most that a semaphore, latch or barrier can count");
   }
   lock_word(const lock_word&) = delete;
   lock_word& operator=(const lock_word&) = delete;

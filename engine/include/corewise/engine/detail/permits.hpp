@@ -16,7 +16,7 @@ class permits {
   explicit permits(lock_word::bits number) noexcept : word_(number) {}
   permits(const permits&) = delete;
   permits& operator=(const permits&) = delete;
-  ~permits() { assert(waiters_.empty() && "destroyed while somebody waits for it"); }
+  ~permits() { assert(waiters_.empty() && "destroyed while a coroutine waits for it"); }
 
   bool try_take() noexcept {
     lock_word::bits seen = word_.look();

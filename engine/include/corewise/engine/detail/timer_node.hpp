@@ -30,6 +30,7 @@ struct timer_node : timer_link {
   atomic<timer_state> state{timer_state::idle};
   bool submits = false; ///< `task` is new to the engine: `after`, `every`; else it is a resumption
 };
-static_assert(sizeof(timer_node) <= 64, "a million pending timers are to be cheap");
+static_assert(sizeof(timer_node) <= 64,
+              "a pending timer fits into one cache line, so that a million of them are cheap");
 
 } // namespace corewise::detail
