@@ -65,7 +65,7 @@ void check_data(profile p, verdict& v) {
   check_group_data(e, v);
   const auto ones =
       sync_wait(e, make_first_touch<double>(std::size_t{4} << 20, [](std::size_t) { return 1.0; }));
-  v.same("pages of a first_touch_array that lie elsewhere than who goes through them",
+  v.same("pages of a first_touch_array that lie elsewhere than the thread that goes through them",
          std::to_string(pages_elsewhere(e, ones)), "0");
 }
 

@@ -46,6 +46,7 @@ TEST_CASE("emulation: a program's threads share one processor") {
   CHECK(CPU_COUNT(&allowed) == 1);
 }
 
-TEST_CASE("emulation: of two threads that write and then read what the other wrote, one sees the other") {
+TEST_CASE("emulation: when two threads each write a word and then read the other's, at least one sees the "
+          "other's value") {
   for (int i = 0; i < 100; ++i) CHECK(both_were_passed(4096) == 0);
 }

@@ -112,7 +112,7 @@ void check_stopped(const profile& p) {
 
 } // namespace
 
-TEST_CASE("a dropped wake-up is rescued by the sentinel's time-out, is counted, and no task is lost") {
+TEST_CASE("the sentinel's time-out rescues and counts a dropped wake-up, and no task is lost") {
   engine e(sleepy_profile());
   std::atomic<std::uint64_t> runs{0};
   std::uint64_t submitted = 0;
@@ -132,7 +132,7 @@ TEST_CASE("a dropped wake-up is rescued by the sentinel's time-out, is counted, 
   CHECK(e.shutdown(std::chrono::seconds{60}).clean());
 }
 
-TEST_CASE("the same without drops: the time-out finds nothing") {
+TEST_CASE("without dropped wake-ups the time-out finds nothing") {
   engine e(sleepy_profile());
   std::atomic<std::uint64_t> runs{0};
   std::uint64_t submitted = 0;
@@ -146,7 +146,8 @@ TEST_CASE("the same without drops: the time-out finds nothing") {
   CHECK(e.shutdown(std::chrono::seconds{60}).clean());
 }
 
-TEST_CASE("a process that is stopped again and again has lost no wake-up, until it has run for long enough") {
+TEST_CASE(
+    "a process that is stopped again and again counts no lost wake-up until it has run for long enough") {
   check_stopped(sleepy_profile());
   profile without_slot_looks = sleepy_profile(); // they wake the sentinel more often than need be
   without_slot_looks.queues.lifo_age.reset();

@@ -15,7 +15,7 @@
 using namespace corewise;
 using namespace std::chrono_literals;
 
-TEST_CASE("dump: a worker whose parked bit is set is not called parked before its last look is over") {
+TEST_CASE("dump: a worker whose parked bit is set is not shown as parked before its last look is over") {
   std::atomic<int> too_early{0};
   std::atomic<int> asleep{0};
   engine e(small_profile(1));

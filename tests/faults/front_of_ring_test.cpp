@@ -15,7 +15,7 @@
 using namespace corewise;
 using namespace std::chrono_literals;
 
-TEST_CASE("front of the ring: what waits in the slot runs though thieves came while the front was made") {
+TEST_CASE("front of the ring: the task in the slot runs, although thieves came while the front was made") {
   profile p = small_profile(2);
   p.dispatch.policy = "local_first"; // tasks from outside are injected, a task's own go to its slot
   p.injection.buffer = 32;

@@ -18,8 +18,8 @@ template <std::uint32_t N> constexpr auto most = [](std::uint32_t /*waiting*/) n
 
 } // namespace
 
-TEST_CASE("injection queue: who puts a task there does not wait for who takes some, and comes behind those "
-          "that are there") {
+TEST_CASE("injection queue: a producer does not wait for a consumer, and its task goes behind those that are "
+          "there") {
   std::array<task_header, 4> tasks;
   injection_queue queue;
   queue.push(&tasks[0]);
@@ -43,7 +43,7 @@ TEST_CASE("injection queue: who puts a task there does not wait for who takes so
   CHECK(queue.pop(2).first == &tasks[2]);
 }
 
-TEST_CASE("injection queue: who finds another one taking gets nothing, and does not wait") {
+TEST_CASE("injection queue: a consumer that finds another one at work gets nothing, and does not wait") {
   std::array<task_header, 3> tasks;
   injection_queue queue;
   for (task_header& t : tasks) queue.push(&t);
@@ -67,7 +67,7 @@ TEST_CASE("injection queue: who finds another one taking gets nothing, and does 
   CHECK(queue.try_pop(most<3>).size == 0);
 }
 
-TEST_CASE("injection queue: its length is never below none, whoever takes while it is read") {
+TEST_CASE("injection queue: its length is never negative, although consumers take while it is read") {
   std::array<task_header, 2> tasks;
   injection_queue queue;
   queue.push(&tasks[0]);
@@ -126,7 +126,7 @@ template <class F, class G> bool in_step(int step, F f, G meanwhile) {
 
 } // namespace
 
-TEST_CASE("injection queue: a task that is written while its segment is being left is not left with it") {
+TEST_CASE("injection queue: a task that is written while its segment is being abandoned is not lost") {
   int steps = 0;
   for (bool came = true; came;) {
     counted_tasks t;
@@ -138,7 +138,7 @@ TEST_CASE("injection queue: a task that is written while its segment is being le
   CHECK(steps > 7);
 }
 
-TEST_CASE("injection queue: a segment that is left while its writer writes a task gets none") {
+TEST_CASE("injection queue: a segment that is abandoned while its writer writes a task gets no task") {
   int steps = 0;
   for (bool came = true; came;) {
     counted_tasks t;

@@ -59,7 +59,8 @@ late_submission hold_at(int step) {
 
 } // namespace
 
-TEST_CASE("late submission: a shutdown without patience drops and counts what was let in and not put down") {
+TEST_CASE("late submission: a shutdown without patience drops and counts a task that was accepted and is not "
+          "queued yet") {
   int accepted = 0;
   int refused = 0;
   for (int step = 1;; ++step) {
@@ -72,7 +73,8 @@ TEST_CASE("late submission: a shutdown without patience drops and counts what wa
   CHECK(refused > 1);
 }
 
-TEST_CASE("late submission: who held rules that were replaced before it went by them leaves none behind") {
+TEST_CASE(
+    "late submission: a submitter whose rules were replaced before it used them leaves no task behind") {
   const profile p = small_profile(1);
   engine e(p);
   const auto& rules = inside_of(e).newest_rules(); // the metric would look for old rules itself

@@ -67,14 +67,14 @@ template <class Meanwhile> int drop_late(const Meanwhile& meanwhile) {
 
 } // namespace
 
-TEST_CASE("one owner: a worker that leaves does not look into an inbox that another thread empties") {
+TEST_CASE("one owner: a leaving worker does not look into an inbox that another thread empties") {
   tests::count_meetings();
   const std::uint64_t before = tests::meetings();
   CHECK(drop_late([](runtime& inside, detail::worker& seat) { inside.leave_ended(seat); }) > 0);
   CHECK(tests::meetings() == before);
 }
 
-TEST_CASE("one owner: the same with a look that is the owner's is noticed") {
+TEST_CASE("one owner: the test notices a leaving worker that looks as the owner does") {
   tests::count_meetings();
   const std::uint64_t before = tests::meetings();
   CHECK(drop_late([](runtime&, detail::worker& seat) { static_cast<void>(seat.queues().ready()); }) > 0);

@@ -33,7 +33,7 @@ void submit_counting(engine& e, std::atomic<int>& run) {
 
 } // namespace
 
-TEST_CASE("inbox: what there is no memory for stays, and runs when there is some") {
+TEST_CASE("inbox: a task without memory for its block stays, and runs when there is memory") {
   std::atomic<int> run{0};
   engine e(small_profile(2));
   {
@@ -46,7 +46,7 @@ TEST_CASE("inbox: what there is no memory for stays, and runs when there is some
   CHECK(run == tasks);
 }
 
-TEST_CASE("inbox: what there is no memory for keeps nothing else from running") {
+TEST_CASE("inbox: a task without memory for its block does not hold up other tasks") {
   std::atomic<int> run{0};
   std::atomic<int> others{0};
   engine e(small_profile(1));
@@ -63,7 +63,7 @@ TEST_CASE("inbox: what there is no memory for keeps nothing else from running") 
   CHECK(run == tasks);
 }
 
-TEST_CASE("inbox: an engine that ends waits for the memory to drop what is there") {
+TEST_CASE("inbox: an engine that ends waits for memory, and then drops the tasks") {
   std::atomic<int> run{0};
   engine e(small_profile(2));
   std::optional<no_memory> now(std::in_place);
@@ -104,7 +104,7 @@ struct overflowing {
 
 } // namespace
 
-TEST_CASE("injection queue: what there is no memory for stays, and runs when there is some") {
+TEST_CASE("injection queue: a task without memory for its block stays, and runs when there is memory") {
   overflowing o;
   {
     const no_memory now;
@@ -118,7 +118,7 @@ TEST_CASE("injection queue: what there is no memory for stays, and runs when the
   CHECK(o.e.metrics().injected == 0);
 }
 
-TEST_CASE("injection queue: what comes while there is no memory for copies is put there by its address") {
+TEST_CASE("injection queue: a task that comes without memory for copies is queued by its address") {
   overflowing o;
   {
     const no_memory now;
@@ -130,7 +130,7 @@ TEST_CASE("injection queue: what comes while there is no memory for copies is pu
   CHECK(o.run == 2 * tasks);
 }
 
-TEST_CASE("injection queue: an engine that ends waits for the memory to drop what is there") {
+TEST_CASE("injection queue: an engine that ends waits for memory, and then drops the tasks") {
   overflowing o;
   std::optional<no_memory> now(std::in_place);
   const std::jthread later([&] {

@@ -27,7 +27,8 @@ task<> waits_for(std::shared_ptr<int> /*held*/, oneshot<int>& from, std::atomic<
 
 } // namespace
 
-TEST_CASE("sole taker: what the worker is about to take as the engine ends runs or is dropped, once") {
+TEST_CASE("sole taker: a task that the worker is about to take as the engine ends either runs or is dropped, "
+          "once") {
   constexpr int tasks = 20;
   constexpr int waiting = 200;
   constexpr int steps = 48; // these steps reach into the second task

@@ -11,7 +11,7 @@
 
 using namespace corewise;
 
-TEST_CASE("spare threads: one that is called to a seat comes to its core, and is let go there") {
+TEST_CASE("spare threads: one that is called to a seat wakes up on the seat's core, and is unpinned there") {
   profile p;
   p.workers.total = 1;
   p.workers.pin = pin_to::group;

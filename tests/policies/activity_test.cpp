@@ -17,7 +17,7 @@ load_slot& slot_of(const situation& s, std::uint32_t worker) {
 
 } // namespace
 
-TEST_CASE("activity: touches add up, and cooling halves what is left of them") {
+TEST_CASE("activity: touches add up, and cooling halves the rest") {
   situation s(build(one_kind(1, 2)));
   load_slot& slot = slot_of(s, 1);
   const auto left = [&] { return s.view().activity({0}, 1).touches; };
@@ -41,7 +41,7 @@ TEST_CASE("activity: touches add up, and cooling halves what is left of them") {
   CHECK(s.view().activity({0}, 0).touches == 0);
 }
 
-TEST_CASE("activity: it never falls below 0, and outlives the end of its numbers") {
+TEST_CASE("activity: it never falls below 0, and works past the end of its numbers") {
   situation s(build(one_kind(1, 1)));
   load_slot& slot = slot_of(s, 0);
   slot.shared.cooled.store(
@@ -56,7 +56,7 @@ TEST_CASE("activity: it never falls below 0, and outlives the end of its numbers
   CHECK(s.view().activity({0}, 0).touches == 1);
 }
 
-TEST_CASE("activity: the least active worker is chosen, whatever its load") {
+TEST_CASE("activity: the least active worker is chosen, at any load") {
   situation s(build(two_hybrid_sockets()), "activity");
   for (std::uint32_t w = 0; w < 32; ++w) s.boards().set_activity({w}, {10, w});
   s.boards().set_activity({20}, {9, 1000});
@@ -70,7 +70,8 @@ TEST_CASE("activity: the least active worker is chosen, whatever its load") {
   CHECK(p.reason == placement_reason::least_active);
 }
 
-TEST_CASE("activity: of equally active ones the one touched longest ago, then the lowest index") {
+TEST_CASE(
+    "activity: among equally active workers the one touched longest ago is chosen, then the lowest index") {
   situation s(build(one_kind(2, 3)), "activity");
   for (std::uint32_t w = 0; w < 6; ++w) s.boards().set_activity({w}, {4, 100 - w});
   CHECK(s.place(s.on_cpu(0)).worker.value == 5);
@@ -83,7 +84,7 @@ TEST_CASE("activity: of equally active ones the one touched longest ago, then th
   CHECK(s.place(s.on_cpu(0)).worker.value == 3);
 }
 
-TEST_CASE("activity: a worker that was robbed comes earlier") {
+TEST_CASE("activity: a robbed worker comes earlier") {
   situation s(build(one_kind(1, 2)), "activity");
   s.boards().set_activity({0}, {5, 1});
   s.boards().set_activity({1}, {8, 2});
@@ -92,7 +93,7 @@ TEST_CASE("activity: a worker that was robbed comes earlier") {
   CHECK(s.place(s.on_cpu(0)).worker.value == 1);
 }
 
-TEST_CASE("activity: who is in a blocking call is left out, and hints are honoured") {
+TEST_CASE("activity: workers in blocking calls are left out, and hints are honoured") {
   situation s(build(one_kind(2, 2)), "activity");
   for (std::uint32_t w = 0; w < 4; ++w) s.boards().set_activity({w}, {w + 1, w});
   s.boards().set_unavailable({0});
@@ -109,7 +110,7 @@ TEST_CASE("activity: who is in a blocking call is left out, and hints are honour
   CHECK(s.place(s.on_cpu(0), hint).worker.value == 2);
 }
 
-TEST_CASE("activity: what is considered is each group's least active") {
+TEST_CASE("activity: each group's least active worker is considered") {
   situation s(build(one_kind(2, 2)), "activity");
   for (std::uint32_t w = 0; w < 4; ++w) s.boards().set_activity({w}, {7 - w, w});
   const auto all = s.rule().consider(s.view(), s.on_cpu(0), {}, placement_rng(1), {});

@@ -6,7 +6,7 @@
 using namespace corewise;
 using namespace corewise::tests;
 
-TEST_CASE("global queue: everything is injected, from a worker too, and suspended tasks are") {
+TEST_CASE("global queue: every task is injected, also from a worker, and so are suspended tasks") {
   situation s(build(two_hybrid_sockets()), "global_queue");
   for (const task_origin& origin : {s.on_cpu(31), s.on_worker(13)}) {
     const placement p = s.place(origin);
@@ -19,7 +19,7 @@ TEST_CASE("global queue: everything is injected, from a worker too, and suspende
   CHECK_FALSE(s.rule().keeps_up_to(s.view(), s.on_worker(13)));
 }
 
-TEST_CASE("global queue: who sleeps is the one to wake, else anybody of the home group") {
+TEST_CASE("global queue: the policy names a sleeper to wake, or any worker of the home group") {
   situation s(build(two_hybrid_sockets()), "global_queue");
   s.load(0, 31, 1);
   s.boards().set_load({26}, 0);
@@ -28,7 +28,7 @@ TEST_CASE("global queue: who sleeps is the one to wake, else anybody of the home
   for (int i = 0; i < 100; ++i) CHECK(s.place_next(s.on_cpu(31)).group == group_id{3});
 }
 
-TEST_CASE("global queue: who is in a blocking call is not the one to wake while others are available") {
+TEST_CASE("global queue: it names no worker in a blocking call to wake while others are available") {
   situation s(build(one_kind(2, 2)), "global_queue");
   s.boards().set_unavailable({0});
   CHECK(s.place(s.on_cpu(0)).worker.value == 1);

@@ -15,7 +15,7 @@ using namespace corewise::tests;
 
 using workers = std::vector<std::uint32_t>;
 
-TEST_CASE("hottest half: the most active worker first, wherever it is") {
+TEST_CASE("hottest half: the most active worker comes first, at any distance") {
   situation s(build(one_kind(2, 3)));
   s.load(0, 5, 2);
   for (const auto& [w, touches] : {std::pair{0U, 3U}, {1U, 9U}, {2U, 0U}, {3U, 5U}, {4U, 12U}, {5U, 4U}})
@@ -25,7 +25,8 @@ TEST_CASE("hottest half: the most active worker first, wherever it is") {
   CHECK(tours.victims(4) == workers{1, 3, 5, 0, 2});
 }
 
-TEST_CASE("hottest half: of equally active ones the one touched last, then the highest index") {
+TEST_CASE(
+    "hottest half: among equally active workers the one touched last comes first, then the highest index") {
   situation s(build(one_kind(1, 5)));
   s.load(0, 4, 2);
   for (std::uint32_t w = 0; w < 5; ++w) s.boards().set_activity({w}, {6, 10});
@@ -35,7 +36,7 @@ TEST_CASE("hottest half: of equally active ones the one touched last, then the h
   CHECK(tours.victims(4) == workers{1, 3, 2, 0});
 }
 
-TEST_CASE("hottest half: it is the reverse of the order in which activity places") {
+TEST_CASE("hottest half: its order is the reverse of the order in which activity places") {
   situation s(build(one_kind(3, 4)), "activity");
   for (std::uint32_t w = 0; w < 12; ++w) {
     s.boards().set_load({w}, 2);
@@ -53,7 +54,7 @@ TEST_CASE("hottest half: it is the reverse of the order in which activity places
   CHECK(tours.victims(thief) == placed);
 }
 
-TEST_CASE("hottest half: who was robbed is not the next to be robbed") {
+TEST_CASE("hottest half: a worker that was robbed is not the next victim") {
   situation s(build(one_kind(1, 3)));
   s.load(0, 2, 5);
   s.boards().set_activity({0}, {7, 1});
@@ -64,7 +65,7 @@ TEST_CASE("hottest half: who was robbed is not the next to be robbed") {
   CHECK(tours.victims(2) == workers{0, 1});
 }
 
-TEST_CASE("hottest half: many that refuse are visited once each, in order") {
+TEST_CASE("hottest half: many victims that refuse are visited once each, in order") {
   for (const std::uint32_t count : {16U, 17U, 33U, 100U}) {
     CAPTURE(count);
     situation s(build(one_kind(2, count / 2 + 1)));
@@ -83,7 +84,8 @@ TEST_CASE("hottest half: many that refuse are visited once each, in order") {
   }
 }
 
-TEST_CASE("hottest half: who has nothing is passed, who blocks is a victim, injection queues come last") {
+TEST_CASE("hottest half: workers without tasks are skipped, blocked ones are victims, and injection queues "
+          "come last") {
   situation s(build(one_kind(2, 2)));
   for (std::uint32_t w = 0; w < 4; ++w) s.boards().set_activity({w}, {w + 1, 1});
   s.boards().set_load({3}, 1);

@@ -195,14 +195,14 @@ TEST_CASE("idle rules: the target is woken first, then its group, its domain, it
 }
 
 TEST_CASE(
-    "idle rules: where the profile says so the lowest of the domain is woken first, whoever is the target") {
+    "idle rules: if the profile says so, the lowest worker of the domain is woken first, for any target") {
   rules_situation s;
   s.rules.lowest = true;
   s.rules.sleep(0, 7);
   CHECK(s.rules.all_woken_by(3) == order{0, 1, 2, 3});
 }
 
-TEST_CASE("idle rules: while somebody searches the domain nobody is woken for it") {
+TEST_CASE("idle rules: while a worker searches the domain, no worker is woken for it") {
   rules_situation s;
   s.rules.sleep(0, last_worker);
   s.rules.waiting[0] = elsewhere;
@@ -213,7 +213,7 @@ TEST_CASE("idle rules: while somebody searches the domain nobody is woken for it
   CHECK(s.rules.woken_by(1) == 1U);
 }
 
-TEST_CASE("idle rules: nobody farther out is woken for less than the threshold of that level") {
+TEST_CASE("idle rules: no worker farther out is woken for fewer tasks than the threshold of its level") {
   rules_situation s;
   s.rules.sleep(4, last_worker); // the domain is busy
   s.rules.waiting[0] = on_node - 1;
@@ -226,7 +226,7 @@ TEST_CASE("idle rules: nobody farther out is woken for less than the threshold o
   CHECK(s.rules.woken_by(0) == 16U);
 }
 
-TEST_CASE("idle rules: while somebody searches the nearest domain that has sleepers, no other one is woken") {
+TEST_CASE("idle rules: while a worker searches the nearest domain with sleepers, no other one is woken") {
   rules_situation s;
   s.rules.sleep(4, last_worker);
   s.rules.waiting[0] = elsewhere;
@@ -242,7 +242,7 @@ TEST_CASE("idle rules: while somebody searches the nearest domain that has sleep
   CHECK(s.rules.woken_by(0) == 8U);
 }
 
-TEST_CASE("idle rules: who takes part is woken, who has retired is not") {
+TEST_CASE("idle rules: an active worker is woken, a retired one is not") {
   rules_situation s;
   s.rules.sleep(0, 3);
   s.rules.active[0] = 1;
@@ -250,7 +250,7 @@ TEST_CASE("idle rules: who takes part is woken, who has retired is not") {
   CHECK(s.rules.asleep == std::set<std::uint32_t>{1});
 }
 
-TEST_CASE("idle rules: where a whole domain has retired, others come for a single task") {
+TEST_CASE("idle rules: when a whole domain has retired, other workers come for a single task") {
   rules_situation s;
   s.rules.sleep(0, last_worker);
   s.rules.active[0] = s.rules.active[1] = 0;
@@ -261,8 +261,8 @@ TEST_CASE("idle rules: where a whole domain has retired, others come for a singl
   CHECK_FALSE(s.rules.may_steal({4}, {0}));
 }
 
-TEST_CASE(
-    "idle rules: in the own domain anything may be taken, elsewhere from the threshold of the level on") {
+TEST_CASE("idle rules: a worker may take any task of its own domain, and elsewhere from the threshold of the "
+          "level on") {
   rules_situation s;
   CHECK(s.rules.may_steal({0}, {0}));
   CHECK(s.rules.may_steal({0}, {1}));
@@ -277,7 +277,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("idle rules: the last searcher that finds work wakes another if more waits, and else nobody") {
+TEST_CASE(
+    "idle rules: the last searcher that finds work wakes another worker if more waits, and otherwise none") {
   rules_situation s;
   s.rules.sleep(0, last_worker);
   CHECK_FALSE(s.rules.wake_for_normal(worker_id{3}));
@@ -300,7 +301,8 @@ TEST_CASE("idle rules: the last searcher that finds work wakes another if more w
   CHECK(s.rules.woken == 4U);
 }
 
-TEST_CASE("idle rules: who is relied on for another domain is asked to look after it") {
+TEST_CASE(
+    "idle rules: a searcher that a waker relies on for another domain is asked to look after that domain") {
   rules_situation s;
   s.rules.sleep(0, last_worker);
   s.rules.waiting[0] = elsewhere;
@@ -320,7 +322,7 @@ TEST_CASE("idle rules: who is relied on for another domain is asked to look afte
   CHECK(s.rules.asked == std::set<std::uint32_t>{1});
 }
 
-TEST_CASE("idle rules: who has left when it is asked is not relied on") {
+TEST_CASE("idle rules: a waker does not rely on a searcher that has left when it is asked") {
   rules_situation s;
   s.rules.sleep(4, 7);
   s.rules.waiting[0] = on_node;
@@ -329,8 +331,8 @@ TEST_CASE("idle rules: who has left when it is asked is not relied on") {
   CHECK(s.rules.woken_by(0) == 4U);
 }
 
-TEST_CASE(
-    "idle rules: the last searcher that was asked wakes another of its domain while work waits elsewhere") {
+TEST_CASE("idle rules: the last searcher that was asked wakes another worker of its domain while work waits "
+          "elsewhere") {
   rules_situation s;
   s.rules.sleep(5, 7);
   s.rules.waiting[0] = on_node;
@@ -355,7 +357,8 @@ TEST_CASE(
   CHECK(s.rules.asleep == std::set<std::uint32_t>{7});
 }
 
-TEST_CASE("idle rules: what waits in its own domain comes first, and who is woken for that is asked") {
+TEST_CASE(
+    "idle rules: work in its own domain comes first, and the worker that is woken for it is asked in turn") {
   rules_situation s;
   s.rules.sleep(5, 7);
   s.rules.waiting[0] = on_node;
@@ -367,9 +370,8 @@ TEST_CASE("idle rules: what waits in its own domain comes first, and who is woke
   CHECK_FALSE(s.rules.looked_at.contains(0));
 }
 
-TEST_CASE("idle rules: where its domain sleeps no more, the last searcher that was asked wakes one farther "
-          "out for each domain "
-          "where work waits") {
+TEST_CASE("idle rules: without sleepers in its domain, the last searcher that was asked wakes one farther "
+          "out for each domain with work") {
   rules_situation s;
   s.rules.sleep(12, last_worker); // domains 3, 4 and 5
   s.rules.waiting[0] = elsewhere;
@@ -380,7 +382,7 @@ TEST_CASE("idle rules: where its domain sleeps no more, the last searcher that w
   CHECK(s.rules.asked == std::set<std::uint32_t>{1, 3, 4});
 }
 
-TEST_CASE("idle rules: who searches a domain looks after what waits there") {
+TEST_CASE("idle rules: a searcher of a domain looks after the work that waits there") {
   rules_situation s;
   s.rules.sleep(5, 7);
   s.rules.waiting[0] = on_node;
@@ -390,8 +392,8 @@ TEST_CASE("idle rules: who searches a domain looks after what waits there") {
   CHECK(s.rules.asked.empty());
 }
 
-TEST_CASE("idle rules: the last searcher that was asked wakes another for a class, unless somebody is idle "
-          "where it waits") {
+TEST_CASE("idle rules: the last searcher that was asked wakes another for a class, unless a worker is idle "
+          "in the domain of that work") {
   rules_situation s;
   s.rules.active[0] = s.rules.active[1] = 0; // so that a single one is enough
   s.rules.sleep(5, 7);
@@ -404,7 +406,7 @@ TEST_CASE("idle rules: the last searcher that was asked wakes another for a clas
 }
 
 TEST_CASE(
-    "idle rules: a searcher that lies down asks those who are left, and the last one looks everywhere") {
+    "idle rules: a searcher that parks asks the remaining searchers, and the last one looks everywhere") {
   using set = std::set<std::uint32_t>;
   rules_situation s;
   const auto stays = [&](std::uint32_t w, bool last) {
@@ -437,7 +439,7 @@ TEST_CASE(
   CHECK(s.rules.asked.empty());
 }
 
-TEST_CASE("idle rules: in a single domain nobody is asked") {
+TEST_CASE("idle rules: in a single domain no searcher is asked") {
   made_machine made;
   made.capacities = {full_capacity};
   for (std::uint32_t i = 0; i < 2; ++i) made.cores.push_back({std::to_string(i), 0, 0, 0, 0});
@@ -452,7 +454,8 @@ TEST_CASE("idle rules: in a single domain nobody is asked") {
   CHECK(rules.asked.empty());
 }
 
-TEST_CASE("idle rules: where nobody steals the target is woken, or whoever takes from its injection queue") {
+TEST_CASE(
+    "idle rules: without stealing the target is woken, or a worker that takes from its injection queue") {
   rules_situation s;
   s.rules.steals = false;
   s.rules.sleep(0, last_worker);
@@ -466,7 +469,7 @@ TEST_CASE("idle rules: where nobody steals the target is woken, or whoever takes
   CHECK(s.rules.woken_for_injection == 0U);
 }
 
-TEST_CASE("searchers: a share of the domain's workers, rounded up, one at least") {
+TEST_CASE("searchers: their bound is a share of the domain's workers, rounded up, at least one") {
   CHECK(searchers_of(0, 500) == 1);
   CHECK(searchers_of(1, 500) == 1);
   CHECK(searchers_of(2, 500) == 1);

@@ -6,7 +6,7 @@
 using namespace corewise;
 using namespace corewise::tests;
 
-TEST_CASE("lightest: the fewest tasks queued wins, wherever it is and whoever asks") {
+TEST_CASE("lightest: the worker with the fewest queued tasks wins, at any distance and for any submitter") {
   situation s(build(two_hybrid_sockets()), "lightest");
   s.load(0, 31, 5);
   s.boards().set_load({29}, 4);
@@ -33,7 +33,7 @@ TEST_CASE("lightest: strictly smaller wins, so ties go to the lowest index") {
   CHECK(s.place(s.on_worker(6)).worker.value == 7);
 }
 
-TEST_CASE("lightest: it reads what is queued, not the LIFO slot and not the running task") {
+TEST_CASE("lightest: it counts queued tasks, not the LIFO slot and not the running task") {
   situation s(build(one_kind(1, 3)), "lightest");
   s.boards().set_load({0}, worker_load{1, 0, 0});
   s.boards().set_load({1}, worker_load{0, 1, 1});
@@ -42,7 +42,7 @@ TEST_CASE("lightest: it reads what is queued, not the LIFO slot and not the runn
   CHECK(s.place(s.on_cpu(0)).worker.value == 2);
 }
 
-TEST_CASE("lightest: who is in a blocking call is left out, unless everybody is") {
+TEST_CASE("lightest: workers in blocking calls are left out, unless all workers are") {
   situation s(build(one_kind(1, 4)), "lightest");
   s.load(1, 3, 3);
   s.boards().set_unavailable({0});
@@ -54,7 +54,7 @@ TEST_CASE("lightest: who is in a blocking call is left out, unless everybody is"
   CHECK(s.place(s.on_cpu(0)).worker.value == 0);
 }
 
-TEST_CASE("lightest: a hint is honoured while somebody available fulfils it") {
+TEST_CASE("lightest: a hint is honoured while an available worker fulfils it") {
   situation s(build(one_kind(2, 4)), "lightest");
   s.load(4, 7, 9);
   s.boards().set_load({6}, 8);
@@ -73,7 +73,7 @@ TEST_CASE("lightest: a hint is honoured while somebody available fulfils it") {
   CHECK(s.place(s.on_cpu(0), hint).worker.value == 0);
 }
 
-TEST_CASE("lightest: what is considered is each group's lightest") {
+TEST_CASE("lightest: each group's lightest worker is considered") {
   situation s(build(one_kind(2, 4)), "lightest");
   s.load(0, 7, 9);
   s.boards().set_load({2}, 3);

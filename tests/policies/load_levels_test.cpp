@@ -31,7 +31,7 @@ struct levels_of {
 
 } // namespace
 
-TEST_CASE("load levels: a level says up to 15 what the load is, and then to three digits") {
+TEST_CASE("load levels: a level is exact up to a load of 15, and then to three binary digits") {
   std::uint8_t before = 0;
   for (std::uint32_t load = 0; load < 100'000; ++load) {
     const std::uint8_t level = load_level(load);
@@ -46,7 +46,8 @@ TEST_CASE("load levels: a level says up to 15 what the load is, and then to thre
   CHECK(load_level(4294967295U) < load_levels::nobody);
 }
 
-TEST_CASE("load levels: one task more is never a lower level, and counts at once while levels are exact") {
+TEST_CASE(
+    "load levels: one task more never gives a lower level, and changes the level while levels are exact") {
   for (std::uint32_t level = 0; level < load_level(4294967295U); ++level) {
     const std::uint8_t next = next_level(static_cast<std::uint8_t>(level));
     CHECK(next >= level);
@@ -54,7 +55,7 @@ TEST_CASE("load levels: one task more is never a lower level, and counts at once
   }
 }
 
-TEST_CASE("load levels: the least of any number of workers, any of them excluded, is found") {
+TEST_CASE("load levels: the least of any number of workers is found, with any one excluded") {
   std::mt19937_64 random(1);
   for (const std::size_t workers : {1U, 2U, 15U, 16U, 17U, 40U, 63U, 64U, 65U, 100U, 129U}) {
     CAPTURE(workers);
@@ -73,7 +74,7 @@ TEST_CASE("load levels: the least of any number of workers, any of them excluded
   }
 }
 
-TEST_CASE("load levels: a group's level is that of its lightest") {
+TEST_CASE("load levels: a group's level is that of its lightest worker") {
   constexpr std::size_t workers = 20;
   levels_of group(workers);
   alignas(16) unsigned char bytes[load_levels::bytes_for(3)];
@@ -86,8 +87,8 @@ TEST_CASE("load levels: a group's level is that of its lightest") {
   CHECK(of_groups.at(1) == 0);
 }
 
-TEST_CASE(
-    "load levels: what threads that publish at once have missed is right when one of them looks again") {
+TEST_CASE("load levels: a level that threads missed when they published together is right after one of them "
+          "looks again") {
   constexpr std::size_t workers = 4;
   levels_of group(workers);
   alignas(16) unsigned char bytes[load_levels::bytes_for(1)];

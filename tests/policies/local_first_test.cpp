@@ -8,7 +8,7 @@
 using namespace corewise;
 using namespace corewise::tests;
 
-TEST_CASE("local first: a worker keeps what it submits, whatever its load") {
+TEST_CASE("local first: a worker keeps the tasks that it submits, at any load") {
   situation s(build(two_hybrid_sockets()), "local_first");
   s.boards().set_load({13}, 200);
   const placement p = s.place(s.on_worker(13));
@@ -20,7 +20,7 @@ TEST_CASE("local first: a worker keeps what it submits, whatever its load") {
   CHECK_FALSE(p.injected);
 }
 
-TEST_CASE("local first: what comes from outside goes to the home group's injection queue") {
+TEST_CASE("local first: a task from outside goes to the home group's injection queue") {
   situation s(build(two_hybrid_sockets()), "local_first");
   s.load(0, 31, 1);
   s.boards().set_load({26}, 0);
@@ -34,7 +34,8 @@ TEST_CASE("local first: what comes from outside goes to the home group's injecti
   for (int i = 0; i < 100; ++i) CHECK(s.place_next(s.on_cpu(31)).group == group_id{3});
 }
 
-TEST_CASE("local first: a group where nobody is available, or nobody at all, hands on to the nearest") {
+TEST_CASE("local first: a group without available workers, or without workers, passes the task to the "
+          "nearest group") {
   made_machine made = one_kind(3, 2);
   made.distances = {{10, 30, 20}, {30, 10, 30}, {20, 30, 10}};
   situation s(build(made), "local_first");
@@ -53,7 +54,7 @@ TEST_CASE("local first: a group where nobody is available, or nobody at all, han
   CHECK(few.place(few.on_cpu(5)).group == group_id{0});
 }
 
-TEST_CASE("local first: a worker that is in a blocking call gives to the injection queue of its group") {
+TEST_CASE("local first: a worker in a blocking call sends its tasks to the injection queue of its group") {
   situation s(build(one_kind(2, 2)), "local_first");
   s.boards().set_unavailable({2});
   const placement p = s.place(s.on_worker(2));
@@ -65,7 +66,7 @@ TEST_CASE("local first: a worker that is in a blocking call gives to the injecti
   CHECK_FALSE(s.place(s.on_worker(2)).injected);
 }
 
-TEST_CASE("local first: a hint that counts names workers, of whom one is drawn") {
+TEST_CASE("local first: if a hint allows workers, one of them is drawn") {
   situation s(build(one_kind(2, 4)), "local_first");
   placement_hint hint;
   hint.package = 1;

@@ -38,7 +38,7 @@ workers without(workers all, std::uint32_t one) {
 
 } // namespace
 
-TEST_CASE("nearest half: its group first, then outward, each worker once and never the thief") {
+TEST_CASE("nearest half: a thief visits its own group, then outward, each worker once and never itself") {
   made_machine made; // two packages of two nodes of two caches of two cores
   for (std::uint32_t i = 0; i < 16; ++i) made.cores.push_back({std::to_string(i), i / 8, i / 4, i / 2});
   situation s(build(made));
@@ -66,7 +66,7 @@ TEST_CASE("nearest half: nearer packages come before farther ones") {
   CHECK(part(all, 3, 2) == range(2, 3));
 }
 
-TEST_CASE("nearest half: in a group the start is drawn, evenly") {
+TEST_CASE("nearest half: in a group the start is drawn at random, evenly") {
   situation s(build(one_kind(2, 5)));
   s.load(0, 9, 3);
   steal_tours tours(s, "nearest_half");
@@ -83,7 +83,7 @@ TEST_CASE("nearest half: in a group the start is drawn, evenly") {
   for (std::uint32_t w = 0; w < 5; ++w) CHECK(std::abs(first_far[w] - rounds / 5) < 300);
 }
 
-TEST_CASE("nearest half: a fast thief relieves the slow cores of its domain before its like") {
+TEST_CASE("nearest half: a fast thief visits the slow cores of its domain before the fast ones") {
   situation s(build(two_hybrid_sockets()));
   s.load(0, 31, 2);
   steal_tours tours(s, "nearest_half");
@@ -99,7 +99,8 @@ TEST_CASE("nearest half: a fast thief relieves the slow cores of its domain befo
   CHECK(part(tours.victims(3), 0, 7) == without(range(0, 7), 3));
 }
 
-TEST_CASE("nearest half: a slow thief takes from its like, and from a fast core only where two wait") {
+TEST_CASE(
+    "nearest half: a slow thief takes from slow cores, and from a fast core only if two tasks wait there") {
   situation s(build(two_hybrid_sockets()));
   s.load(0, 31, 2); // one runs, one waits
   s.boards().set_load({5}, 3);
@@ -124,7 +125,8 @@ TEST_CASE(
   CHECK(tours.victims(10, steal_effort::usual) == workers{5});
 }
 
-TEST_CASE("nearest half: three kinds, slowest first, then its like, then the faster ones") {
+TEST_CASE(
+    "nearest half: with three kinds the slower ones come first, then the thief's own, then the faster ones") {
   made_machine made;
   made.capacities = {256, 512, 1024};
   for (std::uint32_t i = 0; i < 6; ++i) made.cores.push_back({std::to_string(i), 0U, 0U, 0U, i % 3});
@@ -144,7 +146,7 @@ TEST_CASE("nearest half: three kinds, slowest first, then its like, then the fas
   }
 }
 
-TEST_CASE("nearest half: of cuts of one kind the own one comes first") {
+TEST_CASE("nearest half: among groups of one kind the thief's own comes first") {
   situation s(build(one_kind(1, 6)), {}, {}, {domain_kind::llc, 2});
   REQUIRE(s.groups().size() == 3);
   s.load(0, 5, 2);
@@ -168,7 +170,8 @@ TEST_CASE("nearest half: injection queues of the domain come before their group'
                       {1, true}, {1, false}, {0, false}, {2, false}, {2, true}, {3, false}, {3, true}});
 }
 
-TEST_CASE("nearest half: who has nothing is passed, a LIFO slot is something, who blocks is a victim") {
+TEST_CASE("nearest half: workers without tasks are skipped, a task in a LIFO slot counts, and blocked "
+          "workers are victims") {
   situation s(build(one_kind(1, 6)));
   s.boards().set_load({1}, 1); // runs, and nothing waits
   s.boards().set_load({2}, worker_load{0, 1, 1});
@@ -181,7 +184,7 @@ TEST_CASE("nearest half: who has nothing is passed, a LIFO slot is something, wh
   CHECK(part(tours.victims(3), 0, 2) == workers{2, 4});
 }
 
-TEST_CASE("nearest half: the first stop that yields something is the last") {
+TEST_CASE("nearest half: the tour ends at the first stop that yields a task") {
   situation s(build(one_kind(2, 3)));
   s.load(0, 5, 4);
   steal_tours tours(s, "nearest_half");
@@ -194,7 +197,7 @@ TEST_CASE("nearest half: the first stop that yields something is the last") {
   CHECK_FALSE(tours.taken());
 }
 
-TEST_CASE("nearest half: started at random, distance and capacity do not matter") {
+TEST_CASE("nearest half: with a random start, distance and capacity do not matter") {
   situation s(build(two_hybrid_sockets()));
   s.load(0, 31, 2);
   steal_tours tours(s, "nearest_half", steal_start::random);

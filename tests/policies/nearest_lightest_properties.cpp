@@ -55,15 +55,15 @@ void check_machine(const made_machine& made) {
 
 } // namespace
 
-TEST_CASE("nearest_lightest: on regular machines it answers what trying all workers answers") {
+TEST_CASE("nearest_lightest: on regular machines it gives the answer of a try of all workers") {
   CHECK(rc::check([] { check_machine(any_regular_machine()); }));
 }
 
-TEST_CASE("nearest_lightest: on odd machines it answers what trying all workers answers") {
+TEST_CASE("nearest_lightest: on odd machines it gives the answer of a try of all workers") {
   CHECK(rc::check([] { check_machine(any_odd_machine()); }));
 }
 
-TEST_CASE("nearest_lightest: what it answers is the cheapest of what is considered") {
+TEST_CASE("nearest_lightest: its answer is the cheapest of the workers that it considers") {
   CHECK(rc::check([] {
     situation s(build(any_regular_machine()), any_weights(), any_workers());
     any_loads(s);

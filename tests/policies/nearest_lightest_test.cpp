@@ -31,7 +31,7 @@ TEST_CASE("nearest_lightest: it goes outward only as far as it pays") {
   CHECK(s.place(s.on_cpu(0)).worker.value == 4);
 }
 
-TEST_CASE("nearest_lightest: of equally good far workers the nearer one wins") {
+TEST_CASE("nearest_lightest: among equally good far workers the nearer one wins") {
   made_machine made = one_kind(4, 1);
   made.distances = {{10, 40, 20, 30}, {40, 10, 40, 40}, {20, 40, 10, 40}, {30, 40, 40, 10}};
   situation s(build(made));
@@ -61,7 +61,8 @@ TEST_CASE("nearest_lightest: spill need not grow with distance") {
   CHECK(s.place(s.on_cpu(0)).worker.value == 4);
 }
 
-TEST_CASE("nearest_lightest: who is spinning is taken before who sleeps, who is unavailable never") {
+TEST_CASE(
+    "nearest_lightest: a spinning worker is chosen before a sleeping one, and an unavailable one never") {
   situation s(build(one_kind(1, 4)));
   s.boards().set_spinning({2});
   CHECK(s.place(s.on_cpu(0)).worker.value == 2);
@@ -73,7 +74,7 @@ TEST_CASE("nearest_lightest: who is spinning is taken before who sleeps, who is 
   CHECK(s.place(s.on_cpu(0)).worker.value == 0);
 }
 
-TEST_CASE("nearest_lightest: when nobody is available it answers as if all were") {
+TEST_CASE("nearest_lightest: when no worker is available, it answers as if all were") {
   situation s(build(one_kind(2, 2)));
   for (std::uint32_t w = 0; w < 4; ++w) s.boards().set_unavailable({w});
   s.load(2, 2, 1);
@@ -83,14 +84,14 @@ TEST_CASE("nearest_lightest: when nobody is available it answers as if all were"
   CHECK(s.place(s.on_cpu(2), hint).worker.value == 1);
 }
 
-TEST_CASE("nearest_lightest: a worker between two tasks counts as idle though nobody marked it") {
+TEST_CASE("nearest_lightest: a worker between two tasks counts as idle without a mark") {
   situation s(build(one_kind(1, 2)));
   s.load(0, 0, 1);
   s.boards().set_between_tasks({1});
   CHECK(s.place(s.on_cpu(0)).worker.value == 1);
 }
 
-TEST_CASE("nearest_lightest: hints are kept where somebody can, else they are as good as absent") {
+TEST_CASE("nearest_lightest: a hint is honoured if a worker can fulfil it, and otherwise ignored") {
   situation s(build(two_hybrid_sockets()));
   placement_hint hint;
   SUBCASE("a group") {
@@ -109,7 +110,7 @@ TEST_CASE("nearest_lightest: hints are kept where somebody can, else they are as
     hint.kind = 0;
     CHECK(s.place(s.on_cpu(0), hint).worker.value == 24);
   }
-  SUBCASE("a worker, loaded as it may be") {
+  SUBCASE("a worker with any load") {
     hint.worker = worker_id{30};
     s.load(30, 30, 500);
     CHECK(s.place(s.on_cpu(0), hint).worker.value == 30);
@@ -117,12 +118,12 @@ TEST_CASE("nearest_lightest: hints are kept where somebody can, else they are as
     CHECK(s.place(s.on_cpu(0), hint).worker.value == 0);
     CHECK(s.place(s.on_cpu(0), hint).reason == placement_reason::idle_nearby);
   }
-  SUBCASE("parts that nobody fulfils together") {
+  SUBCASE("parts that no worker fulfils together") {
     hint.package = 0;
     hint.node = 1;
     CHECK(s.place(s.on_cpu(20), hint).worker.value == 16);
   }
-  SUBCASE("what does not exist") {
+  SUBCASE("things that do not exist") {
     hint.group = group_id{77};
     CHECK(s.place(s.on_cpu(0), hint).worker.value == 0);
     hint = {};
@@ -139,7 +140,7 @@ TEST_CASE("nearest_lightest: a home domain without workers sends its tasks outwa
   CHECK(s.place(s.on_cpu(4)).level == level::cross_package);
 }
 
-TEST_CASE("considered: from outside each group's lightest, from a worker that worker first") {
+TEST_CASE("considered: from outside each group's lightest worker, from a worker also that worker, first") {
   situation s(build(two_hybrid_sockets()));
   s.load(0, 7, 2);
   s.load(4, 4, 1);
@@ -167,7 +168,7 @@ TEST_CASE("considered: from outside each group's lightest, from a worker that wo
   CHECK(hinted[0].group == group_id{2});
 }
 
-TEST_CASE("origin: a CPU's group, or by seed a domain that has workers") {
+TEST_CASE("origin: the group of a CPU, or a domain with workers by the seed") {
   made_machine made = one_kind(4, 2);
   made.quota_cpus = 4;
   const situation s(build(made));
@@ -186,7 +187,7 @@ TEST_CASE("origin: a CPU's group, or by seed a domain that has workers") {
   CHECK(origin_at_random(s.workers(), again).group == origin_at_random(s.workers(), same).group);
 }
 
-TEST_CASE("nearest_lightest: a worker keeps tasks that are not worth a look") {
+TEST_CASE("nearest_lightest: a worker keeps tasks that are too short for a comparison") {
   situation s(build(four_nodes()));
   s.load(0, 0, 9); // and the others are idle
   s.task_time_ns = 999;
@@ -197,7 +198,7 @@ TEST_CASE("nearest_lightest: a worker keeps tasks that are not worth a look") {
   CHECK(s.place(s.on_worker(0)).worker.value != 0);
 }
 
-TEST_CASE("nearest_lightest: up to which load a worker keeps its own") {
+TEST_CASE("nearest_lightest: a worker keeps its own tasks up to a load") {
   situation s(build(four_nodes()));
   // With load 2 it costs itself 3, as much as an idle neighbour, 1 + 2; then it must ask.
   CHECK(s.rule().keeps_up_to(s.view(), s.on_worker(0)) == 1);

@@ -133,11 +133,11 @@ std::size_t place_of(const situation& s, worker_id w) {
 
 } // namespace
 
-TEST_CASE("every policy: on regular machines its choice is legal, and is among what it considers") {
+TEST_CASE("every policy: on regular machines its choice is legal, and one of the workers that it considers") {
   CHECK(rc::check([] { check_machine(build(any_regular_machine())); }));
 }
 
-TEST_CASE("every policy: on odd machines its choice is legal, and is among what it considers") {
+TEST_CASE("every policy: on odd machines its choice is legal, and one of the workers that it considers") {
   CHECK(rc::check([] { check_machine(build(any_odd_machine())); }));
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("every policy: on every machine of tests/machines its choice is legal"
   CHECK(machines >= 38);
 }
 
-TEST_CASE("lightest: it answers what trying all workers answers") {
+TEST_CASE("lightest: it gives the answer of a try of all workers") {
   CHECK(rc::check([] {
     check_scan("lightest", [](const situation& s, worker_id a, worker_id b) {
       const auto queued = [&](worker_id w) {
@@ -171,7 +171,7 @@ TEST_CASE("lightest: it answers what trying all workers answers") {
   }));
 }
 
-TEST_CASE("activity: it answers what trying all workers answers") {
+TEST_CASE("activity: it gives the answer of a try of all workers") {
   CHECK(rc::check([] {
     check_scan("activity", [](const situation& s, worker_id a, worker_id b) {
       const auto of = [&](worker_id w) { return s.view().activity(s.workers()[w].group, place_of(s, w)); };

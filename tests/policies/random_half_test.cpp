@@ -12,7 +12,7 @@
 using namespace corewise;
 using namespace corewise::tests;
 
-TEST_CASE("random half: all workers in the order of numbers, from one that is drawn") {
+TEST_CASE("random half: a thief visits all workers by number, from a random one on") {
   situation s(build(one_kind(2, 5)));
   s.load(0, 9, 2);
   steal_tours tours(s, "random_half");
@@ -31,14 +31,14 @@ TEST_CASE("random half: all workers in the order of numbers, from one that is dr
     CHECK(std::abs(first[w] - (w == 7 ? 0 : w == 8 ? rounds / 5 : rounds / 10)) < 150);
 }
 
-TEST_CASE("random half: a rule about capacities is none of its business") {
+TEST_CASE("random half: it ignores capacities") {
   situation s(build(two_hybrid_sockets()));
   s.boards().set_load({5}, 2);
   steal_tours tours(s, "random_half");
   CHECK(tours.victims(10, steal_effort::usual) == std::vector<std::uint32_t>{5});
 }
 
-TEST_CASE("random half: who has nothing is passed, who blocks is a victim") {
+TEST_CASE("random half: workers without tasks are skipped, and blocked workers are victims") {
   situation s(build(one_kind(2, 2)));
   s.boards().set_load({0}, 1);
   s.boards().set_load({1}, worker_load{0, 1, 0});
@@ -63,7 +63,7 @@ TEST_CASE("random half: the injection queues of other groups come last, nearest 
   CHECK(all[6].group == group_id{0});
 }
 
-TEST_CASE("no stealing: there is no stop at all") {
+TEST_CASE("no stealing: the tour has no stop") {
   situation s(build(one_kind(2, 4)));
   s.load(0, 7, 50);
   steal_tours tours(s, "none");

@@ -19,7 +19,7 @@ std::vector<int> drawn(situation& s, int draws, const placement_hint& hint = {})
 
 } // namespace
 
-TEST_CASE("random: each available worker is as likely, whatever its load") {
+TEST_CASE("random: each available worker is equally likely, at any load") {
   situation s(build(one_kind(2, 5)), "random");
   s.boards().set_load({2}, 100);
   for (const int times : drawn(s, 10'000)) CHECK(std::abs(times - 1000) < 150);
@@ -31,7 +31,7 @@ TEST_CASE("random: each available worker is as likely, whatever its load") {
   CHECK(s.place(s.on_cpu(0)).cost == 0);
 }
 
-TEST_CASE("random: two available workers among many are found, and as likely") {
+TEST_CASE("random: two available workers among many are found, and equally likely") {
   situation s(build(one_kind(1, 200)), {}, {}, grouping_options{domain_kind::llc, 0},
               "random"); // wider than a word of bits
   for (std::uint32_t w = 0; w < 200; ++w) s.boards().set_unavailable({w}, w != 3 && w != 170);
@@ -43,7 +43,7 @@ TEST_CASE("random: two available workers among many are found, and as likely") {
   for (const int n : drawn(s, 20'000)) CHECK(std::abs(n - 100) < 60);
 }
 
-TEST_CASE("random: a hint leaves those whom it allows") {
+TEST_CASE("random: a hint leaves the workers that it allows") {
   situation s(build(two_hybrid_sockets()), "random");
   placement_hint hint;
   hint.package = 1;

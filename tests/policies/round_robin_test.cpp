@@ -20,7 +20,7 @@ using order = std::vector<std::uint32_t>;
 
 } // namespace
 
-TEST_CASE("round robin: all workers in turn, whatever their loads") {
+TEST_CASE("round robin: all workers have their turn, at any load") {
   situation s(build(one_kind(2, 2)), "round_robin");
   s.boards().set_load({1}, 100);
   CHECK(turns(s, 10) == order{0, 1, 2, 3, 0, 1, 2, 3, 0, 1});
@@ -30,7 +30,7 @@ TEST_CASE("round robin: all workers in turn, whatever their loads") {
   CHECK(s.place(s.on_worker(3)).cost == 0);
 }
 
-TEST_CASE("round robin: who is in a blocking call is passed over, unless everybody is") {
+TEST_CASE("round robin: workers in blocking calls are skipped, unless all workers are") {
   situation s(build(one_kind(1, 5)), "round_robin");
   s.boards().set_unavailable({0});
   s.boards().set_unavailable({3});
@@ -39,7 +39,8 @@ TEST_CASE("round robin: who is in a blocking call is passed over, unless everybo
   CHECK(turns(s, 7) == order{2, 3, 4, 0, 1, 2, 3});
 }
 
-TEST_CASE("round robin: hinted tasks rotate among those whom the hint allows, and disturb nobody") {
+TEST_CASE("round robin: hinted tasks rotate among the workers that the hint allows, and do not disturb the "
+          "others") {
   situation s(build(one_kind(2, 3)), "round_robin");
   placement_hint hint;
   hint.package = 1;
@@ -54,7 +55,7 @@ TEST_CASE("round robin: hinted tasks rotate among those whom the hint allows, an
   CHECK(turns(s, 4, hint) == order{0, 1, 2, 0}); // as good as absent
 }
 
-TEST_CASE("round robin: a cursor from a larger machine is no trouble") {
+TEST_CASE("round robin: a cursor from a larger machine works") {
   situation s(build(one_kind(1, 3)), "round_robin");
   placement_rng rng(1);
   placement_cursor cursor{0xFFFFFFFFU, 0xFFFFFFFFU};

@@ -63,7 +63,7 @@ struct expected_row {
 
 } // namespace
 
-TEST_CASE("score: each kind means what it says") {
+TEST_CASE("score: each kind has its formula") {
   CHECK(score_of(score_kind::expected_delay, 0, 1024) == 1);
   CHECK(score_of(score_kind::expected_delay, 0, 512) == 2);
   CHECK(score_of(score_kind::expected_delay, 50, 500) == 51 * 1024.0 / 500);

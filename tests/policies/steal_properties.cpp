@@ -68,7 +68,7 @@ void each_thief(const std::function<void(situation&, std::uint32_t)>& check) {
 
 } // namespace
 
-TEST_CASE("every steal policy: a thorough round visits whoever has something, and each other injection "
+TEST_CASE("every steal policy: a thorough round visits each worker with a task, and each other injection "
           "queue, once") {
   CHECK(rc::check([] {
     each_thief([](situation& s, std::uint32_t thief) {
@@ -81,7 +81,7 @@ TEST_CASE("every steal policy: a thorough round visits whoever has something, an
   }));
 }
 
-TEST_CASE("every steal policy: the way ends where something was taken") {
+TEST_CASE("every steal policy: the tour ends where the thief took a task") {
   CHECK(rc::check([] {
     each_thief([](situation& s, std::uint32_t thief) {
       for (const std::string_view name : steal_policy_names()) {

@@ -7,7 +7,7 @@
 using namespace corewise;
 using namespace corewise::tests;
 
-TEST_CASE("still boards: they show the loads that were set, and who is idle") {
+TEST_CASE("still boards: they show the loads that were set, and the idle workers") {
   const topology machine = build(one_kind(2, 70)); // wider than one word of bits
   const locality_groups groups(machine, {domain_kind::llc, 0});
   const worker_layout workers(machine, groups, {});

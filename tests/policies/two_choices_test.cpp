@@ -25,7 +25,7 @@ bool about(int times, double share) { return std::abs(times - share * draws) < .
 
 } // namespace
 
-TEST_CASE("two choices: of two workers both are looked at, always") {
+TEST_CASE("two choices: with two workers both are always compared") {
   situation s(build(one_kind(1, 2)), "two_choices");
   s.boards().set_load({0}, 5);
   CHECK(chosen(s) == std::vector<int>{0, draws});
@@ -34,7 +34,7 @@ TEST_CASE("two choices: of two workers both are looked at, always") {
   CHECK(chosen(s) == std::vector<int>{draws, 0});
 }
 
-TEST_CASE("two choices: the loads of two workers decide, those of all others do not") {
+TEST_CASE("two choices: only the loads of the two workers decide") {
   constexpr std::uint32_t workers = 12;
   situation s(build(one_kind(3, 4)), "two_choices");
   s.load(0, workers - 1, 5);
@@ -62,7 +62,7 @@ TEST_CASE("two choices: the loads of two workers decide, those of all others do 
   }
 }
 
-TEST_CASE("two choices: the two are distinct, and each pair is as likely") {
+TEST_CASE("two choices: the two are distinct, and each pair is equally likely") {
   situation s(build(one_kind(2, 2)), "two_choices");
   for (std::uint32_t w = 0; w < 4; ++w) s.boards().set_load({w}, w + 1);
   const std::vector<int> times = chosen(s); // of the six pairs
@@ -86,7 +86,7 @@ TEST_CASE("two choices: ties go to the first drawn") {
   for (const int times : chosen(s)) CHECK(about(times, 1 / 4.));
 }
 
-TEST_CASE("two choices: what is queued and the LIFO slot count, the running task does not") {
+TEST_CASE("two choices: queued tasks and the LIFO slot count, the running task does not") {
   situation s(build(one_kind(1, 2)), "two_choices");
   s.boards().set_load({0}, worker_load{0, 1, 0});
   s.boards().set_load({1}, worker_load{0, 0, 1});
@@ -99,13 +99,13 @@ TEST_CASE("two choices: what is queued and the LIFO slot count, the running task
   CHECK(p.reason == placement_reason::lighter_of_two);
 }
 
-TEST_CASE("two choices: one worker is the choice") {
+TEST_CASE("two choices: a single worker is the choice") {
   situation s(build(one_kind(1, 1)), "two_choices");
   CHECK(chosen(s) == std::vector<int>{draws});
   CHECK(s.rule().consider(s.view(), s.on_cpu(0), {}, placement_rng(1), {}).size() == 1);
 }
 
-TEST_CASE("two choices: who is in a blocking call is drawn again") {
+TEST_CASE("two choices: a worker in a blocking call is drawn again") {
   situation s(build(one_kind(2, 20)), "two_choices");
   for (std::uint32_t w = 0; w < 40; ++w) s.boards().set_unavailable({w}, w != 3 && w != 30 && w != 31);
   s.boards().set_load({30}, 9);
@@ -123,7 +123,7 @@ TEST_CASE("two choices: who is in a blocking call is drawn again") {
   CHECK(about(chosen(s)[39], 2 / 40.)); // as if all were available: the share of its pairs
 }
 
-TEST_CASE("two choices: a hint leaves two of those whom it allows") {
+TEST_CASE("two choices: a hint leaves two of the workers that it allows") {
   situation s(build(one_kind(3, 2)), "two_choices");
   placement_hint hint;
   hint.package = 1;

@@ -55,7 +55,7 @@ TEST_CASE("two sockets: equally loaded, a task from any CPU goes to a P-core of 
   }
 }
 
-TEST_CASE("two sockets: an E-core gets the task where it would be done earlier, and not one step below") {
+TEST_CASE("two sockets: an E-core gets the task if the task ends earlier there, and not one step below") {
   situation s(two_sockets());
   // Expected delays: P (n + 1) × 1, E (n + 1) × 2.
   s.load(0, 7, 1);
@@ -65,7 +65,7 @@ TEST_CASE("two sockets: an E-core gets the task where it would be done earlier, 
     CHECK(chosen_from_socket(s, 0) == first_e);
     CHECK(s.place(s.on_cpu(0)).reason == placement_reason::least_cost);
   }
-  SUBCASE("P 2, E 0 but for one P: that one") {
+  SUBCASE("P 2 except one P, E 0: that P") {
     s.load(0, 7, 2);
     s.load(5, 5, 1);
     CHECK(chosen_from_socket(s, 0) == 5);
@@ -111,7 +111,7 @@ TEST_CASE("two sockets: packages on one NUMA node are as near as that node") {
   CHECK(s.place(s.on_cpu(0)).level == level::same_node);
 }
 
-TEST_CASE("two sockets: cross_package says where a task crosses") {
+TEST_CASE("two sockets: cross_package sets the load at which a task crosses") {
   for (const double spill : {15.0, 16.0, 17.0}) {
     dispatch_weights weights;
     weights.spill.cross_package = spill;
@@ -123,7 +123,7 @@ TEST_CASE("two sockets: cross_package says where a task crosses") {
   }
 }
 
-TEST_CASE("two sockets: tasks that run long cross more easily") {
+TEST_CASE("two sockets: long tasks cross more easily") {
   situation s(two_sockets());
   s.load(0, 7, 5);
   s.load(8, 15, 1000);

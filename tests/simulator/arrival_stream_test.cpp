@@ -56,7 +56,7 @@ TEST_CASE("arrival_stream: load × capacity is the work that arrives in a unit o
   }
 }
 
-TEST_CASE("arrival_stream: a rate is kept whatever the capacity") {
+TEST_CASE("arrival_stream: a rate is independent of the capacity") {
   arrival_stream stream(parse_workload("poisson,rate=1e6"), 100, 1);
   CHECK(stream.rate() == 1e6);
   CHECK(rate_of(take(stream, 200'000)) == doctest::Approx(1e6).epsilon(0.01));
@@ -146,7 +146,7 @@ TEST_CASE("arrival_stream: extreme rates neither hang nor overflow") {
   CHECK(fast.back().time_ns >= 0);
 }
 
-TEST_CASE("arrival_stream: kinds without arrivals have none, and it can be moved") {
+TEST_CASE("arrival_stream: kinds without arrivals have none, and the stream can be moved") {
   for (const char* text : {"closed", "ping-pong", "yield-ring"}) {
     arrival_stream stream(parse_workload(text), 4, 1);
     CHECK(!stream.next());

@@ -8,7 +8,8 @@
 
 using namespace corewise;
 
-TEST_CASE("event queue: the earliest first, of several at one time in the order of their coming") {
+TEST_CASE(
+    "event queue: the earliest event comes first, and events of one time come in the order of insertion") {
   random_stream random(3, 0);
   detail::event_queue<int> queue;
   std::multimap<std::int64_t, int> plain; // keeps the order of equal keys

@@ -52,7 +52,7 @@ TEST_CASE("histogram: quantiles are within 1% of those of the sorted sample") {
   }
 }
 
-TEST_CASE("histogram: it interpolates within a bucket, and never answers more than the largest value") {
+TEST_CASE("histogram: it interpolates within a bucket, and never returns more than the largest value") {
   const histogram same = of({1000, 1000, 1000, 1000});
   CHECK(same.quantile(0.5) <= 1000);
   CHECK(same.quantile(0.5) == doctest::Approx(1000).epsilon(0.01));
@@ -64,7 +64,7 @@ TEST_CASE("histogram: it interpolates within a bucket, and never answers more th
   CHECK(even.quantile(0.75) == doctest::Approx((1 << 20) + 12288).epsilon(1e-6));
 }
 
-TEST_CASE("histogram: what is below 0 or no number counts as 0, what is too large as 2^62") {
+TEST_CASE("histogram: a negative value or NaN counts as 0, a value that is too large as 2^62") {
   const histogram low = of({-5, -1e300, std::numeric_limits<double>::quiet_NaN()});
   CHECK(low.count() == 3);
   CHECK(low.max() == 0);
@@ -83,7 +83,7 @@ TEST_CASE("histogram: small values have buckets of width 1") {
   CHECK(h.quantile(0.5) == doctest::Approx(128).epsilon(0.01));
 }
 
-TEST_CASE("histogram: the sum of two is what both together would be") {
+TEST_CASE("histogram: the sum of two equals one histogram of all values") {
   random_stream random(1, 1);
   histogram a, b, both;
   for (int i = 0; i < 10'000; ++i) {

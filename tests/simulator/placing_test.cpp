@@ -152,11 +152,11 @@ decisions compare(const profile& p, const std::string& w, std::uint64_t tasks) {
 
 } // namespace
 
-TEST_CASE("each place that the simulator chooses is the one that explain would name") {
+TEST_CASE("the simulator chooses each place that explain names") {
   SUBCASE("from outside, on two sockets of fast and slow cores") {
     CHECK(compare(two_hybrid_sockets_profile(), "poisson,load=.9,service=exp:20us", 4000).asked > 3000);
   }
-  SUBCASE("from one CPU, so that much is sent to the other socket") {
+  SUBCASE("from one CPU, so that many tasks go to the other socket") {
     const decisions d =
         compare(two_hybrid_sockets_profile(), "poisson,load=.8,service=exp:1ms,from=cpu:0", 4000);
     CHECK(d.spilled > 100);
@@ -168,14 +168,14 @@ TEST_CASE("each place that the simulator chooses is the one that explain would n
     CHECK(d.asked > 100);
     CHECK(d.kept > 100);
   }
-  SUBCASE("with hints where the data is") {
+  SUBCASE("with hints to the place of the data") {
     const decisions d = compare(default_on("pack:2 numa:2 l3:2 core:4 pu:1"),
                                 "poisson,load=.8,service=exp:20us,data=random,hinted", 4000);
     CHECK(d.asked > 3000);
   }
 }
 
-TEST_CASE("short tasks follow one another, and are kept, as often as the policy allows") {
+TEST_CASE("short tasks follow one another, and workers keep them, as often as the policy allows") {
   const profile p = default_on("pack:2 numa:2 l3:2 core:4 pu:1");
   const decisions outside = compare(p, "poisson,load=.5,service=exp:300ns,from=cpu:0", 20'000);
   CHECK(outside.repeated > 1000);
@@ -183,7 +183,8 @@ TEST_CASE("short tasks follow one another, and are kept, as often as the policy 
   CHECK(compare(p, "poisson,load=.5,service=exp:300ns,from=worker", 20'000).kept > 10'000);
 }
 
-TEST_CASE("so it is under every policy, for every kind of workload") {
+TEST_CASE(
+    "under every policy and every kind of workload the simulator chooses the places that explain names") {
   for (const std::string_view policy : policy_names())
     for (const std::string w :
          {"poisson,load=.8,service=exp:20us", "poisson,load=.7,service=exp:500ns,from=worker",
@@ -198,7 +199,7 @@ TEST_CASE("so it is under every policy, for every kind of workload") {
     }
 }
 
-TEST_CASE("boards and counters show what the queues hold, under every profile") {
+TEST_CASE("boards and counters agree with the queues, under every profile") {
   for (const std::string name : {"default", "latency", "throughput", "zio", "nio", "volt", "tokio",
                                  "activity", "global-queue", "local-only"})
     for (const std::string w :

@@ -57,7 +57,7 @@ TEST_CASE("service_time: exponential has its mean, deviation and quantiles") {
   CHECK(drawn.quantile(0.99) == doctest::Approx(5000 * std::log(100)).epsilon(0.02));
 }
 
-TEST_CASE("service_time: lognormal has the mean and the deviation that were asked") {
+TEST_CASE("service_time: lognormal has the requested mean and deviation") {
   for (const double deviation : {0.25, 1.0, 2.0}) {
     CAPTURE(deviation);
     const service_time s{.shape = kind::lognormal, .mean_ns = 10'000, .deviation = deviation};
@@ -71,7 +71,7 @@ TEST_CASE("service_time: lognormal has the mean and the deviation that were aske
   }
 }
 
-TEST_CASE("service_time: bimodal has two values, the rare one as often as asked") {
+TEST_CASE("service_time: bimodal has two values, the rare one as often as requested") {
   const service_time s{.shape = kind::bimodal, .mean_ns = 10'000, .rare_ns = 1'000'000, .rare_share = 0.005};
   CHECK(s.mean() == doctest::Approx(0.995 * 10'000 + 0.005 * 1'000'000));
   const sample drawn = draw(s, n);

@@ -56,7 +56,7 @@ TEST_CASE("every workload ends under every profile, and no task is lost") {
       }
 }
 
-TEST_CASE("the same seed gives the same result, another one another") {
+TEST_CASE("the same seed gives the same result, another seed another one") {
   const profile p = on("pack:2 numa:1 l3:2 core:4 pu:1");
   for (const std::string& w : workloads) {
     CAPTURE(w);
@@ -71,7 +71,7 @@ TEST_CASE("the same seed gives the same result, another one another") {
   CHECK(run(p, workloads[0], 3000, 1).ended_ns != run(p, workloads[0], 3000, 2).ended_ns);
 }
 
-TEST_CASE("workers are as busy as the load that was offered") {
+TEST_CASE("workers are as busy as the offered load") {
   for (const double load : {0.3, 0.6, 0.9}) {
     profile p = on("pack:2 numa:1 l3:2 core:4 pu:1");
     for (double* cost : {&p.topology.machine.costs.run, &p.topology.machine.costs.submit}) *cost = 0;
@@ -97,7 +97,7 @@ TEST_CASE("a worker that is half as fast takes twice as long") {
   CHECK(slow.kinds[1].tasks == 0);
 }
 
-TEST_CASE("tasks away from their data are slower by what the machine says, and are counted by distance") {
+TEST_CASE("tasks away from their data are slower by the factor of the machine, and are counted by distance") {
   profile p = on("pack:2 numa:1 core:1 pu:1");
   machine_costs& c = p.topology.machine.costs;
   c.run = c.submit = c.wake_up = 0;
@@ -112,7 +112,7 @@ TEST_CASE("tasks away from their data are slower by what the machine says, and a
   CHECK(hinted.crossed() == 0);
 }
 
-TEST_CASE("a sleeper is late by what waking takes, a task of another package by its lines") {
+TEST_CASE("a sleeper is late by the cost of waking, a task of another package by its lines") {
   profile p = on("core:1 pu:1");
   machine_costs& c = p.topology.machine.costs;
   c.run = 100;
@@ -122,7 +122,7 @@ TEST_CASE("a sleeper is late by what waking takes, a task of another package by 
         doctest::Approx(17'130).epsilon(0.001));
 }
 
-TEST_CASE("a task that runs elsewhere brings as many lines as its workload says, and one of the inbox") {
+TEST_CASE("a task that runs elsewhere transfers the lines of its workload, and one of the inbox") {
   profile p = on("pack:2 numa:1 core:1 pu:1");
   p.dispatch.policy = "round_robin";
   p.steal.policy = "none";
@@ -159,13 +159,13 @@ TEST_CASE("pairs that are spawned have three turns, and come again after the las
   }
 }
 
-TEST_CASE("a task in the LIFO slot of a worker that is held up is taken from there by age") {
+TEST_CASE("a task in the LIFO slot of a held worker is taken from there when it has aged") {
   profile p = on("core:2 pu:1");
   const simulation_result r = run(p, "poisson,rate=100,service=fixed:1ms,from=worker", 2000);
   CHECK(r.response.quantile(0.999) < 4e6);
 }
 
-TEST_CASE("a task in the LIFO slot ages by its own time there, not by that of one which was there before") {
+TEST_CASE("a task in the LIFO slot ages by its own time there, not by that of an earlier task") {
   profile p = on("core:2 pu:1");
   p.dispatch.policy = "local_first"; // what a worker submits stays with it
   p.queues.lifo_age = std::chrono::microseconds{50};
@@ -180,7 +180,7 @@ TEST_CASE("a task in the LIFO slot ages by its own time there, not by that of on
   CHECK(r.response.quantile(0.01) > 30'000);
 }
 
-TEST_CASE("workers that take what came first are as one queue") {
+TEST_CASE("workers that take the oldest task behave like one queue") {
   const std::string w = "poisson,load=.7,service=bimodal:10us:1ms:.1";
   const profile oldest = on("core:2 pu:1");
   profile own = oldest;
@@ -201,14 +201,14 @@ TEST_CASE("a trace is replayed, and ends the run") {
   CHECK(r.ended_ns > 93'000);
 }
 
-TEST_CASE("what a workload names must be there") {
+TEST_CASE("nodes, CPUs and files that a workload names must exist") {
   const profile p = on("numa:2 core:2 pu:1");
   CHECK_THROWS_AS((void)run(p, "poisson,data=node:2", 10), workload_error);
   CHECK_THROWS_AS((void)run(p, "poisson,from=cpu:4", 10), workload_error);
   CHECK_THROWS_AS((void)run(on("core:2 pu:1"), "trace,file=/nowhere", 10), workload_error);
 }
 
-TEST_CASE("a run can be stopped, and says how far it is") {
+TEST_CASE("a run can be stopped, and reports its progress") {
   const profile p = on("core:2 pu:1");
   std::atomic<std::uint64_t> progress{0};
   std::atomic<bool> stop{true};

@@ -52,7 +52,7 @@ std::string error_of(const std::filesystem::path& file) {
 
 } // namespace
 
-TEST_CASE("trace: names of columns, comments, empty lines and blanks are passed over") {
+TEST_CASE("trace: names of columns, comments, empty lines and blanks are skipped") {
   const trace t(
       "# made by hand\n\ntime_ns,service_ns,node,class\n0,100\n 10 , 2.5e3 ,1\r\n10,0,,latency # third\n"
       "  # nothing\n20,7,65535,background\n30,8,normal");
@@ -72,7 +72,7 @@ TEST_CASE("trace: names of columns, comments, empty lines and blanks are passed 
   CHECK(all[4].run_as == task_class::normal);
 }
 
-TEST_CASE("trace: what is wrong is named with its line") {
+TEST_CASE("trace: an error names its line") {
   struct row {
     std::string_view text, message;
   };
@@ -125,7 +125,7 @@ TEST_CASE("trace: a file that cannot be read is named, with the reason") {
   CHECK(error_of("/tmp") == "/tmp: Is a directory");
 }
 
-TEST_CASE("trace: a line that is wrong is told when it is reached, not before") {
+TEST_CASE("trace: a wrong line is reported when it is reached, not before") {
   const trace t("1,2\n2,2\nx\n");
   workload w;
   w.shape = workload::kind::trace;

@@ -37,7 +37,7 @@ tuned tune_equal_cores(const std::string& machine, const std::string& work) {
 } // namespace
 
 TEST_CASE(
-    "on equal cores in one domain tasks from outside go the same way whatever is the weight of a neighbour") {
+    "on equal cores in one domain the weight of a neighbour does not change the way of tasks from outside") {
   const profile start = on_machine("core:8 pu:1");
   for (const char* work : {"poisson,load=.7,service=exp:10us", "poisson,load=.7,service=fixed:10us",
                            "poisson,load=.7,service=bimodal:10us:1ms:.005"}) {
@@ -51,7 +51,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("on equal cores with exponential service nothing that is searched is worth a change") {
+TEST_CASE("on equal cores with exponential service no searched setting is worth a change") {
   const tuned t = tune_equal_cores("core:16 pu:1", "poisson,load=.7,service=exp:10us");
   CAPTURE(t.said);
   CHECK_FALSE(t.result.gained);
@@ -59,7 +59,7 @@ TEST_CASE("on equal cores with exponential service nothing that is searched is w
   CHECK(t.result.over_start.low > .98); // else it says nothing
 }
 
-TEST_CASE("on equal cores with fixed service more searchers are worth some per cent, and that is found") {
+TEST_CASE("on equal cores with fixed service the search finds that more searchers gain some per cent") {
   const tuned t = tune_equal_cores("core:16 pu:1", "poisson,load=.7,service=fixed:10us");
   CAPTURE(t.said);
   CHECK(t.result.gained);
@@ -68,8 +68,8 @@ TEST_CASE("on equal cores with fixed service more searchers are worth some per c
   CHECK(t.said.starts_with("Gain: "));
 }
 
-TEST_CASE("on equal cores whose workers submit, sending tasks to neighbours sooner is worth much, and that "
-          "is found") {
+TEST_CASE(
+    "on equal cores whose workers submit, the search finds that sending to neighbours sooner gains much") {
   const tuned t = tune_equal_cores("core:8 pu:1", "poisson,load=.7,from=worker,service=fixed:10us");
   CAPTURE(t.said);
   CHECK(t.result.gained);

@@ -23,7 +23,7 @@ int claims(int times, double gain, const std::function<double(random_stream&)>& 
 
 } // namespace
 
-TEST_CASE("an interval is Student's") {
+TEST_CASE("an interval is that of Student's t distribution") {
   // mean .3, standard deviation .1581, t(4, .995) = 4.604
   const std::vector<double> ratios{0.1, 0.2, 0.3, 0.4, 0.5};
   const tuning_comparison c = compare(ratios);
@@ -34,13 +34,13 @@ TEST_CASE("an interval is Student's") {
   CHECK_FALSE(c.beyond_luck);
 }
 
-TEST_CASE("a gain of up to 1% is no gain, however sure") {
+TEST_CASE("a gain of up to 1% is no gain, however certain") {
   CHECK_FALSE(compare(std::vector<double>(20, -0.009)).beyond_luck);
   CHECK_FALSE(compare(std::vector<double>(20, 0.0)).beyond_luck);
   CHECK(compare(std::vector<double>(20, -0.011)).beyond_luck);
 }
 
-TEST_CASE("where nothing is gained, at most one comparison in a hundred claims it, however runs are spread") {
+TEST_CASE("without a gain at most one comparison in a hundred claims one, for any spread of the runs") {
   constexpr int times = 20'000;
   CHECK(claims(times, 0, [](random_stream& r) { return 0.1 * r.normal(); }) < times / 100);
   CHECK(claims(times, 0, [](random_stream& r) { return 0.1 * std::log(r.exponential()); }) < times / 100);
@@ -48,11 +48,11 @@ TEST_CASE("where nothing is gained, at most one comparison in a hundred claims i
   CHECK(claims(times, 0, [](random_stream& r) { return 0.1 * r.normal() / r.uniform(); }) < times / 100);
 }
 
-TEST_CASE("a gain as large as the noise is seen mostly") {
+TEST_CASE("a gain as large as the noise is found in most cases") {
   CHECK(claims(1000, 0.1, [](random_stream& r) { return 0.1 * r.normal() / std::sqrt(2.0); }) > 800);
 }
 
-TEST_CASE("tuning what is nothing but noise claims a gain at most about once in a hundred times") {
+TEST_CASE("tuning pure noise claims a gain at most about once in a hundred times") {
   const profile start = on_machine("core:8 pu:1");
   const std::vector<tuned_field> fields = fields_of(start);
   int claimed = 0, flattered = 0;

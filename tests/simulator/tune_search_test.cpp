@@ -46,7 +46,7 @@ void check_bowl_is_found(const profile& p) {
 
 } // namespace
 
-TEST_CASE("what a machine gives no meaning is not searched") {
+TEST_CASE("settings without an effect on the machine are not searched") {
   CHECK(keys_of(on_machine("core:1 pu:1")) == key_list{});
   CHECK(keys_of(on_machine("core:8 pu:1")) ==
         key_list{"dispatch.spill.same_domain", "idle.searchers_per_mille"});
@@ -61,7 +61,7 @@ TEST_CASE("what a machine gives no meaning is not searched") {
                  "idle.searchers_per_mille"});
 }
 
-TEST_CASE("what a policy does not look at is not searched") {
+TEST_CASE("settings that the policy does not use are not searched") {
   profile p = on_machine("pack:2 numa:1 core:2 pu:1");
   p.dispatch.policy = "two_choices";
   CHECK(keys_of(p) == key_list{"steal.minimum_at.cross_package", "idle.searchers_per_mille"});
@@ -69,7 +69,7 @@ TEST_CASE("what a policy does not look at is not searched") {
   CHECK(keys_of(p) == key_list{});
 }
 
-TEST_CASE("the search finds a known optimum, that of the choices too") {
+TEST_CASE("the search finds a known optimum, also of the choices") {
   const profile start = on_two_packages();
   const tuning_result r =
       tune(bench_engine(), start, fields_of(start), bowl, {.seeds = 2, .evaluations = 600});
@@ -97,7 +97,7 @@ TEST_CASE("every profile that is tried passes the checks, and nearness never cos
   CHECK(r.tuned.dispatch.weights.spill.cross_package >= 2.0 * r.tuned.steal.minimum_at.cross_package);
 }
 
-TEST_CASE("what changes nothing is left as it was") {
+TEST_CASE("a setting without an effect stays as it was") {
   const profile start = on_two_packages();
   const auto only_searchers = [](const profile& p, std::size_t, std::uint64_t) {
     return all_figures(0.1 * off(p.idle.searchers_per_mille, 100));
@@ -109,7 +109,7 @@ TEST_CASE("what changes nothing is left as it was") {
     CHECK_MESSAGE((c.before == c.after) == (c.field.key != "idle.searchers_per_mille"), c.field.key);
 }
 
-TEST_CASE("as many evaluations find the same again, whatever ended the first search") {
+TEST_CASE("the same number of evaluations finds the same profile again, for each end of the first search") {
   const profile start = on_two_packages();
   const auto search = [&](std::uint32_t evaluations) {
     return tune(bench_engine(), start, fields_of(start), bowl, {.seeds = 2, .evaluations = evaluations});

@@ -42,18 +42,18 @@ void check_judgement(const profile& start) {
 
 } // namespace
 
-TEST_CASE("the default is judged on its own division of the machine, whatever was tried before") {
-  SUBCASE("from one pool, of which the search tries parts as large as the default's groups") {
+TEST_CASE("the default is judged on its own division of the machine, after any other trial") {
+  SUBCASE("from one pool, and the search tries groups as large as the default's") {
     check_judgement(learned("tokio"));
   }
-  SUBCASE("from packages in groups as large as the default's") {
+  SUBCASE("from packages, in groups as large as the default's") {
     profile p = learned("default");
     p.topology.groups.group_by = domain_kind::package;
     check_judgement(p);
   }
 }
 
-TEST_CASE("each profile that is tried has the workers that it asks for") {
+TEST_CASE("each tried profile has the workers that it asks for") {
   profile p = learned("default");
   p.topology.machine.source = synthetic_source{"core:4 pu:2"};
   const workload w = parse_workload("closed,clients=40,think=fixed:0ns,service=fixed:10us");

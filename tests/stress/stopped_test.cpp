@@ -69,8 +69,8 @@ profile loaded_profile() {
 
 } // namespace
 
-TEST_CASE("stopped and continued under load: every task runs exactly once, and no time-out takes it for a "
-          "lost wake-up") {
+TEST_CASE(
+    "stopped and continued under load: every task runs exactly once, and no time-out counts a lost wake-up") {
   const signal_pipe under_way;
   const signal_pipe enough;
   const pid_t child = tests::child_that([&] { be_busy(under_way, enough); });
@@ -83,7 +83,7 @@ TEST_CASE("stopped and continued under load: every task runs exactly once, and n
   CHECK(tests::exit_status(child) == 0);
 }
 
-TEST_CASE("destroyed under load: what was accepted is run, exactly once, with all that it submits") {
+TEST_CASE("destroyed under load: each accepted task runs exactly once, with all tasks that it submits") {
   constexpr std::uint64_t tasks = 100'000;
   std::atomic<std::uint64_t> runs{0};
   std::atomic<std::uint64_t> accepted{0};

@@ -19,7 +19,7 @@ TEST_CASE("cpu_set: an empty list is the empty set") {
   CHECK(cpu_set().to_string().empty());
 }
 
-TEST_CASE("cpu_set: what is not a CPU list is refused") {
+TEST_CASE("cpu_set: texts that are not CPU lists are refused") {
   for (const auto* text : {"a",       "1-",    "-1",         "1,",    ",1",      "1,,2",
                            "3-1",     "1-2-3", "1 2",        "0x3",   "1-4:0/2", "1-4:3/2",
                            "1-4:1/0", "1-4:1", "4294967296", "65536", "0-65536", "99999999999999999999",

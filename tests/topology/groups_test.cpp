@@ -97,7 +97,7 @@ void check_numbering(const locality_groups& groups) {
 
 } // namespace
 
-TEST_CASE("groups: two sockets with two kinds give four groups, fast before slow") {
+TEST_CASE("groups: two sockets with two kinds make four groups, fast before slow") {
   const topology machine = build(two_hybrid_sockets());
   const locality_groups groups(machine, {});
   CHECK(cpus_of(groups) == lists{"0-7", "8-15", "16-23", "24-31"});
@@ -129,7 +129,7 @@ TEST_CASE("groups: each kind is cut by itself, so that eight fast and eight slow
   CHECK(cpus_of(groups) == lists{"0-3", "4-7", "8-11", "12-15", "16-19", "20-23", "24-27", "28-31"});
 }
 
-TEST_CASE("groups: what a domain is can be chosen, but it never crosses a node or a package") {
+TEST_CASE("groups: the kind of domain can be chosen, but a domain never crosses a node or a package") {
   made_machine made; // 2 packages × 2 nodes × 2 caches × 2 cores
   for (std::uint32_t i = 0; i < 16; ++i) made.cores.push_back({std::to_string(i), i / 8, i / 4, i / 2});
   const topology machine = build(made);
@@ -142,7 +142,7 @@ TEST_CASE("groups: what a domain is can be chosen, but it never crosses a node o
   CHECK_FALSE(locality_groups(machine, {domain_kind::numa, 16})[{0}].llc_level);
 }
 
-TEST_CASE("groups: cores that have a last-level cache each for themselves are one domain of their node") {
+TEST_CASE("groups: cores with private last-level caches are one domain of their node") {
   made_machine made; // 2 packages of 4 cores
   for (std::uint32_t i = 0; i < 8; ++i) made.cores.push_back({std::to_string(i), i / 4, i / 4, i});
   const locality_groups groups(build(made), {});
@@ -157,7 +157,7 @@ TEST_CASE("groups: a cache with one user makes no domain beside caches with seve
   CHECK(cpus_of(locality_groups(build(made), {})) == lists{"0-1", "2-3"});
 }
 
-TEST_CASE("groups: cores without a cache, node or package share what nobody told apart") {
+TEST_CASE("groups: cores without a known cache, node or package share one") {
   made_machine made;
   for (std::uint32_t i = 0; i < 4; ++i) made.cores.push_back({std::to_string(i), {}, {}, {}});
   CHECK(cpus_of(locality_groups(build(made), {})) == lists{"0-3"});
@@ -188,7 +188,7 @@ TEST_CASE("groups: a cache that spans two nodes is two domains") {
   CHECK(cpus_of(locality_groups(build(made), {})) == lists{"0", "1"});
 }
 
-TEST_CASE("groups: a core's hardware threads stay together whatever their numbers") {
+TEST_CASE("groups: a core's hardware threads stay together, with any numbers") {
   made_machine made;
   for (std::uint32_t i = 0; i < 4; ++i)
     made.cores.push_back({std::to_string(i) + "," + std::to_string(i + 4), i / 2, i / 2, i / 2});
@@ -223,7 +223,7 @@ TEST_CASE("groups: steal orders go outward by level, then distance, then to the 
   }
 }
 
-TEST_CASE("groups: on two thousand random machines they partition the CPUs and keep every promise") {
+TEST_CASE("groups: on two thousand random machines they partition the CPUs and fulfil every rule") {
   const std::uint32_t seed = 20240607;
   std::mt19937 random(seed);
   for (int i = 0; i < 2000; ++i) {
@@ -259,7 +259,7 @@ TEST_CASE("groups: a machine of a thousand nodes is grouped at once") {
   CHECK(best < std::chrono::seconds(2)); // about 10 ms; sanitizers on a busy machine take up to 700
 }
 
-TEST_CASE("groups: more than the largest number of groups is refused in words") {
+TEST_CASE("groups: more than the largest number of groups is refused with a reason") {
   const topology machine = build(one_kind(1, locality_groups::largest + 1));
   CHECK(locality_groups(machine, {}).size() == 513);
   CHECK_THROWS_WITH_AS(

@@ -22,7 +22,7 @@ temporary_tree v2_host(const std::string& group, const std::string& mounts = v2_
 
 } // namespace
 
-TEST_CASE("limits: a host that tells nothing limits nothing") {
+TEST_CASE("limits: a host without limits gives none") {
   const temporary_tree host;
   const auto limits = read_limits(host.root());
   CHECK_FALSE(limits.affinity.has_value());
@@ -31,7 +31,7 @@ TEST_CASE("limits: a host that tells nothing limits nothing") {
   CHECK_FALSE(detail::read_online_cpus(host.root()).has_value());
 }
 
-TEST_CASE("limits: the affinity mask is the thread's, else the process's") {
+TEST_CASE("limits: the affinity mask is that of the thread, or otherwise of the process") {
   const temporary_tree host;
   host.write("proc/self/status",
              "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\nMems_allowed_list:\t0\n");
@@ -40,7 +40,7 @@ TEST_CASE("limits: the affinity mask is the thread's, else the process's") {
   CHECK(read_limits(host.root()).affinity->to_string() == "2,4-5");
 }
 
-TEST_CASE("limits: garbage is no limit") {
+TEST_CASE("limits: garbage gives no limit") {
   const auto host = v2_host("/a");
   host.write("proc/self/status", "Cpus_allowed_list: 0-7\nName:\tx\nCpus_allowed_list:\tnonsense\n");
   host.write("sys/devices/system/cpu/online", "all\n");
@@ -54,7 +54,7 @@ TEST_CASE("limits: garbage is no limit") {
   CHECK_FALSE(detail::read_online_cpus(host.root()).has_value());
 }
 
-TEST_CASE("limits: damaged mountinfo and cgroup files are no limit") {
+TEST_CASE("limits: damaged mountinfo and cgroup files give no limit") {
   const temporary_tree host;
   host.write("proc/self/mountinfo", "\n30\n30 23 0:26 /\n30 23 0:26 / /sys/fs/cgroup rw -\n\\\\\\ - - - -\n");
   host.write("proc/self/cgroup", "0\n0:\n::::\n\n");
@@ -68,7 +68,8 @@ TEST_CASE("limits: the online CPUs are read") {
   CHECK(detail::read_online_cpus(host.root())->to_string() == "0-3,6");
 }
 
-TEST_CASE("limits: version 2 gives the group's CPUs, and an ancestor's where the group has none of its own") {
+TEST_CASE(
+    "limits: version 2 gives the CPUs of the group, or of an ancestor if the group has none of its own") {
   const auto host = v2_host("/a/b");
   host.write("sys/fs/cgroup/cpuset.cpus.effective", "0-15\n");
   host.write("sys/fs/cgroup/a/cpuset.cpus.effective", "0-7\n");
@@ -106,7 +107,7 @@ TEST_CASE("limits: a mount that shows a part of the tree is matched with the gro
   CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(3));
 }
 
-TEST_CASE("limits: a group outside of what is mounted has no limits that could be read") {
+TEST_CASE("limits: a group outside of the mounted tree has no readable limits") {
   const auto beside =
       v2_host("/docker/other", "30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   beside.write("sys/fs/cgroup/cpu.max", "100000 100000\n");
@@ -128,7 +129,7 @@ TEST_CASE("limits: a mount from above the namespace shows an ancestor, and its o
   CHECK(read_limits(sibling.root()).quota_cpus == doctest::Approx(6));
 }
 
-TEST_CASE("limits: of several mounts the one that shows the group itself counts") {
+TEST_CASE("limits: among several mounts the one that shows the group itself counts") {
   const auto host = v2_host("/a", "29 23 0:26 / /first rw - cgroup2 cgroup2 rw\n" + v2_mount);
   host.write("first/cpu.max", "100000 100000\n");
   host.write("sys/fs/cgroup/a/cpu.max", "800000 100000\n");

@@ -102,7 +102,7 @@ void check_core_places(const topology& machine) {
 
 } // namespace
 
-TEST_CASE("machines: every trap of this folder's machines gives the facts written beside it") {
+TEST_CASE("machines: every machine of this folder gives the facts written beside it") {
   const auto files = machines();
   REQUIRE(files.size() >= 38);
   for (const auto& file : files) {
@@ -116,14 +116,14 @@ TEST_CASE("machines: every trap of this folder's machines gives the facts writte
   }
 }
 
-TEST_CASE("machines: distances are looked up by the nodes' places, not by their numbers") {
+TEST_CASE("machines: distances are looked up by the positions of nodes, not by their numbers") {
   const auto machine = discover_file(fs::path(COREWISE_TEST_MACHINES) / "sparse_nodes_out_of_order.xml");
   REQUIRE(machine.nodes()[3].os_index == 72);
   CHECK(machine.distance(3, 0) == 15);
   CHECK(machine.distance(0, 3) == 14);
 }
 
-TEST_CASE("machines: where a machine tells no distances, 10 is local and 20 is remote") {
+TEST_CASE("machines: on a machine without distances 10 is local and 20 is remote") {
   const auto machine = discover_file(fs::path(COREWISE_TEST_MACHINES) / "no_packages_no_caches.xml");
   REQUIRE_FALSE(machine.distances().has_value());
   CHECK(machine.distance(0, 0) == 10);

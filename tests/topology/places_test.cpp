@@ -35,12 +35,12 @@ TEST_CASE("home nodes: the smallest node that contains a CPU is its home") {
         lists{"0-1", "2-3"});
 }
 
-TEST_CASE("home nodes: ordinary memory comes before special, even where that lies nearer") {
+TEST_CASE("home nodes: ordinary memory comes before special memory, even if that is nearer") {
   CHECK(homes(machine_with({{0, cpus("0-1"), some_memory, true}, {7, cpus("0-3"), some_memory, false}})) ==
         lists{"", "0-3"});
 }
 
-TEST_CASE("home nodes: special memory is home where there is no other") {
+TEST_CASE("home nodes: special memory is home if there is no other") {
   CHECK(homes(machine_with({{0, cpus("0-1"), some_memory, true}, {1, cpus("2-3"), some_memory, false}})) ==
         lists{"0-1", "2-3"});
 }
@@ -52,7 +52,7 @@ TEST_CASE("home nodes: a node with memory comes before one without, and then the
         lists{"0-3", ""});
 }
 
-TEST_CASE("home nodes: where the kernel says whose home a node is, that counts") {
+TEST_CASE("home nodes: the kernel's statement about the home of a CPU counts") {
   auto scan = machine_with({{0, cpus("0-3"), some_memory, false}, {1, cpus("0-3"), some_memory, false}});
   scan.kernel_node_cpus = {{}, cpus("1-2,9")};
   CHECK(homes(scan) == lists{"0,3", "1-2"});

@@ -90,7 +90,7 @@ TEST_CASE("recorded machine: packages, cores, caches and nodes come from sysfs")
   CHECK(machine.warnings().empty());
 }
 
-TEST_CASE("recorded machine: usable is what is online, in the affinity mask and in the control group") {
+TEST_CASE("recorded machine: usable CPUs are online, in the affinity mask and in the control group") {
   const auto host = two_sockets();
   host.write(cpu_folder + "online", "0-4\n");
   host.write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t1-5\n");
@@ -167,7 +167,7 @@ TEST_CASE("recorded machine: ARM part numbers tell designs apart at equal capaci
   CHECK((machine.kinds()[0].cpus.to_string() == "2-3" || machine.kinds()[1].cpus.to_string() == "2-3"));
 }
 
-TEST_CASE("recorded machine: content of sysfs that makes no sense is ignored with a warning") {
+TEST_CASE("recorded machine: invalid content of sysfs is ignored with a warning") {
   const auto host = two_sockets();
   host.write("sys/devices/cpu_atom/cpus", "nonsense\n");
   host.write(cpu_folder + "cpu0/cpu_capacity", "\n");

@@ -55,7 +55,7 @@ made_machine uneven_threads() {
 
 } // namespace
 
-TEST_CASE("workers: by themselves one for each core, numbered by groups and then cores") {
+TEST_CASE("workers: by default there is one for each core, numbered by groups and then cores") {
   const laid_out made(two_hybrid_sockets(), automatic());
   CHECK(made.per_group() == numbers{8, 8, 8, 8});
   REQUIRE(made.layout.size() == 32);
@@ -68,12 +68,12 @@ TEST_CASE("workers: by themselves one for each core, numbered by groups and then
   }
 }
 
-TEST_CASE("workers: hardware threads count when all are wanted, each core once before any twice") {
+TEST_CASE("workers: with all hardware threads each core has one worker before any has two") {
   CHECK(laid_out(uneven_threads(), automatic({}, smt_use::all)).cpus() == numbers{0, 1, 2, 10, 12});
   CHECK(laid_out(uneven_threads(), automatic()).cpus() == numbers{0, 1, 2});
 }
 
-TEST_CASE("workers: a CPU has the first worker whose place it is, or else its core") {
+TEST_CASE("workers: a CPU has the first worker of that CPU, or otherwise of its core") {
   const auto at_cpus = [](const laid_out& made, const numbers& cpus) {
     std::vector<std::optional<std::uint32_t>> list;
     for (const std::uint32_t cpu : cpus) {
@@ -90,13 +90,13 @@ TEST_CASE("workers: a CPU has the first worker whose place it is, or else its co
   CHECK(at_cpus({uneven_threads(), total(1)}, cpus) == found{0, {}, {}, 0, {}, {}, {}});
 }
 
-TEST_CASE("workers: an explicit number in each group is dealt round-robin and may exceed the cores") {
+TEST_CASE("workers: an explicit number in each group is dealt in turn over the cores, and may exceed them") {
   CHECK(laid_out(uneven_threads(), per_group(5)).cpus() == numbers{0, 1, 2, 0, 1});
   CHECK(laid_out(uneven_threads(), per_group(7, smt_use::all)).cpus() == numbers{0, 1, 2, 10, 12, 0, 1});
   CHECK(laid_out(with_quota(two_hybrid_sockets(), 2), per_group(3)).per_group() == numbers{3, 3, 3, 3});
 }
 
-TEST_CASE("workers: a quota is rounded up and never leaves nobody") {
+TEST_CASE("workers: a quota is rounded up, and leaves at least one worker") {
   CHECK(laid_out(with_quota(one_kind(1, 8), 0.25), automatic()).layout.size() == 1);
   CHECK(laid_out(with_quota(one_kind(1, 8), 2), automatic()).layout.size() == 2);
   CHECK(laid_out(with_quota(one_kind(1, 8), 2.01), automatic()).layout.size() == 3);
@@ -113,14 +113,15 @@ TEST_CASE("workers: a quota takes whole domains, the starting one first, then ou
   CHECK(laid_out(made, automatic(9)).cpus() == numbers{8, 9, 10, 11, 12, 13});
 }
 
-TEST_CASE("workers: a quota goes to the near before the next") {
+TEST_CASE("workers: a quota takes near domains before far ones") {
   made_machine made = with_quota(one_kind(4, 2), 4);
   made.distances = {{10, 40, 20, 40}, {40, 10, 40, 20}, {20, 40, 10, 40}, {40, 20, 40, 10}};
   CHECK(laid_out(made, automatic(0)).per_group() == numbers{2, 0, 2, 0});
   CHECK(laid_out(made, automatic(3)).per_group() == numbers{0, 2, 0, 2});
 }
 
-TEST_CASE("workers: inside a domain a quota takes the fastest kind first, of its cuts the starting one") {
+TEST_CASE(
+    "workers: inside a domain a quota takes the fastest kind first, and of its groups the starting one") {
   CHECK(laid_out(with_quota(two_hybrid_sockets(), 10), automatic(25)).per_group() == numbers{0, 0, 8, 2});
   const laid_out cut(with_quota(two_hybrid_sockets(), 6), automatic(22), {domain_kind::llc, 4});
   CHECK(cut.per_group() == numbers{0, 0, 0, 0, 2, 4, 0, 0});
@@ -136,7 +137,7 @@ TEST_CASE("workers: a total is dealt by capacity and ignores the quota") {
   CHECK(laid_out(one_kind(3, 1), total(7)).per_group() == numbers{3, 2, 2});
 }
 
-TEST_CASE("workers: every total is dealt in full") {
+TEST_CASE("workers: each total is dealt in full") {
   for (std::uint32_t n = 1; n < 200; ++n) {
     CAPTURE(n);
     CHECK(laid_out(two_hybrid_sockets(333), total(n)).layout.size() == n);
@@ -147,7 +148,7 @@ TEST_CASE("workers: a total wins over a number in each group") {
   CHECK(laid_out(one_kind(2, 2), {smt_use::one_per_core, 7, 4, {}}).per_group() == numbers{2, 2});
 }
 
-TEST_CASE("workers: none at all and too many are refused in words") {
+TEST_CASE("workers: no workers and too many workers are refused with a reason") {
   CHECK_THROWS_WITH_AS(laid_out(one_kind(1, 1), total(0)),
                        "0 workers in all were asked for; 1 to 65536 are possible", topology_error);
   CHECK_THROWS_WITH_AS(laid_out(one_kind(1, 1), per_group(0)),

@@ -7,7 +7,7 @@
 using namespace corewise;
 using namespace std::chrono_literals;
 
-TEST_CASE("parker: a token that was left before is taken without sleeping, and only once") {
+TEST_CASE("parker: a thread takes a token that was left before without sleeping, and only once") {
   detail::parker bed;
   bed.unpark();
   bed.unpark();
@@ -15,7 +15,7 @@ TEST_CASE("parker: a token that was left before is taken without sleeping, and o
   CHECK_FALSE(bed.park(1ms));
 }
 
-TEST_CASE("parker: a sleeper is woken; a time-out is told apart") {
+TEST_CASE("parker: a sleeper is woken, and it can tell a time-out from a wake-up") {
   detail::parker bed;
   CHECK_FALSE(bed.park(2ms));
   CHECK_FALSE(bed.occupied());

@@ -9,7 +9,7 @@
 
 using namespace corewise;
 
-TEST_CASE("drain: covers what the drained tasks submit in turn") {
+TEST_CASE("drain: it also waits for the tasks that drained tasks submit") {
   engine e(small_profile(4));
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> runs{0};
@@ -29,7 +29,7 @@ TEST_CASE("drain: covers what the drained tasks submit in turn") {
   }
 }
 
-TEST_CASE("drain: does not wait for what others submit after the call") {
+TEST_CASE("drain: it does not wait for tasks that others submit after the call") {
   engine e(small_profile(2));
   std::atomic<bool> stop{false};
   std::thread flood([&] {
@@ -45,7 +45,8 @@ TEST_CASE("drain: does not wait for what others submit after the call") {
   flood.join();
 }
 
-TEST_CASE("drain: hears of the last task although its worker goes on with one that waits for the drain") {
+TEST_CASE("drain: it ends after the last task, although the worker of that task goes on with a task that "
+          "waits for the drain") {
   engine e(small_profile(1));
   gate held;
   std::atomic<bool> drained{false};
@@ -81,7 +82,7 @@ TEST_CASE("drain: several threads may drain at once") {
   for (auto& t : threads) t.join();
 }
 
-TEST_CASE("drain: on a worker, where it would deadlock, it is a reported error") {
+TEST_CASE("drain: a call on a worker would deadlock, so it throws an error") {
   engine e(small_profile(1));
   std::atomic<int> errors{0};
   CHECK(e.submit([&] {
@@ -107,7 +108,7 @@ TEST_CASE("drain: on a worker, where it would deadlock, it is a reported error")
   CHECK(errors == 3);
 }
 
-TEST_CASE("drain: of two coroutines that take turns each stays in the phase in which it was submitted") {
+TEST_CASE("drain: two coroutines that take turns each stay in the phase in which they were submitted") {
   engine e(small_profile(1));
   runtime& inside = inside_of(e);
   std::atomic<int> begun{0};

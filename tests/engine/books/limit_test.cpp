@@ -17,8 +17,8 @@ profile limited(std::uint64_t most, full_action action) {
 
 } // namespace
 
-TEST_CASE("limits: with `reject` a full engine says so, destroys the task and counts it; later there is room "
-          "again") {
+TEST_CASE(
+    "limits: with `reject` a full engine refuses, destroys and counts a task, and later has room again") {
   engine e(limited(3, full_action::reject));
   gate held;
   for (int i = 0; i < 3; ++i) CHECK(e.submit([&] { held.pass(); }) == submit_result::accepted);
@@ -32,8 +32,8 @@ TEST_CASE("limits: with `reject` a full engine says so, destroys the task and co
   CHECK(e.submit([] {}) == submit_result::accepted);
 }
 
-TEST_CASE(
-    "limits: with `wait` a thread from outside waits for room, and never more than the limit are in flight") {
+TEST_CASE("limits: with `wait` a thread outside waits for room, and never more tasks than the limit are in "
+          "flight") {
   engine e(limited(4, full_action::wait));
   std::atomic<int> in_flight{0};
   std::atomic<int> most{0};
@@ -56,7 +56,7 @@ TEST_CASE(
   CHECK(most <= 4);
 }
 
-TEST_CASE("limits: a task is never made to wait, which would deadlock") {
+TEST_CASE("limits: a task that submits never waits for room, since that would deadlock") {
   engine e(limited(1, full_action::wait));
   std::atomic<int> answer{-1};
   CHECK(e.submit([&] { answer = static_cast<int>(e.submit([] {})); }) == submit_result::accepted);
@@ -74,7 +74,7 @@ TEST_CASE("limits: try_submit does not wait") {
   e.drain();
 }
 
-TEST_CASE("limits: who waits for room is told when the engine stops") {
+TEST_CASE("limits: a submitter that waits for room gets an answer when the engine stops") {
   engine e(limited(1, full_action::wait));
   gate held;
   CHECK(e.submit([&] { held.pass(); }) == submit_result::accepted);

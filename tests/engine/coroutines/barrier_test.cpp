@@ -11,7 +11,7 @@
 
 using namespace corewise;
 
-TEST_CASE("barrier: nobody goes on before all have arrived, again and again") {
+TEST_CASE("barrier: in each phase no task goes on before all have arrived") {
   barrier b(3);
   std::string order;
   const auto arrives = [](barrier& at, std::string& out, char c) -> task<> {
@@ -52,7 +52,7 @@ TEST_CASE("barrier: tasks are never more than a phase apart") {
   }
 }
 
-TEST_CASE("barrier: who drops out is not waited for, from this phase on") {
+TEST_CASE("barrier: from this phase on the others do not wait for a member that drops out") {
   engine e(small_profile(4));
   constexpr int members = 6;
   barrier b(members);
@@ -69,7 +69,7 @@ TEST_CASE("barrier: who drops out is not waited for, from this phase on") {
   CHECK(passed == (0 + 1 + 2 + 3 + 4 + 5) * 10);
 }
 
-TEST_CASE("barrier: who is stopped has not arrived, and may drop out") {
+TEST_CASE("barrier: a stopped waiter has not arrived, and may drop out") {
   barrier b(3);
   std::stop_source source;
   std::string answers;
@@ -91,7 +91,7 @@ TEST_CASE("barrier: who is stopped has not arrived, and may drop out") {
   CHECK(answers == "001111"); // the barrier expects two now
 }
 
-TEST_CASE("barrier: stops at random, and all who are left meet") {
+TEST_CASE("barrier: with stops at random, all members that are left meet") {
   engine e(small_profile(8));
   for (int round = 0; round < 300; ++round) {
     constexpr int members = 6;

@@ -34,7 +34,7 @@ void stand_still_until(const std::atomic<bool>& word) {
 
 } // namespace
 
-TEST_CASE("blocking scope: what is forked has run when it is left, at any depth") {
+TEST_CASE("blocking scope: all forked calls have run when the scope ends, at any depth") {
   for (const std::uint32_t workers : {1U, 2U, 8U}) {
     engine e(small_profile(workers));
     CHECK(e.run([] { return plain_fib(18); }).get() == 2584);
@@ -46,7 +46,7 @@ TEST_CASE("blocking scope: what is forked has run when it is left, at any depth"
 }
 
 TEST_CASE(
-    "blocking scope: one worker without spare threads runs everything where it waits, the newest first") {
+    "blocking scope: a single worker without spare threads runs all calls while it waits, the newest first") {
   profile p = small_profile(1);
   p.blocking.spares_max = 0;
   engine e(p);
@@ -67,7 +67,7 @@ TEST_CASE(
   CHECK(m.blocking_calls == 0);
 }
 
-TEST_CASE("blocking scope: a thread that is no worker waits for tasks of its own") {
+TEST_CASE("blocking scope: a thread outside waits for tasks of its own") {
   engine e(small_profile(2));
   std::atomic<int> sum{0};
   blocking_scope s(e);
@@ -103,7 +103,7 @@ TEST_CASE("blocking scope: outside of tasks it needs an engine") {
 }
 
 TEST_CASE(
-    "blocking scope: the first exception stops it and is thrown by wait; what has not begun does not begin") {
+    "blocking scope: wait throws the first exception, which stops the scope, and no further call begins") {
   engine e(small_profile(1));
   const auto work = [] {
     int begun = 0;
@@ -122,9 +122,10 @@ TEST_CASE(
   CHECK(e.metrics().failed == 0);
 }
 
-TEST_CASE("blocking scope: a stop token stops it: what has not begun is not begun, and what runs may look") {
+TEST_CASE("blocking scope: a stop token stops it, so that no further call begins and running calls can see "
+          "the stop") {
   engine e(small_profile(2));
-  SUBCASE("before it is made") {
+  SUBCASE("before the scope is made") {
     std::stop_source stop;
     stop.request_stop();
     const auto work = [&] {
@@ -162,7 +163,7 @@ TEST_CASE("blocking scope: a stop token stops it: what has not begun is not begu
     outer.wait();
     CHECK(outer.stop_requested());
   }
-  SUBCASE("a token that nobody can stop, and a scope that is gone, are no matter") {
+  SUBCASE("a token without a stop state, and a scope that has ended") {
     std::stop_source stop;
     int runs = 0;
     {
@@ -179,7 +180,7 @@ TEST_CASE("blocking scope: a stop token stops it: what has not begun is not begu
   }
 }
 
-TEST_CASE("blocking scope: its token ends what its calls wait for, whoever stops it") {
+TEST_CASE("blocking scope: its token ends the waits of its calls, for each cause of the stop") {
   engine e(small_profile(2));
   event never;
   const auto waits = [&](blocking_scope& s) { return sync_wait(never.wait(s.stop_token())); };
@@ -194,7 +195,7 @@ TEST_CASE("blocking scope: its token ends what its calls wait for, whoever stops
     };
     for (int i = 0; i < 100; ++i) static_cast<void>(e.run(work).get()); // the call may not have begun
   }
-  SUBCASE("a token from outside, before and after it is asked for") {
+  SUBCASE("a token from outside, before and after a call asks for the scope's token") {
     std::stop_source outside;
     blocking_scope s(e, outside.get_token());
     const std::stop_token mine = s.stop_token();
@@ -210,7 +211,7 @@ TEST_CASE("blocking scope: its token ends what its calls wait for, whoever stops
     blocking_scope later(e, outside.get_token());
     CHECK(later.stop_token().stop_requested());
   }
-  SUBCASE("request_stop, while others ask for the token") {
+  SUBCASE("request_stop, while other calls ask for the token") {
     for (int i = 0; i < 200; ++i) {
       blocking_scope s(e);
       std::atomic<int> told{0};
@@ -223,8 +224,8 @@ TEST_CASE("blocking scope: its token ends what its calls wait for, whoever stops
   }
 }
 
-TEST_CASE(
-    "blocking scope: an exception that passes through stops it, and leaves it only when all have ended") {
+TEST_CASE("blocking scope: an exception that passes through the scope stops it, and leaves only after all "
+          "calls have ended") {
   engine e(small_profile(2));
   std::atomic<bool> begun{false};
   std::atomic<bool> ended{false};
@@ -242,7 +243,7 @@ TEST_CASE(
   CHECK(ended);
 }
 
-TEST_CASE("blocking scope: who waits takes what the thief of its child has forked within") {
+TEST_CASE("blocking scope: a waiting task takes calls that the thief of its child has forked") {
   profile p = small_profile(2);
   p.blocking.spares_max = 0;
   engine e(p);
@@ -265,7 +266,7 @@ TEST_CASE("blocking scope: who waits takes what the thief of its child has forke
   CHECK(e.metrics().total().leapfrogged == 1);
 }
 
-TEST_CASE("blocking scope: who waits runs nothing that does not belong to it") {
+TEST_CASE("blocking scope: a waiting task runs only calls of its own scope") {
   // Each task holds the lock while it waits. If the wait ran another of these tasks, that task would wait for
   // its own thread.
   engine e(small_profile(3));
@@ -287,7 +288,7 @@ TEST_CASE("blocking scope: who waits runs nothing that does not belong to it") {
   CHECK(rounds == 800);
 }
 
-TEST_CASE("blocking scope: while its thread sleeps a spare one works on the worker") {
+TEST_CASE("blocking scope: while the waiting thread sleeps, a spare thread works on its seat") {
   engine e(small_profile(2));
   std::atomic<bool> begun{false};
   std::atomic<bool> open{false};
@@ -306,7 +307,8 @@ TEST_CASE("blocking scope: while its thread sleeps a spare one works on the work
   CHECK(e.metrics().total().handed_over_seats >= 1);
 }
 
-TEST_CASE("blocking scope: a call that loses the worker leaves the others to who has it then") {
+TEST_CASE(
+    "blocking scope: a call that loses the worker leaves the other calls to the next thread on the seat") {
   engine e(small_profile(1));
   std::atomic<int> runs{0};
   e.run([&] {
@@ -323,7 +325,7 @@ TEST_CASE("blocking scope: a call that loses the worker leaves the others to who
   CHECK(e.metrics().total().handed_over_seats >= 1);
 }
 
-TEST_CASE("blocking scope: forks that a coroutine makes of others in between stay in sight") {
+TEST_CASE("blocking scope: a coroutine's other forks in between do not hide the calls of the scope") {
   profile p = small_profile(1);
   p.blocking.spares_max = 0;
   engine e(p);
@@ -348,7 +350,7 @@ TEST_CASE("blocking scope: forks that a coroutine makes of others in between sta
   CHECK(sync_wait(e, work()) == "ba|yx");
 }
 
-TEST_CASE("blocking scope: what the engine refuses or drops is not_run to who waits") {
+TEST_CASE("blocking scope: wait throws not_run for calls that the engine refuses or drops") {
   SUBCASE("refused") {
     profile p = small_profile(1);
     p.limits.in_flight = 1;
@@ -374,7 +376,7 @@ TEST_CASE("blocking scope: what the engine refuses or drops is not_run to who wa
   }
 }
 
-TEST_CASE("blocking scope: copies of what is forked are destroyed before it is left") {
+TEST_CASE("blocking scope: the copies of forked calls are destroyed before the scope ends") {
   engine e(small_profile(4));
   const auto held = std::make_shared<int>(7);
   const auto work = [&] {

@@ -47,7 +47,7 @@ class tally {
 
 } // namespace
 
-TEST_CASE("channel: values come in the order in which they were sent, also those of senders who wait") {
+TEST_CASE("channel: values come in the order in which they were sent, also those of waiting senders") {
   channel<int> c(2);
   CHECK(c.capacity() == 2);
   std::string said;
@@ -65,7 +65,7 @@ TEST_CASE("channel: values come in the order in which they were sent, also those
   CHECK(c.try_receive() == std::nullopt);
 }
 
-TEST_CASE("channel: receivers who wait are served in their order") {
+TEST_CASE("channel: waiting receivers get values in the order in which they came") {
   for (const std::size_t capacity : {0U, 1U, 5U}) {
     channel<int> c(capacity);
     std::string said;
@@ -79,7 +79,7 @@ TEST_CASE("channel: receivers who wait are served in their order") {
   }
 }
 
-TEST_CASE("channel: without room a sender and a receiver meet, whoever comes first") {
+TEST_CASE("channel: without room a sender and a receiver meet, in either order of coming") {
   channel<int> c(0);
   std::string said;
   outside a(send_and_say(c, 1, said));
@@ -94,7 +94,7 @@ TEST_CASE("channel: without room a sender and a receiver meet, whoever comes fir
   CHECK(said == "s1s3s");
 }
 
-TEST_CASE("channel: closed, senders are refused, and receivers drain what is there") {
+TEST_CASE("channel: a closed channel refuses senders, and receivers drain its values") {
   channel<int> c(2);
   std::string said;
   outside a(send_and_say(c, 1, said));
@@ -120,7 +120,7 @@ TEST_CASE("channel: closed, senders are refused, and receivers drain what is the
   CHECK(said == "ssxx1---");
 }
 
-TEST_CASE("channel: what was not sent is still the caller's") {
+TEST_CASE("channel: a value that was not sent still belongs to the caller") {
   channel<std::unique_ptr<int>> c(1);
   auto value = std::make_unique<int>(7);
   const auto sends = [](channel<std::unique_ptr<int>>& to, std::unique_ptr<int>& v, std::stop_token stop,
@@ -165,7 +165,7 @@ TEST_CASE("channel: a stop ends the wait of a receiver, and the value goes to th
   CHECK(said == "-1s2-");
 }
 
-TEST_CASE("channel: what nobody received goes with it") {
+TEST_CASE("channel: values that no task received are destroyed with the channel") {
   std::atomic<int> alive{0};
   {
     channel<std::unique_ptr<token>> c(3);
@@ -182,7 +182,7 @@ TEST_CASE("channel: what nobody received goes with it") {
   CHECK(alive == 0);
 }
 
-TEST_CASE("channel: one sends, one receives, and all comes in order") {
+TEST_CASE("channel: one receiver gets all values of one sender in order") {
   for (const std::uint32_t workers : {1U, 2U, 8U})
     for (const std::size_t capacity : {0U, 1U, 3U, 64U}) {
       CAPTURE(capacity);
@@ -207,8 +207,8 @@ TEST_CASE("channel: one sends, one receives, and all comes in order") {
     }
 }
 
-TEST_CASE(
-    "channel: many send, many receive, threads among them: each value comes once, those of one in order") {
+TEST_CASE("channel: among many senders and receivers, also threads, each value comes once, and a sender's "
+          "values in order") {
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   for (const std::size_t capacity : {0U, 1U, 16U}) {
@@ -313,7 +313,7 @@ TEST_CASE("channel: senders and receivers are stopped at random, and no value is
   }
 }
 
-TEST_CASE("channel: those who wait when the engine ends are destroyed when it is closed") {
+TEST_CASE("channel: coroutines that wait when the engine ends are destroyed when the channel is closed") {
   std::atomic<int> alive{0};
   channel<int> c(0);
   engine e(small_profile(2));

@@ -33,7 +33,7 @@ template <class F> void run_to_end(engine& e, F make) {
 
 } // namespace
 
-TEST_CASE("coroutines: what a task awaits answers its value") {
+TEST_CASE("coroutines: an awaited task returns its value") {
   engine e(small_profile(2));
   std::atomic<int> answer{0};
   run_to_end(e, [&]() -> task<> {
@@ -42,7 +42,7 @@ TEST_CASE("coroutines: what a task awaits answers its value") {
   CHECK(answer == 1001000);
 }
 
-TEST_CASE("coroutines: what is thrown comes out where it is awaited") {
+TEST_CASE("coroutines: an exception of an awaited task is thrown by the co_await") {
   engine e(small_profile(1));
   std::atomic<bool> caught{false};
   const auto body = [](std::atomic<bool>& out) -> task<> {
@@ -56,7 +56,7 @@ TEST_CASE("coroutines: what is thrown comes out where it is awaited") {
   CHECK(caught);
 }
 
-TEST_CASE("coroutines: an exception that leaves a submitted one is the task's") {
+TEST_CASE("coroutines: an exception that leaves a submitted coroutine counts as the task's") {
   profile p = small_profile(1);
   p.on_exception = exception_action::report;
   std::atomic<int> reported{0};
@@ -72,7 +72,7 @@ TEST_CASE("coroutines: an exception that leaves a submitted one is the task's") 
   CHECK(e.metrics().in_flight() == 0);
 }
 
-TEST_CASE("yield: those who wait run first, in turn") {
+TEST_CASE("yield: waiting tasks run first, in turn") {
   engine e(small_profile(1));
   std::string order; // only one worker writes it
   const auto say = [](std::string& out, char c) -> task<> {
@@ -91,7 +91,7 @@ TEST_CASE("yield: those who wait run first, in turn") {
   CHECK(order.substr(3) == order.substr(0, 3) + order.substr(0, 3));
 }
 
-TEST_CASE("yield: coroutines that have become short tasks take turns with what else waits, in order") {
+TEST_CASE("yield: coroutines whose tasks have become short take turns with other waiting tasks, in order") {
   profile p = small_profile(1);
   p.queues.lifo_cap = 0;
   engine e(p);
@@ -124,7 +124,7 @@ TEST_CASE("yield: coroutines that have become short tasks take turns with what e
   CHECK(e.metrics().total().executed == 50'001 + 2 * 301 + 3 + 4 + 1);
 }
 
-TEST_CASE("yield: what is urgent and what was handed over to come before the next one's turn") {
+TEST_CASE("yield: an urgent task and a task in the LIFO slot come before the next turn") {
   profile p = small_profile(1);
   std::string expected;
   hint wish;
@@ -133,7 +133,7 @@ TEST_CASE("yield: what is urgent and what was handed over to come before the nex
     wish.run_as = task_class::latency;
     expected = "ababXab";
   }
-  SUBCASE("a task in the LIFO slot, where the newest of the two began") { expected = "bababXa"; }
+  SUBCASE("a task in the LIFO slot, in which the newer of the two began") { expected = "bababXa"; }
   engine e(p);
   const auto yields = [](int n) -> task<> {
     for (; n > 0; --n) co_await yield();
@@ -158,7 +158,7 @@ TEST_CASE("yield: what is urgent and what was handed over to come before the nex
   CHECK(order == expected);
 }
 
-TEST_CASE("yield: one that never stops yielding holds up neither a reload nor the end") {
+TEST_CASE("yield: a coroutine that yields without end holds up neither a reload nor the end") {
   profile p = small_profile(2);
   engine e(p);
   std::atomic<bool> stop{false};
@@ -185,7 +185,7 @@ TEST_CASE("yield: one that never stops yielding holds up neither a reload nor th
   }
 }
 
-TEST_CASE("yield: outside of an engine it does nothing") {
+TEST_CASE("yield: outside of an engine, yield does nothing") {
   bool done = false;
   auto body = [](bool& out) -> task<> {
     co_await yield();
@@ -196,7 +196,7 @@ TEST_CASE("yield: outside of an engine it does nothing") {
   CHECK(done);
 }
 
-TEST_CASE("coroutines: one that blocked before it was ever suspended goes on where its seat is") {
+TEST_CASE("coroutines: one that blocked before its first suspension goes on at its seat") {
   engine e(small_profile(2));
   std::atomic<int> done{0};
   oneshot<int> shot;
@@ -276,7 +276,8 @@ TEST_CASE("oneshot: a stop ends the wait, and the value may come later") {
   }
 }
 
-TEST_CASE("coroutines: those that are queued when the engine ends are destroyed with all that they await") {
+TEST_CASE("coroutines: those that are queued when the engine ends are destroyed with all coroutines that "
+          "they await") {
   std::atomic<int> alive{0};
   std::atomic<bool> begun{false};
   {
@@ -297,7 +298,7 @@ TEST_CASE("coroutines: those that are queued when the engine ends are destroyed 
   CHECK(alive == 0);
 }
 
-TEST_CASE("coroutines: one that was never submitted is destroyed unrun") {
+TEST_CASE("coroutines: one that was never submitted is destroyed without having run") {
   std::atomic<int> alive{0};
   {
     const auto unrun = [](token) -> task<> { co_return; }(token(alive));
@@ -321,7 +322,7 @@ TEST_CASE("coroutines: 100,000 tasks that each increment a counter, joined") {
   CHECK(e.metrics().waiting() == 0);
 }
 
-TEST_CASE("schedule: the coroutine goes on where it is told, as one task") {
+TEST_CASE("schedule: the coroutine goes on at the place that it names, as one task") {
   profile p = two_package_profile(2);
   p.steal.policy = "none"; // no worker takes it from there
   engine e(p);
@@ -338,7 +339,7 @@ TEST_CASE("schedule: the coroutine goes on where it is told, as one task") {
   CHECK(e.metrics().submitted == 1);
 }
 
-TEST_CASE("schedule: from there on the coroutine is of the class that it is told") {
+TEST_CASE("schedule: from then on the coroutine has the class that it names") {
   engine e(small_profile(1));
   const auto body = [&]() -> task<> {
     co_await e.schedule({.run_as = task_class::background});
@@ -350,7 +351,7 @@ TEST_CASE("schedule: from there on the coroutine is of the class that it is told
   CHECK(e.metrics().total().background_runs == 2);
 }
 
-TEST_CASE("schedule: what another engine runs, or none, is refused") {
+TEST_CASE("schedule: a coroutine of another engine, or of none, is refused") {
   engine e(small_profile(1));
   engine other(small_profile(1));
   const auto body = [](engine& to) -> task<> { co_await to.schedule(); };
@@ -361,7 +362,7 @@ TEST_CASE("schedule: what another engine runs, or none, is refused") {
   CHECK_THROWS_AS(awaiter.await_resume(), std::logic_error);
 }
 
-TEST_CASE("LIFO slot: a task that waits there behind one that does not end is found") {
+TEST_CASE("LIFO slot: a thief finds a task that waits in the slot behind a task that does not end") {
   for (const auto timeout : {park_timeout_setting::mode::adaptive, park_timeout_setting::mode::never}) {
     profile p = small_profile(3);
     p.idle.park_timeout.kind = timeout;

@@ -22,7 +22,8 @@ task<> mark(std::atomic<int>& runs) {
 
 } // namespace
 
-TEST_CASE("deadline: a task that has not begun by then is dropped, counted, and its callback told") {
+TEST_CASE("deadline: a task that has not begun by its deadline is dropped and counted, and its callback is "
+          "called") {
   for (const task_class c : {task_class::normal, task_class::latency, task_class::background}) {
     engine e(small_profile(2));
     std::atomic<int> runs{0};
@@ -47,7 +48,7 @@ TEST_CASE("deadline: a task that has not begun by then is dropped, counted, and 
   }
 }
 
-TEST_CASE("deadline: a task that begins in time runs, of its class, and nobody is told") {
+TEST_CASE("deadline: a task that begins in time runs in its class, and its callback is not called") {
   for (const task_class c : {task_class::normal, task_class::latency, task_class::background}) {
     engine e(small_profile(2));
     std::atomic<int> runs{0};
@@ -68,7 +69,7 @@ TEST_CASE("deadline: a task that begins in time runs, of its class, and nobody i
   }
 }
 
-TEST_CASE("deadline: a task that has begun goes on when it has passed") {
+TEST_CASE("deadline: a task that has begun goes on after its deadline") {
   engine e(small_profile(1));
   bool begun = false; // under load it may not have begun in time
   bool ended = false;
@@ -88,7 +89,7 @@ TEST_CASE("deadline: a task that has begun goes on when it has passed") {
   CHECK(ended == begun);
 }
 
-TEST_CASE("deadline: it holds while the task waits behind others") {
+TEST_CASE("deadline: it also holds for a task that waits behind others") {
   engine e(small_profile(1));
   gate held;
   CHECK(e.submit([&] { held.pass(); }) == submit_result::accepted);
@@ -104,7 +105,7 @@ TEST_CASE("deadline: it holds while the task waits behind others") {
   CHECK(e.metrics().total().expired == 1);
 }
 
-TEST_CASE("deadline: a future throws that it has expired, or that it was not run") {
+TEST_CASE("deadline: a future throws an error that says whether its task expired or was not run") {
   const auto three = []() -> task<int> { co_return 3; };
   engine e(small_profile(1));
   CHECK_THROWS_AS(e.run([] { return 3; }, hint{.deadline = past}).get(), deadline_expired);
@@ -116,7 +117,7 @@ TEST_CASE("deadline: a future throws that it has expired, or that it was not run
   CHECK_THROWS_AS(e.run([] { return 3; }, hint{.deadline = past}).get(), not_run);
 }
 
-TEST_CASE("deadline: what was given with a task that expires is destroyed before its callback is called") {
+TEST_CASE("deadline: the closure of an expired task is destroyed before its callback is called") {
   engine e(small_profile(1));
   auto owned = std::make_shared<int>(1);
   const std::weak_ptr<int> watched = owned;
@@ -133,7 +134,7 @@ TEST_CASE("deadline: what was given with a task that expires is destroyed before
   CHECK(of_callback.expired());
 }
 
-TEST_CASE("deadline: what ends with an expired task has not expired for that") {
+TEST_CASE("deadline: work that ends because an expired task is destroyed has not expired itself") {
   engine e(small_profile(1));
   const auto held = std::make_shared<gate>(); // its task may outlive the engine
   const auto end_at_once = [](engine* x) {
@@ -161,7 +162,8 @@ TEST_CASE("deadline: an exception of the callback is the task's") {
   CHECK(e.metrics().in_flight() == 0);
 }
 
-TEST_CASE("deadline: the room of an expired task is another's, and a shutdown drops both task and callback") {
+TEST_CASE(
+    "deadline: another task gets the room of an expired task, and a shutdown drops both task and callback") {
   profile p = small_profile(1);
   p.limits.in_flight = 2;
   engine e(p);

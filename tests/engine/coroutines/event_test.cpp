@@ -30,7 +30,7 @@ void settle(engine& one_worker) {
 
 } // namespace
 
-TEST_CASE("event: who waits goes on when it is set, the first first, and who comes later does not wait") {
+TEST_CASE("event: waiters go on in order when it is set, and later ones do not wait") {
   event e;
   std::string order;
   outside a(wait_and_say(e, order, 'a'));
@@ -51,7 +51,7 @@ TEST_CASE("event: who waits goes on when it is set, the first first, and who com
   CHECK(order == "abcdf");
 }
 
-TEST_CASE("event: those who are woken at once run in their order, before others that wait on the worker") {
+TEST_CASE("event: waiters that are woken together run in their order, before other tasks of the worker") {
   engine e(small_profile(1));
   event happens;
   std::string order; // only one worker writes it
@@ -67,7 +67,7 @@ TEST_CASE("event: those who are woken at once run in their order, before others 
   CHECK(order == "a-bcd"); // the task in the slot runs after the first coroutine
 }
 
-TEST_CASE("event: it is set by a thread, and by a task of another engine") {
+TEST_CASE("event: a thread can set it, and so can a task of another engine") {
   engine first(small_profile(2));
   engine second(small_profile(2));
   for (int round = 0; round < 500; ++round) {
@@ -88,7 +88,7 @@ TEST_CASE("event: it is set by a thread, and by a task of another engine") {
   CHECK(first.metrics().total().rescued_by_timeout == 0);
 }
 
-TEST_CASE("event: a stop wakes the one that it is for, wherever it stands, and the others wait on") {
+TEST_CASE("event: a stop wakes its own waiter at any place of the list, and the others go on waiting") {
   for (const char stopped : {'a', 'b', 'c'}) {
     event e;
     std::string order;
@@ -106,7 +106,8 @@ TEST_CASE("event: a stop wakes the one that it is for, wherever it stands, and t
   }
 }
 
-TEST_CASE("event: a stop that came before does not let it wait; what happened before counts for more") {
+TEST_CASE(
+    "event: a waiter whose stop came before does not wait, but an event that was set before has priority") {
   std::stop_source stopped;
   stopped.request_stop();
   std::string order;
@@ -134,7 +135,7 @@ TEST_CASE("event: a coroutine that is destroyed while it waits leaves the others
   CHECK(order == "ad");
 }
 
-TEST_CASE("auto_reset_event: each time it happens one goes on") {
+TEST_CASE("auto_reset_event: each set lets one waiter go on") {
   auto_reset_event e;
   std::string order;
   outside a(wait_and_say(e, order, 'a'));

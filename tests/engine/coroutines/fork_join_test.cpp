@@ -134,14 +134,14 @@ TEST_CASE("when_all: fib is right under every steal policy") {
   }
 }
 
-TEST_CASE("when_all: values come in the order of the arguments, whoever ends first") {
+TEST_CASE("when_all: values come in the order of the arguments, in any order of ending") {
   const auto body = []() -> task<std::tuple<int, int, int, int>> {
     co_return co_await when_all(answer_later(3), answer_later(2), answer_later(1), answer_later(0));
   };
   for (const std::uint32_t workers : {1U, 4U}) CHECK(run_on(workers, body()) == std::tuple(3, 2, 1, 0));
 }
 
-TEST_CASE("when_all: what answers nothing is a monostate among values, and nothing by itself") {
+TEST_CASE("when_all: a void child is a monostate among values, and void children alone give no value") {
   std::atomic<int> n{0};
   const auto body = [](std::atomic<int>& counted) -> task<int> {
     auto [seven, nothing] = co_await when_all(answer(7), count(counted));
@@ -169,8 +169,8 @@ TEST_CASE("when_all: a range of any size, also of none") {
     }
 }
 
-TEST_CASE(
-    "when_all: the leftmost exception is thrown when all have ended, whichever fail, at once or later") {
+TEST_CASE("when_all: it throws the leftmost exception when all have ended, for any set of children that "
+          "fail, at once or later") {
   for (const bool later : {false, true})
     for (unsigned which = 0; which < 8; ++which) {
       const std::array failing{(which & 1) != 0, (which & 2) != 0, (which & 4) != 0};
@@ -182,7 +182,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("when_all: random trees whose nodes fork, are suspended, fail and catch") {
+TEST_CASE("when_all: random trees, whose nodes fork, suspend, fail and catch, give the right values") {
   const std::uint64_t first = std::random_device()();
   for (const std::uint32_t workers : {1U, 2U, 8U}) {
     engine e(small_profile(workers));
@@ -210,7 +210,7 @@ TEST_CASE("when_all: outside of an engine's tasks it is refused") {
 }
 
 TEST_CASE(
-    "when_all: a child that is suspended keeps nobody from the others, and its parent goes on with it") {
+    "when_all: a suspended child does not hold up the other children, and its parent goes on when it ends") {
   oneshot<int> shot;
   const auto sends = [](oneshot<int>& out) -> task<int> {
     out.send(40);
@@ -224,7 +224,7 @@ TEST_CASE(
   CHECK(run_on(1, body(shot)) == 42);
 }
 
-TEST_CASE("when_all: a single worker runs what it has forked in place, from left to right") {
+TEST_CASE("when_all: a single worker runs the children that it has forked in place, from left to right") {
   engine e(small_profile(1));
   std::string order; // only one worker writes it
   const auto say = [](std::string& out, char c) -> task<> {
@@ -240,7 +240,7 @@ TEST_CASE("when_all: a single worker runs what it has forked in place, from left
   CHECK(e.metrics().total().in_place == 2);
 }
 
-TEST_CASE("when_all: what a child submits is in the LIFO slot, and runs before the next child") {
+TEST_CASE("when_all: a task that a child submits is in the LIFO slot, and runs before the next child") {
   engine e(small_profile(1));
   std::string order; // only one worker writes it
   const auto submits = [&](std::string& out) -> task<> {
@@ -257,7 +257,7 @@ TEST_CASE("when_all: what a child submits is in the LIFO slot, and runs before t
   CHECK(order == "a-b");
 }
 
-TEST_CASE("when_all: idle workers take what is forked, the oldest first, while its parent is busy") {
+TEST_CASE("when_all: idle workers take forked children, the oldest first, while their parent is busy") {
   engine e(small_profile(2));
   gate together;
   const auto meets = [](gate& g) -> task<> {
@@ -272,7 +272,7 @@ TEST_CASE("when_all: idle workers take what is forked, the oldest first, while i
   CHECK(e.metrics().total().stolen[0] >= 1); // the parent may have been stolen, too
 }
 
-TEST_CASE("when_all: what waits in a deque is seen in load, metrics and dump") {
+TEST_CASE("when_all: load, metrics and dump show the tasks that wait in a deque") {
   engine e(small_profile(1));
   gate closed;
   const auto waits = [](gate& g) -> task<> {
@@ -292,7 +292,7 @@ TEST_CASE("when_all: what waits in a deque is seen in load, metrics and dump") {
   CHECK(e.metrics().total().load == 0);
 }
 
-TEST_CASE("when_all: endless forking starves nobody") {
+TEST_CASE("when_all: endless forking starves no other task") {
   engine e(small_profile(1));
   std::atomic<bool> stop{false};
   const auto leaf = []() -> task<> { co_return; };
@@ -337,7 +337,7 @@ TEST_CASE("when_all: children have their parent's class") {
   CHECK(m.background_runs > 80);
 }
 
-TEST_CASE("when_all: a child that blocks lends its worker, whose forks go on") {
+TEST_CASE("when_all: a child that blocks lends its worker, and the worker's forks go on") {
   engine e(small_profile(1));
   std::atomic<bool> sent{false};
   const auto blocks = [](std::atomic<bool>& until) -> task<> {
@@ -354,7 +354,7 @@ TEST_CASE("when_all: a child that blocks lends its worker, whose forks go on") {
   CHECK(sent);
 }
 
-TEST_CASE("when_all: in flight is the whole tree as one task, and drain waits for it") {
+TEST_CASE("when_all: a whole tree counts as one task in flight, and drain waits for it") {
   engine e(small_profile(2));
   std::atomic<int> n{0};
   const auto body = [](std::atomic<int>& counted) -> task<> {
@@ -397,7 +397,7 @@ TEST_CASE("shutdown: a forked tree that is suspended or queued is dropped whole,
   }
 }
 
-TEST_CASE("shutdown: a fork that nobody has begun is dropped with its parent") {
+TEST_CASE("shutdown: a fork that has not begun is dropped with its parent") {
   std::atomic<int> n{0};
   engine e(small_profile(1));
   const auto forever = []() -> task<> {
@@ -413,7 +413,7 @@ TEST_CASE("shutdown: a fork that nobody has begun is dropped with its parent") {
   CHECK(n == 1);
 }
 
-TEST_CASE("workers that retire give away what was forked") {
+TEST_CASE("retiring workers give away their forks") {
   engine e(small_profile(4));
   std::atomic<bool> stop{false};
   const auto forks_on = [](std::atomic<bool>& end) -> task<long> {

@@ -21,7 +21,7 @@ task<std::string> word(std::string w) {
 
 } // namespace
 
-TEST_CASE("run: the future of a closure or a task answers its value") {
+TEST_CASE("run: the future of a closure or a task returns its value") {
   engine e(small_profile(2));
   CHECK(e.run([] { return 7; }).get() == 7);
   CHECK(e.run(word("yes")).get() == "yes");
@@ -32,7 +32,7 @@ TEST_CASE("run: the future of a closure or a task answers its value") {
   CHECK(sync_wait(e, word("waited")) == "waited");
 }
 
-TEST_CASE("run: what is thrown comes out of the future, not of the task") {
+TEST_CASE("run: the future throws the exception, and the task does not") {
   engine e(small_profile(1)); // on_exception: terminate
   const auto fails = []() -> task<int> {
     throw std::runtime_error("no");
@@ -43,7 +43,7 @@ TEST_CASE("run: what is thrown comes out of the future, not of the task") {
   CHECK(e.metrics().failed == 0);
 }
 
-TEST_CASE("run: a future that is awaited suspends its task, not the worker") {
+TEST_CASE("run: awaiting a future suspends the task, not the worker") {
   engine e(small_profile(1));
   const auto work = [&]() -> task<int> {
     future<int> f = e.run([] { return 20; });
@@ -53,7 +53,7 @@ TEST_CASE("run: a future that is awaited suspends its task, not the worker") {
   CHECK(sync_wait(e, work()) == 42);
 }
 
-TEST_CASE("run: wait_for says whether it is ready, and may be called again") {
+TEST_CASE("run: wait_for returns whether the future is ready, and may be called again") {
   engine e(small_profile(1));
   gate closed;
   future<int> f = e.run([&] {
@@ -70,7 +70,7 @@ TEST_CASE("run: wait_for says whether it is ready, and may be called again") {
   CHECK(f.get() == 1);
 }
 
-TEST_CASE("run: waiting on a worker is an error, unless the wait lends the worker") {
+TEST_CASE("run: a wait on a worker is an error, unless the wait lends the worker") {
   engine e(small_profile(1));
   const bool refused = e.run([&] {
                           future<int> f = e.run([] { return 1; });
@@ -93,7 +93,7 @@ TEST_CASE("run: waiting on a worker is an error, unless the wait lends the worke
          }).get() == 5);
 }
 
-TEST_CASE("run: what the engine refuses or drops is not_run to its future") {
+TEST_CASE("run: the future of work that the engine refuses or drops throws not_run") {
   engine e(small_profile(1));
   const auto forever = []() -> task<int> {
     for (;;) co_await yield();
@@ -109,7 +109,7 @@ TEST_CASE("run: what the engine refuses or drops is not_run to its future") {
   CHECK_THROWS_AS(e.run(word("late")).get(), not_run);
 }
 
-TEST_CASE("run: a future that is abandoned, awaited or got races with its work, and nothing is lost") {
+TEST_CASE("run: no value is lost when a future is abandoned, awaited or read while its work ends") {
   engine e(small_profile(2));
   std::atomic<int> run{0};
   constexpr int count = 3000;

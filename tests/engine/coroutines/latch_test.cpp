@@ -12,7 +12,7 @@
 
 using namespace corewise;
 
-TEST_CASE("latch: who waits goes on when it has come to 0, where it stays") {
+TEST_CASE("latch: waiters go on when it has come to 0, and it stays at 0") {
   latch l(3);
   std::string order;
   const auto waits = [](latch& on, std::string& out, char c) -> task<> {
@@ -35,7 +35,7 @@ TEST_CASE("latch: who waits goes on when it has come to 0, where it stays") {
   CHECK(order == "abcd");
 }
 
-TEST_CASE("latch: a stop ends the wait, not the count") {
+TEST_CASE("latch: a stop ends the wait and leaves the count") {
   latch l(1);
   std::stop_source source;
   std::string answers;
@@ -51,8 +51,8 @@ TEST_CASE("latch: a stop ends the wait, not the count") {
   CHECK(answers == "01");
 }
 
-TEST_CASE(
-    "latch: it may live in the coroutine that waits, which goes on before the last count_down has returned") {
+TEST_CASE("latch: it may live in the frame of its waiter, which can go on before the last count_down has "
+          "returned") {
   for (const std::uint32_t workers : {1U, 2U, 8U}) {
     engine e(small_profile(workers));
     const auto counts = [](latch& l) -> task<> {

@@ -12,7 +12,7 @@
 
 using namespace corewise;
 
-TEST_CASE("mutex: it is handed over in the order in which they came") {
+TEST_CASE("mutex: waiters get it in the order in which they came") {
   mutex m;
   std::string order;
   const auto locks = [](mutex& on, std::string& out, char c) -> task<> {
@@ -31,7 +31,7 @@ TEST_CASE("mutex: it is handed over in the order in which they came") {
   m.unlock();
 }
 
-TEST_CASE("mutex: tasks that keep it while others come get it in turn") {
+TEST_CASE("mutex: tasks that hold it while others come get it in turn") {
   engine e(small_profile(1));
   mutex m;
   std::string order; // only one worker writes it
@@ -50,7 +50,7 @@ TEST_CASE("mutex: tasks that keep it while others come get it in turn") {
   CHECK(order.substr(3) == order.substr(0, 3) + order.substr(0, 3));
 }
 
-TEST_CASE("mutex: one at a time, also across suspensions and threads") {
+TEST_CASE("mutex: one task at a time holds it, also across suspensions and threads") {
   for (const std::uint32_t workers : {1U, 2U, 8U}) {
     engine e(small_profile(workers));
     mutex m;
@@ -82,7 +82,7 @@ TEST_CASE("mutex: one at a time, also across suspensions and threads") {
   }
 }
 
-TEST_CASE("mutex: a stop leaves the guard without it") {
+TEST_CASE("mutex: after a stop the guard does not hold the mutex") {
   mutex m;
   std::stop_source source;
   std::string answers;
@@ -118,7 +118,7 @@ TEST_CASE("mutex_guard: it moves, and unlocks once") {
   m.unlock();
 }
 
-TEST_CASE("mutex: stops at random, and it is free in the end") {
+TEST_CASE("mutex: after stops at random it is free in the end") {
   engine e(small_profile(8));
   for (int round = 0; round < 200; ++round) {
     mutex m;

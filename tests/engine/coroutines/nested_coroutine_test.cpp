@@ -121,10 +121,10 @@ void check_gives_back(const begun_by_hand& begin) {
 
 } // namespace
 
-TEST_CASE("coroutine of another type, begun by hand in a task: it yields, and that task goes on") {
+TEST_CASE("coroutine of another type, begun by hand in a task: it yields, and the task goes on") {
   check_gives_back(awaits_yield);
 }
-TEST_CASE("coroutine of another type, begun by hand in a task: it awaits all of some") {
+TEST_CASE("coroutine of another type, begun by hand in a task: it awaits when_all") {
   check_gives_back(awaits_all);
 }
 TEST_CASE(
@@ -159,7 +159,7 @@ fire_and_forget tries_to_move(engine& from, engine& to, int& refused, event& don
 
 } // namespace
 
-TEST_CASE("coroutine of another type, begun by hand in a task: it cannot take that task to another engine") {
+TEST_CASE("coroutine of another type, begun by hand in a task: it cannot move the task to another engine") {
   engine one(small_profile(1));
   engine other(small_profile(1));
   int refused = 0;

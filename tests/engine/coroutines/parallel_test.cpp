@@ -87,7 +87,7 @@ std::string joined_serially(std::size_t size) {
 
 } // namespace
 
-TEST_CASE("parallel_for: each element has its turn exactly once, on any machine") {
+TEST_CASE("parallel_for: the body runs once for each element, on any machine") {
   for (const profile& p : machines()) {
     engine e(p);
     for (const std::size_t size : {0U, 1U, 2U, 3U, 100U, 5000U, 100'000U}) {
@@ -101,7 +101,7 @@ TEST_CASE("parallel_for: each element has its turn exactly once, on any machine"
   }
 }
 
-TEST_CASE("parallel_for: whole numbers, iterators, ranges and blocks") {
+TEST_CASE("parallel_for: it takes whole numbers, iterators, ranges and blocks") {
   engine e(small_profile(4));
   const auto all = [&]() -> task<> {
     std::atomic<std::int64_t> sum{0};
@@ -136,7 +136,7 @@ TEST_CASE("parallel_for: whole numbers, iterators, ranges and blocks") {
   sync_wait(e, all());
 }
 
-TEST_CASE("parallel_reduce: combines in the order of the elements, and the first value once") {
+TEST_CASE("parallel_reduce: it combines elements in their order, and the first value once") {
   for (const profile& p : machines()) {
     engine e(p);
     for (const std::size_t size : {0U, 1U, 2U, 1000U, 20'000U}) {
@@ -146,7 +146,7 @@ TEST_CASE("parallel_reduce: combines in the order of the elements, and the first
   }
 }
 
-TEST_CASE("parallel_reduce: ranges and blocks") {
+TEST_CASE("parallel_reduce: it takes ranges and blocks") {
   engine e(two_package_profile(2));
   std::vector<int> numbers(200'000);
   std::iota(numbers.begin(), numbers.end(), 1);
@@ -171,7 +171,7 @@ TEST_CASE("parallel_reduce: ranges and blocks") {
   sync_wait(e, all());
 }
 
-TEST_CASE("parallel_for: the first exception ends the loop and is thrown when all have stopped") {
+TEST_CASE("parallel_for: the first exception ends the loop, and is thrown when all its parts have stopped") {
   for (const profile& p : machines()) {
     engine e(p);
     std::atomic<int> inside{0};
@@ -200,7 +200,7 @@ TEST_CASE("parallel_for: the first exception ends the loop and is thrown when al
   }
 }
 
-TEST_CASE("parallel_for: a stop token ends it, by another task and by a timer") {
+TEST_CASE("parallel_for: a stop by another task or by a timer ends it") {
   for (const profile& p : machines()) {
     engine e(p);
     for (const bool by_timer : {false, true}) {
@@ -250,7 +250,7 @@ TEST_CASE("parallel_for: outside of an engine's tasks it is an error") {
   u.frame.destroy();
 }
 
-TEST_CASE("parallel_for: loops in loops, beside each other, and of all classes") {
+TEST_CASE("parallel_for: loops may be nested, run beside each other, and have any class") {
   for (const profile& p : machines()) {
     engine e(p);
     for (const task_class c : {task_class::normal, task_class::latency, task_class::background}) {
@@ -271,7 +271,7 @@ TEST_CASE("parallel_for: loops in loops, beside each other, and of all classes")
   }
 }
 
-TEST_CASE("parallel_for: a body may block, and its worker is another's meanwhile") {
+TEST_CASE("parallel_for: a body may block, and a spare thread has its worker meanwhile") {
   engine e(two_package_profile(2));
   visits seen(64);
   const auto loop = [&]() -> task<> {
@@ -303,7 +303,7 @@ TEST_CASE("parallel_for: tasks that a body submits run, also on one worker while
   CHECK(ran);
 }
 
-TEST_CASE("parallel_for: where its first piece gives way to a coroutine, that goes on") {
+TEST_CASE("parallel_for: a coroutine to which the first piece gives way goes on") {
   // Most tasks are short: then a yield itself takes the oldest task of the ring.
   constexpr int yielders = 8;
   for (const std::uint32_t workers : {1U, 2U}) {
@@ -352,7 +352,7 @@ TEST_CASE("parallel_for: a shutdown drops a loop that does not end, as one task"
   }
 }
 
-TEST_CASE("parallel_for: shares are in proportion to weights, in order, and cover all") {
+TEST_CASE("parallel_for: shares are in proportion to weights, in order, and cover all elements") {
   using detail::deal_out;
   const auto ends = [](std::uint64_t size, std::vector<std::uint64_t> weights) {
     std::vector<std::uint64_t> all;
@@ -382,7 +382,7 @@ TEST_CASE("parallel_for: shares are in proportion to weights, in order, and cove
   }
 }
 
-TEST_CASE("parallel_for: each group gets its share by capacity, and does it where nobody steals") {
+TEST_CASE("parallel_for: each group gets its share by capacity, and runs all of it if no worker steals") {
   profile p = hybrid_profile();
   p.steal.policy = "none";
   engine e(p);
@@ -409,7 +409,7 @@ TEST_CASE("parallel_for: each group gets its share by capacity, and does it wher
   }
 }
 
-TEST_CASE("parallel loops: threads run them by sync_wait, plain tasks within blocking") {
+TEST_CASE("parallel loops: threads run them through sync_wait, plain tasks within blocking") {
   engine e(small_profile(2));
   std::vector<int> numbers(100'000, 1);
   const auto doubles = [&] { return parallel_for(numbers, [](int& x) { x *= 2; }); };

@@ -90,7 +90,7 @@ struct plain_channel {
 
 } // namespace
 
-TEST_CASE("semaphore: does what a number and a queue do, whatever is done to it") {
+TEST_CASE("semaphore: any sequence of operations has the effect that it has on a number and a queue") {
   CHECK(rc::check([](const steps& all) {
     semaphore real(0);
     plain_semaphore plain;
@@ -124,7 +124,8 @@ TEST_CASE("semaphore: does what a number and a queue do, whatever is done to it"
   }));
 }
 
-TEST_CASE("channel: does what a queue of values and two of people do, whatever is done to it") {
+TEST_CASE("channel: any sequence of operations has the effect that it has on a queue of values and two "
+          "queues of waiters") {
   CHECK(rc::check([](const steps& all) {
     plain_channel plain;
     plain.room = *rc::gen::inRange<std::size_t>(0, 4);

@@ -46,7 +46,7 @@ TEST_CASE("resume_on: a coroutine goes on in the group that it names, with its c
   CHECK_THROWS_AS(sync_wait(e, nowhere()), std::logic_error);
 }
 
-TEST_CASE("resume_on: on another engine a coroutine is that one's task, until it moves back") {
+TEST_CASE("resume_on: a coroutine that has moved is a task of the other engine, until it moves back") {
   engine a(small_profile(2));
   engine b(small_profile(2));
   const auto travel = [&]() -> task<int> {
@@ -77,7 +77,7 @@ TEST_CASE("resume_on: on another engine a coroutine is that one's task, until it
   CHECK(a.metrics().submitted == 2);
 }
 
-TEST_CASE("resume_on: who awaits a coroutine that has moved goes on where that one is") {
+TEST_CASE("resume_on: the waiter of a coroutine that has moved goes on at the place of that coroutine") {
   engine a(small_profile(1));
   engine b(small_profile(1));
   const auto parent = [&]() -> task<> {
@@ -89,7 +89,7 @@ TEST_CASE("resume_on: who awaits a coroutine that has moved goes on where that o
   sync_wait(a, parent());
 }
 
-TEST_CASE("resume_on: what is awaited through an engine resumes its waiter on the waiter's engine") {
+TEST_CASE("resume_on: work that is awaited through an engine resumes its waiter on the waiter's engine") {
   engine a(small_profile(2));
   engine b(small_profile(2));
   const auto child = [&]() -> task<int> {
@@ -121,7 +121,7 @@ TEST_CASE("resume_on: what is awaited through an engine resumes its waiter on th
   sync_wait(a, parent());
 }
 
-TEST_CASE("resume_on: children of when_all and of a scope cannot leave, and stay where they are") {
+TEST_CASE("resume_on: children of when_all and of a scope cannot leave their engine") {
   engine a(small_profile(2));
   engine b(small_profile(1));
   const auto leave = [&]() -> task<bool> {
@@ -171,7 +171,7 @@ TEST_CASE("resume_on: an engine that takes no more tasks is an error, and the co
   CHECK(a.shutdown(std::chrono::seconds{60}).clean());
 }
 
-TEST_CASE("resume_on: exceptions and the end of a coroutine are those of the engine that it has moved to") {
+TEST_CASE("resume_on: the engine to which a coroutine has moved counts its exceptions and its end") {
   profile p = small_profile(1);
   p.on_exception = exception_action::report;
   std::atomic<int> heard_by_a{0};
@@ -194,7 +194,7 @@ TEST_CASE("resume_on: exceptions and the end of a coroutine are those of the eng
   CHECK(heard_by_b == 1);
 }
 
-TEST_CASE("resume_on: an engine may end when all that moved to it has") {
+TEST_CASE("resume_on: an engine may end when all coroutines that moved to it have ended") {
   engine a(small_profile(2));
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> arrived{0};
@@ -211,7 +211,7 @@ TEST_CASE("resume_on: an engine may end when all that moved to it has") {
   CHECK(a.shutdown(std::chrono::seconds{60}).clean());
 }
 
-TEST_CASE("resume_on: a shutdown drops what has moved there") {
+TEST_CASE("resume_on: a shutdown drops the coroutines that have moved to the engine") {
   std::atomic<bool> there{false};
   engine a(small_profile(1));
   auto held = std::make_shared<int>();
@@ -230,7 +230,7 @@ TEST_CASE("resume_on: a shutdown drops what has moved there") {
   CHECK(held.use_count() == 1);
 }
 
-TEST_CASE("resume_on: after a blocking call that has lost the seat a coroutine moves all the same") {
+TEST_CASE("resume_on: a coroutine can move after a blocking call in which it has lost its seat") {
   gate other;
   gate second;
   engine a(small_profile(1));
@@ -250,7 +250,7 @@ TEST_CASE("resume_on: after a blocking call that has lost the seat a coroutine m
   sync_wait(a, travel());
 }
 
-TEST_CASE("when_all: a parent goes on, and may suspend, after its children have lost the seat") {
+TEST_CASE("when_all: a parent whose children have lost the seat goes on and may suspend") {
   gate other;
   engine e(small_profile(1));
   const auto child = [&]() -> task<> {

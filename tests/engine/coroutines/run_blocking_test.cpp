@@ -7,7 +7,7 @@
 
 using namespace corewise;
 
-TEST_CASE("run_blocking: a coroutine is on a worker again after a call for which it lost it") {
+TEST_CASE("run_blocking: a coroutine is on a worker again after a call in which it lost its worker") {
   std::atomic<bool> taken{false};
   engine e(small_profile(1));
   const auto work = [&]() -> task<bool> {
@@ -42,7 +42,7 @@ TEST_CASE("run_blocking: a short call suspends nothing") {
   CHECK(e.metrics().total().blocking_calls == 101);
 }
 
-TEST_CASE("run_blocking: what the call throws comes out of the await, on a worker") {
+TEST_CASE("run_blocking: the co_await throws the exception of the call, on a worker") {
   std::atomic<bool> taken{false};
   engine e(small_profile(1));
   const auto work = [&](bool lose) -> task<std::string> {
@@ -68,7 +68,7 @@ TEST_CASE("run_blocking: what the call throws comes out of the await, on a worke
   CHECK(sync_wait(e, work(true)) == "disk on a worker");
 }
 
-TEST_CASE("run_blocking: outside of an engine's tasks it just calls") {
+TEST_CASE("run_blocking: outside of an engine's tasks it calls the function directly") {
   int answer = 0;
   const auto body = [&]() -> task<> { answer = co_await run_blocking([] { return 5; }); };
   auto alone = body();

@@ -36,7 +36,7 @@ task<> tree(scope& s, std::atomic<int>& n, int depth) {
 
 } // namespace
 
-TEST_CASE("scope: it is left when its body and all that was forked have ended") {
+TEST_CASE("scope: it ends when its body and all forked tasks have ended") {
   for (const std::uint32_t workers : {1U, 2U, 8U}) {
     engine e(small_profile(workers));
     const auto work = []() -> task<int> {
@@ -51,7 +51,7 @@ TEST_CASE("scope: it is left when its body and all that was forked have ended") 
   }
 }
 
-TEST_CASE("scope: children may fork into it, at any depth") {
+TEST_CASE("scope: its children may fork into it, at any depth") {
   for (const std::uint32_t workers : {1U, 4U}) {
     engine e(small_profile(workers));
     const auto work = []() -> task<int> {
@@ -81,7 +81,7 @@ TEST_CASE("scope: one worker runs the newest fork first, after the body") {
   CHECK(sync_wait(e, work()) == "-cba");
 }
 
-TEST_CASE("scope: the first exception stops the rest, and is thrown when all have ended") {
+TEST_CASE("scope: the first exception stops the other tasks, and is thrown when all have ended") {
   for (const std::uint32_t workers : {1U, 4U})
     for (const bool from_body : {false, true}) {
       engine e(small_profile(workers));
@@ -105,7 +105,7 @@ TEST_CASE("scope: the first exception stops the rest, and is thrown when all hav
     }
 }
 
-TEST_CASE("scope: a stop from outside reaches its tasks, and those of a scope within") {
+TEST_CASE("scope: a stop from outside reaches its tasks, and those of an inner scope") {
   engine e(small_profile(2));
   std::stop_source outside;
   std::atomic<int> stopped{0};
@@ -128,7 +128,7 @@ TEST_CASE("scope: a stop from outside reaches its tasks, and those of a scope wi
   CHECK(stopped == 2);
 }
 
-TEST_CASE("scope: when the engine ends it is dropped whole") {
+TEST_CASE("scope: when the engine ends, it drops the whole scope") {
   std::atomic<int> n{0};
   engine e(small_profile(2));
   const auto forever = []() -> task<> {

@@ -24,7 +24,7 @@ task<> acquire_and_say(semaphore& s, std::string& out, char c) {
 
 } // namespace
 
-TEST_CASE("semaphore: who waits longest gets what is released, and nobody overtakes") {
+TEST_CASE("semaphore: the longest waiter gets released permits, and no waiter overtakes another") {
   semaphore s(1);
   std::string order;
   outside a(acquire_and_say(s, order, 'a'));
@@ -87,7 +87,7 @@ TEST_CASE("semaphore: a stop that comes between grant and resumption takes nothi
   CHECK(s.available() == 0);
 }
 
-TEST_CASE("semaphore: at most so many at a time") {
+TEST_CASE("semaphore: at most as many tasks as there are permits go on at a time") {
   for (const std::uint32_t workers : {1U, 2U, 8U}) {
     engine e(small_profile(workers));
     semaphore s(3);
@@ -115,7 +115,7 @@ TEST_CASE("semaphore: at most so many at a time") {
   }
 }
 
-TEST_CASE("semaphore: tasks, threads and stops at random, and no permit is lost or made up") {
+TEST_CASE("semaphore: with tasks, threads and stops at random, no permit is lost or invented") {
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   engine e(small_profile(8));
@@ -153,7 +153,7 @@ TEST_CASE("semaphore: tasks, threads and stops at random, and no permit is lost 
   }
 }
 
-TEST_CASE("semaphore: one releases while others are stopped: each waiter goes on once") {
+TEST_CASE("semaphore: each waiter goes on once while a thread releases and others are stopped") {
   engine e(small_profile(4));
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
@@ -182,7 +182,7 @@ TEST_CASE("semaphore: one releases while others are stopped: each waiter goes on
   }
 }
 
-TEST_CASE("semaphore: who is destroyed with a permit that it never saw gives it back") {
+TEST_CASE("semaphore: a waiter that is destroyed between grant and resumption gives its permit back") {
   semaphore s(0);
   std::atomic<int> alive{0};
   engine e(small_profile(1));
@@ -202,7 +202,7 @@ TEST_CASE("semaphore: who is destroyed with a permit that it never saw gives it 
   CHECK(s.available() == 1);
 }
 
-TEST_CASE("semaphore: those who still wait when the engine ends are destroyed when they are woken") {
+TEST_CASE("semaphore: coroutines that wait when the engine ends are destroyed when they are woken") {
   semaphore s(0);
   std::atomic<int> alive{0};
   engine e(small_profile(2));

@@ -116,7 +116,7 @@ template <class Wait, class Give> void check_order(Wait wait, Give give) {
 
 } // namespace
 
-TEST_CASE("sync_wait: what is there is answered at once, and so is a stop that came before") {
+TEST_CASE("sync_wait: it returns at once if the awaited thing is there, or if a stop came before") {
   std::stop_source stopped;
   stopped.request_stop();
   const std::stop_token stop = stopped.get_token();
@@ -154,7 +154,7 @@ TEST_CASE("sync_wait: what is there is answered at once, and so is a stop that c
   CHECK(sync_wait(shot.receive()) == 9);
 }
 
-TEST_CASE("sync_wait: threads and coroutines are served in the order in which they came") {
+TEST_CASE("sync_wait: threads and coroutines go on in the order in which they came") {
   semaphore s(0);
   check_order([&] { return s.acquire(); }, [&] { s.release(); });
   auto_reset_event e;
@@ -197,7 +197,7 @@ TEST_CASE("sync_wait: a mutex is handed from threads to coroutines and back") {
   m.unlock();
 }
 
-TEST_CASE("sync_wait: all who wait for an event or a latch go on, whoever opens it") {
+TEST_CASE("sync_wait: all waiters of an event or a latch go on, when a thread or a task opens it") {
   engine e(small_profile(2));
   event happens;
   latch done(2);
@@ -228,7 +228,7 @@ TEST_CASE("sync_wait: all who wait for an event or a latch go on, whoever opens 
   e.drain();
 }
 
-TEST_CASE("sync_wait: a stop wakes the thread that it is for, and the others wait on") {
+TEST_CASE("sync_wait: a stop wakes its own thread, and the others go on waiting") {
   semaphore s(0);
   std::atomic<int> begun{0};
   std::stop_source stop;
@@ -252,7 +252,7 @@ TEST_CASE("sync_wait: a stop wakes the thread that it is for, and the others wai
   CHECK(s.available() == 0);
 }
 
-TEST_CASE("sync_wait: a channel that is closed answers threads as it does coroutines") {
+TEST_CASE("sync_wait: a closed channel gives threads the same answer as coroutines") {
   channel<std::unique_ptr<int>> c(1);
   std::atomic<int> begun{0};
   std::thread receives([&] {
@@ -276,7 +276,7 @@ TEST_CASE("sync_wait: a channel that is closed answers threads as it does corout
   sends.join();
 }
 
-TEST_CASE("sync_wait: a oneshot may go as soon as its value has come") {
+TEST_CASE("sync_wait: a oneshot may be destroyed as soon as its value has come") {
   engine e(small_profile(2));
   for (int i = 0; i < 500; ++i) {
     const auto shot = std::make_unique<oneshot<std::string>>();
@@ -295,7 +295,7 @@ TEST_CASE("sync_wait: a oneshot may go as soon as its value has come") {
   sends.join();
 }
 
-TEST_CASE("sync_wait: an event may go as soon as the thread goes on") {
+TEST_CASE("sync_wait: an event may be destroyed as soon as the thread goes on") {
   std::atomic<event*> next{nullptr};
   constexpr int rounds = 2000;
   std::thread sets([&] {
@@ -313,7 +313,7 @@ TEST_CASE("sync_wait: an event may go as soon as the thread goes on") {
   sets.join();
 }
 
-TEST_CASE("sync_wait: while a plain task sleeps a spare thread works on its worker") {
+TEST_CASE("sync_wait: while a plain task sleeps, a spare thread works on its seat") {
   engine e(small_profile(1));
   event happens;
   std::atomic<int> begun{0};
@@ -328,7 +328,8 @@ TEST_CASE("sync_wait: while a plain task sleeps a spare thread works on its work
   CHECK(e.metrics().total().blocking_calls == 1);
 }
 
-TEST_CASE("sync_wait: a coroutine is told to await, unless it is within a blocking call") {
+TEST_CASE(
+    "sync_wait: a call in a coroutine is an error that names co_await, unless it is within a blocking call") {
   engine e(small_profile(2));
   event happens(true);
   const auto misuse = [&]() -> task<> {
@@ -349,7 +350,7 @@ TEST_CASE("sync_wait: a coroutine is told to await, unless it is within a blocki
   CHECK(waits.get());
 }
 
-TEST_CASE("sync_wait: threads, plain tasks and coroutines are alone when they have the mutex") {
+TEST_CASE("sync_wait: a thread, plain task or coroutine that has the mutex is alone") {
   engine e(small_profile(2));
   constexpr int rounds = 500;
   mutex m;
@@ -413,8 +414,7 @@ TEST_CASE("sync_wait: threads and coroutines meet at a barrier, phase after phas
   CHECK(early == 0);
 }
 
-TEST_CASE(
-    "sync_wait: each value reaches one of the threads and coroutines that receive, while some are stopped") {
+TEST_CASE("sync_wait: each value reaches exactly one receiving thread or coroutine, while some are stopped") {
   engine e(small_profile(2));
   constexpr std::size_t values = 4000;
   channel<std::size_t> c(2);
@@ -447,7 +447,7 @@ TEST_CASE(
   CHECK(std::all_of(seen.begin(), seen.end(), [](const std::atomic<int>& n) { return n == 1; }));
 }
 
-TEST_CASE("sync_wait: a permit and a stop that come at once: it has the permit, or the permit is there") {
+TEST_CASE("sync_wait: when a permit and a stop come together, the thread or the semaphore has the permit") {
   constexpr int rounds = 1000;
   semaphore s(0);
   std::vector<std::stop_source> stops(rounds);

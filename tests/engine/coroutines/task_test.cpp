@@ -50,14 +50,14 @@ TEST_CASE("task: a closure of any size is called once and destroyed once, or des
   check_life<100'000>();
 }
 
-TEST_CASE("task: a closure may hold what can only be moved") {
+TEST_CASE("task: a closure may hold an object that can only be moved") {
   auto value = std::make_unique<int>(7);
   int seen = 0;
   run(make_closure([v = std::move(value), &seen] { seen = *v; }));
   CHECK(seen == 7);
 }
 
-TEST_CASE("task: a closure that throws is destroyed all the same") {
+TEST_CASE("task: a closure that throws is also destroyed") {
   int alive = 0;
   int calls = 0;
   task_header* t = make_closure([keep = tracked<8>(&alive, &calls)] { throw std::runtime_error("x"); });
@@ -75,7 +75,7 @@ TEST_CASE("task: alignment beyond that of a block is honoured") {
   CHECK(ok == 1);
 }
 
-TEST_CASE("task: when moving the callable throws, nothing is leaked and the error comes out") {
+TEST_CASE("task: when the move of the callable throws, nothing leaks and the caller gets the error") {
   struct refuses {
     refuses() = default;
     refuses(const refuses&) { throw std::runtime_error("no copy"); }

@@ -61,7 +61,7 @@ TEST_CASE("transfers: a tree a hundred thousand deep needs no more stack than a 
   CHECK(sync_wait(e, deep_fork(100'000)) == 100'000);
 }
 
-TEST_CASE("transfers: so does what a thread outside of engines resumes") {
+TEST_CASE("transfers: coroutines that a thread outside of engines resumes need no more stack either") {
   oneshot<int> start;
   auto body = after(start, 1'000'000);
   auto awaiter = std::move(body).operator co_await();

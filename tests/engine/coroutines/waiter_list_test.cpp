@@ -11,7 +11,7 @@
 
 using namespace corewise::detail;
 
-TEST_CASE("waiter_list: who is taken out, alone, some or all, is what a plain queue has in front") {
+TEST_CASE("waiter_list: pops of one, some or all waiters give the same waiters as a plain queue") {
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
@@ -66,7 +66,7 @@ TEST_CASE("waiter_list: who is taken out, alone, some or all, is what a plain qu
   }
 }
 
-TEST_CASE("lock_word: one at a time holds it, and none is left asleep") {
+TEST_CASE("lock_word: one thread at a time holds it, and none is left asleep") {
   for (const int threads : {2, 16}) {
     lock_word word(0);
     std::uint64_t held = 0; // not atomic
@@ -87,7 +87,7 @@ TEST_CASE("lock_word: one at a time holds it, and none is left asleep") {
   }
 }
 
-TEST_CASE("lock_word: what needs no lock is not lost to those who hold it") {
+TEST_CASE("lock_word: a change without the lock is not lost while another thread holds the lock") {
   lock_word word(0);
   const auto adds_alone = [&] {
     for (int i = 0; i < 20'000; ++i) {

@@ -66,7 +66,7 @@ template <class Wait> auto waits(company& people, Wait wait) {
 
 } // namespace
 
-TEST_CASE("event: who waits goes on when it is set, in order, and nobody waits while it is") {
+TEST_CASE("event: waiters go on in order when it is set, and no coroutine waits while it is set") {
   CHECK(rc::check([](const steps& all) {
     event real;
     bool set = false;
@@ -98,7 +98,7 @@ TEST_CASE("event: who waits goes on when it is set, in order, and nobody waits w
   }));
 }
 
-TEST_CASE("auto_reset_event: each time that it is set one passes, the first who waits or who comes next") {
+TEST_CASE("auto_reset_event: each set lets one coroutine pass, the first waiter or the next to come") {
   CHECK(rc::check([](const steps& all) {
     auto_reset_event real;
     bool set = false;
@@ -133,7 +133,7 @@ TEST_CASE("auto_reset_event: each time that it is set one passes, the first who 
   }));
 }
 
-TEST_CASE("mutex: one has it, and hands it to who has waited longest") {
+TEST_CASE("mutex: one coroutine has it, and hands it to the longest waiter") {
   CHECK(rc::check([](const steps& all) {
     mutex real;
     bool locked = false;
@@ -171,7 +171,7 @@ TEST_CASE("mutex: one has it, and hands it to who has waited longest") {
   }));
 }
 
-TEST_CASE("latch: who waits goes on when it has counted down, once, and who comes later at once") {
+TEST_CASE("latch: waiters go on once when it has counted down, and later ones go on at once") {
   CHECK(rc::check([](const steps& all) {
     std::uint32_t left = *rc::gen::inRange<std::uint32_t>(0, 6);
     latch real(left);
@@ -198,8 +198,8 @@ TEST_CASE("latch: who waits goes on when it has counted down, once, and who come
   }));
 }
 
-TEST_CASE("barrier: all go on when the last has arrived, in order, phase after phase, and who is stopped has "
-          "not arrived") {
+TEST_CASE("barrier: in each phase all go on in order when the last has arrived, and a stopped waiter has not "
+          "arrived") {
   CHECK(rc::check([](const steps& all) {
     std::size_t members = *rc::gen::inRange<std::size_t>(1, 5);
     barrier real(static_cast<std::uint32_t>(members));
@@ -227,7 +227,7 @@ TEST_CASE("barrier: all go on when the last has arrived, in order, phase after p
   }));
 }
 
-TEST_CASE("oneshot: the value comes to who asks for it, before or after it was sent, once") {
+TEST_CASE("oneshot: the receiver gets the value once, before or after it is sent") {
   CHECK(rc::check([](const steps& all) {
     oneshot<int> real;
     bool sent = false;

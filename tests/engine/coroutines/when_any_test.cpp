@@ -47,7 +47,7 @@ template <class Error, class Throws> void check_thrown(std::uint32_t workers, co
 
 } // namespace
 
-TEST_CASE("when_any: the first that ends is answered, the others are asked to stop and waited for") {
+TEST_CASE("when_any: it returns the first result, asks the others to stop and waits for them") {
   for (const std::uint32_t workers : {1U, 4U}) {
     engine e(small_profile(workers));
     std::atomic<int> stopped{0};
@@ -70,7 +70,7 @@ TEST_CASE("when_any: the first that ends is answered, the others are asked to st
   }
 }
 
-TEST_CASE("when_any: if the first that ends throws, that is thrown, when all have ended") {
+TEST_CASE("when_any: if the first to end throws, when_any throws that exception after all have ended") {
   check_thrown<std::logic_error>(2, [](std::stop_token) -> task<int> {
     co_await yield();
     throw std::logic_error("first");
@@ -78,7 +78,8 @@ TEST_CASE("when_any: if the first that ends throws, that is thrown, when all hav
   });
 }
 
-TEST_CASE("when_any: whichever move of the first one's value throws, that is thrown, when all have ended") {
+TEST_CASE(
+    "when_any: if a move of the first value throws, when_any throws that exception after all have ended") {
   engine e(small_profile(2));
   std::atomic<int> stopped{0};
   const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
@@ -101,12 +102,12 @@ TEST_CASE("when_any: whichever move of the first one's value throws, that is thr
   CHECK(throwing > 4); // the moves into the promise and out of it, into the race and out of it
 }
 
-TEST_CASE("when_any: memory that one of them does not get is the answer, if it is the first to end") {
+TEST_CASE("when_any: if the first to end gets no memory, when_any throws that error") {
   const auto no_frame = [](std::stop_token) -> task<int> { throw std::bad_alloc(); };
   check_thrown<std::bad_alloc>(1, no_frame);
 }
 
-TEST_CASE("when_any: tasks and callables race together; a task hears of no stop, and is waited for") {
+TEST_CASE("when_any: tasks and callables race together, and when_any waits for a task, which gets no stop") {
   engine e(small_profile(2));
   std::atomic<int> ended{0};
   const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), ended); };
@@ -126,7 +127,7 @@ TEST_CASE("when_any: tasks and callables race together; a task hears of no stop,
   CHECK(ended == 2);
 }
 
-TEST_CASE("when_any: of a range it answers the place of the first, and its value") {
+TEST_CASE("when_any: of a range it returns the place and the value of the first") {
   engine e(small_profile(2));
   std::atomic<int> stopped{0};
   const auto of_callables = [&](std::size_t winner) -> task<std::pair<std::size_t, std::size_t>> {
@@ -156,7 +157,7 @@ TEST_CASE("when_any: of a range it answers the place of the first, and its value
   CHECK_THROWS_AS(sync_wait(e, of_none()), std::invalid_argument);
 }
 
-TEST_CASE("when_any: a stop from outside reaches all of them") {
+TEST_CASE("when_any: a stop from outside reaches all racers") {
   std::atomic<int> begun{0};
   engine e(small_profile(2));
   const auto waits = [&](std::stop_token stop) -> task<bool> {
@@ -183,7 +184,7 @@ TEST_CASE("when_any: a stop from outside reaches all of them") {
   }
 }
 
-TEST_CASE("when_any: when the engine ends it is dropped whole") {
+TEST_CASE("when_any: when the engine ends, it drops all racers") {
   std::atomic<int> begun{0};
   engine e(small_profile(2));
   const auto owned = std::make_shared<int>(1);

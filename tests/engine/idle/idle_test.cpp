@@ -127,8 +127,8 @@ class held_engine {
 
 // --- tasks that wait elsewhere
 
-TEST_CASE(
-    "idle: of a busy domain others take nothing below the threshold, and half of what waits from there on") {
+TEST_CASE("idle: other domains take nothing from a busy domain below the threshold, and half of the waiting "
+          "tasks from there on") {
   struct distant {
     level far;
     const char* machine;
@@ -168,7 +168,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("idle: a single task is taken from a busy worker of the own domain") {
+TEST_CASE("idle: a worker takes a single task from a busy worker of its own domain") {
   std::atomic<bool> ran{false};
   held_engine e(packages(1, 2));
   e.hold(0);
@@ -177,7 +177,7 @@ TEST_CASE("idle: a single task is taken from a busy worker of the own domain") {
   CHECK(e.stolen(1, level::same_group) == 1);
 }
 
-TEST_CASE("idle: for what waits in a busy domain the nearest sleeper of the others is woken") {
+TEST_CASE("idle: work in a busy domain wakes the nearest sleeper of another domain") {
   for (const std::uint32_t near : {1U, 2U}) {
     CAPTURE(near);
     const std::uint32_t far = 3 - near;
@@ -200,7 +200,7 @@ TEST_CASE("idle: for what waits in a busy domain the nearest sleeper of the othe
   }
 }
 
-TEST_CASE("idle: while the nearest is busy the next one is woken") {
+TEST_CASE("idle: while the nearest domain is busy, the next one's sleeper is woken") {
   profile p = packages(3, 1);
   p.steal.minimum_at.cross_package = 4;
   p.topology.machine.distances = {{10, 20, 30}, {20, 10, 30}, {30, 30, 10}};
@@ -213,7 +213,7 @@ TEST_CASE("idle: while the nearest is busy the next one is woken") {
   CHECK(e.stolen(2, level::cross_package) == 2);
 }
 
-TEST_CASE("idle: who is woken for what waits in another domain wakes the next one while more waits there") {
+TEST_CASE("idle: a worker that is woken for another domain wakes the next one while more work waits there") {
   for (int round = 0; round < 5; ++round) {
     profile p = packages(2, 3);
     p.steal.minimum_at.cross_package = 1;
@@ -254,7 +254,7 @@ void hold_all(held_engine& e) {
 
 } // namespace
 
-TEST_CASE("idle: of each domain so many workers may search at once as the profile allows") {
+TEST_CASE("idle: in each domain at most as many workers search as the profile allows") {
   for (const search_bound& b : search_bounds) {
     CAPTURE(b.per_mille);
     held_engine e(two_domains(b.per_mille));
@@ -271,7 +271,7 @@ TEST_CASE("idle: of each domain so many workers may search at once as the profil
   }
 }
 
-TEST_CASE("idle: workers that have nothing to do keep to that") {
+TEST_CASE("idle: workers without work keep to the bound on searchers") {
   for (const search_bound& b : search_bounds) {
     CAPTURE(b.per_mille);
     profile p = two_domains(b.per_mille);
@@ -291,7 +291,7 @@ TEST_CASE("idle: workers that have nothing to do keep to that") {
   }
 }
 
-TEST_CASE("idle: who finds nothing looks for as long as the profile says, and then sleeps") {
+TEST_CASE("idle: a worker that finds nothing searches for as long as the profile says, and then sleeps") {
   for (const auto spin : {0ms, 20ms}) {
     profile p = packages(1, 1);
     p.idle.spin = spin;
@@ -309,7 +309,7 @@ TEST_CASE("idle: who finds nothing looks for as long as the profile says, and th
 
 // --- the levels that others are shown
 
-TEST_CASE("idle: while a worker is held others are shown what thieves have left it") {
+TEST_CASE("idle: while a worker is held, its load shows the tasks that thieves have left") {
   constexpr std::uint32_t waiting = 41;
   for (const bool from_within : {false, true}) {
     CAPTURE(from_within);
@@ -349,7 +349,7 @@ TEST_CASE("idle: while a worker is held others are shown what thieves have left 
 
 // --- the LIFO slot of a worker that is held
 
-TEST_CASE("idle: who is woken again and again hands the sentinel's duties over once, and not each time") {
+TEST_CASE("idle: a worker that is woken again and again hands over sentinel duty only once") {
   constexpr std::uint64_t rounds = 50;
   held_engine e(small_profile(2));
   for (std::uint32_t w = 0; w < 2; ++w) e.hold(w);
@@ -399,15 +399,15 @@ bool duties_are_taken_among_searchers() {
   return taken;
 }
 
-TEST_CASE("idle: who is woken for the sentinel's duties takes them, though others search") {
+TEST_CASE("idle: a worker that is woken for sentinel duty takes it, although others search") {
   // Under load worker 1 may be the last to lie down, or not quite asleep: then the attempt proves nothing.
   bool taken = false;
   for (int attempt = 0; attempt < 3 && !taken; ++attempt) taken = duties_are_taken_among_searchers();
   CHECK(taken);
 }
 
-TEST_CASE("idle: a task in the slot of a held worker is taken by another when it has aged, and not by a "
-          "thief before") {
+TEST_CASE(
+    "idle: another worker takes a task from the slot of a held worker when it has aged, and not before") {
   for (const bool ages : {false, true}) {
     CAPTURE(ages);
     profile p = packages(1, 2);
@@ -464,12 +464,12 @@ std::uint64_t ticks_of(std::uint32_t tasks, std::chrono::microseconds time, std:
 
 } // namespace
 
-TEST_CASE("tick: it ends after 500 us, however many tasks it might have") {
+TEST_CASE("tick: it ends after 500 us, although more tasks wait") {
   CHECK(ticks_of(40, 600us, 512) >= 40);
   CHECK(ticks_of(40, 260us, 512) >= 20);
 }
 
-TEST_CASE("tick: it ends after its budget of tasks, however short they are") {
+TEST_CASE("tick: it ends after its budget of tasks, also when they are very short") {
   CHECK(ticks_of(512, 0us, 16) >= 32);
   CHECK(ticks_of(512, 0us, 1) >= 512);
 }

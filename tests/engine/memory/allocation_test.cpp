@@ -133,7 +133,7 @@ TEST_CASE("forking and running take nothing from operator new once the blocks ar
   CHECK(allocations.load() - before == 0);
 }
 
-TEST_CASE("waiting takes nothing from operator new, whatever for and with whatever stop token") {
+TEST_CASE("waiting takes nothing from operator new, for each primitive, with a stop token or without") {
   for (const std::uint32_t workers : {1U, 2U}) {
     engine e(small_profile(workers));
     meeting_places at;
@@ -321,7 +321,7 @@ TEST_CASE("a spawned coroutine takes one recycled block, and nothing from operat
   check_spawns<16>();
 }
 
-TEST_CASE("so does one with a large frame, up to 4 KiB") {
+TEST_CASE("a spawned coroutine with a large frame, up to 4 KiB, also takes one recycled block") {
   check_spawns<600>();
   check_spawns<1500>();
   check_spawns<3500>();

@@ -13,7 +13,7 @@
 
 using namespace corewise;
 
-TEST_CASE("blocks: those of a size never overlap while they are in use, whoever frees them") {
+TEST_CASE("blocks: blocks of a size never overlap while they are in use, although other threads free them") {
   // One thread takes blocks, and others give them back. So the blocks go through caches and depots. Meanwhile
   // each block is full of its own number.
   constexpr std::size_t count = 1000;
@@ -47,7 +47,8 @@ TEST_CASE("blocks: those of a size never overlap while they are in use, whoever 
 #define COREWISE_HAS_FEATURE(x) 0
 #endif
 #if !defined(__SANITIZE_ADDRESS__) && !COREWISE_HAS_FEATURE(address_sanitizer)
-TEST_CASE("blocks: of a slab all are used but its head, and of what is not used yet no page is resident") {
+TEST_CASE(
+    "blocks: a slab uses all of its memory but its head, and pages that are not used yet are not resident") {
   constexpr std::uintptr_t slab = 1 << 20;
   constexpr std::size_t batch = 32;
   for (std::size_t size_class = 0; size_class < detail::block_classes; ++size_class) {

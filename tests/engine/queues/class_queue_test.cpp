@@ -43,7 +43,7 @@ TEST_CASE("class_queue: first in, first out, far beyond its ring, and newer task
   CHECK(q.queue.placed() == all);
 }
 
-TEST_CASE("class_queue: its word is true while something waits, and false once nothing was found") {
+TEST_CASE("class_queue: its word is true while a task waits, and false after a pop that found nothing") {
   queue_of_tasks q(2);
   q.queue.push(q.at(0));
   q.queue.push(q.at(1));
@@ -86,7 +86,7 @@ TEST_CASE(
   CHECK(q.queue.depth() == 0);
 }
 
-TEST_CASE("class_queue: when a push and a pop that found nothing have met, the word is true") {
+TEST_CASE("class_queue: the word is true after a push that met a pop that found nothing") {
   constexpr std::size_t rounds = 5000;
   queue_of_tasks q(rounds);
   std::barrier<> both(2);

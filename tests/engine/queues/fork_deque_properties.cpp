@@ -151,8 +151,8 @@ struct steal_since : command {
 
 } // namespace
 
-TEST_CASE(
-    "fork deque: any sequence of pushes, pops and thefts, since a mark or not, is that of a plain deque") {
+TEST_CASE("fork deque: any sequence of pushes, pops and steals, with a mark or without, has the same effect "
+          "as on a plain deque") {
   CHECK(rc::check([] {
     real_deque real(*rc::gen::element<std::uint64_t>(0, 3, 0xFFFFFFFE));
     rc::state::check(plain_deque{}, real,

@@ -35,7 +35,7 @@ TEST_CASE("fork deque: the owner pops the newest task, thieves take the oldest")
   CHECK(d.queue.size() == 0);
 }
 
-TEST_CASE("fork deque: the owner takes back the newest only if it is the one that it asks for") {
+TEST_CASE("fork deque: the owner takes back the newest task only if it asks for that task") {
   deque d(8);
   std::vector<task_header> tasks(3);
   CHECK_FALSE(d.queue.take_back(&tasks[0])); // the deque is empty, and has no room yet
@@ -50,7 +50,7 @@ TEST_CASE("fork deque: the owner takes back the newest only if it is the one tha
   CHECK(d.queue.empty());
 }
 
-TEST_CASE("fork deque: who names a position takes nothing below it") {
+TEST_CASE("fork deque: a pop with a position takes nothing below that position") {
   deque d(8);
   std::vector<task_header> tasks(5);
   for (int i = 0; i < 2; ++i) CHECK(d.queue.push(&tasks[static_cast<std::size_t>(i)]));
@@ -118,7 +118,7 @@ TEST_CASE("fork deque: owner and thieves never both take a task, and none is los
   MESSAGE(stolen.load() << " of " << count << " stolen, room for " << d.queue.capacity());
 }
 
-TEST_CASE("fork deque: the last task goes to one of the owner and a thief") {
+TEST_CASE("fork deque: the last task goes to either the owner or a thief") {
   constexpr int rounds = 20'000;
   deque d(2);
   task_header only;

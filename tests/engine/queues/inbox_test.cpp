@@ -22,7 +22,7 @@ struct box {
 
 } // namespace
 
-TEST_CASE("inbox: first in, first out; full is said") {
+TEST_CASE("inbox: it is first in, first out, and a push into a full inbox says so") {
   box b(4);
   std::vector<task_header> tasks(5);
   CHECK_FALSE(b.in.ready());
@@ -38,7 +38,7 @@ TEST_CASE("inbox: first in, first out; full is said") {
   CHECK(b.in.taken() == 12);
 }
 
-TEST_CASE("inbox: says when its oldest task came, if that is known") {
+TEST_CASE("inbox: it tells the arrival of its oldest task, if that is known") {
   box b(4);
   task_header t;
   CHECK(b.in.oldest() == std::nullopt);
@@ -56,7 +56,7 @@ TEST_CASE("inbox: says when its oldest task came, if that is known") {
   }
 }
 
-TEST_CASE("inbox: arrivals are compared modulo 2^32, and not where one is unknown") {
+TEST_CASE("inbox: arrivals are compared modulo 2^32, and an unknown arrival is not compared") {
   CHECK(detail::came_before(1, 2));
   CHECK_FALSE(detail::came_before(2, 1));
   CHECK_FALSE(detail::came_before(2, 2));
@@ -156,7 +156,7 @@ template <class F> bool relocatable(F f) {
 
 } // namespace
 
-TEST_CASE("inbox: a closure of two words without owners is carried as a copy, no other task is") {
+TEST_CASE("inbox: a closure of two words that owns nothing is carried as a copy, and no other task is") {
   std::uint64_t sum = 0;
   CHECK(relocatable(two_words{&sum, 1}));
   CHECK(relocatable(nothing{}));
@@ -166,7 +166,7 @@ TEST_CASE("inbox: a closure of two words without owners is carried as a copy, no
   CHECK_FALSE(task_header{}.relocatable);
 }
 
-TEST_CASE("inbox: a copy does what its task does, in its phase, and takes no block along") {
+TEST_CASE("inbox: a copy does the same as its task, in the same phase, and carries no block") {
   box b(4);
   std::uint64_t sum = 0;
   std::uint64_t expected = 0;
@@ -194,7 +194,7 @@ TEST_CASE("inbox: a copy does what its task does, in its phase, and takes no blo
   CHECK(sum == expected);
 }
 
-TEST_CASE("inbox: a task with a class of its own comes out in the block that it went in with") {
+TEST_CASE("inbox: a latency or background task comes out in the block in which it went in") {
   box b(4);
   std::uint64_t sum = 0;
   for (const task_class c : {task_class::latency, task_class::background}) {

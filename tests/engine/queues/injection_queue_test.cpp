@@ -75,7 +75,7 @@ std::uint64_t number_of(const task_header* t) {
 } // namespace
 
 TEST_CASE(
-    "injection queue: segments keep each writer's order and what each task was, and say how many wait") {
+    "injection queue: segments keep the order and the kind of each writer's tasks, and tell how many wait") {
   std::uint32_t tasks = 0;
   SUBCASE("one full") { tasks = task_segment::capacity; }
   SUBCASE("two full") { tasks = 2 * task_segment::capacity; }
@@ -106,7 +106,8 @@ TEST_CASE(
   for (const auto& times : taken) CHECK(times == 1);
 }
 
-TEST_CASE("injection queue: where many tasks wait, up to a segment more is said for each writer") {
+TEST_CASE(
+    "injection queue: when many tasks wait, its length counts up to one segment too much for each writer") {
   constexpr std::uint32_t tasks = 20 * task_segment::capacity;
   std::vector<std::atomic<int>> taken(2 * tasks);
   injection_queue queue;
@@ -128,7 +129,7 @@ TEST_CASE("injection queue: where many tasks wait, up to a segment more is said 
   CHECK(queue.size() == 0);
 }
 
-TEST_CASE("injection queue: what is no copy begins no segment, but goes into one that is there") {
+TEST_CASE("injection queue: a task that is no copy begins no segment, but goes into an existing one") {
   std::vector<std::atomic<int>> taken(7);
   injection_queue queue;
   segment_writer writer;
@@ -149,8 +150,8 @@ TEST_CASE("injection queue: what is no copy begins no segment, but goes into one
   CHECK(queue.size() == 0);
 }
 
-TEST_CASE("injection queue: a writer whose segment was left goes on in another one, and in each queue it has "
-          "its own") {
+TEST_CASE("injection queue: a writer whose segment was abandoned goes on in another one, and has one in each "
+          "queue") {
   std::vector<std::atomic<int>> taken(6);
   injection_queue queues[2];
   segment_writer writer;

@@ -44,7 +44,7 @@ TEST_CASE("local queue: first in, first out, also past the end of the ring") {
   }
 }
 
-TEST_CASE("local queue: what is exchanged for the oldest goes behind all others") {
+TEST_CASE("local queue: a task that is exchanged for the oldest goes behind all others") {
   ring r(4);
   auto tasks = make_tasks(5);
   const auto exchange = [&](task_header& in) {
@@ -62,7 +62,7 @@ TEST_CASE("local queue: what is exchanged for the oldest goes behind all others"
   CHECK(r.queue.pop() == nullptr);
 }
 
-TEST_CASE("local queue: when full a push is refused, and shedding takes the older half out") {
+TEST_CASE("local queue: a full queue refuses a push, and shedding takes the older half out") {
   ring r(8);
   auto tasks = make_tasks(9);
   for (std::size_t i = 0; i < 8; ++i) CHECK(r.queue.push(&tasks[i]));
@@ -86,7 +86,7 @@ TEST_CASE("local queue: a thief takes half, rounded up, the oldest first, and no
   CHECK(r.queue.taken() == 7);
 }
 
-TEST_CASE("local queue: what is put in front is taken first, by the owner and by thieves") {
+TEST_CASE("local queue: owner and thieves first take the tasks that were put in front") {
   ring r(8);
   auto tasks = make_tasks(10);
   for (std::size_t i = 0; i < 4; ++i) CHECK(r.queue.push(&tasks[i]));
@@ -103,7 +103,7 @@ TEST_CASE("local queue: what is put in front is taken first, by the owner and by
   CHECK(r.queue.pop() == nullptr);
 }
 
-TEST_CASE("local queue: what has no room in front stays where it is") {
+TEST_CASE("local queue: tasks without room in front stay in their place") {
   ring r(4);
   auto tasks = make_tasks(6);
   for (std::size_t i = 0; i < 2; ++i) CHECK(r.queue.push(&tasks[i]));
@@ -117,7 +117,7 @@ TEST_CASE("local queue: what has no room in front stays where it is") {
   CHECK(to_vector(r.queue.shed()) == std::vector{&tasks[3], &tasks[4]});
 }
 
-TEST_CASE("local queue: none is lost or taken twice while batches are put in front") {
+TEST_CASE("local queue: no task is lost or taken twice while batches are put in front") {
   constexpr std::size_t count = 200'000;
   ring r(64);
   auto tasks = make_tasks(count);

@@ -342,8 +342,8 @@ template <class... Commands> void any_sequence(real_queues& real) {
 
 } // namespace
 
-TEST_CASE("local queue: any sequence of pushes, pops, exchanges, sheds and thefts, and pushes in front, is "
-          "that of a plain queue") {
+TEST_CASE("local queue: any sequence of pushes, pushes in front, pops, exchanges, sheds and steals has the "
+          "same effect as on a plain queue") {
   CHECK(rc::check([] {
     // Positions count modulo 2^32.
     real_queues real(*rc::gen::element<std::uint32_t>(0, 5, 0xFFFFFFF0, 0xFFFFFFFF));
@@ -351,36 +351,36 @@ TEST_CASE("local queue: any sequence of pushes, pops, exchanges, sheds and theft
   }));
 }
 
-TEST_CASE("inbox: any sequence of pushes and pops is that of a plain bounded queue") {
+TEST_CASE("inbox: any sequence of pushes and pops has the same effect as on a plain bounded queue") {
   CHECK(rc::check([] {
     real_queues real;
     any_sequence<inbox_push, inbox_push, inbox_pop, inbox_pop_and_push>(real);
   }));
 }
 
-TEST_CASE("unbounded inbox: any sequence of pushes and pops is that of a plain queue") {
+TEST_CASE("unbounded inbox: any sequence of pushes and pops has the same effect as on a plain queue") {
   CHECK(rc::check([] {
     real_queues real(0, unbounded);
     any_sequence<unbounded_push, inbox_pop, inbox_pop_and_push>(real);
   }));
 }
 
-TEST_CASE("class queue: any sequence of pushes and pops is that of a plain queue, and the word says what was "
-          "found") {
+TEST_CASE("class queue: any sequence of pushes and pops has the same effect as on a plain queue, and the "
+          "word tells whether a pop found a task") {
   CHECK(rc::check([] {
     real_queues real;
     rc::state::check(plain_class_queue{}, real, rc::state::gen::execOneOfWithArgs<class_push, class_pop>());
   }));
 }
 
-TEST_CASE("LIFO slot: any sequence of puts and takes is that of a place for one") {
+TEST_CASE("LIFO slot: any sequence of puts and takes has the same effect as on a place for one task") {
   CHECK(rc::check([] {
     real_queues real;
     any_sequence<slot_put, slot_take>(real);
   }));
 }
 
-TEST_CASE("injection queue: any sequence of pushes and pops is that of a plain queue") {
+TEST_CASE("injection queue: any sequence of pushes and pops has the same effect as on a plain queue") {
   CHECK(rc::check([] {
     real_queues real;
     any_sequence<injection_push, injection_pop>(real);

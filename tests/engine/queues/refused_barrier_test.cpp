@@ -89,7 +89,8 @@ ending end_in_a_task() {
 
 } // namespace
 
-TEST_CASE("refused barrier: where the kernel does not know it, everybody takes part from the beginning") {
+TEST_CASE("refused barrier: on a kernel without the barrier every taker uses locked instructions from the "
+          "beginning") {
   CHECK(wrong_without(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, [] {
           const detail::sole_taker takers(true);
           const ending e = end_in_a_task();
@@ -97,7 +98,8 @@ TEST_CASE("refused barrier: where the kernel does not know it, everybody takes p
         }) == 0);
 }
 
-TEST_CASE("refused barrier: where it is refused later, what is queued is dropped when the worker has left") {
+TEST_CASE(
+    "refused barrier: if the kernel refuses it later, queued tasks are dropped after the worker has left") {
   CHECK(wrong_without(MEMBARRIER_CMD_PRIVATE_EXPEDITED, [] {
           detail::sole_taker takers(true);
           if (!takers.alone()) return cannot_tell;

@@ -13,7 +13,7 @@ using detail::local_queue;
 using detail::next_slot;
 using detail::sole_taker;
 
-TEST_CASE("sole taker: the worker is the only one until somebody comes") {
+TEST_CASE("sole taker: the worker is the only taker until another thread comes") {
   sole_taker takers(true);
   if (!takers.alone()) {
     MESSAGE("skipped: the kernel has no such barrier");
@@ -31,14 +31,14 @@ TEST_CASE("sole taker: the worker is the only one until somebody comes") {
   CHECK(takers.share());
 }
 
-TEST_CASE("sole taker: where there are other workers nobody is the only one") {
+TEST_CASE("sole taker: with other workers there is no sole taker") {
   sole_taker takers(false);
   CHECK_FALSE(takers.alone());
   CHECK_FALSE(takers.enter());
   CHECK(takers.share());
 }
 
-TEST_CASE("sole taker: who comes waits until the worker has taken") {
+TEST_CASE("sole taker: a thread that comes waits until the worker has taken its task") {
   sole_taker takers(true);
   if (!takers.enter()) {
     MESSAGE("skipped: the kernel has no such barrier");
@@ -57,7 +57,7 @@ TEST_CASE("sole taker: who comes waits until the worker has taken") {
   CHECK(come.load());
 }
 
-TEST_CASE("sole taker: who comes, and others from then on, see all that the worker did alone") {
+TEST_CASE("sole taker: the thread that comes, and later ones, see everything that the worker did alone") {
   for (int round = 0; round < 200; ++round) {
     sole_taker takers(true);
     if (!takers.alone()) {
@@ -131,7 +131,7 @@ void take_until_another_comes(std::size_t comes_at) {
 
 } // namespace
 
-TEST_CASE("sole taker: the worker and who comes never both take a task, and none is lost") {
+TEST_CASE("sole taker: the worker and a thread that comes never both take a task, and none is lost") {
   constexpr std::size_t rounds = 200;
   for (std::size_t round = 0; round < rounds; ++round)
     take_until_another_comes(round * tasks_in_all / rounds);

@@ -8,7 +8,7 @@
 using namespace corewise;
 using detail::unbounded_inbox;
 
-TEST_CASE("unbounded inbox: first in, first out, emptied and filled again") {
+TEST_CASE("unbounded inbox: it is first in, first out, also when it is emptied and filled again") {
   load_slot slot;
   unbounded_inbox in(slot);
   std::vector<task_header> tasks(7);
@@ -26,7 +26,7 @@ TEST_CASE("unbounded inbox: first in, first out, emptied and filled again") {
     }
 }
 
-TEST_CASE("unbounded inbox: filled while it is emptied") {
+TEST_CASE("unbounded inbox: a producer may fill it while its worker empties it") {
   load_slot slot;
   unbounded_inbox in(slot);
   std::vector<task_header> tasks(100);
@@ -53,7 +53,7 @@ TEST_CASE("unbounded inbox: it takes any number, and the board counts them") {
   CHECK(in.taken() == 60'000);
 }
 
-TEST_CASE("unbounded inbox: with room for some, the ingress is bounded") {
+TEST_CASE("unbounded inbox: with a size, the ingress is bounded") {
   load_slot slot;
   std::vector<detail::inbox::cell> cells(2);
   detail::ingress in(slot, cells);

@@ -36,7 +36,7 @@ std::unique_ptr<const counted> make(int value, std::atomic<int>& alive) {
 
 } // namespace
 
-TEST_CASE("swapped: an old one stays while somebody holds it, and no longer") {
+TEST_CASE("swapped: an old object stays while a reader holds it, and no longer") {
   std::atomic<int> alive{0};
   {
     swapped<counted> word(make(0, alive));
@@ -62,7 +62,8 @@ TEST_CASE("swapped: an old one stays while somebody holds it, and no longer") {
   CHECK(alive == 0);
 }
 
-TEST_CASE("swapped: a reader that does not come back keeps one, however often it is replaced") {
+TEST_CASE(
+    "swapped: a reader that does not come back keeps one object alive, after any number of replacements") {
   std::atomic<int> alive{0};
   swapped<counted> word(make(0, alive));
   holder<counted> stuck;
@@ -75,7 +76,7 @@ TEST_CASE("swapped: a reader that does not come back keeps one, however often it
   CHECK(stuck.get()->value() == 0);
 }
 
-TEST_CASE("swapped: between announcing and confirming the newest may change") {
+TEST_CASE("swapped: the newest object may change between announcement and confirmation") {
   std::atomic<int> alive{0};
   swapped<counted> word(make(0, alive));
   holder<counted> reader;
@@ -86,8 +87,7 @@ TEST_CASE("swapped: between announcing and confirming the newest may change") {
   CHECK(alive == 1);
 }
 
-TEST_CASE(
-    "swapped: readers that come and go never look into one that is gone, and the last one destroys it") {
+TEST_CASE("swapped: readers that come and go never see a destroyed object, and the last reader destroys it") {
   constexpr int replacements = 3000;
   std::atomic<int> alive{0};
   std::atomic<bool> over{false};

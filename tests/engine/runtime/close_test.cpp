@@ -12,7 +12,7 @@
 using namespace corewise;
 using namespace std::chrono_literals;
 
-TEST_CASE("shutdown: runs what is queued, then refuses; asking again answers the same") {
+TEST_CASE("shutdown: it runs queued tasks, then refuses new ones, and a second call gives the same answer") {
   engine e(small_profile(2));
   std::atomic<int> runs{0};
   for (int i = 0; i < 1000; ++i) CHECK(e.submit([&] { runs.fetch_add(1); }) == submit_result::accepted);
@@ -25,8 +25,8 @@ TEST_CASE("shutdown: runs what is queued, then refuses; asking again answers the
   CHECK(runs == 1000);
 }
 
-TEST_CASE(
-    "shutdown: at the deadline it answers who still runs and how much was dropped, and drops it unrun") {
+TEST_CASE("shutdown: at the deadline it drops waiting tasks unrun, and reports their number and the running "
+          "tasks") {
   auto held = std::make_shared<gate>();
   auto token = std::make_shared<int>(1);
   std::atomic<int> runs{0};
@@ -51,8 +51,7 @@ TEST_CASE(
   CHECK(runs == 0);
 }
 
-TEST_CASE(
-    "shutdown: what the only worker's task has put into its slot and ring is dropped while that task runs") {
+TEST_CASE("shutdown: tasks in slot and ring of the only worker are dropped while its task runs") {
   auto held = std::make_shared<gate>();
   auto token = std::make_shared<int>(1);
   std::atomic<int> runs{0};
@@ -86,7 +85,8 @@ task<> receives_one(std::shared_ptr<int> /*held*/, oneshot<int>& from) { co_awai
 
 } // namespace
 
-TEST_CASE("shutdown: coroutines that yield on the only worker are dropped once, whoever drops meanwhile") {
+TEST_CASE("shutdown: coroutines that yield on the only worker are dropped once, although other threads drop "
+          "as well") {
   constexpr int several = 100;
   for (int round = 0; round < 20; ++round) {
     auto token = std::make_shared<int>(1);
@@ -107,7 +107,7 @@ TEST_CASE("shutdown: coroutines that yield on the only worker are dropped once, 
   }
 }
 
-TEST_CASE("shutdown: a task that has given its seat away and still blocks is answered too") {
+TEST_CASE("shutdown: the report also names a task that has lost its seat and still blocks") {
   auto held = std::make_shared<gate>();
   {
     engine e(small_profile(1));
@@ -121,7 +121,7 @@ TEST_CASE("shutdown: a task that has given its seat away and still blocks is ans
   while (held.use_count() > 1) std::this_thread::yield();
 }
 
-TEST_CASE("shutdown: tasks that were accepted before it may still submit") {
+TEST_CASE("shutdown: tasks that were accepted before may still submit") {
   engine e(small_profile(2));
   std::atomic<int> runs{0};
   gate held;
@@ -139,7 +139,7 @@ TEST_CASE("shutdown: tasks that were accepted before it may still submit") {
   CHECK(runs == 2);
 }
 
-TEST_CASE("shutdown: what was accepted while it began is run; nothing is lost") {
+TEST_CASE("shutdown: tasks that were accepted while it began run, and none is lost") {
   for (int round = 0; round < 100; ++round) {
     std::atomic<int> accepted{0};
     std::atomic<int> runs{0};
@@ -156,7 +156,7 @@ TEST_CASE("shutdown: what was accepted while it began is run; nothing is lost") 
   }
 }
 
-TEST_CASE("destructor: says in the log what remained") {
+TEST_CASE("destructor: it logs the work that remained") {
   // The deadline is long. So the test sees the log only where all went well: the log must be silent.
   std::atomic<int> lines{0};
   {
@@ -169,7 +169,7 @@ TEST_CASE("destructor: says in the log what remained") {
   CHECK(lines == 0);
 }
 
-TEST_CASE("shutdown: what a dropped task wakes is dropped as well, and a drain meanwhile ends") {
+TEST_CASE("shutdown: a coroutine that a dropped task wakes is dropped as well, and a drain meanwhile ends") {
   // Sends in any case, also when it is destroyed before it has run.
   struct sender {
     explicit sender(oneshot<int>& s) : shot(&s) {}

@@ -18,7 +18,7 @@ struct counts_lines {
 
 } // namespace
 
-TEST_CASE("dump: what a worker runs, for how long, and what waits for it") {
+TEST_CASE("dump: it shows the task that a worker runs, for how long it runs, and the tasks that wait") {
   gate held;
   engine e(small_profile(2));
   REQUIRE(e.submit(counts_lines{&held}, {.worker = worker_id{1}}) == submit_result::accepted);
@@ -53,7 +53,7 @@ TEST_CASE("dump: what a worker runs, for how long, and what waits for it") {
   CHECK(e.dump().in_flight == 0);
 }
 
-TEST_CASE("dump: a coroutine is called one, and a suspended one is in flight though nobody runs it") {
+TEST_CASE("dump: a coroutine is named as such, and a suspended one is in flight although no worker runs it") {
   engine e(small_profile(1));
   std::atomic<bool> stop{false};
   std::atomic<bool> seen{false};
@@ -72,7 +72,7 @@ TEST_CASE("dump: a coroutine is called one, and a suspended one is in flight tho
   e.drain();
 }
 
-TEST_CASE("dump: of a live engine, from several threads") {
+TEST_CASE("dump: several threads may dump a live engine") {
   engine e(small_profile(8));
   std::atomic<bool> stop{false};
   std::vector<std::thread> readers;

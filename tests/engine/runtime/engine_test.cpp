@@ -83,7 +83,7 @@ TEST_CASE("engine: a task that spawns its successor without end starves neither 
   CHECK(others == 5000);
 }
 
-TEST_CASE("engine: hooks see each worker start and stop once, on a thread that knows where it is") {
+TEST_CASE("engine: hooks see each worker start and stop once, on a thread that knows its worker") {
   std::atomic<int> started{0};
   std::atomic<int> stopped{0};
   {
@@ -117,13 +117,13 @@ TEST_CASE("engine: two engines in one process keep apart, also when one's tasks 
   CHECK(b.metrics().finished == 200);
 }
 
-TEST_CASE("engine: a profile that contradicts itself is refused with what is wrong") {
+TEST_CASE("engine: a profile that contradicts itself is refused with the reasons") {
   profile p = small_profile(2);
   p.injection.batch = {.min = 9, .max = 3};
   CHECK_THROWS_AS(engine{p}, profile_error);
 }
 
-TEST_CASE("engine: threads that come and go submit without growing the books for ever") {
+TEST_CASE("engine: threads that come and go can submit, and the books do not grow for ever") {
   engine e(small_profile(2));
   std::atomic<int> runs{0};
   for (int i = 0; i < 200; ++i)
@@ -133,7 +133,7 @@ TEST_CASE("engine: threads that come and go submit without growing the books for
   CHECK(e.metrics().submitted == 200);
 }
 
-TEST_CASE("no stealing: what overflows into the engine's one queue wakes a worker of another group") {
+TEST_CASE("no stealing: tasks that overflow into the engine's one queue wake a worker of another group") {
   profile p = two_package_profile(1);
   p.steal.policy = "none";
   p.dispatch.policy = "local_first";

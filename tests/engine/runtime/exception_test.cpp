@@ -9,7 +9,7 @@
 
 using namespace corewise;
 
-TEST_CASE("exceptions: `report` counts a task's exception, tells the hooks, and the worker goes on") {
+TEST_CASE("exceptions: `report` counts a task's exception and calls the hook, and the worker goes on") {
   std::atomic<int> seen{0};
   std::atomic<int> lines{0};
   engine_hooks hooks;

@@ -39,7 +39,7 @@ profile two_node_profile() {
 
 } // namespace
 
-TEST_CASE("group_local: a task finds that of its worker's group, built once") {
+TEST_CASE("group_local: a task finds the object of its worker's group, built once") {
   engine e(two_package_profile(4));
   std::atomic<int> built{0};
   group_local<std::atomic<int>> sums(e, [&] {
@@ -65,7 +65,8 @@ TEST_CASE("group_local: a task finds that of its worker's group, built once") {
   CHECK_THROWS_AS(sums.at(group_id{2}), std::out_of_range);
 }
 
-TEST_CASE("group_local: what nobody asks for is not built, and what is goes with it, after the engine too") {
+TEST_CASE("group_local: an unused object is not built, and built ones are destroyed with it, also after the "
+          "engine") {
   std::atomic<int> living{0};
   std::optional<group_local<counted>> objects;
   {
@@ -83,7 +84,7 @@ TEST_CASE("group_local: what nobody asks for is not built, and what is goes with
   CHECK(living == 0);
 }
 
-TEST_CASE("group_local: the groups of a node share one, if that is asked for") {
+TEST_CASE("group_local: the groups of a node can share one object") {
   engine e(two_node_profile());
   REQUIRE(e.groups().size() == 4);
   group_local<int> by_node(e, [] { return 0; }, local_to::node);
@@ -92,7 +93,7 @@ TEST_CASE("group_local: the groups of a node share one, if that is asked for") {
   CHECK(&by_node.at(group_id{2}) == &by_node.at(group_id{3}));
 }
 
-TEST_CASE("group_local: when building throws, the next who asks tries again") {
+TEST_CASE("group_local: when construction throws, the next caller tries again") {
   engine e(small_profile(1));
   int tries = 0;
   group_local<int> one(e,
@@ -102,7 +103,7 @@ TEST_CASE("group_local: when building throws, the next who asks tries again") {
   CHECK(one.at(group_id{0}) == 2);
 }
 
-TEST_CASE("group_local: what takes an allocator gets the group's memory") {
+TEST_CASE("group_local: an object that takes an allocator gets the group's memory") {
   engine e(two_package_profile(1));
   group_local<std::pmr::vector<int>> lists(e);
   for (std::uint32_t g = 0; g < 2; ++g)
@@ -116,7 +117,7 @@ TEST_CASE("group_local: what takes an allocator gets the group's memory") {
   CHECK(zeros.at(group_id{0})[2] == 0);
 }
 
-TEST_CASE("memory: any size and alignment, from any thread, and what is freed is used again") {
+TEST_CASE("memory: any thread may allocate any size and alignment, and freed memory is used again") {
   engine e(two_package_profile(2));
   CHECK_THROWS_AS(e.memory(group_id{2}), std::out_of_range);
   std::pmr::memory_resource& memory = e.memory(group_id{0});
@@ -151,7 +152,7 @@ TEST_CASE("memory: any size and alignment, from any thread, and what is freed is
   memory.deallocate(again, 64);
 }
 
-TEST_CASE("first_touch: each element is made once, and loops over it give what serial ones give") {
+TEST_CASE("first_touch: each element is made once, and loops over it give the same result as serial ones") {
   for (const profile& p : {small_profile(1), two_package_profile(2), two_node_profile()}) {
     engine e(p);
     const auto all = [&]() -> task<> {
@@ -195,8 +196,8 @@ TEST_CASE("first_touch: parts are dealt as they were when they were written") {
   sync_wait(e, all());
 }
 
-TEST_CASE("first_touch: loops over it are dealt as it was written, also when a reload has changed the shares "
-          "since") {
+TEST_CASE(
+    "first_touch: loops over it are dealt as it was written, also after a reload has changed the shares") {
   profile p = two_package_profile(2);
   p.workers.per_group.reset();
   p.workers.total = 4;
@@ -230,7 +231,8 @@ TEST_CASE("first_touch: loops over it are dealt as it was written, also when a r
   e.run(all()).get();
 }
 
-TEST_CASE("first_touch: what making an element throws is thrown, and no number of elements overflows") {
+TEST_CASE(
+    "first_touch: an exception of an element's constructor is thrown, and no number of elements overflows") {
   engine e(small_profile(2));
   const auto fails = [&]() -> task<> {
     const auto a =

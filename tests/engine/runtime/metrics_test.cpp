@@ -24,7 +24,7 @@ TEST_CASE("metrics: at rest the counts balance, in text and JSON alike") {
   CHECK(m.to_text().find("in_flight") != std::string::npos);
 }
 
-TEST_CASE("metrics: busy time is that of tasks, not of waiting") {
+TEST_CASE("metrics: busy time counts tasks, not waiting") {
   engine e(small_profile(1));
   CHECK(e.submit([] {
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{20};

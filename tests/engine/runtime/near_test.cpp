@@ -71,7 +71,7 @@ TEST_CASE("near: on every machine a node stands for itself, or for the nearest o
   CHECK(machines >= 38);
 }
 
-TEST_CASE("near: the kernel is asked once about a page, until the answer is old") {
+TEST_CASE("near: the engine asks the kernel once about a page, until the answer is old") {
   page_nodes pages(&node_by_page);
   const monotonic::time_point begin{};
   questions = 0;
@@ -91,7 +91,7 @@ TEST_CASE("near: the kernel is asked once about a page, until the answer is old"
   CHECK(questions == 6);
 }
 
-TEST_CASE("near: an address that nobody knows is no error, and hints combine") {
+TEST_CASE("near: an unknown address is no error, and hints combine") {
   engine e(small_profile(2));
   std::atomic<int> ran{0};
   const auto run = [&] { ran.fetch_add(1); };
@@ -105,7 +105,7 @@ TEST_CASE("near: an address that nobody knows is no error, and hints combine") {
   CHECK(e.metrics().latency_placed == 1);
 }
 
-TEST_CASE("near: on a described machine it has no effect, and the engine says so once") {
+TEST_CASE("near: on a described machine the hint has no effect, and the engine warns once") {
   engine e(two_package_profile(1));
   const std::size_t before = e.warnings().size();
   std::atomic<int> ran{0};

@@ -104,7 +104,7 @@ worker_id rule(engine& e, const still_boards& boards, const task_origin& origin)
 
 } // namespace
 
-TEST_CASE("placing: in 1,000 random states the engine sends a task where the rule says") {
+TEST_CASE("placing: in 1,000 random states the engine sends a task to the worker that the rule names") {
   const std::uint32_t seed = std::random_device{}();
   MESSAGE("seed " << seed);
   std::mt19937 random(seed);
@@ -135,8 +135,8 @@ TEST_CASE("placing: in 1,000 random states the engine sends a task where the rul
   }
 }
 
-TEST_CASE("placing: where everybody has many short tasks, what comes from a worker's core goes to that "
-          "worker, of which others take what it does not come to") {
+TEST_CASE("placing: when all workers have many short tasks, a task from a worker's core goes to that worker, "
+          "and others steal the tasks that it does not reach") {
   profile p = small_profile(0);
   p.workers.total.reset(); // one worker for each core
   engine e(p);

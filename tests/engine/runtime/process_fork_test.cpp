@@ -35,7 +35,7 @@ namespace {
 
 } // namespace
 
-TEST_CASE("fork: in the child every call answers `stopping` or does nothing, and the parent goes on") {
+TEST_CASE("fork: in the child every call returns `stopping` or does nothing, and the parent goes on") {
   auto e = std::make_unique<engine>(small_profile(2));
   CHECK(e->submit([] {}) == submit_result::accepted);
   e->drain();
@@ -60,8 +60,8 @@ TEST_CASE("fork: a child may make an engine of its own") {
   CHECK(tests::exit_status(child) == 0);
 }
 
-TEST_CASE("fork: under load, too, the child is answered and makes an engine of its own, and the parent loses "
-          "nothing") {
+TEST_CASE(
+    "fork: under load the child also gets answers and makes its own engine, and the parent loses no task") {
   constexpr int forks = 30;
   auto e = std::make_unique<engine>(small_profile(3));
   std::atomic<bool> enough{false};
@@ -86,7 +86,7 @@ TEST_CASE("fork: under load, too, the child is answered and makes an engine of i
   CHECK(e->metrics().total().rescued_by_timeout == 0);
 }
 
-TEST_CASE("fork: a child gets blocks for its tasks whatever other threads did with theirs meanwhile") {
+TEST_CASE("fork: a child gets blocks for its tasks, although other threads were using theirs at the fork") {
   constexpr int forks = 200;
   constexpr std::size_t blocks = 300; // more than a thread keeps for itself
   const auto take_and_give = [] {

@@ -88,7 +88,7 @@ struct waiter {
 
 } // namespace
 
-TEST_CASE("apply: the new profile holds, as a whole, and is what the engine shows") {
+TEST_CASE("apply: the new profile holds as a whole, and the engine shows it") {
   engine e(small_profile(3));
   profile p = small_profile(3);
   p.name = "another";
@@ -112,7 +112,7 @@ TEST_CASE("apply: the new profile holds, as a whole, and is what the engine show
   CHECK(e.metrics().failed == 1);
 }
 
-TEST_CASE("apply: what a task is given next, the new policy says") {
+TEST_CASE("apply: the new policy places the next task") {
   profile p = small_profile(4);
   p.steal.policy = "none";
   p.dispatch.policy = "lightest";
@@ -122,7 +122,7 @@ TEST_CASE("apply: what a task is given next, the new policy says") {
   CHECK(who_runs(e, 4) == std::set<std::uint32_t>{0, 1, 2, 3});
 }
 
-TEST_CASE("apply: a profile that needs a restart is refused as a whole, with every key that does and why") {
+TEST_CASE("apply: a profile that needs a restart is refused as a whole, with each such key and the reason") {
   engine e(small_profile(2));
   profile p = small_profile(3);
   p.name = "another";
@@ -152,7 +152,7 @@ TEST_CASE("apply: a profile that needs a restart is refused as a whole, with eve
   CHECK(active_workers(e) == 2);
 }
 
-TEST_CASE("apply: a profile that is wrong is an error with all that is wrong with it, and nothing changes") {
+TEST_CASE("apply: an invalid profile is an error that lists all of its errors, and nothing changes") {
   engine e(small_profile(2));
   profile p = small_profile(1);
   p.dispatch.policy = "best";
@@ -167,7 +167,7 @@ TEST_CASE("apply: a profile that is wrong is an error with all that is wrong wit
   CHECK(e.configuration().dispatch.policy == "nearest_lightest");
 }
 
-TEST_CASE("apply: an engine that shuts down refuses") {
+TEST_CASE("apply: an engine that is shutting down refuses") {
   engine e(small_profile(1));
   CHECK(e.shutdown(std::chrono::seconds{60}).clean());
   const apply_result answer = e.apply(small_profile(1));
@@ -184,7 +184,7 @@ TEST_CASE("apply: a task may call it") {
   }
 }
 
-TEST_CASE("apply: a limit may become another one or none, and who waits for room hears of it") {
+TEST_CASE("apply: a limit may change or vanish, and submitters that wait for room go on") {
   profile p = small_profile(2);
   p.limits.in_flight = 1;
   p.limits.on_full = full_action::wait;
@@ -205,7 +205,7 @@ TEST_CASE("apply: a limit may become another one or none, and who waits for room
   e.drain();
 }
 
-TEST_CASE("retire: fewer workers run what comes, and all of them again when they are called back") {
+TEST_CASE("retire: fewer workers run the tasks that come, and all workers do when they are called back") {
   engine e(small_profile(8));
   CHECK(e.apply(small_profile(3)).applied());
   CHECK(active_workers(e) == 3);
@@ -227,7 +227,7 @@ TEST_CASE("retire: fewer workers run what comes, and all of them again when they
   e.drain();
 }
 
-TEST_CASE("retire: a worker in a task finishes it, and what waits for it is done by others") {
+TEST_CASE("retire: a retiring worker finishes its task, and others run the tasks that wait for it") {
   for (profile p : {small_profile(2), without_sharing(2)}) {
     CAPTURE(p.steal.policy);
     p.queues.budget = 1; // so that the tick ends with the task
@@ -352,7 +352,8 @@ TEST_CASE("retire: a coroutine with a class whose domain has no workers left goe
   }
 }
 
-TEST_CASE("retire: workers by group go down and up again, but not beyond what the engine began with") {
+TEST_CASE(
+    "retire: the number of workers in a group can go down and up again, up to the number at the start") {
   profile p = two_package_profile(3);
   engine e(p);
   for (const std::uint32_t n : {1U, 3U, 2U}) {
@@ -367,7 +368,8 @@ TEST_CASE("retire: workers by group go down and up again, but not beyond what th
   CHECK(active_workers(e) == 4);
 }
 
-TEST_CASE("retire: a worker that keeps its seat through a blocking call stays out of sight when it returns") {
+TEST_CASE(
+    "retire: a retired worker that keeps its seat through a blocking call stays retired when it returns") {
   profile p = small_profile(2);
   p.blocking.spares_max = 0;
   p.steal.policy = "none";
@@ -386,7 +388,7 @@ TEST_CASE("retire: a worker that keeps its seat through a blocking call stays ou
 }
 
 TEST_CASE(
-    "retire: a worker that is called back while its seat is lent is out of sight until the call is over") {
+    "retire: a worker that is called back while its seat is lent gets no tasks until the call is over") {
   profile p = small_profile(2);
   p.blocking.spares_max = 0;
   engine e(p);
@@ -420,7 +422,8 @@ TEST_CASE(
 // the new rules. The test stops between the two. There the worker must keep the tasks that are sent to it,
 // but knows only that it has retired.
 
-TEST_CASE("retire: a worker that is called back while it hands over keeps what is sent to it for itself") {
+TEST_CASE(
+    "retire: a worker that is called back while it gives its tasks away keeps tasks that are sent to it") {
   const group_id far{1};
   constexpr std::uint8_t wrong = 200;
   profile p = two_package_profile(1);
@@ -449,7 +452,7 @@ TEST_CASE("retire: a worker that is called back while it hands over keeps what i
   CHECK(w.after == 1);
 }
 
-TEST_CASE("retire: what waits behind a blocking call of a worker that retires is done meanwhile") {
+TEST_CASE("retire: other workers run the tasks that wait behind a blocking call of a retiring worker") {
   profile p = without_sharing(2);
   engine e(p);
   gate held;
@@ -472,7 +475,7 @@ TEST_CASE("retire: what waits behind a blocking call of a worker that retires is
   wait_until_retired(e, 1);
 }
 
-TEST_CASE("apply: spare threads that were not allowed take over what is blocked already") {
+TEST_CASE("apply: newly allowed spare threads take over seats that are blocked already") {
   profile p = small_profile(1);
   p.blocking.spares_max = 0;
   engine e(p);
@@ -537,7 +540,7 @@ template <class Choose> void reload_under_load(const profile& begin, int reloads
 } // namespace
 
 TEST_CASE(
-    "apply: under load, among all policies and from 8 workers to 1 and back, nothing is lost or run twice") {
+    "apply: under load, with all policies and from 8 workers to 1 and back, no task is lost or runs twice") {
   const auto policies = policy_names();
   const auto steals = steal_policy_names();
   reload_under_load(small_profile(8), 150, [&](int n) {
@@ -554,7 +557,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "apply: under load, without stealing and shared queues, from 8 workers to 1 and back, nothing is lost") {
+    "apply: under load, without stealing and shared queues, from 8 workers to 1 and back, no task is lost") {
   reload_under_load(without_sharing(8), 100, [&](int n) {
     profile p = without_sharing(n % 2 == 0 ? 1 : 8);
     p.dispatch.policy = n % 3 == 0 ? "lightest" : n % 3 == 1 ? "local_first" : "round_robin";
@@ -577,7 +580,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("apply: several threads at once") {
+TEST_CASE("apply: several threads may call it at once") {
   engine e(small_profile(4));
   std::vector<std::thread> threads;
   for (std::uint32_t t = 0; t < 4; ++t)
@@ -594,7 +597,7 @@ TEST_CASE("apply: several threads at once") {
   CHECK(active == e.configuration().workers.total);
 }
 
-TEST_CASE("apply: what a thread submits keeps its order, though a policy came and went that injects") {
+TEST_CASE("apply: a thread's tasks keep their order, although a policy that injects came and went") {
   profile by_load = small_profile(1);
   by_load.queues.inbox = 2;
   profile injecting = by_load;

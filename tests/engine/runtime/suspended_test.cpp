@@ -85,7 +85,7 @@ template <class Wait> void end_while_they_wait_stoppably(wait_kind kind, const W
 
 } // namespace
 
-TEST_CASE("shutdown: who waits for an event is dropped, and the event is as good as new") {
+TEST_CASE("shutdown: a waiter of an event is dropped, and the event is as good as new") {
   event e;
   end_while_they_wait(wait_kind::event, [&] { return e.wait(); });
   end_while_they_wait_stoppably(wait_kind::event, [&](std::stop_token t) { return e.wait(std::move(t)); });
@@ -95,7 +95,7 @@ TEST_CASE("shutdown: who waits for an event is dropped, and the event is as good
   sync_wait(next, [](event& set) -> task<> { co_await set.wait(); }(e));
 }
 
-TEST_CASE("shutdown: who waits for an auto_reset_event is dropped, and takes nothing with it") {
+TEST_CASE("shutdown: a waiter of an auto_reset_event is dropped, and the event keeps its state") {
   auto_reset_event e;
   end_while_they_wait(wait_kind::auto_reset_event, [&] { return e.wait(); });
   end_while_they_wait_stoppably(wait_kind::auto_reset_event,
@@ -104,7 +104,7 @@ TEST_CASE("shutdown: who waits for an auto_reset_event is dropped, and takes not
   CHECK(e.is_set());
 }
 
-TEST_CASE("shutdown: who waits for a semaphore is dropped, and takes no permit with it") {
+TEST_CASE("shutdown: a waiter of a semaphore is dropped, and takes no permit with it") {
   semaphore s(0);
   end_while_they_wait(wait_kind::semaphore, [&] { return s.acquire(); });
   end_while_they_wait_stoppably(wait_kind::semaphore,
@@ -113,7 +113,7 @@ TEST_CASE("shutdown: who waits for a semaphore is dropped, and takes no permit w
   CHECK(s.available() == several);
 }
 
-TEST_CASE("shutdown: who waits for a mutex is dropped, and the mutex is free when it is unlocked") {
+TEST_CASE("shutdown: a waiter of a mutex is dropped, and the mutex is free when it is unlocked") {
   mutex m;
   REQUIRE(m.try_lock());
   end_while_they_wait(wait_kind::mutex, [&] { return m.lock(); });
@@ -123,7 +123,7 @@ TEST_CASE("shutdown: who waits for a mutex is dropped, and the mutex is free whe
   m.unlock();
 }
 
-TEST_CASE("shutdown: who waits for a latch is dropped, and the latch counts on") {
+TEST_CASE("shutdown: a waiter of a latch is dropped, and the latch goes on counting") {
   latch l(2);
   end_while_they_wait(wait_kind::latch, [&] { return l.wait(); });
   end_while_they_wait_stoppably(wait_kind::latch, [&](std::stop_token t) { return l.wait(std::move(t)); });
@@ -131,7 +131,7 @@ TEST_CASE("shutdown: who waits for a latch is dropped, and the latch counts on")
   CHECK(l.try_wait());
 }
 
-TEST_CASE("shutdown: who waits at a barrier is dropped, and has not arrived") {
+TEST_CASE("shutdown: a waiter at a barrier is dropped, and has not arrived") {
   barrier b(several + 1);
   end_while_they_wait(wait_kind::barrier, [&] { return b.arrive_and_wait(); });
   end_while_they_wait_stoppably(wait_kind::barrier,
@@ -150,7 +150,7 @@ TEST_CASE("shutdown: who waits at a barrier is dropped, and has not arrived") {
   CHECK(passed == several + 1);
 }
 
-TEST_CASE("shutdown: who sends or receives is dropped, and the channel is empty") {
+TEST_CASE("shutdown: waiting senders and receivers are dropped, and the channel is empty") {
   channel<int> c(0);
   end_while_they_wait(wait_kind::send, [&] { return c.send(1); });
   end_while_they_wait_stoppably(wait_kind::send, [&](std::stop_token t) { return c.send(1, std::move(t)); });
@@ -162,7 +162,7 @@ TEST_CASE("shutdown: who sends or receives is dropped, and the channel is empty"
   c.close();
 }
 
-TEST_CASE("shutdown: who waits for a oneshot is dropped, and another may receive it") {
+TEST_CASE("shutdown: a waiter of a oneshot is dropped, and another coroutine may receive the value") {
   std::array<oneshot<int>, several> shots;
   std::atomic<std::size_t> turn{0};
   end_while_they_wait(wait_kind::oneshot, [&] { return shots.at(turn.fetch_add(1)).receive(); });
@@ -178,7 +178,7 @@ TEST_CASE("shutdown: who waits for a oneshot is dropped, and another may receive
   }
 }
 
-TEST_CASE("shutdown: who awaits a future is dropped, and the work for it goes on elsewhere") {
+TEST_CASE("shutdown: a waiter of a future is dropped, and the work on the other engine goes on") {
   engine other(small_profile(1));
   event goes_on;
   std::atomic<int> ended{0};
@@ -196,7 +196,7 @@ TEST_CASE("shutdown: who awaits a future is dropped, and the work for it goes on
   CHECK(ended == several);
 }
 
-TEST_CASE("shutdown: who awaits a future of the engine that ends is dropped like the work for it") {
+TEST_CASE("shutdown: a waiter of a future of the same engine is dropped together with the work") {
   event never;
   std::atomic<int> alive{0};
   engine e(small_profile(2));
@@ -215,7 +215,7 @@ TEST_CASE("shutdown: who awaits a future of the engine that ends is dropped like
   e.drain();
 }
 
-TEST_CASE("shutdown: who waits for children is dropped when these are, one by one") {
+TEST_CASE("shutdown: a parent that waits for children is dropped when they are, one by one") {
   event never;
   semaphore none(0);
   std::atomic<int> alive{0};
@@ -250,7 +250,7 @@ TEST_CASE("shutdown: who waits for children is dropped when these are, one by on
   CHECK(none.available() == 1);
 }
 
-TEST_CASE("shutdown: a coroutine that is dropped lets others go on, and they are dropped as well") {
+TEST_CASE("shutdown: coroutines that a dropped coroutine lets go on are dropped as well") {
   event never;
   mutex m;
   channel<int> c(1);
@@ -283,7 +283,7 @@ TEST_CASE("shutdown: a coroutine that is dropped lets others go on, and they are
   m.unlock();
 }
 
-TEST_CASE("shutdown: while a task runs nobody is dropped whom it may wake") {
+TEST_CASE("shutdown: while a task runs, no coroutine is dropped that the task may wake") {
   for (const bool sends : {true, false}) {
     CAPTURE(sends);
     std::atomic<int> alive{0};
@@ -313,7 +313,8 @@ TEST_CASE("shutdown: while a task runs nobody is dropped whom it may wake") {
   }
 }
 
-TEST_CASE("destructor: what a task that outlives its engine leaves suspended is destroyed by its thread") {
+TEST_CASE("destructor: the thread of a task that outlives its engine destroys the coroutines that the task "
+          "leaves suspended") {
   event never;
   std::atomic<int> alive{0};
   auto held = std::make_shared<gate>();
@@ -333,7 +334,7 @@ TEST_CASE("destructor: what a task that outlives its engine leaves suspended is 
   wait_until_none(alive);
 }
 
-TEST_CASE("destructor: the log hears what was suspended") {
+TEST_CASE("destructor: it logs the suspended coroutines") {
   event never;
   std::string heard;
   {
@@ -348,7 +349,7 @@ TEST_CASE("destructor: the log hears what was suspended") {
   CHECK(heard.find("coroutines that waited for event: 1") != std::string::npos);
 }
 
-TEST_CASE("dump: who is suspended, by what they wait for, as text and JSON") {
+TEST_CASE("dump: it counts suspended coroutines by wait kind, as text and JSON") {
   event go;
   semaphore none(0);
   engine e(small_profile(2));
@@ -368,7 +369,7 @@ TEST_CASE("dump: who is suspended, by what they wait for, as text and JSON") {
   CHECK(e.shutdown(10s).clean());
 }
 
-TEST_CASE("dump: nobody is suspended where many were, on whichever worker they went on") {
+TEST_CASE("dump: it counts no suspended coroutine after all have gone on, on any worker") {
   constexpr int pairs = 200; // more coroutines than threads keep free entries for
   constexpr int rounds = 200;
   channel<int> c(0);
@@ -406,7 +407,7 @@ eager waits_eagerly(event& until) { co_await until.wait(); }
 
 } // namespace
 
-TEST_CASE("dump: a coroutine whose frame was destroyed while it waited is not suspended any more") {
+TEST_CASE("dump: a coroutine whose frame was destroyed while it waited is not counted any more") {
   event never;
   engine e(small_profile(1));
   const auto destroys = [](event& until) -> task<> {
@@ -484,7 +485,7 @@ void let_go(places& at, std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("shutdown: while threads let go on who waits, each coroutine ends once, or is destroyed once") {
+TEST_CASE("shutdown: while threads wake waiters, each coroutine ends once or is destroyed once") {
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
@@ -516,7 +517,7 @@ TEST_CASE("shutdown: while threads let go on who waits, each coroutine ends once
   MESSAGE("ended " << ended << ", dropped " << dropped);
 }
 
-TEST_CASE("shutdown: two engines, of which one ends while the other's tasks wake its coroutines") {
+TEST_CASE("shutdown: an engine may end while tasks of another engine wake its coroutines") {
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);

@@ -18,7 +18,7 @@ TEST_CASE("activity: tasks go to the head of the order, thieves to its tail") {
   CHECK(tours.victims(2) == std::vector<std::uint32_t>{4, 1, 3, 5, 0});
 }
 
-TEST_CASE("activity: to take work is to move towards the tail, to be robbed is to cool") {
+TEST_CASE("activity: a worker that takes work moves towards the tail, and a robbed worker cools") {
   const profile p = system_profile("activity", 1);
   situation s(build(one_kind(1, 3)), p.dispatch.policy.c_str());
   s.load(0, 2, 2);

@@ -18,7 +18,7 @@ TEST_CASE("global-queue: every task that runs comes from the one queue, one at a
   CHECK(all.lifo_runs == 0);
 }
 
-TEST_CASE("global-queue: a task that yields goes there, too") {
+TEST_CASE("global-queue: a task that yields also goes to the queue") {
   engine e(system_profile("global-queue", 2));
   const auto yields = []() -> task<> {
     for (int i = 0; i < 9; ++i) co_await yield();
@@ -28,7 +28,7 @@ TEST_CASE("global-queue: a task that yields goes there, too") {
   CHECK(e.metrics().total().injected == 1000);
 }
 
-TEST_CASE("global-queue: whoever sleeps is woken for what others have no time for") {
+TEST_CASE("global-queue: a sleeper is woken for a task that busy workers cannot run") {
   engine e(system_profile("global-queue", 4));
   for (int round = 0; round < 200; ++round) {
     gate all;

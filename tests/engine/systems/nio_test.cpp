@@ -15,7 +15,7 @@ TEST_CASE("nio: under load nothing is stolen and nothing is injected") {
   CHECK(m.total().executed == m.total().placed);
 }
 
-TEST_CASE("nio: what overflows a ring stays with its worker") {
+TEST_CASE("nio: tasks that overflow a ring stay with its worker") {
   engine e(system_profile("nio", 2));
   std::atomic<int> elsewhere{0};
   const auto leaf = [&] { elsewhere += e.this_worker()->value == 1 ? 0 : 1; };
@@ -33,7 +33,7 @@ TEST_CASE("nio: what overflows a ring stays with its worker") {
   CHECK(m.total().injected == 0);
 }
 
-TEST_CASE("nio: an inbox takes more than any bounded one, and all of it is load") {
+TEST_CASE("nio: an inbox takes more than any bounded one, and all of its tasks count as load") {
   engine e(system_profile("nio", 1));
   gate held;
   REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
@@ -46,7 +46,7 @@ TEST_CASE("nio: an inbox takes more than any bounded one, and all of it is load"
   CHECK(e.metrics().workers[0].executed == 70'001);
 }
 
-TEST_CASE("nio: the shortest queue of all, ties to the lowest index") {
+TEST_CASE("nio: a task goes to the shortest queue of all, and on a tie to the lowest index") {
   situation s(build(one_kind(2, 4)), system_profile("nio", 1).dispatch.policy.c_str());
   s.load(0, 7, 6);
   s.boards().set_load({3}, 5);
@@ -67,7 +67,7 @@ TEST_CASE("nio: a task may be sent to a worker by its index, and stays there") {
   CHECK(right == 300);
 }
 
-TEST_CASE("nio: what waits in the inboxes when the engine ends is destroyed") {
+TEST_CASE("nio: tasks that wait in the inboxes when the engine ends are destroyed") {
   const auto alive = std::make_shared<int>(0);
   std::atomic<int> ran{0};
   const auto held = std::make_shared<gate>(); // its tasks and the worker that opens it may outlive the engine

@@ -20,7 +20,7 @@ TEST_CASE("tokio: at most 3 tasks run from the slot one after another") {
   CHECK(beyond());
 }
 
-TEST_CASE("tokio: the global queue is looked at once in 61 tasks") {
+TEST_CASE("tokio: a worker looks at the global queue once in 61 tasks") {
   const profile p = system_profile("tokio", 1);
   CHECK(p.injection.interval.min == 61);
   CHECK(p.injection.interval.max == 61);
@@ -40,7 +40,7 @@ TEST_CASE("tokio: the global queue is looked at once in 61 tasks") {
   CHECK(std::ranges::find(order, 1) - order.begin() == 60); // `first` itself was the first of 61
 }
 
-TEST_CASE("tokio: a task stays with its worker, and what comes from outside is injected") {
+TEST_CASE("tokio: a task stays with its worker, and a task from outside is injected") {
   engine e(system_profile("tokio", 1));
   CHECK(load_with(e, 20, 5) == 120);
   CHECK(e.metrics().total().injected == 20);

@@ -47,7 +47,7 @@ int run_together(const std::vector<int>& order) {
 
 } // namespace
 
-TEST_CASE("volt: some tasks run from the slot, never more than 3 a tick") {
+TEST_CASE("volt: at most 3 tasks a tick run from the slot") {
   profile p = system_profile("volt", 1);
   CHECK(lifo_runs_beyond_three_a_tick(p) == 0);
   p.workers.total = 2;
@@ -67,7 +67,7 @@ TEST_CASE("volt: of a batch from the global queue 32 run before the local tasks,
   CHECK(run_together(order_of_a_batch(p)) == 1);
 }
 
-TEST_CASE("volt: the global queue is looked at although there are local tasks") {
+TEST_CASE("volt: a worker looks at the global queue although it has local tasks") {
   engine e(system_profile("volt", 1));
   std::atomic<bool> stop{false};
   std::function<void()> endless = [&] {
@@ -99,7 +99,7 @@ TEST_CASE("volt: a thief takes half of the ring, rounded up, at most 128") {
   CHECK(larger.steal(most).size == 128);
 }
 
-TEST_CASE("volt: victims in the order of numbers, from one that is drawn") {
+TEST_CASE("volt: thieves visit victims by number, from a random one on") {
   situation s(build(one_kind(1, 6)));
   s.load(0, 5, 2);
   steal_tours tours(s, system_profile("volt", 1).steal.policy);
@@ -113,7 +113,7 @@ TEST_CASE("volt: victims in the order of numbers, from one that is drawn") {
   for (std::uint32_t w = 0; w < 5; ++w) CHECK(first[w] > 40);
 }
 
-TEST_CASE("volt: sleepers look up every 10 ms") {
+TEST_CASE("volt: sleepers look for work every 10 ms") {
   engine e(system_profile("volt", 2));
   std::this_thread::sleep_for(std::chrono::milliseconds{150});
   for (const worker_metrics& w : e.metrics().workers) {
@@ -122,7 +122,7 @@ TEST_CASE("volt: sleepers look up every 10 ms") {
   }
 }
 
-TEST_CASE("volt: the lowest sleeper is woken, whoever the task is for") {
+TEST_CASE("volt: the sleeper with the lowest number is woken, for any target of the task") {
   profile p = system_profile("volt", 3);
   p.idle.park_timeout.kind = park_timeout_setting::mode::never; // no worker is awake by chance
   engine e(p);

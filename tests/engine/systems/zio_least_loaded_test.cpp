@@ -83,7 +83,7 @@ class counted_pool {
 
 } // namespace
 
-TEST_CASE("zio-least-loaded: after each step the board shows what counters of +1 and -1 would") {
+TEST_CASE("zio-least-loaded: after each step the board shows the same as counters of +1 and -1") {
   const std::uint32_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -132,7 +132,7 @@ TEST_CASE("zio-least-loaded: the engine's loads follow the counters, step by ste
 }
 
 TEST_CASE(
-    "zio-least-loaded: overflow takes one from the counter for each task that goes to the global queue") {
+    "zio-least-loaded: overflow lowers the counter by one for each task that goes to the global queue") {
   engine e(system_profile("zio-least-loaded", 2));
   gate other;
   gate filled;
@@ -154,8 +154,8 @@ TEST_CASE(
   e.drain();
 }
 
-TEST_CASE(
-    "zio-least-loaded: the sweep takes strictly smaller only, clamps below 0 to 0 and passes who blocks") {
+TEST_CASE("zio-least-loaded: the sweep takes only a strictly smaller counter, clamps negative ones to 0 and "
+          "skips blocked workers") {
   situation s(build(one_kind(2, 4)), system_profile("zio-least-loaded", 1).dispatch.policy.c_str());
   s.load(0, 7, 3);
   CHECK(s.place(s.on_cpu(0)).worker.value == 0);

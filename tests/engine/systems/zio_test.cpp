@@ -51,7 +51,7 @@ TEST_CASE("zio: half of a full ring of 256 goes to the one global queue") {
   CHECK(e.metrics().total().injected > 0);
 }
 
-TEST_CASE("zio: an idle worker steals from one that is busy") {
+TEST_CASE("zio: an idle worker steals from a busy one") {
   engine e(system_profile("zio", 2));
   std::atomic<int> left{100};
   const auto fill_and_wait = [&] {

@@ -48,7 +48,7 @@ TEST_CASE("blocking: a single worker's seat goes on working while its first task
   CHECK(e.metrics().total().blocking_calls == 1);
 }
 
-TEST_CASE("blocking: answers what the function answers, throws what it throws, and works outside an engine") {
+TEST_CASE("blocking: it returns the function's result, throws its exception, and works outside an engine") {
   CHECK(blocking([] { return 5; }) == 5);
   int value = 1;
   blocking([&]() -> int& { return value; }) = 2;
@@ -56,8 +56,7 @@ TEST_CASE("blocking: answers what the function answers, throws what it throws, a
   CHECK_THROWS_AS(blocking([] { throw std::runtime_error("x"); }), std::runtime_error);
 }
 
-TEST_CASE(
-    "blocking: a task that lost its seat is on no worker any more, still submits, and drain covers that") {
+TEST_CASE("blocking: a task that lost its seat is on no worker, may still submit, and drain waits for it") {
   engine e(small_profile(1));
   std::atomic<int> runs{0};
   std::atomic<bool> taken{false};
@@ -83,7 +82,7 @@ TEST_CASE(
   CHECK(e.metrics().waiting() == 0);
 }
 
-TEST_CASE("blocking: where no spare thread can come the seat is always there again") {
+TEST_CASE("blocking: without spare threads the caller always gets its seat back") {
   profile p = small_profile(1);
   p.blocking.spares_max = 0;
   engine e(p);
@@ -98,7 +97,7 @@ TEST_CASE("blocking: where no spare thread can come the seat is always there aga
   CHECK(e.metrics().total().regained_seats == 100);
 }
 
-TEST_CASE("blocking: each lent seat comes back or is taken, in calls of all lengths") {
+TEST_CASE("blocking: each lent seat comes back or is taken over, in calls of all lengths") {
   for (const char* steal : {"nearest_half", "random_half", "hottest_half", "none"}) {
     CAPTURE(steal);
     profile p = small_profile(2);
@@ -126,7 +125,7 @@ TEST_CASE("blocking: each lent seat comes back or is taken, in calls of all leng
   }
 }
 
-TEST_CASE("blocking: what waits in the queues of a seat that is lent is run, under every steal policy") {
+TEST_CASE("blocking: tasks in the queues of a lent seat run, under every steal policy") {
   for (const char* steal : {"nearest_half", "random_half", "hottest_half", "none"})
     for (const bool unbounded : {false, true}) {
       CAPTURE(steal);
@@ -155,7 +154,7 @@ TEST_CASE("blocking: what waits in the queues of a seat that is lent is run, und
     }
 }
 
-TEST_CASE("blocking: a seat for which there was no spare thread is taken as soon as there is one") {
+TEST_CASE("blocking: a seat that waits for a spare thread is taken as soon as there is one") {
   profile p = small_profile(1);
   p.blocking.spares_max = 1;
   engine e(p);
@@ -177,7 +176,7 @@ TEST_CASE("blocking: a seat for which there was no spare thread is taken as soon
   e.drain();
 }
 
-TEST_CASE("blocking: a coroutine goes on after calls that cost it its seat, and after some that do not") {
+TEST_CASE("blocking: a coroutine goes on after calls in which it loses its seat, and after others") {
   engine e(small_profile(2));
   std::atomic<int> steps{0};
   const auto walk = [](std::atomic<int>& count, engine& on) -> task<> {
@@ -197,7 +196,7 @@ TEST_CASE("blocking: a coroutine goes on after calls that cost it its seat, and 
   CHECK(total.handed_over_seats + total.regained_seats == 400);
 }
 
-TEST_CASE("blocking: a shutdown that meets its deadline answers the task that blocks, which ends later") {
+TEST_CASE("blocking: a shutdown at its deadline reports a blocked task, which ends later") {
   const auto held = std::make_shared<gate>(); // its task outlives the engine
   {
     engine e(small_profile(1));
@@ -211,7 +210,7 @@ TEST_CASE("blocking: a shutdown that meets its deadline answers the task that bl
   while (held.use_count() > 1) std::this_thread::yield();
 }
 
-TEST_CASE("blocking: a destructor amid blocking calls loses nothing") {
+TEST_CASE("blocking: a destructor during blocking calls loses no task") {
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> ended{0};
     {
@@ -261,8 +260,8 @@ TEST_CASE("blocking: in a child that a task forked it is a plain call") {
   CHECK(status == 0);
 }
 
-TEST_CASE("blocking: when no spare thread is left the worker blocks itself, others take its work, and "
-          "nothing is lost") {
+TEST_CASE("blocking: when no spare thread is left, the worker itself blocks, others take its tasks, and none "
+          "is lost") {
   profile p = small_profile(2);
   p.blocking.spares_max = 0;
   // One domain: workers of another domain do not come for fewer than `steal.minimum_at` tasks.
@@ -286,7 +285,7 @@ TEST_CASE("blocking: when no spare thread is left the worker blocks itself, othe
   CHECK(runs == 50);
 }
 
-TEST_CASE("blocking: a call inside another is part of it, with and without a spare thread") {
+TEST_CASE("blocking: a nested call is part of the outer one, with and without a spare thread") {
   for (const std::uint32_t spares : {0U, 4U}) {
     profile p = small_profile(2);
     p.blocking.spares_max = spares;

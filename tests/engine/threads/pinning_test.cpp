@@ -34,7 +34,7 @@ profile pinned(pin_to where) {
 
 } // namespace
 
-TEST_CASE("pinning: `auto` and `group` tie a worker to the CPUs of its group") {
+TEST_CASE("pinning: `auto` and `group` pin a worker to the CPUs of its group") {
   for (const pin_to where : {pin_to::automatic, pin_to::group}) {
     engine e(pinned(where));
     const auto found = affinities(e);
@@ -42,7 +42,7 @@ TEST_CASE("pinning: `auto` and `group` tie a worker to the CPUs of its group") {
   }
 }
 
-TEST_CASE("pinning: `core` ties a worker to its core, `none` to nothing") {
+TEST_CASE("pinning: `core` pins a worker to its core, and `none` does not pin it") {
   {
     engine e(pinned(pin_to::core));
     const auto found = affinities(e);
@@ -53,7 +53,7 @@ TEST_CASE("pinning: `core` ties a worker to its core, `none` to nothing") {
   for (const cpu_set& found : affinities(e)) CHECK(found == this_thread_affinity());
 }
 
-TEST_CASE("pinning: so is a spare thread that takes the seat, wherever it was called from") {
+TEST_CASE("pinning: a spare thread that takes a seat is pinned as well, from any seat that it had before") {
   for (const pin_to where : {pin_to::automatic, pin_to::group, pin_to::core}) {
     engine e(pinned(where));
     // Under load a call may be over before a spare thread has come.
@@ -85,7 +85,7 @@ TEST_CASE("pinning: threads are named after their group") {
   CHECK(name.substr(0, name.find('\0')) == "corewise-g0");
 }
 
-TEST_CASE("pinning: a second engine on the same CPUs is warned and told which") {
+TEST_CASE("pinning: a second engine on the same CPUs warns and names them") {
   engine first(pinned(pin_to::automatic));
   CHECK(first.warnings().empty());
   engine second(pinned(pin_to::automatic));
@@ -96,7 +96,7 @@ TEST_CASE("pinning: a second engine on the same CPUs is warned and told which") 
   CHECK_THROWS_AS(engine{strict}, std::runtime_error);
 }
 
-TEST_CASE("pinning: a described machine runs all its workers unpinned, and says so once") {
+TEST_CASE("pinning: an engine for a described machine runs all workers unpinned, and warns once") {
   engine e(two_package_profile(2));
   CHECK(e.warnings().size() == 1);
   CHECK(e.workers().size() == 4);

@@ -47,7 +47,7 @@ class own_handler {
 
 } // namespace
 
-TEST_CASE("stack signal: the report of a stuck worker shows where it is, when the profile asks for that") {
+TEST_CASE("stack signal: the report of a stuck worker shows its stack if the profile asks for it") {
   std::atomic<bool> reported{false};
   std::string text;
   engine_hooks hooks;
@@ -77,7 +77,7 @@ TEST_CASE("stack signal: the report of a stuck worker shows where it is, when th
   CHECK(text.find("engine_tests", stack) != std::string::npos);
 }
 
-TEST_CASE("stack signal: without it no signal handler is installed") {
+TEST_CASE("stack signal: without the setting no signal handler is installed") {
   struct sigaction before[65];
   struct sigaction after[65];
   const auto read_all = [](struct sigaction(&all)[65]) {
@@ -96,8 +96,8 @@ TEST_CASE("stack signal: without it no signal handler is installed") {
   for (int n = 1; n < 65; ++n) CHECK((before[n].sa_handler == after[n].sa_handler));
 }
 
-TEST_CASE("stack signal: other signals of that number reach the handler from before, which is there again in "
-          "the end") {
+TEST_CASE(
+    "stack signal: other signals of that number reach the earlier handler, which is restored in the end") {
   const own_handler own(SIGUSR2);
   profile p = small_profile(1);
   p.debug.stack_signal = SIGUSR2;
@@ -117,8 +117,8 @@ TEST_CASE("stack signal: other signals of that number reach the handler from bef
   CHECK(own.is_set());
 }
 
-TEST_CASE("stack signal: a thread that is gone, or does not take the signal, has no stack, and later ones "
-          "answer again") {
+TEST_CASE(
+    "stack signal: a thread that has ended or blocks the signal shows no stack, and later ones do again") {
   const detail::stack_signal signal(SIGUSR1);
   std::atomic<pid_t> id{0};
   std::atomic<int> step{0};

@@ -102,7 +102,8 @@ TEST_CASE("stuck: a task that does not end is reported once, with its worker, it
   CHECK(e.warnings() == lines);
 }
 
-TEST_CASE("stuck: a worker in a blocking call is not, nor is one whose tasks end or yield") {
+TEST_CASE(
+    "stuck: a worker in a blocking call is not reported, and one whose tasks end or yield is not either") {
   log_book log;
   profile p = watched(3, 300ms);
   p.blocking.spares_max = 0;
@@ -128,7 +129,7 @@ TEST_CASE("stuck: a worker in a blocking call is not, nor is one whose tasks end
   CHECK(m.workers[2].stuck == 1);
 }
 
-TEST_CASE("stuck: another profile makes a running engine look for tasks that run already") {
+TEST_CASE("stuck: a new profile makes a running engine look for tasks that run already") {
   log_book log;
   profile p = small_profile(2);
   p.blocking.stuck_after.reset();
@@ -146,7 +147,7 @@ TEST_CASE("stuck: another profile makes a running engine look for tasks that run
   CHECK(e.metrics().total().stuck == 3);
 }
 
-TEST_CASE("stuck: the reports that are kept are bounded, those that are counted and logged are not") {
+TEST_CASE("stuck: the number of kept reports is bounded, and all are counted and logged") {
   log_book log;
   engine e(watched(1, 1ms), log.hooks());
   for (int i = 1; i <= 40; ++i) {
@@ -158,7 +159,7 @@ TEST_CASE("stuck: the reports that are kept are bounded, those that are counted 
   CHECK(e.warnings().size() == 32);
 }
 
-TEST_CASE("stuck: there is no supervisor before there is work, nor where nobody wants one") {
+TEST_CASE("stuck: there is no supervisor before the first task, and none if the profile needs none") {
   engine idle(watched(1, 100ms));
   CHECK_FALSE(supervisor_of_this_process());
   profile p = small_profile(1);
@@ -172,8 +173,8 @@ TEST_CASE("stuck: there is no supervisor before there is work, nor where nobody 
   while (!supervisor_of_this_process()) std::this_thread::yield(); // the supervisor has yet to name itself
 }
 
-TEST_CASE("stuck: while nobody works the supervisor sleeps without waking up, and wakes for the next task "
-          "that is stuck") {
+TEST_CASE(
+    "stuck: without tasks the supervisor sleeps without waking up, and it wakes for the next stuck task") {
   log_book log;
   engine e(watched(2, 5ms), log.hooks());
   REQUIRE(e.submit(counts_primes{&log, 1}) == submit_result::accepted);
@@ -195,7 +196,8 @@ TEST_CASE("stuck: while nobody works the supervisor sleeps without waking up, an
   CHECK(e.metrics().total().stuck == 2);
 }
 
-TEST_CASE("stuck: when the whole process was stopped under load nobody looks stuck, and nothing is lost") {
+TEST_CASE(
+    "stuck: after the whole process was stopped under load no worker is reported, and no task is lost") {
   const pid_t child = tests::child_that([] {
     engine e(watched(2, 400ms));
     constexpr int tasks = 400;

@@ -43,7 +43,7 @@ struct watched {
 
 } // namespace
 
-TEST_CASE("timer watch: the sentinel sleeps until the earliest timer, or as long as it likes") {
+TEST_CASE("timer watch: the sentinel sleeps until the earliest timer, or without a limit if there is none") {
   timer_node late;
   timer_node early;
   watched w;
@@ -61,15 +61,16 @@ TEST_CASE("timer watch: the sentinel sleeps until the earliest timer, or as long
   CHECK(w.wakes == 0);
 }
 
-TEST_CASE("timer watch: what is due in its own group, or where nobody works, the sentinel does at once") {
+TEST_CASE("timer watch: the sentinel at once fires due timers of its own group, and of groups without "
+          "working workers") {
   timer_node due;
   watched w;
   int wakes = 0;
-  SUBCASE("its own") {
+  SUBCASE("its own group") {
     w.sleeps = w.works = true;
     w.set(sentinels.value, due, 1);
   }
-  SUBCASE("nobody works") {
+  SUBCASE("a group in which no worker works") {
     w.set(other, due, 1);
     wakes = 1; // the sentinel has tried to wake a worker
   }
@@ -79,12 +80,12 @@ TEST_CASE("timer watch: what is due in its own group, or where nobody works, the
 }
 
 TEST_CASE(
-    "timer watch: others have a millisecond for what is due in their group, and then the sentinel does it") {
+    "timer watch: another group has a millisecond to fire its due timers, and then the sentinel does it") {
   timer_node due;
   watched w;
   w.works = true;
-  SUBCASE("one was woken") { w.sleeps = true; }
-  SUBCASE("all are awake") {}
+  SUBCASE("one worker was woken") { w.sleeps = true; }
+  SUBCASE("all workers are awake") {}
   w.set(other, due, 1);
   const std::int64_t begin = now_ns();
   std::optional<std::chrono::nanoseconds> sleep = w.plan();
@@ -97,7 +98,8 @@ TEST_CASE(
   CHECK(w.wakes == 1);
 }
 
-TEST_CASE("timer watch: what was done in time ends the grace, and the next timer has one of its own") {
+TEST_CASE(
+    "timer watch: a timer that is fired in time ends the grace period, and the next timer has its own") {
   timer_node due;
   timer_node next;
   watched w;

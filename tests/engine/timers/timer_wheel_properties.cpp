@@ -104,7 +104,7 @@ struct turn : command {
 
 } // namespace
 
-TEST_CASE("timer wheel: any sequence does what it does to a sorted map") {
+TEST_CASE("timer wheel: any sequence of operations has the same effect as on a sorted map") {
   CHECK(rc::check([] {
     const auto begin = *rc::gen::element<tick>(0, 1, 63, 4095, (tick{1} << 30) - 1, tick{1} << 40);
     plain_timers plain{.now = begin, .by_deadline = {}};

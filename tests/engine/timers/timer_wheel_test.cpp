@@ -36,7 +36,7 @@ TEST_CASE("timer wheel: a deadline is rounded up and the present down") {
   CHECK(timer_wheel::after(-5) == 0);
 }
 
-TEST_CASE("timer wheel: every distance comes out at its tick, not before") {
+TEST_CASE("timer wheel: a timer at any distance fires at its tick, not before") {
   for (const timer_wheel::tick start : {0ULL, 1ULL, 63ULL, 64ULL, 12345678ULL, (1ULL << 42) - 1}) {
     for (unsigned bit = 0; bit < 46; ++bit) {
       timer_wheel wheel;
@@ -63,7 +63,7 @@ TEST_CASE("timer wheel: the end of time has a slot") {
   CHECK(due_at(wheel, timer_wheel::after(t.deadline_ns)).size() == 1);
 }
 
-TEST_CASE("timer wheel: what is past when it is set is due at once") {
+TEST_CASE("timer wheel: a timer that is past when it is set is due at once") {
   timer_wheel wheel;
   REQUIRE(wheel.advance(1000, all));
   timer_node t;
@@ -73,7 +73,7 @@ TEST_CASE("timer wheel: what is past when it is set is due at once") {
   CHECK(due_at(wheel, 1000) == std::vector{&t});
 }
 
-TEST_CASE("timer wheel: moving down in pieces loses and disorders nothing") {
+TEST_CASE("timer wheel: timers that move down in pieces keep their order, and none is lost") {
   timer_wheel wheel;
   std::deque<timer_node> timers(1000);
   for (std::size_t i = 0; i < timers.size(); ++i) {
@@ -93,7 +93,7 @@ TEST_CASE("timer wheel: moving down in pieces loses and disorders nothing") {
   CHECK(std::ranges::is_sorted(due, {}, [](const timer_node* t) { return t->deadline_ns; }));
 }
 
-TEST_CASE("timer group: its number is never later than its earliest timer, and exact after a look") {
+TEST_CASE("timer group: its published time is never later than its earliest timer, and exact after a look") {
   timer_group group;
   CHECK(group.next_ns() == timer_group::never);
   timer_node far;
@@ -115,7 +115,7 @@ TEST_CASE("timer group: its number is never later than its earliest timer, and e
   CHECK(group.count().cancelled == 2);
 }
 
-TEST_CASE("timer group: what was stopped before it is set is not set, and a closed group takes nothing") {
+TEST_CASE("timer group: a timer that was stopped before is not set, and a closed group takes no timer") {
   timer_group group;
   timer_node stopped;
   CHECK_FALSE(group.cancel(stopped));
@@ -130,7 +130,7 @@ TEST_CASE("timer group: what was stopped before it is set is not set, and a clos
   CHECK(group.count().pending == 0);
 }
 
-TEST_CASE("timer group: of a cancellation and an expiry that meet, one has the timer") {
+TEST_CASE("timer group: when a cancellation and an expiry meet, exactly one gets the timer") {
   constexpr std::size_t rounds = 500;
   constexpr std::size_t timers_each = 2000; // in all, a cancellation meets an expiry a million times
   const std::uint64_t seed = std::random_device{}();

@@ -69,8 +69,7 @@ TEST_CASE("timers: a coroutine sleeps as long as it asks for, and drain waits fo
   }
 }
 
-TEST_CASE(
-    "timers: they fire under every profile, also where nobody steals and where sleepers have no time-out") {
+TEST_CASE("timers: they fire under every profile, also without stealing and without time-outs of sleepers") {
   for (const char* file : {"default", "latency", "throughput", "tokio", "nio", "volt", "zio",
                            "zio-least-loaded", "global-queue", "local-only", "activity"}) {
     CAPTURE(file);
@@ -97,7 +96,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("timers: an idle engine with several groups fires what was set in any of them") {
+TEST_CASE("timers: an idle engine with several groups fires the timers of each of them") {
   engine e(two_package_profile(2));
   std::atomic<int> done{0};
   std::atomic<int> early{0};
@@ -111,7 +110,7 @@ TEST_CASE("timers: an idle engine with several groups fires what was set in any 
   CHECK(early == 0);
 }
 
-TEST_CASE("timers: an earlier one wakes whoever sleeps for a later one") {
+TEST_CASE("timers: an earlier timer wakes the worker that sleeps until a later one") {
   std::atomic<int> called{0};
   engine e(small_profile(2));
   timer late = e.after(24h, [&] { called.store(1000); });
@@ -125,7 +124,7 @@ TEST_CASE("timers: an earlier one wakes whoever sleeps for a later one") {
   CHECK(late.cancel());
 }
 
-TEST_CASE("timers: while every worker runs tasks without end, those are fired that are due") {
+TEST_CASE("timers: due timers fire while every worker runs tasks without end") {
   engine e(small_profile(2));
   std::atomic<bool> over{false};
   const auto spin = [](std::atomic<bool>& stop) -> task<> {
@@ -145,7 +144,7 @@ TEST_CASE("timers: while every worker runs tasks without end, those are fired th
   CHECK(early == 0);
 }
 
-TEST_CASE("timers: a worker in a long task does not keep its neighbour's timers") {
+TEST_CASE("timers: a worker in a long task does not hold up its neighbour's timers") {
   gate held;
   std::atomic<int> done{0};
   std::atomic<int> early{0};
@@ -162,7 +161,7 @@ TEST_CASE("timers: a worker in a long task does not keep its neighbour's timers"
   CHECK(early == 0);
 }
 
-TEST_CASE("timers: a moment that is past suspends nobody") {
+TEST_CASE("timers: a sleep until a past time does not suspend") {
   engine e(small_profile(1));
   std::atomic<int> steps{0};
   REQUIRE(e.submit([](std::atomic<int>& n) -> task<> {
@@ -211,7 +210,7 @@ TEST_CASE("timers: a stop from outside and one from another task end sleeps") {
   CHECK(came == 0);
 }
 
-TEST_CASE("timers: of a stop and a moment that meet, one ends the sleep, once") {
+TEST_CASE("timers: when a stop and a timer meet, exactly one ends the sleep") {
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
@@ -241,7 +240,7 @@ TEST_CASE("timers: of a stop and a moment that meet, one ends the sleep, once") 
   CHECK(e.metrics().timers_pending == 0);
 }
 
-TEST_CASE("timers: outside of an engine the thread sleeps, and a stop ends that too") {
+TEST_CASE("timers: outside of an engine the thread sleeps, and a stop ends that sleep as well") {
   bool came = false;
   bool stopped = false;
   const auto begin = clock_type::now();
@@ -258,7 +257,7 @@ TEST_CASE("timers: outside of an engine the thread sleeps, and a stop ends that 
   CHECK(clock_type::now() >= begin + 3ms);
 }
 
-TEST_CASE("timers: shutdown destroys those who sleep, and what was to be called later") {
+TEST_CASE("timers: shutdown destroys sleeping coroutines and later calls") {
   std::atomic<int> alive{0};
   std::atomic<int> done{0};
   engine e(small_profile(2));
@@ -288,7 +287,7 @@ TEST_CASE("timers: shutdown destroys those who sleep, and what was to be called 
   CHECK_FALSE(e.every(1ms, [] {}));
 }
 
-TEST_CASE("timers: a shutdown waits for who sleeps, up to its deadline") {
+TEST_CASE("timers: a shutdown waits for sleeping coroutines, up to its deadline") {
   engine e(small_profile(1));
   std::atomic<int> done{0};
   std::atomic<int> early{0};
@@ -297,7 +296,7 @@ TEST_CASE("timers: a shutdown waits for who sleeps, up to its deadline") {
   CHECK(done == 1);
 }
 
-TEST_CASE("timers: who goes to sleep while the engine ends is destroyed") {
+TEST_CASE("timers: a coroutine that goes to sleep while the engine ends is destroyed") {
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> alive{0};
     {
@@ -332,7 +331,7 @@ TEST_CASE("timers: after calls once, cancel prevents it, and drain waits for nei
   CHECK(called == 1);
 }
 
-TEST_CASE("timers: what is to be called lives as long as somebody may call it") {
+TEST_CASE("timers: the function of a later call lives as long as it may be called") {
   std::atomic<int> alive{0};
   timer kept;
   {
@@ -351,7 +350,7 @@ TEST_CASE("timers: what is to be called lives as long as somebody may call it") 
   CHECK(alive == 0);
 }
 
-TEST_CASE("timers: of a cancellation and an expiry that meet, one happens") {
+TEST_CASE("timers: when a cancellation and an expiry meet, exactly one happens") {
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
@@ -379,7 +378,7 @@ TEST_CASE("timers: of a cancellation and an expiry that meet, one happens") {
   CHECK(alive == 0);
 }
 
-TEST_CASE("timers: a stop cancels a call, whoever keeps its handle, and what it holds is destroyed") {
+TEST_CASE("timers: a stop cancels a call and destroys its function, with or without a handle") {
   const auto held = std::make_shared<int>(0);
   std::atomic<int> calls{0};
   std::stop_source source;
@@ -430,7 +429,7 @@ TEST_CASE("timers: a call of every stops itself, and a stop comes too late for a
   CHECK(calls == 3);
 }
 
-TEST_CASE("timers: of a stop and an expiry that meet, one happens, and nothing is left") {
+TEST_CASE("timers: when a stop and an expiry meet, exactly one happens, and nothing is left") {
   constexpr int rounds = 2000;
   const auto held = std::make_shared<int>(0);
   std::atomic<int> calls{0};
@@ -457,7 +456,7 @@ TEST_CASE("timers: of a stop and an expiry that meet, one happens, and nothing i
   CHECK(held.use_count() == 1);
 }
 
-TEST_CASE("timers: every keeps to its beats, and leaves out those that it cannot keep") {
+TEST_CASE("timers: every keeps to its beats, and skips those that it cannot keep") {
   engine e(small_profile(2));
   std::atomic<int> beats{0};
   const auto begin = clock_type::now();
@@ -473,7 +472,7 @@ TEST_CASE("timers: every keeps to its beats, and leaves out those that it cannot
   CHECK(seen <= static_cast<std::uint64_t>(elapsed / 1ms) + 1);
 }
 
-TEST_CASE("timers: every does not drift, however late each call is") {
+TEST_CASE("timers: every does not drift, although calls are late") {
   engine e(small_profile(1));
   constexpr auto period = 2ms;
   std::atomic<int> beats{0};
@@ -498,7 +497,7 @@ TEST_CASE("timers: every does not drift, however late each call is") {
   CHECK(seen >= static_cast<std::uint64_t>((last_call - set_before) / period));
 }
 
-TEST_CASE("timers: beats that pass while a call runs are counted and not made up for") {
+TEST_CASE("timers: beats that pass while a call runs are counted and skipped") {
   engine e(small_profile(2));
   std::atomic<int> beats{0};
   std::atomic<int> at_once{0};
@@ -541,7 +540,7 @@ TEST_CASE("timers: a call of every cancels itself") {
   CHECK(beats == 3);
 }
 
-TEST_CASE("timers: an exception ends one call, not the beats") {
+TEST_CASE("timers: an exception ends one call, and the beats go on") {
   profile p = small_profile(1);
   p.on_exception = exception_action::report;
   engine e(p);
@@ -563,7 +562,7 @@ TEST_CASE("timers: a period that is not above 0 is an error") {
   CHECK_THROWS_AS(static_cast<void>(e.every(-1s, [] {})), std::invalid_argument);
 }
 
-TEST_CASE("timers: a call that finds the engine full waits for room, a beat is left out") {
+TEST_CASE("timers: a later call that finds the engine full waits for room, and a beat is skipped") {
   profile p = small_profile(2);
   p.limits.in_flight = 1;
   engine e(p);
@@ -584,7 +583,7 @@ TEST_CASE("timers: a call that finds the engine full waits for room, a beat is l
   e.drain();
 }
 
-TEST_CASE("timers: those who sleep in a class go on in it") {
+TEST_CASE("timers: coroutines that sleep in a class go on in it") {
   engine e(small_profile(2));
   std::atomic<int> done{0};
   std::atomic<int> early{0};
@@ -614,7 +613,7 @@ TEST_CASE("timers: they fire while workers retire and come back") {
   CHECK(early == 0);
 }
 
-TEST_CASE("timers: a call within a blocking region sets its timer as one from outside") {
+TEST_CASE("timers: a call within a blocking region sets its timer like a thread outside") {
   std::atomic<int> called{0};
   engine e(small_profile(1));
   REQUIRE(e.submit([&] {
@@ -623,7 +622,7 @@ TEST_CASE("timers: a call within a blocking region sets its timer as one from ou
   wait_for(called, 1);
 }
 
-TEST_CASE("timers: in a forked child nothing is set, and cancelling does nothing") {
+TEST_CASE("timers: in the child of a process fork no timer is set, and cancelling does nothing") {
   engine e(small_profile(1));
   timer t = e.after(24h, [] {});
   REQUIRE(t);
@@ -635,7 +634,7 @@ TEST_CASE("timers: in a forked child nothing is set, and cancelling does nothing
   CHECK(t.cancel());
 }
 
-TEST_CASE("timers: many sleepers with every deadline there is come back, each once") {
+TEST_CASE("timers: many sleepers with deadlines of all distances come back, each once") {
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
@@ -652,7 +651,8 @@ TEST_CASE("timers: many sleepers with every deadline there is come back, each on
   CHECK(e.metrics().timers_fired <= sleepers);
 }
 
-TEST_CASE("deadlines: what is in time answers, what is not is told to stop, and its exception comes out") {
+TEST_CASE(
+    "deadlines: work in time returns its value, late work is asked to stop, and its exception is thrown") {
   engine e(small_profile(2));
   std::atomic<int> right{0};
   const auto body = [](std::atomic<int>& n) -> task<> {
@@ -681,7 +681,7 @@ TEST_CASE("deadlines: what is in time answers, what is not is told to stop, and 
   CHECK(e.metrics().timers_pending == 0); // the first deadline was cancelled
 }
 
-TEST_CASE("deadlines: a stop from outside comes before they do") {
+TEST_CASE("deadlines: a stop from outside takes precedence") {
   engine e(small_profile(2));
   std::atomic<bool> begun{false};
   const auto body = [&](std::stop_token outer) -> task<bool> {
@@ -702,7 +702,7 @@ TEST_CASE("deadlines: a stop from outside comes before they do") {
   CHECK_FALSE(sync_wait(e, body(outside.get_token()))); // stopped before it began
 }
 
-TEST_CASE("deadlines: a task that has not ended in time is an error, and its stop source is told") {
+TEST_CASE("deadlines: a task that has not ended in time is an error, and its stop source is triggered") {
   engine e(small_profile(2));
   const auto sleeps = [](std::chrono::nanoseconds d, std::stop_token token) -> task<std::unique_ptr<bool>> {
     const bool came = co_await sleep_for(d, std::move(token));
@@ -729,7 +729,7 @@ TEST_CASE("deadlines: a task that has not ended in time is an error, and its sto
   CHECK(e.metrics().timers_pending == 0);
 }
 
-TEST_CASE("deadlines: they end what a shutdown waits for, and what fills the engine") {
+TEST_CASE("deadlines: they end tasks that a shutdown waits for, and tasks that fill the engine") {
   profile p = small_profile(1);
   p.limits.in_flight = 1;
   engine e(p);

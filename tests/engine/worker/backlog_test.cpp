@@ -52,7 +52,7 @@ constexpr int least_by_interval =
     (waiting / static_cast<int>(batch) - 2) * static_cast<int>(interval - batch);
 static_assert(most_by_turns < least_by_interval);
 
-TEST_CASE("backlog: tasks that yield for ever have one turn for each batch of what waits in the inbox") {
+TEST_CASE("backlog: tasks that yield for ever have one turn for each batch of tasks in the inbox") {
   for (const std::optional<std::uint32_t> inbox : {std::optional<std::uint32_t>{1024}, {}}) {
     const injection_scope scope = inbox ? injection_scope::group : injection_scope::none;
     const int by_turns = turns_meanwhile(backlog_look::turn, scope, inbox);
@@ -62,7 +62,7 @@ TEST_CASE("backlog: tasks that yield for ever have one turn for each batch of wh
   }
 }
 
-TEST_CASE("backlog: the same where it waits in the injection queue") {
+TEST_CASE("backlog: tasks that yield for ever have one turn for each batch of tasks in the injection queue") {
   for (const injection_scope scope : {injection_scope::group, injection_scope::engine}) {
     const int by_turns = turns_meanwhile(backlog_look::turn, scope, 2);
     CHECK(by_turns <= most_by_turns);

@@ -223,7 +223,8 @@ TEST_CASE("classes: a coroutine keeps its class when it yields and when it is re
   CHECK(e.metrics().total().background_runs == e.metrics().background_placed);
 }
 
-TEST_CASE("classes: an idle domain wakes a fast core for what is urgent and a slow one for what can wait") {
+TEST_CASE(
+    "classes: an idle domain wakes a fast core for an urgent task and a slow one for a background task") {
   for (const bool stealing : {true, false}) {
     engine e(stealing ? hybrid_profile() : without_stealing(hybrid_profile()));
     for (int i = 0; i < 20; ++i) {
@@ -239,7 +240,7 @@ TEST_CASE("classes: an idle domain wakes a fast core for what is urgent and a sl
   }
 }
 
-TEST_CASE("classes: a fast core that becomes idle leaves a background task to slow ones that sleep") {
+TEST_CASE("classes: a fast core that becomes idle leaves a background task to sleeping slow ones") {
   engine e(hybrid_profile());
   for (int i = 0; i < 50; ++i) {
     settle(e);
@@ -271,7 +272,7 @@ TEST_CASE("classes: the rest of the hint leads to a domain") {
     }
 }
 
-TEST_CASE("classes: where a whole domain is busy, another one takes what waits there beyond the threshold") {
+TEST_CASE("classes: when a whole domain is busy, another one takes its waiting tasks above the threshold") {
   for (const hint& wish : {urgent, patient}) {
     engine e(two_package_profile(1));
     settle(e);
@@ -300,7 +301,8 @@ TEST_CASE("classes: where a whole domain is busy, another one takes what waits t
   }
 }
 
-TEST_CASE("classes: while a worker blocks without a spare thread, others run what waits in its domain") {
+TEST_CASE(
+    "classes: while a worker blocks without a spare thread, others run the waiting tasks of its domain") {
   profile p = small_profile(2);
   p.blocking.spares_max = 0;
   engine e(p);
@@ -322,7 +324,7 @@ TEST_CASE("classes: while a worker blocks without a spare thread, others run wha
   e.drain();
 }
 
-TEST_CASE("classes: a shutdown that ends early drops what waits in the class queues, unrun") {
+TEST_CASE("classes: a shutdown that ends early drops the tasks in the class queues unrun") {
   struct counted {
     std::atomic<int>* ran;
     std::shared_ptr<int> alive;
@@ -349,7 +351,7 @@ TEST_CASE("classes: a shutdown that ends early drops what waits in the class que
   CHECK(alive.use_count() == 1);
 }
 
-TEST_CASE("classes: metrics and dump show what waits, and the sums are right at rest") {
+TEST_CASE("classes: metrics and dump show waiting tasks, and the sums are right at rest") {
   held_worker one;
   for (int i = 0; i < 300; ++i) one.submit('l', urgent);
   for (int i = 0; i < 5; ++i) one.submit('b', patient);

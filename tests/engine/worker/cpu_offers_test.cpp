@@ -5,7 +5,7 @@
 using namespace corewise::detail;
 using namespace std::chrono_literals;
 
-TEST_CASE("offers: a CPU that comes back soon is offered each time") {
+TEST_CASE("offers: a worker whose CPU comes back soon offers it each time") {
   cpu_offers offers;
   monotonic::time_point now{1h};
   for (int i = 0; i < 10; ++i) {
@@ -15,7 +15,7 @@ TEST_CASE("offers: a CPU that comes back soon is offered each time") {
   }
 }
 
-TEST_CASE("offers: after a long absence there is none for a while, for longer each time") {
+TEST_CASE("offers: after a long absence the worker offers nothing for a while, for longer each time") {
   cpu_offers offers;
   monotonic::time_point now{1h};
   for (const auto rest : {20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1280ms, 2560ms, 5120ms, 10000ms, 10000ms}) {
@@ -29,8 +29,8 @@ TEST_CASE("offers: after a long absence there is none for a while, for longer ea
   CHECK(offers.due(now));
 }
 
-TEST_CASE(
-    "offers: a long one counts as the first again when they have been short for as long as there were none") {
+TEST_CASE("offers: a long absence counts as the first again when absences have been short for as long as the "
+          "last pause") {
   for (const auto& [short_for, rest] : {std::pair{79ms, 80ms}, std::pair{80ms, 20ms}}) {
     CAPTURE(short_for.count());
     cpu_offers offers;

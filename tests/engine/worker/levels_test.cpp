@@ -83,7 +83,7 @@ void take_a_while() {
 
 } // namespace
 
-TEST_CASE("levels: of short tasks others see how many a worker has, but for 16") {
+TEST_CASE("levels: with short tasks others see a worker's load to within 16 tasks") {
   seen_engine e(small_profile(1));
   int wrong = 0; // only the worker writes it
   const auto look = [&](std::uint32_t fewer, std::uint32_t more) {
@@ -105,7 +105,7 @@ TEST_CASE("levels: of short tasks others see how many a worker has, but for 16")
   CHECK(wrong == 0);
 }
 
-TEST_CASE("levels: of long tasks others see at each how many a worker has left") {
+TEST_CASE("levels: with long tasks others see a worker's load after each task") {
   seen_engine e(small_profile(1));
   int wrong = 0;
   for (int burst = 0; burst < 40; ++burst) {
@@ -126,7 +126,7 @@ TEST_CASE("levels: of long tasks others see at each how many a worker has left")
 // When two threads publish at once, one may overwrite the group's level with a value that was true before the
 // other published. The tests write such a value.
 
-TEST_CASE("levels: what is wrong about a group is right after a tick of one of its workers") {
+TEST_CASE("levels: a wrong level of a group is corrected by a tick of one of its workers") {
   seen_engine e(two_package_profile(1));
   int runs = 0;
   e.run([&] {
@@ -141,7 +141,7 @@ TEST_CASE("levels: what is wrong about a group is right after a tick of one of i
   CHECK(runs == 4 * tasks_in_tick);
 }
 
-TEST_CASE("levels: what is wrong about a group is right before one of its workers sleeps") {
+TEST_CASE("levels: a wrong level of a group is corrected before one of its workers sleeps") {
   seen_engine e(two_package_profile(1));
   e.group_levels().publish(first_group.value, 7);
   e.wake_all();

@@ -35,7 +35,8 @@ std::vector<bool> order_of(const profile& p) {
 
 } // namespace
 
-TEST_CASE("LIFO slot: a chain in it overtakes what waits three times in a row, then one that waits runs") {
+TEST_CASE(
+    "LIFO slot: a chain in the slot overtakes waiting tasks three times in a row, then a waiting task runs") {
   const std::vector<bool> order = order_of(small_profile(1));
   REQUIRE(order.size() == waiting + links + 1);
   for (std::size_t i = 0; i < waiting * 4; ++i) {
@@ -45,7 +46,7 @@ TEST_CASE("LIFO slot: a chain in it overtakes what waits three times in a row, t
   CHECK(std::count(order.begin() + waiting * 4, order.end(), false) == 0);
 }
 
-TEST_CASE("LIFO slot: with a cap of 0 there is none, and what waits runs first") {
+TEST_CASE("LIFO slot: with a cap of 0 there is no slot, and waiting tasks run first") {
   profile p = small_profile(1);
   p.queues.lifo_cap = 0;
   const std::vector<bool> order = order_of(p);

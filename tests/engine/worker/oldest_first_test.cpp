@@ -57,15 +57,15 @@ struct run_by_one {
 
 } // namespace
 
-TEST_CASE("oldest first: who runs long tasks takes what came first, to whomever of the group it was sent") {
+TEST_CASE("oldest first: a worker with long tasks takes the oldest task from all inboxes of its group") {
   // No worker has run a task yet: the engine assumes that a task takes 50 us.
   const run_by_one long_ones(50us);
   CHECK(long_ones.in_order());
   CHECK(long_ones.stolen == tasks_sent / 2);
 }
 
-TEST_CASE(
-    "oldest first: shorter tasks and other profiles take their own first, and then half of the other's") {
+TEST_CASE("oldest first: with shorter tasks or other profiles a worker takes its own tasks first, and then "
+          "half of another's") {
   for (const optional_duration from : {optional_duration{51us}, optional_duration{}}) {
     const run_by_one own(from);
     CHECK_FALSE(own.in_order());
@@ -74,7 +74,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("oldest first: where nobody steals each has its own") {
+TEST_CASE("oldest first: without stealing each worker takes only its own tasks") {
   const run_by_one own(50us, "none");
   CHECK(own.in_order());
   CHECK(own.alone.size() == tasks_sent / 2);

@@ -6,7 +6,7 @@
 
 using namespace corewise::detail;
 
-TEST_CASE("seat generation: who lent the seat has it again, unless it was taken") {
+TEST_CASE("seat generation: the lender gets its seat back, unless another thread took it") {
   seat_generation seat;
   CHECK_FALSE(seat.lending());
   const std::uint64_t first = seat.lend();
@@ -21,7 +21,7 @@ TEST_CASE("seat generation: who lent the seat has it again, unless it was taken"
   CHECK_FALSE(seat.regain(second));
 }
 
-TEST_CASE("seat generation: who comes back late does not take what another thread has lent") {
+TEST_CASE("seat generation: a late lender does not take the seat that another thread has lent") {
   seat_generation seat;
   const std::uint64_t first = seat.lend();
   CHECK(seat.take(first));
@@ -32,7 +32,7 @@ TEST_CASE("seat generation: who comes back late does not take what another threa
 }
 
 TEST_CASE(
-    "seat generation: of those who want a lent seat exactly one has it, with all that was written there") {
+    "seat generation: exactly one thread gets a lent seat, and sees everything that was written there") {
   constexpr std::uint64_t rounds = 20'000;
   seat_generation seat;
   std::uint64_t written = 0; // only the thread that holds the seat writes it

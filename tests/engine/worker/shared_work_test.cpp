@@ -10,7 +10,7 @@ using namespace corewise;
 using detail::task_clock;
 using namespace std::chrono_literals;
 
-TEST_CASE("interval: what the table says, between 8 and 255") {
+TEST_CASE("interval: it follows the table, between 8 and 255") {
   constexpr integer_range bounds{8, 255};
   constexpr auto of = [=](std::uint64_t average_ns) { return interval_of(1ms, average_ns, bounds); };
   CHECK(of(1'000) == 255);
@@ -26,7 +26,7 @@ TEST_CASE("interval: what the table says, between 8 and 255") {
   CHECK(interval_of(2ms, 50'000, bounds) == 40);
 }
 
-TEST_CASE("batch: a worker's share of the queue, between 4 and 64") {
+TEST_CASE("batch: it is a worker's share of the queue, between 4 and 64") {
   constexpr integer_range bounds{4, 64};
   CHECK(batch_of(0, 4, bounds) == 4);
   CHECK(batch_of(19, 4, bounds) == 4);
@@ -38,13 +38,13 @@ TEST_CASE("batch: a worker's share of the queue, between 4 and 64") {
   CHECK(batch_of(100'000, 1, {1, 1}) == 1);
 }
 
-TEST_CASE("oldest first: from so long tasks on, or never") {
+TEST_CASE("oldest first: it begins at the task time of the profile, or never") {
   CHECK(takes_oldest_first(std::chrono::microseconds{20}, 20'000));
   CHECK_FALSE(takes_oldest_first(std::chrono::microseconds{20}, 19'999));
   CHECK_FALSE(takes_oldest_first({}, 1'000'000'000));
 }
 
-TEST_CASE("backlog: the next look is when the ring has gone round, at the latest after the interval") {
+TEST_CASE("backlog: the next look comes after one turn of the ring, at the latest after the interval") {
   CHECK(look_at_backlog(backlog_look::turn, 100, 0) == 1);
   CHECK(look_at_backlog(backlog_look::turn, 100, 64) == 65);
   CHECK(look_at_backlog(backlog_look::turn, 100, 256) == 100);

@@ -43,7 +43,8 @@ template <class Look> void look_after_note(engine& e, std::uint64_t group_ns, co
 
 } // namespace
 
-TEST_CASE("task time: a worker takes what it submits to be as short as its group's tasks, and keeps it") {
+TEST_CASE(
+    "task time: a worker assumes that its submitted tasks are as short as its group's, and keeps them") {
   constexpr std::uint64_t short_ns = 100; // its own average falls from 50 us, by at most a tenth in a tick
   engine e(sleepy_profile());
   std::uint64_t seen_ns = 0;
@@ -58,7 +59,8 @@ TEST_CASE("task time: a worker takes what it submits to be as short as its group
   CHECK(keeps);
 }
 
-TEST_CASE("task time: a worker whose own tasks are the shorter ones goes by those, and tells its group") {
+TEST_CASE(
+    "task time: a worker whose own tasks are shorter uses their average, and publishes it to its group") {
   constexpr std::uint64_t hours = 3'600'000'000'000;
   engine e(sleepy_profile());
   std::uint64_t seen_ns = hours;
@@ -70,7 +72,7 @@ TEST_CASE("task time: a worker whose own tasks are the shorter ones goes by thos
 // A worker shows its load at each look at the clock; while tasks are short, it does not show it in between.
 // The coroutine publishes a wrong level, and counts its turns until the level is right again.
 
-TEST_CASE("task time: however short tasks are, a worker looks at the clock after 128 of them") {
+TEST_CASE("task time: a worker looks at the clock after at most 128 tasks, also when they are very short") {
   constexpr int most = 128;
   constexpr std::uint8_t wrong = 200;
   engine e(small_profile(1));

@@ -57,7 +57,7 @@ interval fullest(std::uint32_t n, const char* policy, worker_load (*shown)(std::
 
 } // namespace
 
-TEST_CASE("theory: the fullest worker at random grows as Poisson says, of two choices hardly at all") {
+TEST_CASE("theory: the fullest worker grows as Poisson says at random, and hardly at all with two choices") {
   std::vector<double> at_random, of_two;
   for (const std::uint32_t n : {64U, 256U, 1024U, 4096U}) {
     CAPTURE(n);
@@ -74,7 +74,7 @@ TEST_CASE("theory: the fullest worker at random grows as Poisson says, of two ch
   CHECK(of_two.back() - of_two.front() < 1);
 }
 
-TEST_CASE("theory: that running tasks do not count costs two choices one task at most") {
+TEST_CASE("theory: without running tasks in the load, two choices is off by at most one task") {
   for (const std::uint32_t n : {64U, 1024U}) {
     const double classic = fullest(n, "two_choices").mean;
     const double as_it_runs = fullest(n, "two_choices", first_runs).mean;

@@ -96,7 +96,7 @@ struct published {
 
 } // namespace
 
-TEST_CASE("theory: the lightest of two and of three, all tasks counted, come to the published limits") {
+TEST_CASE("theory: the lightest of two and of three approach the published limits, if all tasks count") {
   for (const double load : {.7, .9})
     for (const std::uint32_t d : {2U, 3U}) {
       CAPTURE(load);
@@ -106,7 +106,7 @@ TEST_CASE("theory: the lightest of two and of three, all tasks counted, come to 
     }
 }
 
-TEST_CASE("theory: two_choices comes to the mean field where running tasks do not count") {
+TEST_CASE("theory: two_choices approaches the mean field without running tasks") {
   for (const double load : {.7, .9}) {
     CAPTURE(load);
     check_by_arithmetic("two_choices", nullptr, load, of_waiting);
@@ -115,7 +115,7 @@ TEST_CASE("theory: two_choices comes to the mean field where running tasks do no
 }
 
 TEST_CASE(
-    "theory: 500 simulated workers, the lightest of d of which gets the task, come to the published limits") {
+    "theory: 500 simulated workers, with each task at the lightest of d, approach the published limits") {
   for (const published& known : {published{1, .7, 1 / .3}, published{2, .7, 1.6145}, published{3, .7, 1.3568},
                                  published{2, .9, 2.6141}, published{3, .9, 2.0279}}) {
     CAPTURE(known.d);
@@ -127,14 +127,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("theory: under two_choices 500 simulated workers come to its mean field") {
+TEST_CASE("theory: 500 simulated workers under two_choices approach its mean field") {
   for (const double load : {.7, .9}) {
     CAPTURE(load);
     check_simulated(many, "two_choices", load, {400'000 * times_as_many, .2}, of_waiting, of_finite, .01);
   }
 }
 
-TEST_CASE("theory: under random each simulated worker is an M/M/1 of its own") {
+TEST_CASE("theory: under random each simulated worker is an M/M/1 queue") {
   check_simulated(50, "random", .7, {200'000 * times_as_many, .1}, of_one_worker, .002, .02);
   check_simulated(50, "random", .9, {600'000 * times_as_many, .2}, of_one_worker, .005, .05);
 }

@@ -46,7 +46,7 @@ interval response_of(const profile& p, std::uint32_t workers, double load, const
 
 } // namespace
 
-TEST_CASE("theory: with thieves and at no cost every policy answers as M/M/n does") {
+TEST_CASE("theory: with stealing and without costs every policy has the response times of M/M/n") {
   for (const std::string_view policy : policy_names()) {
     CAPTURE(policy);
     const profile p = eager_thieves("core:8 pu:1", policy);
@@ -54,7 +54,8 @@ TEST_CASE("theory: with thieves and at no cost every policy answers as M/M/n doe
   }
 }
 
-TEST_CASE("theory: so they do across sockets and caches") {
+TEST_CASE("theory: with stealing and without costs the response times are those of M/M/n across sockets and "
+          "caches") {
   for (const char* policy : {"nearest_lightest", "random", "round_robin"}) {
     CAPTURE(policy);
     const profile p = eager_thieves("pack:2 numa:1 l3:2 core:4 pu:1", policy);
@@ -62,7 +63,8 @@ TEST_CASE("theory: so they do across sockets and caches") {
   }
 }
 
-TEST_CASE("theory: so they do when searchers are as few as in the defaults") {
+TEST_CASE("theory: with stealing and without costs the response times are those of M/M/n with the default "
+          "bound on searchers") {
   for (const std::string_view policy : policy_names()) {
     CAPTURE(policy);
     check_contains(response_of(free_thieves("core:8 pu:1", policy), 8, .9, {60'000 * times_as_many}),
@@ -72,7 +74,7 @@ TEST_CASE("theory: so they do when searchers are as few as in the defaults") {
   check_contains(response_of(apart, 16, .8, {60'000 * times_as_many}), response_of_many(16, .8), 0, .01);
 }
 
-TEST_CASE("theory: with thieves and at no cost nobody idles while a task waits") {
+TEST_CASE("theory: with stealing and without costs no worker idles while a task waits") {
   for (const std::string_view policy : policy_names())
     for (const std::string machine : {"core:8 pu:1", "pack:2 numa:1 l3:2 core:4 pu:1"})
       for (const profile& p : {eager_thieves(machine, policy), free_thieves(machine, policy)})
@@ -92,7 +94,7 @@ TEST_CASE("theory: with thieves and at no cost nobody idles while a task waits")
         }
 }
 
-TEST_CASE("theory: where somebody may not take what waits, he is seen to idle") {
+TEST_CASE("theory: the test sees a worker idle that may not take a waiting task") {
   const auto idled = [](const profile& p) {
     return simulate(p, free_of_cost(p), poisson(.8), options_of({20'000, 0}, first_seed)).idle_beside_work_ns;
   };
@@ -104,7 +106,7 @@ TEST_CASE("theory: where somebody may not take what waits, he is seen to idle") 
   CHECK(idled(seldom) > 0);
 }
 
-TEST_CASE("theory: Little's law holds whatever the costs") {
+TEST_CASE("theory: Little's law holds for all costs") {
   for (const std::string_view policy : policy_names())
     for (const double load : {.3, .8}) {
       profile p;

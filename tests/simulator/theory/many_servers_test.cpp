@@ -31,14 +31,14 @@ void check_response(std::uint32_t workers, double load, double sharp) {
 
 } // namespace
 
-TEST_CASE("theory: workers with one queue answer as M/M/n does") {
+TEST_CASE("theory: workers with one queue have the response times of M/M/n") {
   check_response(1, .5, .01);
   check_response(1, .9, .1);
   check_response(16, .9, .02);
   check_response(64, .9, .01);
 }
 
-TEST_CASE("theory: workers with one queue take task after task as they came") {
+TEST_CASE("theory: workers with one queue take the tasks in the order of their coming") {
   // With the same arrivals each task must end when arithmetic says: no chance is left, so this is much
   // sharper than an interval.
   for (const std::uint32_t workers : {1U, 2U, 16U, 64U}) {

@@ -25,7 +25,7 @@ interval response_of(const workload& w, const machine_costs& costs) {
 
 } // namespace
 
-TEST_CASE("theory: one worker answers as Pollaczek and Khinchine say, whatever the service times") {
+TEST_CASE("theory: one worker has the response time of Pollaczek and Khinchine, for all service times") {
   using kind = service_time::kind;
   workload fixed = poisson(load);
   fixed.service.shape = kind::fixed;
@@ -44,7 +44,7 @@ TEST_CASE("theory: one worker answers as Pollaczek and Khinchine say, whatever t
   check_contains(response_of(bimodal, no_costs()), response_of_one(load, deviation), 0, .05);
 }
 
-TEST_CASE("theory: what it costs to go to the next task lengthens every service") {
+TEST_CASE("theory: the cost of going to the next task lengthens every service") {
   machine_costs costs = no_costs();
   costs.run = .15 * service_ns;
   // A task's line is with the thread outside, in the same group. The line of the inbox's end, which comes
@@ -55,7 +55,7 @@ TEST_CASE("theory: what it costs to go to the next task lengthens every service"
   check_contains(response_of(poisson(load), costs), theory, 0, .03);
 }
 
-TEST_CASE("theory: a worker that sleeps whenever it can delays those who come meanwhile, too") {
+TEST_CASE("theory: a worker that sleeps whenever it can also delays tasks that come meanwhile") {
   machine_costs costs = no_costs();
   costs.wake_up = 3 * service_ns;
   check_contains(response_of(poisson(load), costs), response_of_sleeper(load, 3), 0, .02);

@@ -18,7 +18,7 @@ TEST_CASE("theory: Erlang's formula gives the known response times") {
   CHECK(erlang_c(2, .5) == Approx(1 / 3.).epsilon(1e-9)); // 2 rho^2 / (1 + rho)
 }
 
-TEST_CASE("theory: the mean field of the classic rule stands still where the published sum says") {
+TEST_CASE("theory: the fixed point of the classic rule's mean field is the published sum") {
   CHECK(response_of_choices(.7, 2) == Approx(1.6145).epsilon(5e-5));
   CHECK(response_of_choices(.9, 2) == Approx(2.6141).epsilon(5e-5));
   CHECK(response_of_choices(.7, 3) == Approx(1.3568).epsilon(5e-5));
@@ -31,7 +31,7 @@ TEST_CASE("theory: the mean field of the classic rule stands still where the pub
     }
 }
 
-TEST_CASE("theory: where running tasks do not count, the mean field has a solution by hand") {
+TEST_CASE("theory: without running tasks the mean field has a solution by hand") {
   // Two drawn; a share a of workers has a task, b two or more. The flow into "two or more" equals the flow
   // out, and only from there on all is as in the classic rule: b = a^2 / (1 + a - a^2), and then each share
   // is a times the last squared.
@@ -46,7 +46,7 @@ TEST_CASE("theory: where running tasks do not count, the mean field has a soluti
   }
 }
 
-TEST_CASE("theory: bins that are filled at random are filled as Poisson says") {
+TEST_CASE("theory: bins that are filled at random follow the Poisson distribution") {
   const std::vector<double> shares = filled_shares(1);
   double left = 1, exactly = std::exp(-1);
   for (std::size_t k = 1; k < 9; ++k) {
@@ -57,7 +57,7 @@ TEST_CASE("theory: bins that are filled at random are filled as Poisson says") {
   CHECK(filled_shares(2)[1] == Approx(std::tanh(1)).epsilon(1e-4));
 }
 
-TEST_CASE("theory: the chain of two workers of one speed, and of one fast and none, has the known means") {
+TEST_CASE("theory: the chain of two workers has the known means at equal speeds, and at a speed of 0") {
   const auto shared = [](std::uint32_t, std::uint32_t) { return .5; };
   CHECK(response_of_two(1, .6, shared) == Approx(1 / .4).epsilon(1e-5)); // two queues, each by itself
   const auto fast_only = [](std::uint32_t, std::uint32_t) { return 1.0; };

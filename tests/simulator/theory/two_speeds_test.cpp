@@ -104,7 +104,7 @@ cell drawn_cell(random_stream& random) {
 
 } // namespace
 
-TEST_CASE("theory: two workers of unequal speeds answer as the design's table says") {
+TEST_CASE("theory: two workers of unequal speeds have the response times of the design's table") {
   for (const auto& [slow, load] : {std::pair{512U, .7}, {256U, .3}, {256U, .7}, {614U, .7}})
     for (const score_kind score : {score_kind::count, score_kind::drain_time, score_kind::expected_delay}) {
       const cell c{slow, load, score};
@@ -115,7 +115,7 @@ TEST_CASE("theory: two workers of unequal speeds answer as the design's table sa
     }
 }
 
-TEST_CASE("theory: where ties are split the fewest tasks answer as the design's table says") {
+TEST_CASE("theory: count with split ties has the response times of the design's table") {
   struct row {
     std::uint32_t slow;
     double load, response;
@@ -129,7 +129,8 @@ TEST_CASE("theory: where ties are split the fewest tasks answer as the design's 
   }
 }
 
-TEST_CASE("theory: so they do for speeds, loads and scores drawn at random") {
+TEST_CASE("theory: two workers of unequal speeds have the right response times for random speeds, loads and "
+          "scores") {
   const std::uint32_t seed = drawn_seed();
   random_stream random(seed, 0);
   for (int i = 0; i < 4; ++i) {
