@@ -2,7 +2,7 @@
 
 #include "idle/queued_work.hpp"
 
-#include <corewise/policies/load_board.hpp>
+#include <corewise/policies/load_view.hpp>
 
 #include <algorithm>
 

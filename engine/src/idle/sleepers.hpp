@@ -5,7 +5,7 @@
 #include "base/parker.hpp"
 
 #include <corewise/policies/detail/atomic.hpp>
-#include <corewise/policies/load_board.hpp>
+#include <corewise/policies/load_view.hpp>
 #include <corewise/topology/workers.hpp>
 
 #include <memory>
