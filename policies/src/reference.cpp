@@ -37,6 +37,22 @@ bool better(const offer& a, const offer& b) noexcept {
          std::tie(b_cost, b.level, a.capacity, b.distance, b.worker);
 }
 
+/// How many tasks may follow one from outside unasked: as many as take 2 us together with it, 16 at most with
+/// it. None where workers do not steal.
+std::uint32_t repeats(const dispatch_weights& weights, std::uint64_t task_time_ns) noexcept {
+  if (weights.keep_below_ns == 0) return 0;
+  std::uint32_t tasks = 1;
+  while (tasks < 16 && task_time_ns <= 2000 / (tasks + 1)) ++tasks;
+  return tasks - 1;
+}
+
+/// A load as its level shows it: rounded down to four binary digits.
+std::uint32_t as_shown(std::uint32_t load) noexcept {
+  std::uint32_t step = 1;
+  while (load / step >= 16) step *= 2;
+  return load / step * step;
+}
+
 /// A question to the rule, with the offer of every worker.
 class weighing {
  public:
@@ -48,14 +64,31 @@ class weighing {
         origin_(origin),
         hint_(hint),
         penalties_(level_penalties(weights.spill, loads.task_time_ns)),
-        admission_(choose_admission()) {}
+        admission_(choose_admission()),
+        repeat_(origin.worker || hinted() ? 0 : repeats(weights, loads.task_time_ns)) {}
 
   bool hinted() const noexcept { return admission_.hinted; }
+  std::uint32_t repeat() const noexcept { return repeat_; }
 
   /// Calls `visit` with the offer of each admitted worker, in the order of ids.
   template <class Visit> void each_offer(const Visit& visit) const {
     for (const worker_place& w : loads_.layout().workers())
       if (admitted(w, admission_)) visit(offer_of(w));
+  }
+
+  /// The offer of the worker of the submitter's core, if it is to be chosen instead of the best one: tasks
+  /// are short, the best one has 16 tasks or more, both are of one group, and the core's worker is available
+  /// and has less than twice as many.
+  std::optional<offer> own_core_instead_of(const offer& best) const noexcept {
+    if (repeat_ == 0 || !origin_.cpu || best.load < 16) return std::nullopt;
+    const std::optional<worker_id> at_core = loads_.layout().at_cpu(*origin_.cpu);
+    if (!at_core || *at_core == best.worker) return std::nullopt;
+    const worker_place& place = loads_.layout()[*at_core];
+    if (place.group != best.group || !admitted(place, {})) return std::nullopt;
+    offer own = offer_of(place);
+    if (own.load >= std::uint64_t{2} * as_shown(best.load)) return std::nullopt;
+    own.score = score_of(score_, as_shown(own.load), own.capacity);
+    return own;
   }
 
  private:
@@ -110,6 +143,7 @@ class weighing {
   const placement_hint& hint_;
   std::array<double, level_count> penalties_;
   admission admission_;
+  std::uint32_t repeat_;
 };
 
 bool is_fastest_at_home(const locality_groups& groups, const worker_layout& workers,
@@ -132,21 +166,29 @@ placement place_by_trying_all(const locality_groups& groups, const load_view& lo
     if (!best || better(o, *best)) best = o;
     if (o.worker == origin.worker) own = o;
   });
+  if (const auto at_core = question.own_core_instead_of(*best))
+    return {at_core->worker, at_core->group,   at_core->level,
+            at_core->score,  at_core->cost(),  placement_reason::own_core,
+            false,           question.repeat()};
   const bool not_worth_a_look = loads.task_time_ns < weights.keep_below_ns;
   if (own && not_worth_a_look && !question.hinted()) best = own;
   const bool idle_at_home =
       best->load == 0 && is_fastest_at_home(groups, loads.layout(), origin, best->group);
   return {best->worker, best->group,
           best->level,  best->score,
-          best->cost(), detail::reason_for(question.hinted(), best->worker == origin.worker, idle_at_home)};
+          best->cost(), detail::reason_for(question.hinted(), best->worker == origin.worker, idle_at_home),
+          false,        question.repeat()};
 }
 
 std::vector<considered> consider_groups(const locality_groups& groups, const load_view& loads,
                                         const dispatch_weights& weights, const task_origin& origin,
                                         const placement_hint& hint) {
+  const weighing question(groups, loads, weights, origin, hint);
   std::optional<offer> own;
+  std::optional<offer> best;
   std::vector<std::optional<offer>> lightest(groups.size());
-  weighing(groups, loads, weights, origin, hint).each_offer([&](const offer& o) {
+  question.each_offer([&](const offer& o) {
+    if (!best || better(o, *best)) best = o;
     auto& place = o.worker == origin.worker ? own : lightest[o.group.value];
     if (!place || better(o, *place)) place = o;
   });
@@ -156,6 +198,7 @@ std::vector<considered> consider_groups(const locality_groups& groups, const loa
   };
   add(own);
   for (const auto& o : lightest) add(o);
+  if (best) add(question.own_core_instead_of(*best));
   return all;
 }
 

@@ -24,31 +24,31 @@ void simulation::submit_outside(task_index t, std::uint32_t cpu) {
   using maker = placing_decision::maker;
   outside_thread& from = outside_[place_of_cpu_[cpu]];
   const placement_hint hint = hint_of(tasks_[t]);
-  const task_origin origin{tasks_[t].from, std::nullopt};
+  const task_origin origin{tasks_[t].from, std::nullopt, cpu};
   const load_view view = view_for(groups_books_[origin.group.value].task_time_ns);
   const auto tell = [&](const placement& to, const placement_rng& rng, const placement_cursor& cursor,
                         maker by) {
     if (options_.on_placing) options_.on_placing({view, origin, hint, rng, cursor, cpu, to, by});
   };
   measured_.placed();
-  if (hint.plain() && hint.empty() && from.last.repeat != 0) {
-    tell(from.last, from.rng, from.cursor, maker::repeat);
-    --from.last.repeat;
-    return put(t, from.last);
+  if (hint.plain() && from.last.holds(cpu, view)) {
+    const placement& last = from.last.take();
+    tell(last, from.rng, from.cursor, maker::repeat);
+    return put(t, last);
   }
   const placement_rng rng = from.rng;
   const placement_cursor cursor = from.cursor;
   const placement to = placing_.place(view, origin, hint, from.rng, from.cursor);
   tell(to, rng, cursor, maker::place);
   if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
-  from.last = to;
+  from.last.note(to, cpu);
   send(t, to);
 }
 
 void simulation::submit_on_worker(task_index t, worker_id w) {
   seat& s = at(w);
   const placement_hint hint = hint_of(tasks_[t]);
-  const task_origin origin{group_of(w), w};
+  const task_origin origin = origin_from_worker(layout_, w);
   const load_view view = view_for(s.task_time_ns);
   const placement_rng rng = s.rng;
   const placement_cursor cursor = s.cursor;

@@ -6,6 +6,7 @@
 #include "tasks.hpp"
 
 #include <corewise/policies/idle_rules.hpp>
+#include <corewise/policies/repeated_placement.hpp>
 #include <corewise/policies/shared_work.hpp>
 #include <corewise/policies/steal_policy.hpp>
 #include <corewise/simulator/simulation.hpp>
@@ -106,7 +107,7 @@ class simulation : private idle_rules<simulation> {
   struct outside_thread { ///< one on each CPU
     placement_rng rng{0};
     placement_cursor cursor;
-    placement last;
+    repeated_placement last;
   };
   struct event {
     enum class kind : std::uint8_t {

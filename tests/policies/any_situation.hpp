@@ -37,6 +37,11 @@ inline std::vector<std::vector<std::uint32_t>> any_distances(std::uint32_t nodes
   return rows;
 }
 
+/// The CPUs of a core, `threads` of them.
+inline std::string cpus_of_core(std::uint32_t core, std::uint32_t threads) {
+  return std::to_string(core * threads) + '-' + std::to_string(core * threads + threads - 1);
+}
+
 /// Packages of nodes of caches of cores, each in its place, as machines are built.
 inline made_machine any_regular_machine() {
   made_machine made;
@@ -46,9 +51,11 @@ inline made_machine any_regular_machine() {
   const std::uint32_t nodes = packages * (1 + below(2));
   const std::uint32_t llcs = nodes * (1 + below(2));
   const std::uint32_t cores = llcs * (kinds + below(6));
+  const std::uint32_t threads = 1 + below(2);
   for (std::uint32_t i = 0; i < cores; ++i) {
     const std::uint32_t llc = i * llcs / cores;
-    made.cores.push_back({std::to_string(i), llc * packages / llcs, llc * nodes / llcs, llc, i % kinds});
+    made.cores.push_back(
+        {cpus_of_core(i, threads), llc * packages / llcs, llc * nodes / llcs, llc, i % kinds});
   }
   if (one_in(2)) made.distances = any_distances(nodes);
   return made;
@@ -61,10 +68,11 @@ inline made_machine any_odd_machine() {
   const auto kinds = static_cast<std::uint32_t>(made.capacities.size());
   const std::uint32_t places = 1 + below(4);
   const std::uint32_t cores = kinds + below(24);
+  const std::uint32_t threads = 1 + below(2);
   bool any_node = false;
   for (std::uint32_t i = 0; i < cores; ++i) {
-    made.cores.push_back({std::to_string(i), maybe_below(places), maybe_below(places), maybe_below(places),
-                          i < kinds ? i : below(kinds)});
+    made.cores.push_back({cpus_of_core(i, threads), maybe_below(places), maybe_below(places),
+                          maybe_below(places), i < kinds ? i : below(kinds)});
     any_node = any_node || made.cores.back().node.has_value();
   }
   if (any_node) made.distances = any_distances(places); // rows without a node are ignored
@@ -73,6 +81,7 @@ inline made_machine any_odd_machine() {
 
 inline worker_options any_workers() {
   worker_options options;
+  if (one_in(4)) options.smt = smt_use::all;
   if (one_in(4)) options.per_group = 1 + below(9);
   if (one_in(4)) options.total = 1 + below(40);
   if (one_in(30)) options.total = 65 + below(200); // groups wider than a word of bits
@@ -92,9 +101,9 @@ inline dispatch_weights any_weights() {
 }
 
 /// Gives workers loads around `usual`, so that every way through the policy is taken: all idle, some idle,
-/// none idle.
+/// none idle; some twice as loaded as others.
 inline void any_loads(situation& s) {
-  const std::uint32_t usual = *rc::gen::elementOf(std::vector<std::uint32_t>{0, 1, 2, 3, 5, 20, 100});
+  const std::uint32_t usual = *rc::gen::elementOf(std::vector<std::uint32_t>{0, 1, 2, 3, 5, 14, 20, 100});
   const std::uint32_t idle = *rc::gen::elementOf(std::vector<std::uint32_t>{1, 2, 10, 1000});
   const std::uint32_t blocked = *rc::gen::elementOf(std::vector<std::uint32_t>{1, 2, 8, 1000, 1000});
   for (const worker_place& w : s.workers().workers()) {
@@ -103,15 +112,25 @@ inline void any_loads(situation& s) {
       s.boards().set_waiting_asleep(w.id, below(4));
     else if (one_in(8))
       s.boards().set_load(w.id, worker_load{usual, below(2), below(2)});
+    else if (usual >= 14 && one_in(3))
+      s.boards().set_load(w.id, 2 * usual + 2 - below(16));
     else
       s.boards().set_load(w.id, one_in(idle) ? 0 : usual + below(3));
     s.boards().set_unavailable(w.id, one_in(blocked));
   }
 }
 
+/// Draws a thread outside, on a CPU or at a home that was drawn.
+inline task_origin any_outside(const situation& s) {
+  const group_id home{below(static_cast<std::uint32_t>(s.groups().size()))};
+  if (one_in(3)) return {home, std::nullopt};
+  const std::vector<std::uint32_t> cpus = s.groups()[home].cpus.to_vector();
+  return s.on_cpu(cpus[below(static_cast<std::uint32_t>(cpus.size()))]);
+}
+
 inline task_origin any_origin(const situation& s) {
   if (one_in(2)) return s.on_worker(below(static_cast<std::uint32_t>(s.workers().size())));
-  return {{below(static_cast<std::uint32_t>(s.groups().size()))}, std::nullopt};
+  return any_outside(s);
 }
 
 /// Draws a hint: often one that some worker fulfils, sometimes one that names what does not exist.
@@ -132,6 +151,7 @@ inline std::string describe(const task_origin& o) {
   std::ostringstream text;
   text << "origin: group " << o.group.value;
   if (o.worker) text << ", worker " << o.worker->value;
+  if (o.cpu) text << ", CPU " << *o.cpu;
   return text.str();
 }
 
@@ -153,7 +173,7 @@ inline std::string describe(const placement& p) {
   std::ostringstream text;
   text << "worker " << p.worker.value << " of group " << p.group.value << ", level "
        << static_cast<int>(p.level) << ", score " << p.score << ", cost " << p.cost << ", "
-       << to_string(p.reason);
+       << to_string(p.reason) << ", repeat " << p.repeat;
   return text.str();
 }
 

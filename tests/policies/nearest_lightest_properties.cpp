@@ -14,19 +14,69 @@ constexpr int states_per_machine = 40;
 
 bool same(const placement& a, const placement& b) {
   return a.worker == b.worker && a.group == b.group && a.level == b.level && a.score == b.score &&
-         a.cost == b.cost && a.reason == b.reason;
+         a.cost == b.cost && a.reason == b.reason && a.repeat == b.repeat;
 }
 
-void check_answer(situation& s) {
-  const task_origin origin = any_origin(s);
-  const placement_hint hint = one_in(2) ? placement_hint{} : any_hint(s);
-  s.task_time_ns = *rc::gen::elementOf(std::vector<std::uint64_t>{0, 1, 999, 1000, 49'999, 50'000, 50'001,
-                                                                  100'000, 1'000'000, 60'000'000'000});
+void compare(const situation& s, const task_origin& origin, const placement_hint& hint) {
   const placement fast = s.place(origin, hint);
   const placement plain = s.by_trying_all(origin, hint);
   if (!same(fast, plain))
     RC_FAIL(describe(origin) + "; " + describe(hint) + "\n answered: " + describe(fast) +
             "\n the rule: " + describe(plain));
+}
+
+void check_answer(situation& s) {
+  const task_origin origin = any_origin(s);
+  const placement_hint hint = one_in(2) ? placement_hint{} : any_hint(s);
+  s.task_time_ns = *rc::gen::elementOf(std::vector<std::uint64_t>{0, 1, 125, 126, 999, 1000, 1001, 49'999,
+                                                                  50'000, 50'001, 100'000, 1'000'000,
+                                                                  60'000'000'000, std::uint64_t{1} << 63});
+  compare(s, origin, hint);
+}
+
+/// How often the worker of the submitter's core came into question, and what became of it.
+struct own_cores {
+  int chosen = 0;
+  int lightest_anyway = 0;
+  int twice_as_loaded = 0;
+  int unavailable = 0;
+  int in_another_group = 0;
+  int of_a_sibling = 0; ///< chosen, and the submitter's CPU is not the worker's
+
+  void note(const situation& s, const task_origin& origin) {
+    const placement p = s.place(origin);
+    const std::optional<worker_id> own = s.workers().at_cpu(*origin.cpu);
+    if (!own) return;
+    const worker_place& place = s.workers()[*own];
+    const std::size_t index = place.id.value - s.workers().of_group(place.group).front().id.value;
+    if (p.reason == placement_reason::own_core) {
+      ++chosen;
+      of_a_sibling += place.cpu != *origin.cpu ? 1 : 0;
+    } else if (p.score < 15) {
+      return;
+    } else if (p.worker == *own) {
+      ++lightest_anyway;
+    } else if (place.group != p.group) {
+      ++in_another_group;
+    } else if (s.view().board(place.group).unavailable.test(index)) {
+      ++unavailable;
+    } else {
+      ++twice_as_loaded;
+    }
+  }
+};
+
+/// Draws loads of about 16 tasks and more, and compares a short task from outside.
+void check_own_core(situation& s, own_cores& seen) {
+  const std::uint32_t usual = 15 + below(30);
+  for (const worker_place& w : s.workers().workers()) {
+    s.boards().set_load(w.id, one_in(3) ? 2 * usual - 8 + below(16) : usual + below(4));
+    s.boards().set_unavailable(w.id, one_in(8));
+  }
+  s.task_time_ns = below(1001);
+  const task_origin origin = any_outside(s);
+  compare(s, origin, {});
+  if (origin.cpu) seen.note(s, origin);
 }
 
 /// Checks that a worker keeps unasked only what it would keep if it asked.
@@ -63,16 +113,34 @@ TEST_CASE("nearest_lightest: on odd machines it gives the answer of a try of all
   CHECK(rc::check([] { check_machine(any_odd_machine()); }));
 }
 
+TEST_CASE("nearest_lightest: where short tasks wait in rows, it answers what trying all workers answers") {
+  own_cores seen;
+  CHECK(rc::check([&seen] {
+    const made_machine made = one_in(4) ? any_odd_machine() : any_regular_machine();
+    dispatch_weights weights = any_weights();
+    weights.keep_below_ns = one_in(8) ? 0 : 1000;
+    situation s(build(made), weights, any_workers(), {static_cast<domain_kind>(below(5)), below(6)});
+    for (int i = 0; i < states_per_machine; ++i) check_own_core(s, seen);
+  }));
+  CHECK(seen.chosen > 0);
+  CHECK(seen.lightest_anyway > 0);
+  CHECK(seen.twice_as_loaded > 0);
+  CHECK(seen.unavailable > 0);
+  CHECK(seen.in_another_group > 0);
+  CHECK(seen.of_a_sibling > 0);
+}
+
 TEST_CASE("nearest_lightest: its answer is the cheapest of the workers that it considers") {
   CHECK(rc::check([] {
     situation s(build(any_regular_machine()), any_weights(), any_workers());
     any_loads(s);
+    s.task_time_ns = one_in(2) ? 1000 : 50'000;
     const task_origin origin = any_origin(s);
     const placement_hint hint = one_in(2) ? placement_hint{} : any_hint(s);
     const placement chosen = s.place(origin, hint);
     bool seen = false;
     for (const considered& c : s.considering(origin, hint)) {
-      RC_ASSERT(c.score + c.penalty >= chosen.cost);
+      RC_ASSERT(c.score + c.penalty >= chosen.cost || chosen.reason == placement_reason::own_core);
       RC_ASSERT(s.workers()[c.lightest].group == c.group);
       if (c.lightest == chosen.worker) seen = c.score == chosen.score && c.score + c.penalty == chosen.cost;
     }

@@ -221,3 +221,132 @@ TEST_CASE("nearest_lightest: from outside an answer holds for 2 us of tasks") {
   CHECK(s.place(s.on_cpu(0), {.worker = worker_id{1}}).repeat == 0);
   CHECK(s.place(s.on_worker(0)).repeat == 0);
 }
+
+namespace {
+
+/// One domain of four cores with two CPUs each, 0-1 to 6-7. Every worker has `n` tasks, which are short.
+struct rows_of_short_tasks : situation {
+  explicit rows_of_short_tasks(std::uint32_t n, const dispatch_weights& weights = {})
+      : situation(build(four_cores()), weights) {
+    load(0, 3, n);
+    task_time_ns = 100;
+  }
+
+  static made_machine four_cores() {
+    made_machine made;
+    for (const char* cpus : {"0-1", "2-3", "4-5", "6-7"}) made.cores.push_back({cpus, 0U, 0U, 0U});
+    return made;
+  }
+
+  std::uint32_t from(std::uint32_t cpu) const { return place(on_cpu(cpu)).worker.value; }
+};
+
+} // namespace
+
+TEST_CASE("nearest_lightest: from 16 tasks on, short tasks from outside go to the submitter's own core") {
+  rows_of_short_tasks s(16);
+  CHECK(s.from(0) == 0);
+  CHECK(s.from(2) == 1);
+  CHECK(s.from(7) == 3); // the core's other CPU
+  const placement p = s.place(s.on_cpu(7));
+  CHECK(p.reason == placement_reason::own_core);
+  CHECK(p.cost == 17);
+  CHECK(p.repeat == 15);
+  CHECK(s.place(s.on_cpu(0)).reason == placement_reason::least_cost); // the lightest anyway
+}
+
+TEST_CASE("nearest_lightest: the own core's worker wins with less than twice as many tasks") {
+  rows_of_short_tasks s(16);
+  s.load(3, 3, 31);
+  CHECK(s.from(6) == 3);
+  CHECK(s.place(s.on_cpu(6)).score == 31); // by its level, which stands for 30 and 31
+  s.load(3, 3, 32);
+  CHECK(s.from(6) == 0);
+  s.load(0, 2, 17); // a level of two loads, like that of 16
+  CHECK(s.from(6) == 0);
+  s.load(0, 2, 18);
+  CHECK(s.from(6) == 3);
+}
+
+TEST_CASE("nearest_lightest: the own core's worker is not preferred below 16 tasks or for long tasks") {
+  CHECK(rows_of_short_tasks(15).from(6) == 0);
+  rows_of_short_tasks s(16);
+  s.load(0, 0, 15);
+  CHECK(s.from(6) == 0);
+  s.load(0, 0, 16);
+  CHECK(s.from(6) == 3);
+  s.task_time_ns = 1000; // two of them take 2 us
+  CHECK(s.from(6) == 3);
+  s.task_time_ns = 1001;
+  CHECK(s.from(6) == 0);
+  dispatch_weights no_stealing;
+  no_stealing.keep_below_ns = 0;
+  CHECK(rows_of_short_tasks(16, no_stealing).from(6) == 0);
+}
+
+TEST_CASE("nearest_lightest: below 16 tasks no own core is preferred when other domains are compared") {
+  situation s(build(four_nodes()));
+  s.load(0, 1, 15);
+  for (std::uint32_t w = 2; w < 8; ++w) s.boards().set_unavailable({w}); // idle by their level
+  s.task_time_ns = 100;
+  CHECK(s.place(s.on_cpu(1)).worker.value == 0);
+  s.load(0, 1, 16);
+  CHECK(s.place(s.on_cpu(1)).worker.value == 1);
+}
+
+TEST_CASE("nearest_lightest: the own core's worker must be available, and there must be a CPU and no hint") {
+  rows_of_short_tasks s(16);
+  CHECK(s.place({s.on_cpu(6).group, std::nullopt}).worker.value == 0);
+  CHECK(s.place(s.on_cpu(6), {.package = 0}).worker.value == 0);
+  CHECK(s.place(s.on_cpu(6), {.package = 9}).worker.value == 3); // no worker fulfils that
+  s.boards().set_unavailable({3});
+  CHECK(s.from(6) == 0);
+  s.load(0, 0, 500);
+  CHECK(s.from(6) == 1);
+  for (std::uint32_t w = 0; w < 4; ++w) s.boards().set_unavailable({w});
+  CHECK(s.from(6) == 1); // as if all were available, but none is preferred
+}
+
+TEST_CASE("nearest_lightest: the own core's worker must be of the chosen worker's group") {
+  made_machine made = rows_of_short_tasks::four_cores();
+  made.capacities = {512, 1024};
+  made.cores[0].kind = made.cores[1].kind = 1;
+  situation s(build(made));
+  s.task_time_ns = 100;
+  s.load(0, 1, 40); // the fast ones cost 41
+  s.load(2, 3, 18); // the slow ones cost 38
+  CHECK(s.place(s.on_cpu(6)).worker.value == 3);
+  CHECK(s.place(s.on_cpu(2)).worker.value == 2); // worker 1 has no penalty, but is of another kind
+  s.load(2, 3, 20);
+  CHECK(s.place(s.on_cpu(6)).worker.value == 0);
+  CHECK(s.place(s.on_cpu(2)).worker.value == 1);
+}
+
+TEST_CASE("nearest_lightest: the own core's worker is judged by its level, though that is old") {
+  rows_of_short_tasks s(16);
+  s.load(3, 3, 500);
+  s.boards().set_level({3}, load_level(20));
+  CHECK(s.from(6) == 3);
+  CHECK(s.place(s.on_cpu(6)).score == 21);
+  s.load(3, 3, 17);
+  s.boards().set_level({3}, load_level(32));
+  CHECK(s.from(6) == 0);
+  s.boards().set_level({3}, load_levels::nobody);
+  CHECK(s.from(6) == 0);
+}
+
+TEST_CASE("nearest_lightest: of several workers on the own core the first is preferred") {
+  worker_options all_cpus;
+  all_cpus.smt = smt_use::all;
+  situation s(build(rows_of_short_tasks::four_cores()), {}, all_cpus);
+  s.load(0, 7, 20);
+  s.task_time_ns = 100;
+  for (std::uint32_t cpu = 0; cpu < 8; ++cpu)
+    CHECK(s.workers()[s.place(s.on_cpu(cpu)).worker].cpu == cpu); // each CPU has a worker of its own
+  worker_options many;
+  many.per_group = 16;
+  situation shared(build(rows_of_short_tasks::four_cores()), {}, many);
+  shared.load(0, 15, 20);
+  shared.task_time_ns = 100;
+  CHECK(shared.place(shared.on_cpu(7)).worker.value == 3);
+}

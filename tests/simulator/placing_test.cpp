@@ -46,6 +46,7 @@ struct decisions {
   std::uint64_t repeated = 0;
   std::uint64_t spilled = 0;
   std::uint64_t from_workers = 0;
+  std::uint64_t own_core = 0;
 
   std::uint64_t all() const { return asked + kept + repeated; }
 };
@@ -90,6 +91,10 @@ class onlooker {
       const placement reference =
           place_by_trying_all(machine_.groups, still, weights_of(profile_), d.origin, d.hint);
       REQUIRE(d.to.cost == doctest::Approx(reference.cost));
+      const bool own_core = reference.reason == placement_reason::own_core;
+      REQUIRE((d.to.reason == placement_reason::own_core) == own_core);
+      REQUIRE((!own_core || d.to.worker == reference.worker));
+      seen_.own_core += own_core ? 1 : 0;
     }
     ++seen_.asked;
     seen_.spilled += d.to.level > level::same_domain ? 1 : 0;
@@ -181,6 +186,13 @@ TEST_CASE("short tasks follow one another, and workers keep them, as often as th
   CHECK(outside.repeated > 1000);
   CHECK(outside.asked > 1000);
   CHECK(compare(p, "poisson,load=.5,service=exp:300ns,from=worker", 20'000).kept > 10'000);
+}
+
+TEST_CASE("where short tasks wait in rows, a thread outside prefers the worker of its core") {
+  const profile p = default_on("pack:1 numa:1 l3:1 core:4 pu:2");
+  // The average task time begins at 50 us, so tasks count as short only after some ticks.
+  CHECK(compare(p, "closed,clients=200,think=fixed:0ns,service=exp:300ns", 120'000).own_core > 100);
+  CHECK(compare(p, "closed,clients=200,think=exp:1us,service=exp:300ns,from=cpu:5", 120'000).own_core > 1000);
 }
 
 TEST_CASE(

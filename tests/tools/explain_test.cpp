@@ -148,6 +148,27 @@ TEST_CASE("the seed draws the home of a task from outside without a CPU") {
   CHECK(groups == std::set<int>{0, 2});
 }
 
+TEST_CASE("where short tasks wait in rows, a task from outside goes to the worker of the submitter's core") {
+  const two_socket_shell shell;
+  const auto state = [](int own_load, int task_time_ns) {
+    const json load = joined({loads(0, 31, 20), loads(5, 5, own_load)});
+    return R"({"origin": {"cpu": 5}, "task_time_ns": )" + std::to_string(task_time_ns) + R"(, "load": )" +
+           load.dump() + "}";
+  };
+  const json answer = shell.answer(state(39, 100));
+  CHECK(answer["worker"] == 5);
+  CHECK(answer["reason"] == "own_core");
+  CHECK(answer["cost"] == 39.0); // by its level, which stands for 38 and 39
+  REQUIRE(answer["considered"].size() == 5);
+  CHECK(answer["considered"][0]["lightest"] == 0);
+  CHECK(answer["considered"][4]["lightest"] == 5);
+  CHECK(shell.answer(state(40, 100))["worker"] == 0);
+  CHECK(shell.answer(state(39, 1001))["reason"] == "least_cost");
+  const outcome told = shell.explain(state(39, 100));
+  CHECK_MESSAGE(contains(told.out, "it is on the submitter's core, and has less than twice as many tasks"),
+                told.out);
+}
+
 TEST_CASE("the text explains the place in sentences and a table") {
   const outcome explained =
       two_socket_shell().explain(R"({"origin": {"cpu": 0}, "load": )" + loads(0, 7, 2) + "}");

@@ -23,9 +23,7 @@ still_boards boards_of(const load_state& state, const divided_machine& m) {
 
 task_origin origin_of(const load_state& state, const divided_machine& m, placement_rng& rng) {
   if (state.origin.worker) return origin_from_worker(m.workers, *state.origin.worker);
-  if (state.origin.cpu)
-    if (const auto origin = origin_from_cpu(m.groups, *state.origin.cpu)) return *origin;
-  return origin_at_random(m.workers, rng);
+  return origin_from_outside(m.groups, m.workers, state.origin.cpu, rng);
 }
 
 std::string_view level_name(level l) {
@@ -100,6 +98,9 @@ class explanation_text {
     case placement_reason::idle_nearby:
       return "it is idle and of the fastest kind at home: nothing can be cheaper";
     case placement_reason::least_cost: return "it is the cheapest of all groups' lightest workers";
+    case placement_reason::own_core:
+      return "it is on the submitter's core, and has less than twice as many tasks as the cheapest worker, "
+             "which is of the same group: where short tasks wait in rows, that counts as equal";
     case placement_reason::hinted: return "it is the policy's choice among those that the hint allows";
     case placement_reason::fewest_queued: return "no other worker has fewer tasks queued";
     case placement_reason::lighter_of_two:

@@ -7,6 +7,7 @@
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/policy.hpp>
+#include <corewise/policies/repeated_placement.hpp>
 
 #include <memory>
 #include <mutex>
@@ -29,8 +30,7 @@ struct submitter {
   holder<rules> by; ///< the rules for the task that is being submitted
   placement_rng rng;
   placement_cursor cursor;
-  placement last; ///< where its last task went; `last.repeat` more tasks may follow without asking
-  std::optional<std::uint32_t> last_cpu;
+  repeated_placement last; ///< where its last task went
   segment_writer overflow; ///< for tasks for which inboxes have no room
   atomic<bool> taken{true};
 };

@@ -98,9 +98,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   [[gnu::noinline]] void place_by_policy(detail::worker& seat, task_header* t, const hint& wish) noexcept;
   [[gnu::hot]] void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                                        const hint& wish) noexcept;
-  worker_id rather_at(std::uint32_t cpu, const placement& chosen) const noexcept;
   hint with_node(const hint& wish) noexcept;
-  task_origin outside_origin(std::optional<std::uint32_t> cpu, placement_rng& rng) const noexcept;
 
   std::size_t outdated_rules() const noexcept;
   std::vector<apply_result::reason> what_it_cannot(const profile& next,

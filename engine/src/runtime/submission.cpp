@@ -139,41 +139,17 @@ void runtime::place_by_policy(detail::worker& seat, task_header* t, const hint& 
   send(t, to);
 }
 
-inline task_origin runtime::outside_origin(std::optional<std::uint32_t> cpu,
-                                           placement_rng& rng) const noexcept {
-  if (cpu)
-    if (const std::optional<task_origin> here = origin_from_cpu(groups_, *cpu)) return *here;
-  return origin_at_random(layout_, rng);
-}
-
 void runtime::place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                                  const hint& wish) noexcept {
   const std::optional<std::uint32_t> cpu = machine_.is_this_system() ? this_cpu() : std::nullopt;
-  if (plain(wish) && from.last.repeat != 0 && cpu == from.last_cpu && available(from.last.worker)) {
-    --from.last.repeat;
-    return send_to_inbox(t, from.last, &from.overflow);
-  }
-  const task_origin origin = outside_origin(cpu, from.rng);
+  if (plain(wish) && from.last.holds(cpu, *view_)) return send_to_inbox(t, from.last.take(), &from.overflow);
+  const task_origin origin = origin_from_outside(groups_, layout_, cpu, from.rng);
   load_view view = *view_;
   view.task_time_ns = group_states_[origin.group.value]->task_time_ns();
-  placement to = by.placing->place(view, origin, wish, from.rng, from.cursor);
+  const placement to = by.placing->place(view, origin, wish, from.rng, from.cursor);
   if (wish.run_as != task_class::normal) return send_to_class(t, to.group, t->run_as = wish.run_as);
-  if (to.repeat != 0 && cpu) to.worker = rather_at(*cpu, to);
-  from.last = to;
-  from.last_cpu = cpu;
+  from.last.note(to, cpu);
   send(t, to, &from.overflow);
-}
-
-/// Where short tasks wait in rows, one place is as good as another that has not twice as many: then two threads that submit at
-/// once had better not go to the same. Answers the worker of the caller's core, or the one that was chosen (ADR 0036). By levels,
-/// which may be old: then that worker gets what its inbox has room for, of which thieves take half at a time.
-worker_id runtime::rather_at(std::uint32_t cpu, const placement& chosen) const noexcept {
-  const load_levels& levels = boards_[chosen.group.value]->levels;
-  const std::uint8_t least = levels.at(index_in_group(chosen.worker));
-  if (is_exact(least)) return chosen.worker;
-  const std::optional<worker_id> here = layout_.at_cpu(cpu);
-  if (!here || layout_[*here].group != chosen.group || !available(*here)) return chosen.worker;
-  return levels.at(index_in_group(*here)) < least + levels_in_a_doubling ? *here : chosen.worker;
 }
 
 /// The hint with the address's node in it, in place of the address.

@@ -20,6 +20,8 @@ inline constexpr std::uint64_t spill_task_time_ns = 50'000;
 struct task_origin {
   group_id group; ///< the submitting worker's group, or any group of the home domain for a task from outside
   std::optional<worker_id> worker; ///< nothing: from outside
+  /// The CPU of a thread outside, if it is one of the home domain. Nothing: unknown, or the home was drawn.
+  std::optional<std::uint32_t> cpu = {};
 };
 
 /// xorshift64*, one per submitting thread. Source: Vigna, "An experimental exploration of Marsaglia's
@@ -54,6 +56,7 @@ enum class placement_reason : std::uint8_t {
   own_queue,      ///< the submitting worker itself is the cheapest
   idle_nearby,    ///< an idle worker of the domain's fastest kind: nothing can be cheaper
   least_cost,     ///< the least cost of all groups
+  own_core,       ///< the worker of the submitter's core, which counts as equal to the cheapest
   hinted,         ///< the policy's choice among the workers that the hint allows
   fewest_queued,  ///< no worker has fewer tasks queued
   lighter_of_two, ///< of two workers drawn at random the one with less to do
@@ -70,14 +73,16 @@ struct placement {
   group_id group;
   corewise::level level =
       level::same_group; ///< for a task from outside the whole home domain is `same_group`
-  double score = 0;      ///< what the policy compares, in its `score_unit`; 0 where it compares nothing
-  double cost = 0;       ///< score + penalty
+  /// What the policy compares, in its `score_unit`; 0 where it compares nothing. With the reason `own_core`
+  /// the score of the least load that the worker's level stands for.
+  double score = 0;
+  double cost = 0; ///< score + penalty
   placement_reason reason = placement_reason::least_cost;
   /// The task goes to the injection queue of `group`, not to a worker; `worker`, which is of that group, is
   /// the one to wake first. Where there are no injection queues, that worker gets the task.
   bool injected = false;
   /// How many more tasks from the same place may go to the same worker unasked: while tasks are that short,
-  /// asking takes longer than a better answer would gain.
+  /// asking takes longer than a better answer would gain. The asker goes by `repeated_placement`.
   std::uint32_t repeat = 0;
 };
 
