@@ -42,7 +42,8 @@ class local_first final : public policy {
     return detail::injection(groups_, loads, origin, rng);
   }
 
-  std::optional<std::uint32_t> keeps_up_to(const load_view&, const task_origin&) const noexcept override {
+  std::optional<std::uint32_t> max_load_kept_unasked(const load_view&,
+                                                     const task_origin&) const noexcept override {
     return std::numeric_limits<std::uint32_t>::max();
   }
 

@@ -105,8 +105,8 @@ class nearest_lightest final : public policy {
   [[gnu::hot]] placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
                                placement_rng& rng, placement_cursor& cursor) const noexcept override;
 
-  std::optional<std::uint32_t> keeps_up_to(const load_view& loads,
-                                           const task_origin& origin) const noexcept override;
+  std::optional<std::uint32_t> max_load_kept_unasked(const load_view& loads,
+                                                     const task_origin& origin) const noexcept override;
 
   std::string_view score_unit() const noexcept override { return "tasks of the fastest kind"; }
 
@@ -201,7 +201,7 @@ class decision {
   }
 
   /// The greatest load at which no other worker can beat the submitting worker.
-  std::optional<std::uint32_t> keeps_up_to() const noexcept {
+  std::optional<std::uint32_t> max_load_kept_unasked() const noexcept {
     constexpr std::uint32_t enough = 64;
     std::uint32_t load = 0;
     const auto wins = [&](std::uint32_t l) {
@@ -595,10 +595,10 @@ placement nearest_lightest::place_by_decision(const load_view& loads, const task
   return {}; // a layout without workers does not exist
 }
 
-std::optional<std::uint32_t> nearest_lightest::keeps_up_to(const load_view& loads,
-                                                           const task_origin& origin) const noexcept {
+std::optional<std::uint32_t>
+nearest_lightest::max_load_kept_unasked(const load_view& loads, const task_origin& origin) const noexcept {
   if (loads.task_time_ns < weights_.keep_below_ns) return std::numeric_limits<std::uint32_t>::max();
-  return decision(*this, loads, origin, false).keeps_up_to();
+  return decision(*this, loads, origin, false).max_load_kept_unasked();
 }
 
 } // namespace

@@ -24,10 +24,10 @@ unsigned char* bytes_of(auto& lines) noexcept { return reinterpret_cast<unsigned
 
 } // namespace
 
-group_board::group_board(std::size_t workers, load_slot* first_slot)
+group_board::group_board(std::size_t workers, board_entry* first_bucket)
     : lines_(std::make_unique<line[]>(
           (levels_at(workers) + load_levels::bytes_for(workers) + sizeof(line) - 1) / sizeof(line))),
-      slots(first_slot),
+      slots(first_bucket),
       active(static_cast<std::uint32_t>(workers)),
       spinning(make_words(bytes_of(lines_), workers, 0), workers),
       parked(make_words(bytes_of(lines_), workers, 1), workers),

@@ -20,13 +20,13 @@ void put(worker_bits& bits, std::size_t place, bool member) noexcept {
 
 still_boards::still_boards(const locality_groups& groups, const worker_layout& workers)
     : workers_(&workers),
-      slots_(std::make_unique<load_slot[]>(workers.size())),
+      slots_(std::make_unique<board_entry[]>(workers.size())),
       group_level_bytes_(load_levels::bytes_for(groups.size())),
       group_levels_(group_level_bytes_.data(), groups.size()) {
   boards_.reserve(groups.size());
   for (const locality_group& g : groups.groups()) {
     const auto members = workers.of_group(g.id);
-    load_slot* const first = members.empty() ? nullptr : &slots_[members.front().id.value];
+    board_entry* const first = members.empty() ? nullptr : &slots_[members.front().id.value];
     boards_.push_back(std::make_unique<group_board>(members.size(), first));
     for (const worker_place& w : members) set_load(w.id, 0);
   }
@@ -37,7 +37,7 @@ void still_boards::set_load(worker_id worker, std::uint32_t load) noexcept {
 }
 
 void still_boards::set_load(worker_id worker, const worker_load& load) noexcept {
-  load_slot& slot = slots_[worker.value];
+  board_entry& slot = slots_[worker.value];
   slot.owner.running.store(load.running > 0 ? 1 : 0, std::memory_order_relaxed);
   slot.owner.lifo.store(load.slot > 0 ? &slot : nullptr, std::memory_order_relaxed); // anything but null
   slot.owner.ring_tail.store(std::min(load.queued, ring_capacity), std::memory_order_relaxed);
@@ -48,7 +48,7 @@ void still_boards::set_load(worker_id worker, const worker_load& load) noexcept 
 }
 
 void still_boards::set_activity(worker_id worker, const worker_activity& activity) noexcept {
-  load_slot& slot = slots_[worker.value];
+  board_entry& slot = slots_[worker.value];
   slot.shared.cooled.store(0, std::memory_order_relaxed);
   slot.owner.touches.store(activity.touches, std::memory_order_relaxed);
   slot.owner.touched_at.store(activity.touched_at, std::memory_order_relaxed);

@@ -16,7 +16,7 @@ class simulated_boards {
                    std::uint32_t inbox_capacity);
 
   group_board& of(group_id g) noexcept { return *boards_[g.value]; }
-  load_slot& slot(worker_id w) noexcept { return slots_[w.value]; }
+  board_entry& slot(worker_id w) noexcept { return slots_[w.value]; }
   std::uint32_t place(worker_id w) const noexcept { return places_[w.value]; }
   group_board& of_worker(worker_id w) noexcept { return *boards_[layout_[w].group.value]; }
 
@@ -28,7 +28,7 @@ class simulated_boards {
 
  private:
   const worker_layout& layout_;
-  std::unique_ptr<load_slot[]> slots_; // by worker id
+  std::unique_ptr<board_entry[]> slots_; // by worker id
   std::vector<std::uint32_t> places_;
   std::vector<unsigned char> group_level_bytes_;
   load_levels group_levels_;

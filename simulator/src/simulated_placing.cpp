@@ -58,9 +58,9 @@ void simulation::submit_on_worker(task_index t, worker_id w) {
   measured_.placed();
   s.debt_ns += costs_.submit;
   if (hint.plain() && hint.empty()) {
-    const auto most = placing_.keeps_up_to(view, origin);
+    const auto most = placing_.max_load_kept_unasked(view, origin);
     if (most && view.load(boards_.slot(w)).total() <= *most) {
-      tell({.worker = w, .group = origin.group}, placing_decision::maker::keeps_up_to);
+      tell({.worker = w, .group = origin.group}, placing_decision::maker::max_load_kept_unasked);
       return push_next(w, t);
     }
   }
@@ -74,7 +74,7 @@ void simulation::submit_on_worker(task_index t, worker_id w) {
 void simulation::send(task_index t, const placement& to) {
   if (to.injected && injects_) {
     inject(to.group, t);
-    return pushed(to.worker);
+    return notify_pushed(to.worker);
   }
   worker_bits& spinning = boards_.of(to.group).spinning;
   const std::size_t place = boards_.place(to.worker);
@@ -93,7 +93,7 @@ void simulation::put(task_index t, const placement& to) {
   } else {
     inject(to.group, t);
   }
-  pushed(to.worker);
+  notify_pushed(to.worker);
 }
 
 void simulation::inject(group_id g, task_index t) {
@@ -181,20 +181,20 @@ void simulation::push_next(worker_id w, task_index t) {
   }
   store(w, evicted);
   show(w);
-  pushed(w);
+  notify_pushed(w);
 }
 
 void simulation::push(worker_id w, task_index t) {
   store(w, t);
   show(w);
-  pushed(w);
+  notify_pushed(w);
 }
 
 void simulation::give_way(worker_id w, task_index t) {
   const bool alone = at(w).ring.empty();
   store(w, t);
   show(w);
-  if (alone && at(w).lifo != no_task) pushed(w);
+  if (alone && at(w).lifo != no_task) notify_pushed(w);
 }
 
 void simulation::fork(worker_id w, task_index t) {
@@ -202,7 +202,7 @@ void simulation::fork(worker_id w, task_index t) {
   at(w).forks.push_back(tasks_, t);
   count_waiting(w, 1);
   show(w);
-  pushed(w);
+  notify_pushed(w);
 }
 
 /// Stores a task in the ring. When the ring is full its older half goes to the injection queue with the task.
@@ -228,7 +228,7 @@ void simulation::store(worker_id w, task_index t) {
 }
 
 /// Wakes the worker that the rules choose, and lets a worker that is awake see the task.
-void simulation::pushed(worker_id w) {
+void simulation::notify_pushed(worker_id w) {
   if (asleep_ != 0) wake_for(w);
   if (at(w).now == state::spinning && !at(w).look_planned) return plan_look(w);
   if (!stealing_) {

@@ -271,7 +271,7 @@ task_index simulation::keep(worker_id w, task_row& taken, std::uint32_t in_front
   }
   while (!taken.empty()) store(w, taken.pop_front(tasks_));
   show(w);
-  if (!s.searching) pushed(w);
+  if (!s.searching) notify_pushed(w);
   return first;
 }
 

@@ -192,7 +192,7 @@ class simulation : private idle_rules<simulation> {
   void store(worker_id w, task_index t);
   void inject(group_id g, task_index t);
   void fetch(std::uint32_t& last_user, std::uint32_t user, double lines) noexcept;
-  void pushed(worker_id w);
+  void notify_pushed(worker_id w);
   void offer_class(std::uint32_t domain, task_class c, group_id first);
   void offer_to_searchers(group_id own);
   void offer_rest();

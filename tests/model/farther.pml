@@ -198,8 +198,8 @@ inline wake_in_or_farther(d) {
   won = 0
 }
 
-// wake_ups::pushed
-inline pushed(d) {
+// wake_ups::notify_pushed
+inline notify_pushed(d) {
   if
   :: parked == 0
   :: else ->
@@ -223,10 +223,10 @@ proctype producer(byte me) {
       fi;
       put(me, to)
     }
-    pushed(domain_of(to));
+    notify_pushed(domain_of(to));
     to = 0
   :: d_step { to_batch > 0 -> to_batch--; flush(me); queue[0] = queue[0] + 2 }
-    pushed(0)
+    notify_pushed(0)
   :: pushes == PUSHES && to_batch == 0 -> break
   od
 }

@@ -163,8 +163,8 @@ inline wake_owner(thread) {
   fi
 }
 
-// wake_ups::pushed
-inline pushed(thread) {
+// wake_ups::notify_pushed
+inline notify_pushed(thread) {
 #ifndef NO_FENCE
   d_step { flush(thread) } // P2
 #endif
@@ -191,9 +191,9 @@ proctype producer(byte me) {
   do
   :: d_step { to_push[me - WORKERS] > 0 -> to_push[me - WORKERS]-- }
     store_task(me); // P1
-    pushed(me)
+    notify_pushed(me)
   :: d_step { to_inject > 0 -> to_inject--; injection = injection + 2 } // injection_queue::push
-    pushed(me)
+    notify_pushed(me)
   :: to_push[me - WORKERS] == 0 && to_inject == 0 -> break
   od
 }
@@ -237,7 +237,7 @@ inline keep() {
 #ifndef QUIET_BATCH
     if
     :: is_searching // found_work looks after it
-    :: else -> pushed(me)
+    :: else -> notify_pushed(me)
     fi
 #endif
   :: else
@@ -423,7 +423,7 @@ proctype worker(byte me) {
     fi;
     found = 0;
     do
-    :: d_step { to_spawn > 0 -> to_spawn-- } store_task(me); pushed(me) // the task spawns
+    :: d_step { to_spawn > 0 -> to_spawn-- } store_task(me); notify_pushed(me) // the task spawns
     :: break                                                               // it ends
     :: goto busy                                                           // it never ends
     od;

@@ -111,8 +111,8 @@ inline wake_any() {
   won = 0
 }
 
-// wake_ups::pushed
-inline pushed(to) {
+// wake_ups::notify_pushed
+inline notify_pushed(to) {
 #ifdef NO_STEALING
 #ifdef NO_SECOND_READ
   if
@@ -153,7 +153,7 @@ proctype producer(byte me) {
       fi;
       put(me, to)
     }
-    pushed(to);
+    notify_pushed(to);
     to = 0
   :: else -> break
   od
@@ -220,7 +220,7 @@ inline send_away() {
   :: !serves[me] ->
     if
     :: d_step { queue[me] > 0 -> queue[me]--; put(me, 1 - me) }
-      pushed(1 - me)
+      notify_pushed(1 - me)
     :: queue[me] == 0 -> break
     fi
   od

@@ -68,8 +68,8 @@ inline link_before(thread, node) {
   before = 0
 }
 
-// wake_ups::pushed
-inline pushed(thread) {
+// wake_ups::notify_pushed
+inline notify_pushed(thread) {
 #ifndef NO_FENCE
   empty(buffer[thread]); // P2
 #endif
@@ -96,11 +96,11 @@ proctype producer(byte me) {
   :: else ->
     exchange_end(me, me * TASKS + n);
 #ifdef TRUST_EMPTY
-    pushed(me);
+    notify_pushed(me);
     link_before(me, me * TASKS + n);
 #else
     link_before(me, me * TASKS + n);
-    pushed(me);
+    notify_pushed(me);
 #endif
     n++
   od

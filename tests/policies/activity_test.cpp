@@ -10,7 +10,7 @@ using namespace corewise::tests;
 
 namespace {
 
-load_slot& slot_of(const situation& s, std::uint32_t worker) {
+board_entry& slot_of(const situation& s, std::uint32_t worker) {
   const group_id g = s.workers()[{worker}].group;
   return s.view().board(g).slots[worker - s.workers().of_group(g).front().id.value];
 }
@@ -19,7 +19,7 @@ load_slot& slot_of(const situation& s, std::uint32_t worker) {
 
 TEST_CASE("activity: touches add up, and cooling halves the rest") {
   situation s(build(one_kind(1, 2)));
-  load_slot& slot = slot_of(s, 1);
+  board_entry& slot = slot_of(s, 1);
   const auto left = [&] { return s.view().activity({0}, 1).touches; };
   CHECK(left() == 0);
   for (std::uint64_t stamp = 10; stamp < 15; ++stamp) touch(slot, stamp);
@@ -43,7 +43,7 @@ TEST_CASE("activity: touches add up, and cooling halves the rest") {
 
 TEST_CASE("activity: it never falls below 0, and works past the end of its numbers") {
   situation s(build(one_kind(1, 1)));
-  load_slot& slot = slot_of(s, 0);
+  board_entry& slot = slot_of(s, 0);
   slot.shared.cooled.store(
       3, std::memory_order_relaxed); // as a thief may see it that reads the owner's line late
   CHECK(s.view().activity({0}, 0).touches == 0);

@@ -16,7 +16,7 @@ TEST_CASE("global queue: every task is injected, also from a worker, and so are 
     CHECK(p.group == origin.group);
   }
   CHECK_FALSE(s.rule().returns());
-  CHECK_FALSE(s.rule().keeps_up_to(s.view(), s.on_worker(13)));
+  CHECK_FALSE(s.rule().max_load_kept_unasked(s.view(), s.on_worker(13)));
 }
 
 TEST_CASE("global queue: the policy names a sleeper to wake, or any worker of the home group") {

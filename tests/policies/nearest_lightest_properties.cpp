@@ -84,7 +84,7 @@ void check_keeping(situation& s) {
   const task_origin origin = any_origin(s);
   if (!origin.worker) return;
   s.task_time_ns = *rc::gen::elementOf(std::vector<std::uint64_t>{999, 1000, 50'000, 200'000, 10'000'000});
-  const std::optional<std::uint32_t> most = s.rule().keeps_up_to(s.view(), origin);
+  const std::optional<std::uint32_t> most = s.rule().max_load_kept_unasked(s.view(), origin);
   if (!most) return;
   s.boards().set_unavailable(*origin.worker, false);
   s.boards().set_load(*origin.worker, std::min(*most, 1 + below(4)));

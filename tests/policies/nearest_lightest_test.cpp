@@ -201,9 +201,9 @@ TEST_CASE("nearest_lightest: a worker keeps tasks that are too short for a compa
 TEST_CASE("nearest_lightest: a worker keeps its own tasks up to a load") {
   situation s(build(four_nodes()));
   // With load 2 it costs itself 3, as much as an idle neighbour, 1 + 2; then it must ask.
-  CHECK(s.rule().keeps_up_to(s.view(), s.on_worker(0)) == 1);
+  CHECK(s.rule().max_load_kept_unasked(s.view(), s.on_worker(0)) == 1);
   s.task_time_ns = 100'000; // the neighbour 1 + 1
-  CHECK(s.rule().keeps_up_to(s.view(), s.on_worker(0)) == 0);
+  CHECK(s.rule().max_load_kept_unasked(s.view(), s.on_worker(0)) == 0);
 }
 
 TEST_CASE("nearest_lightest: from outside an answer holds for 2 us of tasks") {

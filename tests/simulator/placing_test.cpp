@@ -65,7 +65,7 @@ class onlooker {
     seen_.from_workers += d.origin.worker ? 1 : 0;
     switch (d.by) {
     case placing_decision::maker::place: return asked(d);
-    case placing_decision::maker::keeps_up_to: return kept(d);
+    case placing_decision::maker::max_load_kept_unasked: return kept(d);
     case placing_decision::maker::repeat: return repeated(d);
     }
   }
@@ -128,7 +128,7 @@ class onlooker {
   bool may_keep(const placing_decision& d) const {
     if (!d.origin.worker || !plain(d)) return false;
     const load_view still = boards_.view(d.loads.task_time_ns);
-    const auto most = rule_->keeps_up_to(still, d.origin);
+    const auto most = rule_->max_load_kept_unasked(still, d.origin);
     const std::uint32_t first = machine_.workers.of_group(d.origin.group).front().id.value;
     return most && still.load(d.origin.group, d.origin.worker->value - first).total() <= *most;
   }

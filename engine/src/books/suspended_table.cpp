@@ -30,7 +30,7 @@ suspended_table::~suspended_table() {
 
 void suspended_table::make_room(std::size_t threads) {
   const std::scoped_lock lock(mutex_);
-  static_assert(std::tuple_size_v<decltype(chunk::slots)> > suspension::free_slots_max);
+  static_assert(std::tuple_size_v<decltype(chunk::slots)> > suspension::free_entries_max);
   for (std::size_t i = 0; i < threads; ++i) add_chunk();
 }
 
@@ -39,12 +39,12 @@ void suspended_table::add_chunk() {
   chunk* const added = new chunk;
   added->of = this;
   added->next = chunks_.load(std::memory_order_relaxed);
-  for (suspension_slot& s : added->slots) free(s);
+  for (suspension_entry& s : added->slots) free(s);
   chunks_.store(added, std::memory_order_release); // pairs: made
 }
 
 /// Under the lock.
-void suspended_table::free(suspension_slot& s) noexcept {
+void suspended_table::free(suspension_entry& s) noexcept {
   s.in.store(nullptr, std::memory_order_relaxed);
   s.next = std::exchange(free_, &s);
 }
@@ -58,22 +58,22 @@ void suspended_table::take(execution& here) noexcept {
       return;
     }
   }
-  for (; free_ != nullptr && here.free_slot_count != taken_at_once; ++here.free_slot_count) {
-    suspension_slot* const s = std::exchange(free_, free_->next);
-    s->next = std::exchange(here.free_slots, s);
+  for (; free_ != nullptr && here.free_entry_count != taken_at_once; ++here.free_entry_count) {
+    suspension_entry* const s = std::exchange(free_, free_->next);
+    s->next = std::exchange(here.free_entries, s);
   }
 }
 
-void suspended_table::give_half(execution& here) noexcept { give(here, here.free_slot_count / 2); }
+void suspended_table::give_half(execution& here) noexcept { give(here, here.free_entry_count / 2); }
 
-void suspended_table::give(execution& here) noexcept { give(here, here.free_slot_count); }
+void suspended_table::give(execution& here) noexcept { give(here, here.free_entry_count); }
 
 void suspended_table::give(execution& here, std::uint32_t number) noexcept {
   if (number == 0) return;
   const std::scoped_lock lock(mutex_);
-  here.free_slot_count -= number;
+  here.free_entry_count -= number;
   for (; number != 0; --number) {
-    suspension_slot* const s = std::exchange(here.free_slots, here.free_slots->next);
+    suspension_entry* const s = std::exchange(here.free_entries, here.free_entries->next);
     s->next = std::exchange(free_, s);
   }
 }
@@ -88,7 +88,7 @@ void suspended_table::forget(suspension& s) noexcept {
 }
 
 /// Until the slot is free, which takes the lock, the frame is there, and so is what it waits for.
-suspension* suspended_table::withdraw(suspension_slot& s) noexcept {
+suspension* suspended_table::withdraw(suspension_entry& s) noexcept {
   const std::scoped_lock lock(mutex_);
   const wait_record* const in = s.in.load(std::memory_order_relaxed);
   if (in == nullptr) return nullptr;
@@ -102,7 +102,7 @@ suspension* suspended_table::withdraw(suspension_slot& s) noexcept {
 std::vector<suspended_in> suspended_table::count() const {
   std::array<std::uint64_t, wait_kinds> coroutines{};
   for (const chunk* c = chunks_.load(std::memory_order_acquire); c != nullptr; c = c->next) // pairs: made
-    for (const suspension_slot& s : c->slots)
+    for (const suspension_entry& s : c->slots)
       if (const wait_record* in = s.in.load(std::memory_order_relaxed))
         ++coroutines[static_cast<std::size_t>(in->kind)];
   std::vector<suspended_in> all;

@@ -39,29 +39,29 @@ class suspended_table {
   /// No thread of the engine is left: calls f with each that nobody has woken, which is the caller's then.
   template <class F> void withdraw_all(const F& f) noexcept {
     for (chunk* c = chunks_.load(std::memory_order_acquire); c != nullptr; c = c->next) // pairs: made
-      for (suspension_slot& s : c->slots)
+      for (suspension_entry& s : c->slots)
         if (suspension* const waits = withdraw(s)) f(*waits);
   }
 
  private:
   static constexpr std::size_t chunk_bytes = 1024;
-  static constexpr std::uint32_t taken_at_once = suspension::free_slots_max / 2;
+  static constexpr std::uint32_t taken_at_once = suspension::free_entries_max / 2;
 
   struct alignas(chunk_bytes) chunk { // so that a slot tells whose it is
     suspended_table* of = nullptr;
     chunk* next = nullptr;
-    std::array<suspension_slot, chunk_bytes / sizeof(suspension_slot) - 1> slots{};
+    std::array<suspension_entry, chunk_bytes / sizeof(suspension_entry) - 1> slots{};
   };
   static_assert(sizeof(chunk) == chunk_bytes);
 
   void add_chunk();
   void give(execution& here, std::uint32_t number) noexcept;
-  suspension* withdraw(suspension_slot& s) noexcept;
-  void free(suspension_slot& s) noexcept;
+  suspension* withdraw(suspension_entry& s) noexcept;
+  void free(suspension_entry& s) noexcept;
 
   mutex mutex_;
-  suspension_slot* free_ = nullptr; // guarded
-  atomic<chunk*> chunks_{nullptr};  // changed under the lock
+  suspension_entry* free_ = nullptr; // guarded
+  atomic<chunk*> chunks_{nullptr};   // changed under the lock
 };
 
 } // namespace corewise::detail

@@ -15,7 +15,7 @@ void fork_task(coroutine_root& child) noexcept {
   child.engine->send_home(&child, child);
 }
 
-void fork_task_to(coroutine_root& child, group_id to) noexcept { child.engine->fork_to(child, to); }
+void place_child(coroutine_root& child, group_id to) noexcept { child.engine->fork_to(child, to); }
 
 bool take_back(const task_header* t) noexcept {
   worker* const seat = this_execution.seat;

@@ -46,7 +46,7 @@ bool future_state::suspend(future_waiter& waits, std::coroutine_handle<> suspend
                                      return self.state.withdraw(self);
                                    }};
   waits.suspend(suspended, how);
-  waits.enter_slot();
+  waits.take_entry();
   return begin_waiting(&waits);
 }
 

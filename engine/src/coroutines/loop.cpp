@@ -185,7 +185,7 @@ bool loop::deal_out(loop_piece*& p) noexcept {
   stand_for(*own, before != nullptr ? mine : 0, all);
   if (before != nullptr) {
     stand_for(*before, 0, mine);
-    fork_task_to(*before, shares_.front().group);
+    place_child(*before, shares_.front().group);
   }
   first_.end = first_.at;
   open_.fetch_sub(1, std::memory_order_relaxed); // the first piece has ended, and own counts
@@ -228,7 +228,7 @@ void loop::pass_on(loop_piece& p) noexcept {
         return;
       }
       stand_for(*half, middle, p.shares_end);
-      fork_task_to(*half, shares_[middle].group);
+      place_child(*half, shares_[middle].group);
     }
     p.shares_end = middle;
   }

@@ -4,10 +4,10 @@
 
 namespace corewise::detail {
 
-void suspension::find_slots() noexcept { this_execution.engine->suspended().take(this_execution); }
+void suspension::fetch_entries() noexcept { this_execution.engine->suspended().take(this_execution); }
 
-void suspension::give_slots() noexcept { this_execution.engine->suspended().give_half(this_execution); }
+void suspension::return_entries() noexcept { this_execution.engine->suspended().give_half(this_execution); }
 
-void suspension::leave_slot_locked() noexcept { suspended_table::forget(*this); }
+void suspension::free_entry_locked() noexcept { suspended_table::forget(*this); }
 
 } // namespace corewise::detail

@@ -54,9 +54,9 @@ class idle_workers {
 
   /// Wakes a worker, if need be, for a task that was pushed to worker w, or to its group's injection queue.
   /// Cost: a fence and a load while no worker sleeps; a system call when a worker is woken.
-  void pushed(worker_id w) noexcept { wakes_.pushed(w); }
+  void notify_pushed(worker_id w) noexcept { wakes_.notify_pushed(w); }
   /// Does the same for a task of class c that was pushed to a domain's queue.
-  void pushed(std::uint32_t domain, task_class c) noexcept { wakes_.pushed(domain, c); }
+  void notify_pushed(std::uint32_t domain, task_class c) noexcept { wakes_.notify_pushed(domain, c); }
   /// See `sentinel`.
   void timer_set(group_id g, std::int64_t next_ns) noexcept { sentinel_.timer_set(g, next_ns); }
 

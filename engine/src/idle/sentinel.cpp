@@ -101,7 +101,7 @@ bool sentinel::look_at_slots(worker_id w) noexcept {
     sleepers::count(wakes_.sleepers().counts(w).lifo_rescued);
     const worker_id id{static_cast<std::uint32_t>(victim)};
     if (!wakes_.work().queues()[victim]->in.push(t)) wakes_.work().injection_of(layout_[id].group).push(t);
-    wakes_.pushed(id);
+    wakes_.notify_pushed(id);
   });
   return slots_.must_go_on([&] { return wakes_.sleepers().all(); });
 }

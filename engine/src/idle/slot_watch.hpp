@@ -66,12 +66,12 @@ class slot_watch {
   template <class Aged>
   void look(monotonic::time_point now, std::chrono::nanoseconds age, const Aged& aged) noexcept {
     for (std::size_t w = 0; w < queues_.size(); ++w) {
-      const sight at{queues_[w]->next.peek(), queues_[w]->started(), now};
+      const sight at{queues_[w]->lifo.peek(), queues_[w]->started(), now};
       sight& before = seen_[w];
       if (at.task == nullptr || at.task != before.task || at.started != before.started) {
         before = at;
       } else if (now - before.since >= age) {
-        if (task_header* t = queues_[w]->next.take()) aged(w, t);
+        if (task_header* t = queues_[w]->lifo.take()) aged(w, t);
         before = {};
       }
     }

@@ -31,7 +31,7 @@ void wake_ups::wake_for_pushed(worker_id w) noexcept {
   wake_for(w);
 }
 
-void wake_ups::pushed(std::uint32_t domain, task_class c) noexcept {
+void wake_ups::notify_pushed(std::uint32_t domain, task_class c) noexcept {
   full_fence();                             // P2
   if (sleepers_.any()) wake_for(domain, c); // P3
 }

@@ -86,12 +86,12 @@ class wake_ups : idle_rules<wake_ups> {
   // --- the producer. Any thread.
 
   /// Rule 1: wakes a worker for a task that was pushed to worker w, or to its group's injection queue.
-  void pushed(worker_id w) noexcept {
+  void notify_pushed(worker_id w) noexcept {
     full_fence(); // P2
     if (sleepers_.any()) wake_for_pushed(w);
   }
   /// Rule 1, for a task of class c that was pushed to a domain's queue.
-  void pushed(std::uint32_t domain, task_class c) noexcept;
+  void notify_pushed(std::uint32_t domain, task_class c) noexcept;
 
   /// Wakes a sleeper of g, the lowest first. Returns false if no active worker of g sleeps.
   bool wake_any(group_id g) noexcept;

@@ -87,7 +87,7 @@ class alignas(128) class_queue {
   }
 
   atomic<bool> waiting_{false};
-  load_slot positions_; // of the ring; on no load board
+  board_entry positions_; // of the ring; on no load board
   inbox ring_;
   injection_queue overflow_;
 };

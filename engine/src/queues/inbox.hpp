@@ -49,7 +49,7 @@ class inbox {
   };
 
   /// `cells` has a power-of-two size. `cells` and `slot` must outlive the inbox.
-  inbox(load_slot& slot, std::span<cell> cells) noexcept
+  inbox(board_entry& slot, std::span<cell> cells) noexcept
       : slot_(slot),
         cells_(cells),
         mask_(cells.size() - 1) {
@@ -146,7 +146,7 @@ class inbox {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>((word - position) << 1));
   }
 
-  load_slot& slot_;
+  board_entry& slot_;
   std::span<cell> cells_;
   std::uint64_t mask_;
 };

@@ -14,7 +14,7 @@ namespace corewise::detail {
 class ingress {
  public:
   /// No cells: the inbox is unbounded. `cells` and `slot` must outlive this.
-  ingress(load_slot& slot, std::span<inbox::cell> cells) noexcept
+  ingress(board_entry& slot, std::span<inbox::cell> cells) noexcept
       : slot_(slot),
         bounded_(slot, cells),
         unbounded_(slot),
@@ -64,7 +64,7 @@ class ingress {
     return now == 0 ? 1 : now;
   }
 
-  load_slot& slot_;
+  board_entry& slot_;
   inbox bounded_;
   unbounded_inbox unbounded_;
   bool is_bounded_;

@@ -22,9 +22,9 @@
 
 namespace corewise::detail {
 
-class next_slot {
+class lifo_slot {
  public:
-  next_slot(load_slot& slot, sole_taker& takers) noexcept : word_(slot.owner.lifo), takers_(takers) {}
+  lifo_slot(board_entry& slot, sole_taker& takers) noexcept : word_(slot.owner.lifo), takers_(takers) {}
 
   /// Puts `t` into the slot. Returns the task that was in it, or null. Owner only. Cost: a plain store when
   /// the slot is empty.

@@ -82,7 +82,7 @@ class local_queue {
   using cell = atomic<task_header*>; // relaxed: ordered by head and tail
 
   /// `cells` has a power-of-two size. `cells`, `slot` and `takers` must outlive the queue.
-  local_queue(load_slot& slot, std::span<cell> cells, sole_taker& takers) noexcept
+  local_queue(board_entry& slot, std::span<cell> cells, sole_taker& takers) noexcept
       : slot_(slot),
         takers_(takers),
         cells_(cells.data()),
@@ -133,7 +133,7 @@ class local_queue {
   /// reads the positions once. Sets t to null when a thief came between. Returns false if the ring is full.
   /// Owner only.
   bool exchange_oldest(task_header*& t) noexcept {
-    load_slot& slot = slot_;
+    board_entry& slot = slot_;
     std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire);      // pairs: copied, taken
     const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed); // own
     const std::uint32_t real = real_of(head);
@@ -209,7 +209,7 @@ class local_queue {
 
   /// Moves the head to `to`, so that the owner takes the tasks before it. Returns false if another thread
   /// came between; `head` is then the head as that thread left it.
-  [[gnu::always_inline]] bool move_head(load_slot& slot, std::uint64_t& head, std::uint64_t to) noexcept {
+  [[gnu::always_inline]] bool move_head(board_entry& slot, std::uint64_t& head, std::uint64_t to) noexcept {
     if (takers_.enter()) {
       slot.shared.ring_head.store(to, std::memory_order_release); // pairs: taken
       takers_.leave();
@@ -219,7 +219,7 @@ class local_queue {
                                                          std::memory_order_acquire);
   }
 
-  load_slot& slot_;
+  board_entry& slot_;
   sole_taker& takers_;
   cell* cells_;
   std::uint32_t mask_;

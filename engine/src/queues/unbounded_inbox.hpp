@@ -43,7 +43,7 @@ namespace corewise::detail {
 class unbounded_inbox {
  public:
   /// `slot` must outlive the inbox. Do not move the inbox: tasks are linked to its stub.
-  explicit unbounded_inbox(load_slot& slot) noexcept : slot_(slot) {
+  explicit unbounded_inbox(board_entry& slot) noexcept : slot_(slot) {
     last().store(word(&stub_), std::memory_order_relaxed); // no other thread knows of it yet
   }
   unbounded_inbox(const unbounded_inbox&) = delete;
@@ -100,7 +100,7 @@ class unbounded_inbox {
         .store(t, std::memory_order_release); // pairs: linked
   }
 
-  load_slot& slot_;
+  board_entry& slot_;
   task_header stub_;
   task_header* first_ = &stub_; // written by the owner
   [[no_unique_address]] mutable one_at_a_time owners_;

@@ -12,7 +12,7 @@ namespace corewise::detail {
 
 /// The memory that a worker's queues work on. It belongs to the group, and must outlive the queues.
 struct queue_memory {
-  load_slot& slot;
+  board_entry& slot;
   std::span<local_queue::cell> ring_cells;
   std::span<inbox::cell> inbox_cells; ///< empty: the inbox is unbounded
 };
@@ -25,14 +25,14 @@ struct worker_queues {
       : takers(of_worker),
         ring(memory.slot, memory.ring_cells, takers),
         in(memory.slot, memory.inbox_cells),
-        next(memory.slot, takers),
+        lifo(memory.slot, takers),
         forks(memory.slot.owner.fork_bottom, memory.slot.shared.fork_top, first_forks),
         touches_(&memory.slot.owner.touches) {}
 
   sole_taker& takers; ///< of the ring and the slot
   local_queue ring;
   ingress in;
-  next_slot next;
+  lifo_slot lifo;
   fork_deque forks;
 
   /// Returns whether another thread could take a task now.

@@ -63,7 +63,7 @@ class timer_wheel {
   tick next() const noexcept {
     if (any_due() || !empty(moving())) return 0;
     for (unsigned level = 0; level < levels; ++level)
-      if (used_[level] != 0) return start_of(level, first_slot(level));
+      if (used_[level] != 0) return start_of(level, first_bucket(level));
     return never;
   }
 
@@ -111,7 +111,7 @@ class timer_wheel {
     if (timer_node* t = pop_due()) return t;
     timer_link* head = &moving();
     for (unsigned level = 0; level < levels && empty(*head); ++level)
-      if (used_[level] != 0) head = &heads_[level * slots + first_slot(level)];
+      if (used_[level] != 0) head = &heads_[level * slots + first_bucket(level)];
     if (empty(*head)) return nullptr;
     auto* t = static_cast<timer_node*>(head->next);
     remove(*t);
@@ -120,8 +120,8 @@ class timer_wheel {
 
  private:
   static constexpr unsigned levels = 8;
-  static constexpr unsigned slot_bits = 6;
-  static constexpr std::size_t slots = std::size_t{1} << slot_bits;
+  static constexpr unsigned bucket_bits = 6;
+  static constexpr std::size_t slots = std::size_t{1} << bucket_bits;
 
   static bool empty(const timer_link& head) noexcept { return head.next == &head; }
   static void append(timer_link& head, timer_link& t) noexcept {
@@ -150,12 +150,12 @@ class timer_wheel {
   timer_link& moving() noexcept { return heads_[levels * slots + 1]; }
   const timer_link& moving() const noexcept { return heads_[levels * slots + 1]; }
 
-  std::size_t first_slot(unsigned level) const noexcept {
+  std::size_t first_bucket(unsigned level) const noexcept {
     return static_cast<std::size_t>(std::countr_zero(used_[level]));
   }
   tick start_of(unsigned level, std::size_t slot) const noexcept {
-    const unsigned shift = level * slot_bits;
-    const tick above = elapsed_ >> (shift + slot_bits) << (shift + slot_bits);
+    const unsigned shift = level * bucket_bits;
+    const tick above = elapsed_ >> (shift + bucket_bits) << (shift + bucket_bits);
     return above | static_cast<tick>(slot) << shift;
   }
 
@@ -163,8 +163,8 @@ class timer_wheel {
     const tick when = after(t.deadline_ns);
     if (when <= elapsed_) return append(due(), t);
     const auto highest = static_cast<unsigned>(std::bit_width(when ^ elapsed_)) - 1;
-    const unsigned level = highest / slot_bits;
-    const std::size_t slot = (when >> (level * slot_bits)) % slots;
+    const unsigned level = highest / bucket_bits;
+    const std::size_t slot = (when >> (level * bucket_bits)) % slots;
     used_[level] |= std::uint64_t{1} << slot;
     append(heads_[level * slots + slot], t);
   }
@@ -178,7 +178,7 @@ class timer_wheel {
   bool turn(tick now) noexcept {
     for (unsigned level = 0; level < levels; ++level) {
       if (used_[level] == 0) continue;
-      const std::size_t slot = first_slot(level);
+      const std::size_t slot = first_bucket(level);
       const tick start = start_of(level, slot);
       if (start > now) return false;
       elapsed_ = start;

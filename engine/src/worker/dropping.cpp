@@ -68,7 +68,7 @@ bool shared::drop_round() noexcept {
     while (task_header* t = pop_inbox_of(*seat)) drop(t);
     if (q->in.bounded() && q->in.ready()) any = true; // no memory to take it out: once more
     if (seat->has_left() || q->takers.share()) {
-      if (task_header* t = q->next.take()) drop(t);
+      if (task_header* t = q->lifo.take()) drop(t);
       for (task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
         drop(stolen.first);
     }
@@ -100,7 +100,7 @@ bool shared::drop_timers() noexcept {
 /// Other threads may take from the seat's queues now, so it asks only what any thread may ask.
 void shared::leave_ended(worker& seat) noexcept {
   const group_id g = seat.place().group;
-  if (seat.queues().waiting() != 0 || !seat.queues().next.empty() || injection(g).size() != 0 ||
+  if (seat.queues().waiting() != 0 || !seat.queues().lifo.empty() || injection(g).size() != 0 ||
       classes(g).ready())
     drop_queued();
 }

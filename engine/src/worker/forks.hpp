@@ -10,7 +10,7 @@ inline bool worker::try_fork(task_header* t) noexcept {
   if (!queues().forks.push(t)) [[unlikely]] // no memory to grow
     return false;
   counts_.forked.add();
-  engine_.idle().pushed(id());
+  engine_.idle().notify_pushed(id());
   return true;
 }
 

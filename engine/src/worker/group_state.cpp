@@ -9,7 +9,7 @@ namespace corewise::detail {
 namespace {
 
 std::size_t bytes_for(std::size_t workers, group_state::sizes capacity) {
-  const std::size_t each = sizeof(load_slot) + sizeof(worker) + alignof(worker) +
+  const std::size_t each = sizeof(board_entry) + sizeof(worker) + alignof(worker) +
                            capacity.ring * sizeof(local_queue::cell) + capacity.inbox * sizeof(inbox::cell);
   return workers * each + sizeof(timer_group) + alignof(timer_group);
 }
@@ -26,7 +26,7 @@ group_state::group_state(std::span<const worker_place> workers, sizes capacity,
                          std::optional<std::uint32_t> node, refusal* why)
     : capacity_(capacity),
       arena_(bytes_for(workers.size(), capacity), node, why),
-      slots_(arena_.take<load_slot>(workers.size())),
+      slots_(arena_.take<board_entry>(workers.size())),
       seats_(arena_.take<worker>(workers.size())),
       timers_(std::construct_at(arena_.take<timer_group>(1))) {
   std::uninitialized_value_construct_n(slots_, workers.size());

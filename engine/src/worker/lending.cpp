@@ -13,8 +13,8 @@ std::uint64_t worker::lend() noexcept {
   entry_.owner.running.store(0, std::memory_order_relaxed);
   if (this_execution.root != nullptr)
     this_execution.root->last = this; // where it goes on once it was suspended
-  if (!own.next.empty())
-    if (task_header* t = own.next.take()) supply_.push(t);
+  if (!own.lifo.empty())
+    if (task_header* t = own.lifo.take()) supply_.push(t);
   const bool waited_for = own.ready() || supply_.classes().ready();
   const bool in_haste =
       lender_.expects_long_call() && (waited_for || engine_.injection(place_.group).size() != 0);
@@ -22,9 +22,9 @@ std::uint64_t worker::lend() noexcept {
   engine_.board(place_.group).unavailable.set(engine_.index_in_group(id())); // B1, pairs: shown
   engine_.publish_load(place_);
   this_execution.seat = nullptr;
-  const std::uint64_t lending = lender_.lend(); // B2
-  show_availability();                          // if the worker was called back just before
-  if (waited_for) engine_.idle().pushed(id());  // other workers can do what waits here
+  const std::uint64_t lending = lender_.lend();       // B2
+  show_availability();                                // if the worker was called back just before
+  if (waited_for) engine_.idle().notify_pushed(id()); // other workers can do what waits here
   if (in_haste && engine_.threads().offer(*this, lending)) return lending;
   if (!engine_.threads().attend()) static_cast<void>(engine_.threads().offer(*this, lending));
   return lending;

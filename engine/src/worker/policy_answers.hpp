@@ -22,7 +22,7 @@ class policy_answers {
            std::uint64_t group_ns) noexcept {
     task_time_ns_ = view.task_time_ns = task_ns;
     group_time_ns_ = group_ns;
-    keeps_up_to_ = placing.keeps_up_to(view, here);
+    keeps_up_to_ = placing.max_load_kept_unasked(view, here);
   }
   /// Returns whether the answers hold while the group's tasks take that long.
   bool hold_for(std::uint64_t group_ns) const noexcept { return group_time_ns_ == group_ns; }

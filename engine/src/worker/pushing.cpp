@@ -10,18 +10,18 @@ namespace corewise::detail {
 void worker::push_lifo(task_header* t) noexcept {
   if (!lifo_.accepts()) return push(t);
   // A push into an empty slot wakes no worker: this worker takes the task next.
-  task_header* evicted = queues().next.put(t);
+  task_header* evicted = queues().lifo.put(t);
   note_pushed();
   if (lifo_.begin_watch()) engine_.idle().watch_slots();
   if (evicted == nullptr) return;
   supply_.push(evicted);
-  engine_.idle().pushed(id());
+  engine_.idle().notify_pushed(id());
 }
 
 void worker::push(task_header* t) noexcept {
   supply_.push(t);
   note_pushed();
-  engine_.idle().pushed(id());
+  engine_.idle().notify_pushed(id());
 }
 
 void worker::note_pushed() noexcept {

@@ -17,9 +17,9 @@ void worker::renew_rules() noexcept {
   retired_ = !engine_.active(id());
   follow_rules();
   if (!lifo_.has_slot()) // a task in the slot would never have its turn
-    if (task_header* t = queues().next.take()) {
+    if (task_header* t = queues().lifo.take()) {
       supply_.push(t);
-      engine_.idle().pushed(id());
+      engine_.idle().notify_pushed(id());
     }
   engine_.forget_old_rules();
 }
@@ -31,7 +31,7 @@ void worker::renew_rules() noexcept {
 void worker::send_away() noexcept {
   supply_.forget_yielded();
   const group_id own = place_.group;
-  if (task_header* t = queues().next.take()) engine_.send_near(t, own);
+  if (task_header* t = queues().lifo.take()) engine_.send_near(t, own);
   const auto send_all = [&](auto& queue) {
     while (!engine_.active(id())) {
       task_header* t = queue.pop();

@@ -12,7 +12,7 @@ inline void shared::send(task_header* t, const placement& to, segment_writer* ov
   if (to.injected && injects()) {
     if (overflow != nullptr) overflow->end();
     injection_[to.group.value]->push(t);
-    idle_->pushed(to.worker);
+    idle_->notify_pushed(to.worker);
     return;
   }
   worker_bits& spinning = boards_[to.group.value]->spinning;
@@ -31,13 +31,13 @@ inline void shared::send_to_inbox(task_header* t, const placement& to, segment_w
     else
       injection.push(t);
   }
-  idle_->pushed(to.worker);
+  idle_->notify_pushed(to.worker);
 }
 
 /// Sends a task to the queue of its class. The domain's workers take it from there.
 inline void shared::send_to_class(task_header* t, group_id g, task_class c) noexcept {
   classes(g).of(c).push(t);
-  idle_->pushed(groups_[g].domain, c);
+  idle_->notify_pushed(groups_[g].domain, c);
 }
 
 /// Publishes one task more than the last level, without a look at the board entry, which would take its cache

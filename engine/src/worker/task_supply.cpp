@@ -37,7 +37,7 @@ void task_supply::push_yielded(task_header* t) noexcept {
 
 void task_supply::announce() noexcept {
   yielded_alone_ = false;
-  engine_.idle().pushed(place_.id);
+  engine_.idle().notify_pushed(place_.id);
 }
 
 // --- taking
@@ -132,7 +132,7 @@ task_header* task_supply::push_all_but_first(task_chain taken, std::uint32_t in_
   if (taken.size == 0) return first;
   if (in_front != 0) push_front(taken, in_front);
   while (task_header* t = taken.pop()) push(t);
-  if (!searching_) engine_.idle().pushed(place_.id);
+  if (!searching_) engine_.idle().notify_pushed(place_.id);
   return first;
 }
 
@@ -155,7 +155,7 @@ void task_supply::push_front(task_chain& taken, std::uint32_t most) noexcept {
 }
 
 void task_supply::note_stolen(worker& victim, level distance, std::uint32_t tasks) noexcept {
-  cool(victim.board_entry());
+  cool(victim.entry());
   engine_.publish_load(victim.place()); // its owner may be in a long task
   counts_.stolen[static_cast<std::size_t>(distance)].add(tasks);
 }

@@ -48,7 +48,7 @@ class turn_plan {
   }
 
   /// Returns whether the next poll would ask another source before the forks and the ring.
-  bool others_are_due(const next_slot& slot, const class_queue& latency) const noexcept {
+  bool others_are_due(const lifo_slot& slot, const class_queue& latency) const noexcept {
     return until_shared_ <= 1 || !slot.empty() || latency.waiting();
   }
 

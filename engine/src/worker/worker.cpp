@@ -43,7 +43,7 @@ task_header* worker::poll() noexcept {
   task_header* t = nullptr;
   if (plan_.count_poll()) [[unlikely]]
     t = poll_due();
-  const bool from_slot = t == nullptr && !own.next.empty() && (t = poll_slot()) != nullptr;
+  const bool from_slot = t == nullptr && !own.lifo.empty() && (t = poll_slot()) != nullptr;
   if (t == nullptr && !own.forks.empty()) t = supply_.take_fork();
   if (t != nullptr) {
     supply_.announce_yielded();
@@ -91,14 +91,14 @@ task_header* worker::poll_due() noexcept {
 /// goes behind the ring, as `lifo_counts` says.
 task_header* worker::poll_slot() noexcept {
   worker_queues& own = queues();
-  if (own.next.empty() || supply_.batch_is_in_front()) return nullptr;
+  if (own.lifo.empty() || supply_.batch_is_in_front()) return nullptr;
   const bool counted = lifo_.counts_now([&] { return !own.ring.nothing_waits() || !own.forks.empty(); });
   if (counted && lifo_.used_up()) {
     if (lifo_.waits()) return nullptr;
-    if (task_header* t = own.next.take_own()) supply_.push(t);
+    if (task_header* t = own.lifo.take_own()) supply_.push(t);
     return nullptr;
   }
-  task_header* t = own.next.take_own();
+  task_header* t = own.lifo.take_own();
   if (t == nullptr) return nullptr; // it had aged
   if (counted) lifo_.count_run();
   counts_.lifo_runs.add();
@@ -119,14 +119,14 @@ task_header* worker::rest() noexcept {
   renew_rules();
   if (retired_) {
     send_away();
-  } else if (!queues().next.empty()) {
+  } else if (!queues().lifo.empty()) {
     return poll(); // the worker was called back before it had sent that away
   } else if (task_header* t = searcher_.search()) {
     note_found();
     return t;
   }
   engine_.publish_least_of(place_.group);
-  assert(queues().next.empty()); // no thread looks there while the worker sleeps
+  assert(queues().lifo.empty()); // no thread looks there while the worker sleeps
   engine_.idle().park(id(), {.searching = supply_.is_searching(), .retired = retired_, .by = rules_.get()});
   supply_.note_searching();
   noted_awake_ = false;

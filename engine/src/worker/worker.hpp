@@ -42,7 +42,7 @@ class alignas(128) worker {
   const worker_place& place() const noexcept { return place_; }
   shared& engine() const noexcept { return engine_; }
   worker_queues& queues() noexcept { return supply_.queues(); }
-  load_slot& board_entry() noexcept { return entry_; }
+  board_entry& entry() noexcept { return entry_; }
   const holder<rules>& held_rules() const noexcept { return rules_; }
   worker_metrics metrics() const noexcept;
   const worker_report& report() const noexcept { return report_; }
@@ -107,7 +107,7 @@ class alignas(128) worker {
   bool lacks_forks(task_class c) const noexcept;
   /// Returns whether the loop would ask another source before the forks and the ring.
   bool others_are_due() const noexcept {
-    return plan_.others_are_due(supply_.queues().next, supply_.classes().of(task_class::latency));
+    return plan_.others_are_due(supply_.queues().lifo, supply_.classes().of(task_class::latency));
   }
 
   // --- lending (lending.cpp)
@@ -167,7 +167,7 @@ class alignas(128) worker {
 
   shared& engine_;
   const worker_place& place_;
-  load_slot& entry_; // of the load board
+  board_entry& entry_; // of the load board
   holder<rules> rules_;
   task_supply supply_;
   turn_plan plan_;

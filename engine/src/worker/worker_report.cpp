@@ -55,7 +55,7 @@ worker_metrics worker::metrics() const noexcept {
   m.background_runs = counts_.of_class[1].read();
   m.active = engine_.active(id()) ? 1 : 0;
   m.load =
-      own.waiting() + (own.next.empty() ? 0U : 1U) + entry_.owner.running.load(std::memory_order_relaxed);
+      own.waiting() + (own.lifo.empty() ? 0U : 1U) + entry_.owner.running.load(std::memory_order_relaxed);
   for (std::size_t l = 0; l < level_count; ++l) m.stolen[l] = counts_.stolen[l].read();
   m.injected = counts_.injected.read();
   m.spilled = counts_.spilled.read();

@@ -15,7 +15,7 @@ namespace {
 struct box {
   explicit box(std::size_t capacity) : cells(capacity), in(slot, cells) {}
 
-  load_slot slot;
+  board_entry slot;
   std::vector<detail::inbox::cell> cells;
   detail::inbox in;
 };

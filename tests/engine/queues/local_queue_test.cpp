@@ -15,7 +15,7 @@ namespace {
 struct ring {
   explicit ring(std::size_t capacity) : cells(capacity), queue(slot, cells, takers) {}
 
-  load_slot slot;
+  board_entry slot;
   detail::sole_taker takers{false};
   std::vector<local_queue::cell> cells;
   local_queue queue;

@@ -71,7 +71,7 @@ struct real_queues {
   }
 
   std::deque<task_header> tasks; // a deque: its elements do not move
-  load_slot slot;
+  board_entry slot;
   std::vector<detail::local_queue::cell> ring_cells = std::vector<detail::local_queue::cell>(ring_capacity);
   std::vector<detail::inbox::cell> inbox_cells;
   detail::sole_taker takers{false};
@@ -234,8 +234,8 @@ struct inbox_pop_and_push : command {
 // --- the LIFO slot
 
 void check_slot(const plain_queue& then, const real_queues& real) {
-  RC_ASSERT(real.of_worker.next.empty() == then.waiting.empty());
-  RC_ASSERT(real.number(real.of_worker.next.peek()) == front(then));
+  RC_ASSERT(real.of_worker.lifo.empty() == then.waiting.empty());
+  RC_ASSERT(real.number(real.of_worker.lifo.peek()) == front(then));
 }
 
 struct slot_put : command {
@@ -244,7 +244,7 @@ struct slot_put : command {
     q.push();
   }
   void run(const plain_queue& q, real_queues& real) const override {
-    RC_ASSERT(real.number(real.of_worker.next.put(real.task(q.next))) == front(q));
+    RC_ASSERT(real.number(real.of_worker.lifo.put(real.task(q.next))) == front(q));
     check_slot(nextState(q), real);
   }
   void show(std::ostream& out) const override { out << "put"; }
@@ -253,7 +253,7 @@ struct slot_put : command {
 struct slot_take : command {
   void apply(plain_queue& q) const override { q.waiting.clear(); }
   void run(const plain_queue& q, real_queues& real) const override {
-    RC_ASSERT(real.number(real.of_worker.next.take()) == front(q));
+    RC_ASSERT(real.number(real.of_worker.lifo.take()) == front(q));
     check_slot(nextState(q), real);
   }
   void show(std::ostream& out) const override { out << "take"; }

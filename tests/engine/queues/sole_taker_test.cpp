@@ -9,8 +9,8 @@
 #include <vector>
 
 using namespace corewise;
+using detail::lifo_slot;
 using detail::local_queue;
-using detail::next_slot;
 using detail::sole_taker;
 
 TEST_CASE("sole taker: the worker is the only taker until another thread comes") {
@@ -88,11 +88,11 @@ constexpr std::size_t tasks_in_all = 10'000;
 /// A worker uses its ring and its slot alone until it has put `comes_at` tasks; then another thread begins to
 /// take from both.
 void take_until_another_comes(std::size_t comes_at) {
-  load_slot slot;
+  board_entry slot;
   std::vector<local_queue::cell> cells(32);
   sole_taker takers(true);
   local_queue ring(slot, cells, takers);
-  next_slot next(slot, takers);
+  lifo_slot next(slot, takers);
   std::vector<task_header> tasks(tasks_in_all);
   std::vector<std::atomic<int>> taken(tasks_in_all);
   const auto take = [&](const task_header* t) {

@@ -9,7 +9,7 @@ using namespace corewise;
 using detail::unbounded_inbox;
 
 TEST_CASE("unbounded inbox: it is first in, first out, also when it is emptied and filled again") {
-  load_slot slot;
+  board_entry slot;
   unbounded_inbox in(slot);
   std::vector<task_header> tasks(7);
   CHECK_FALSE(in.ready());
@@ -27,7 +27,7 @@ TEST_CASE("unbounded inbox: it is first in, first out, also when it is emptied a
 }
 
 TEST_CASE("unbounded inbox: a producer may fill it while its worker empties it") {
-  load_slot slot;
+  board_entry slot;
   unbounded_inbox in(slot);
   std::vector<task_header> tasks(100);
   std::size_t out = 0;
@@ -40,7 +40,7 @@ TEST_CASE("unbounded inbox: a producer may fill it while its worker empties it")
 }
 
 TEST_CASE("unbounded inbox: it takes any number, and the board counts them") {
-  load_slot slot;
+  board_entry slot;
   detail::ingress in(slot, {});
   CHECK_FALSE(in.bounded());
   std::vector<task_header> tasks(100'000);
@@ -54,7 +54,7 @@ TEST_CASE("unbounded inbox: it takes any number, and the board counts them") {
 }
 
 TEST_CASE("unbounded inbox: with a size, the ingress is bounded") {
-  load_slot slot;
+  board_entry slot;
   std::vector<detail::inbox::cell> cells(2);
   detail::ingress in(slot, cells);
   CHECK(in.bounded());
@@ -70,7 +70,7 @@ TEST_CASE("unbounded inbox: with a size, the ingress is bounded") {
 TEST_CASE("unbounded inbox: many producers pass every task exactly once, each one's in order") {
   constexpr std::size_t each = 200'000;
   constexpr std::size_t producers = 4;
-  load_slot slot;
+  board_entry slot;
   unbounded_inbox in(slot);
   std::vector<task_header> tasks(each * producers);
   std::vector<std::thread> threads;

@@ -22,7 +22,7 @@ TEST_CASE("activity: a worker that takes work moves towards the tail, and a robb
   const profile p = system_profile("activity", 1);
   situation s(build(one_kind(1, 3)), p.dispatch.policy.c_str());
   s.load(0, 2, 2);
-  load_slot* slots = s.view().board({0}).slots;
+  board_entry* slots = s.view().board({0}).slots;
   const auto head = [&] { return s.place(s.on_cpu(0)).worker.value; };
   std::uint64_t now = 0;
   CHECK(head() == 0);

@@ -47,7 +47,7 @@ class counted_pool {
   std::vector<std::int64_t> board() const {
     const load_view view({}, machine_.workers(), ring, 64);
     std::vector<std::int64_t> shown;
-    for (const load_slot& slot : slots_) shown.push_back(view.load(slot).queued);
+    for (const board_entry& slot : slots_) shown.push_back(view.load(slot).queued);
     return shown;
   }
   const std::vector<std::int64_t>& counters() const { return counter_; }
@@ -65,7 +65,7 @@ class counted_pool {
   }
 
   situation machine_{build(one_kind(1, workers))};
-  load_slot slots_[workers];
+  board_entry slots_[workers];
   std::vector<corewise::detail::local_queue::cell> rings_[workers] = {
       std::vector<corewise::detail::local_queue::cell>(ring),
       std::vector<corewise::detail::local_queue::cell>(ring),
@@ -165,7 +165,7 @@ TEST_CASE("zio-least-loaded: the sweep takes only a strictly smaller counter, cl
   s.boards().set_unavailable({6});
   CHECK(s.place(s.on_cpu(0)).worker.value == 7);
   s.boards().set_load({2}, worker_load{0, 0, 1});
-  load_slot& five = s.view().board(s.workers()[{5}].group).slots[1];
+  board_entry& five = s.view().board(s.workers()[{5}].group).slots[1];
   five.owner.ring_tail.store(3, std::memory_order_relaxed);
   five.shared.ring_head.store(std::uint64_t{5} << 32 | 5, std::memory_order_relaxed); // reads -2
   CHECK(s.place(s.on_cpu(0)).worker.value == 2);

@@ -87,7 +87,7 @@ struct future_waiter : suspension {
   future_waiter(const future_waiter&) = delete;
   future_waiter& operator=(const future_waiter&) = delete;
   ~future_waiter() {
-    leave_slot();
+    free_entry();
     if (waits_outside()) [[unlikely]]
       state.withdraw(*this);
   }

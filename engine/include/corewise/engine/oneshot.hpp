@@ -102,7 +102,7 @@ template <class T> class oneshot {
     place(const place&) = delete;
     place& operator=(const place&) = delete;
     ~place() {
-      leave_slot();
+      free_entry();
       if (waits_outside()) [[unlikely]]
         shot.replace(this, nullptr);
     }
@@ -111,7 +111,7 @@ template <class T> class oneshot {
     void suspend(std::coroutine_handle<> suspended) noexcept {
       static constexpr detail::wait_record how{wait_kind::oneshot, &withdraw};
       detail::suspension::suspend(suspended, how);
-      enter_slot();
+      take_entry();
     }
     static bool withdraw(detail::suspension& s) noexcept {
       auto& self = static_cast<place&>(s);

@@ -14,7 +14,7 @@ namespace corewise {
 
 /// Notes that the worker took work. `stamp` grows with time: a clock, or a count. Only the board slot's
 /// owner.
-inline void touch(load_slot& slot, std::uint64_t stamp) noexcept {
+inline void touch(board_entry& slot, std::uint64_t stamp) noexcept {
   const std::uint32_t touches = slot.owner.touches.load(std::memory_order_relaxed); // own
   slot.owner.touches.store(touches + 1, std::memory_order_relaxed);
   slot.owner.touched_at.store(stamp, std::memory_order_relaxed);
@@ -22,7 +22,7 @@ inline void touch(load_slot& slot, std::uint64_t stamp) noexcept {
 
 /// Halves the activity of a robbed worker, rounded down. Any thread. Of two calls at once one may be lost,
 /// which leaves the worker warmer than it should be and does no other harm.
-inline void cool(load_slot& slot) noexcept {
+inline void cool(board_entry& slot) noexcept {
   const std::uint32_t cooled = slot.shared.cooled.load(std::memory_order_relaxed);
   const auto left = static_cast<std::int32_t>(slot.owner.touches.load(std::memory_order_relaxed) - cooled);
   if (left > 0)

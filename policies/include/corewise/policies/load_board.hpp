@@ -28,7 +28,7 @@ namespace corewise {
 
 /// One worker's board slot. The queues of the engine work on these words directly; the simulator and
 /// `explain` set them.
-struct alignas(128) load_slot {
+struct alignas(128) board_entry {
   /// Written by the worker that owns the board slot.
   struct alignas(64) owner_line {
     detail::atomic<std::uint32_t> ring_tail{0};
@@ -52,9 +52,9 @@ struct alignas(128) load_slot {
     detail::atomic<std::uintptr_t> inbox_last{0}; ///< the newest task of an unbounded inbox
   } producers;
 };
-static_assert(sizeof(load_slot::owner_line) == 64 && sizeof(load_slot::shared_line) == 64 &&
-              sizeof(load_slot::producers_line) == 64);
-static_assert(sizeof(load_slot) == 256);
+static_assert(sizeof(board_entry::owner_line) == 64 && sizeof(board_entry::shared_line) == 64 &&
+              sizeof(board_entry::producers_line) == 64);
+static_assert(sizeof(board_entry) == 256);
 
 /// How busy a worker has been of late: the activity order compares this.
 struct worker_activity {

@@ -23,9 +23,9 @@ struct group_board {
   std::unique_ptr<line[]> lines_;
 
  public:
-  group_board(std::size_t workers, load_slot* first_slot);
+  group_board(std::size_t workers, board_entry* first_bucket);
 
-  load_slot* slots;                     ///< one per worker of the group, on the group's node
+  board_entry* slots;                   ///< one per worker of the group, on the group's node
   detail::atomic<std::uint32_t> active; ///< so many, from the first on, take part; the others have retired
   worker_bits spinning;                 ///< awake without work: claiming one costs no system call
   worker_bits parked;                   ///< asleep
@@ -50,7 +50,7 @@ class load_view {
 
   /// Loads of the worker at place `index` of group g. Cost: three cache lines. Exact at rest.
   worker_load load(group_id g, std::size_t index) const noexcept { return load(board(g).slots[index]); }
-  worker_load load(const load_slot& slot) const noexcept {
+  worker_load load(const board_entry& slot) const noexcept {
     const std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire); // pairs: board
     const std::uint64_t in = slot.producers.inbox_in.load(std::memory_order_acquire); // pairs: board
     const std::uint64_t top = slot.shared.fork_top.load(std::memory_order_acquire);   // pairs: board
@@ -71,7 +71,7 @@ class load_view {
   worker_activity activity(group_id g, std::size_t index) const noexcept {
     return activity(board(g).slots[index]);
   }
-  worker_activity activity(const load_slot& slot) const noexcept {
+  worker_activity activity(const board_entry& slot) const noexcept {
     const std::uint32_t cooled = slot.shared.cooled.load(std::memory_order_acquire); // pairs: board
     const std::uint32_t touches = slot.owner.touches.load(std::memory_order_relaxed);
     const auto left = static_cast<std::int32_t>(touches - cooled);

@@ -110,8 +110,8 @@ class policy {
   /// The greatest load, including the running task, at which the worker `origin` keeps what it submits
   /// without a hint, whatever the loads of the others. Returns nothing if it must ask. Reads no board. Any
   /// thread.
-  virtual std::optional<std::uint32_t> keeps_up_to(const load_view& /*loads*/,
-                                                   const task_origin& /*origin*/) const noexcept {
+  virtual std::optional<std::uint32_t> max_load_kept_unasked(const load_view& /*loads*/,
+                                                             const task_origin& /*origin*/) const noexcept {
     return std::nullopt;
   }
   /// Returns whether a suspended task goes on where it ran last; else it is injected as well.

@@ -34,9 +34,9 @@ struct simulated_machine {
 struct placing_decision {
   /// The maker of the decision: a policy's answer may hold for several tasks.
   enum class maker : std::uint8_t {
-    place,       ///< `policy::place`
-    keeps_up_to, ///< the submitting worker kept it, as `policy::keeps_up_to` allows
-    repeat,      ///< it followed the last task of the same thread, as `placement::repeat` allows
+    place,                 ///< `policy::place`
+    max_load_kept_unasked, ///< the submitting worker kept it, as `policy::max_load_kept_unasked` allows
+    repeat,                ///< it followed the last task of the same thread, as `placement::repeat` allows
   };
 
   const load_view& loads; ///< the loads that the policy was shown, or would have been
@@ -45,7 +45,7 @@ struct placing_decision {
   placement_rng rng; ///< the random state before the decision
   placement_cursor cursor;
   std::uint32_t cpu = 0; ///< of the thread outside
-  const placement& to;   ///< of `keeps_up_to` only the worker and its group
+  const placement& to;   ///< of `max_load_kept_unasked` only the worker and its group
   maker by = maker::place;
 };
 

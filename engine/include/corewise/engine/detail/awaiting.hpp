@@ -74,7 +74,7 @@ template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]
 
   /// Ends a wait that was stopped, never awaited, or whose frame is destroyed before it went on.
   void end_untaken() noexcept {
-    this->leave_slot();
+    this->free_entry();
     if (own().state == wait_state::queued)
       place_.leave(own());
     else if (own().state == wait_state::granted)

@@ -67,7 +67,7 @@ bool identify_coroutine() noexcept;
 void fork_task(coroutine_root& child) noexcept;
 /// Places a child as if it were submitted now, with a wish for a group. Call from any thread of its engine,
 /// in a task of it.
-void fork_task_to(coroutine_root& child, group_id to) noexcept;
+void place_child(coroutine_root& child, group_id to) noexcept;
 /// Takes the newest task of the caller's deque if it is `t` and no other tasks are due. Returns whether it
 /// did. Call in a task.
 bool take_back(const task_header* t) noexcept;

@@ -40,40 +40,40 @@ struct wait_record {
   bool (*withdraw)(suspension& s) noexcept;
 };
 
-struct suspension_slot {
+struct suspension_entry {
   /// Null: the entry is free. Relaxed: a thread that looks while threads of the engine run only counts; later
   /// it is changed under a lock.
   atomic<const wait_record*> in{nullptr};
   union {
     suspension* who = nullptr; ///< of a taken entry
-    suspension_slot* next;     ///< of a free entry
+    suspension_entry* next;    ///< of a free entry
   };
 };
 
 /// A suspended coroutine that its engine knows of. Lives in the coroutine's frame, within an awaiter, whose
-/// destructor calls `leave_slot`.
+/// destructor calls `free_entry`.
 struct suspension : resumption {
-  static constexpr std::uint32_t free_slots_max = 32; ///< of a thread
+  static constexpr std::uint32_t free_entries_max = 32; ///< of a thread
 
   const wait_record* record = nullptr;
-  suspension_slot* slot = nullptr; ///< null: it stands in no entry
+  suspension_entry* slot = nullptr; ///< null: it stands in no entry
 
   /// Acts as `resumption::suspend`, and sees to it that there is a free entry. `how` must live for ever.
   void suspend(std::coroutine_handle<> suspended, const wait_record& how) noexcept {
     resumption::suspend(suspended);
     record = &how;
-    if (this_execution.free_slots == nullptr && root != nullptr) [[unlikely]]
-      find_slots();
+    if (this_execution.free_entries == nullptr && root != nullptr) [[unlikely]]
+      fetch_entries();
   }
   /// Takes an entry, so that the coroutine counts as waiting. Call before any other thread sees it. Without
   /// memory it stands in no entry.
-  void enter_slot() noexcept {
+  void take_entry() noexcept {
     execution& here = this_execution;
-    suspension_slot* const free = here.free_slots;
+    suspension_entry* const free = here.free_entries;
     if (free == nullptr || root == nullptr) [[unlikely]]
       return;
-    here.free_slots = free->next;
-    --here.free_slot_count;
+    here.free_entries = free->next;
+    --here.free_entry_count;
     free->who = this;
     free->in.store(record, std::memory_order_relaxed);
     slot = free;
@@ -81,29 +81,29 @@ struct suspension : resumption {
   /// Frees the entry of a coroutine that goes on. Call on a thread of its engine.
   void resumed() noexcept {
     frame = nullptr;
-    suspension_slot* const left = slot;
+    suspension_entry* const left = slot;
     if (left == nullptr) return;
     slot = nullptr;
     execution& here = this_execution;
     left->in.store(nullptr, std::memory_order_relaxed);
-    left->next = here.free_slots;
-    here.free_slots = left;
-    if (++here.free_slot_count == free_slots_max) [[unlikely]]
-      give_slots();
+    left->next = here.free_entries;
+    here.free_entries = left;
+    if (++here.free_entry_count == free_entries_max) [[unlikely]]
+      return_entries();
   }
   /// Returns whether it waits, and belongs to no engine. Then the thread that destroys the frame has not
   /// taken it out of what it waits for.
   bool waits_outside() const noexcept { return frame != nullptr && root == nullptr; }
   /// Frees the entry of a frame that is destroyed. Call from any thread.
-  void leave_slot() noexcept {
+  void free_entry() noexcept {
     if (slot != nullptr) [[unlikely]]
-      leave_slot_locked();
+      free_entry_locked();
   }
 
  private:
-  static void find_slots() noexcept;
-  static void give_slots() noexcept;
-  void leave_slot_locked() noexcept;
+  static void fetch_entries() noexcept;
+  static void return_entries() noexcept;
+  void free_entry_locked() noexcept;
 };
 
 } // namespace corewise::detail

@@ -62,7 +62,7 @@ class waiter_list {
     (last_ == nullptr ? first_ : last_->after) = &w;
     last_ = &w;
     w.state = wait_state::queued;
-    w.enter_slot();
+    w.take_entry();
   }
   /// Takes the waiter that has waited longest out of the list. Returns null if none waits.
   waiter* pop(wait_state gets = wait_state::granted) noexcept {
