@@ -147,7 +147,7 @@ std::string to_text(const simulation_report& report) {
   const bool several = report.seeds.size() > 1;
   std::string text = fmt::format("{}\n{}\n{} tasks, {} {}{}\n\n", report.machine, report.workload,
                                  report.tasks, several ? "seeds" : "seed", fmt::join(report.seeds, ", "),
-                                 several ? ": medians, and the lowest and the highest p99" : "");
+                                 several ? ": medians, and the least and the most p99" : "");
   text += how_long(report) + '\n' + what_with(report) + '\n' + where(report);
   if (std::ranges::any_of(report.profiles, &profile_runs::is_void))
     text += "\nvoid: the p99 of the second half is not within 5% of the first half's. The run was too short, "

@@ -97,7 +97,7 @@ TEST_CASE("report: a row is void by the halves of all its seeds together") {
   CHECK(profile_runs{"x", {simulation_result{}}}.is_void());
 }
 
-TEST_CASE("report: with several seeds it shows medians, and the lowest and the highest p99") {
+TEST_CASE("report: with several seeds it shows medians, and the least and the most p99") {
   const simulation_report three = of_seeds();
   const std::string text = to_text(three);
   CAPTURE(text);

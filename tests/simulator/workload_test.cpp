@@ -175,7 +175,7 @@ TEST_CASE("workload: each error names the value found and the values expected") 
       {"poisson,service=pareto:1us:1", "the exponent above 1"},
       {"poisson,service=pareto:1us:101", "the exponent above 1"},
       {"mmpp,burst=.5", R"(burst: found ".5"; expected a number from 1 to 1000000)"},
-      {"mmpp,burst-share=0", R"(burst-share: found "0"; expected a number above 0 and below 1)"},
+      {"mmpp,burst-share=0", R"(burst-share: found "0"; expected a number from 0.000001 to 0.999999)"},
       {"mmpp,burst-share=1", R"(burst-share: found "1")"},
       {"mmpp,burst-length=5", R"(burst-length: found "5"; expected a time with its unit)"},
       {"mmpp,burst-length=0ns", "burst-length: found"},
