@@ -54,7 +54,7 @@ worker_id forward_user::first_of(const worker_layout& workers, group_id g) {
 }
 const cpu_set& forward_user::cpus(const topology& machine) { return machine.cpus(); }
 
-TEST_CASE("fwd: what a header declares with it is what the other headers define") {
+TEST_CASE("fwd: the other headers define the types that a header declares with it") {
   engine e(small_profile(1));
   CHECK(forward_user::submit(e, no_hint) == submit_result::accepted);
   CHECK(forward_user::ask(e, task_class::latency).get() == 4);

@@ -113,7 +113,7 @@ TEST_CASE("nearest_lightest: on odd machines it gives the answer of a try of all
   CHECK(rc::check([] { check_machine(any_odd_machine()); }));
 }
 
-TEST_CASE("nearest_lightest: where short tasks wait in rows, it answers what trying all workers answers") {
+TEST_CASE("nearest_lightest: where short tasks wait in rows, it gives the answer of a try of all workers") {
   own_cores seen;
   CHECK(rc::check([&seen] {
     const made_machine made = one_in(4) ? any_odd_machine() : any_regular_machine();

@@ -22,7 +22,7 @@ turn_plan plan_of(std::uint32_t interval) {
 
 } // namespace
 
-TEST_CASE("turn plan: the shared sources come first once in an interval, however tasks begin") {
+TEST_CASE("turn plan: the shared sources come first once in an interval, for any way in which tasks begin") {
   turn_plan plan = plan_of(10);
   CHECK(polls_until_shared(plan) == 10);
   CHECK(polls_until_shared(plan) == 10);
@@ -31,7 +31,7 @@ TEST_CASE("turn plan: the shared sources come first once in an interval, however
   CHECK(polls_until_shared(plan) == 3);
 }
 
-TEST_CASE("turn plan: what runs before the shared sources leaves them due") {
+TEST_CASE("turn plan: a task that runs before the shared sources leaves them due") {
   turn_plan plan = plan_of(3);
   for (int i = 0; i < 10; ++i) plan.count_before_due();
   CHECK(polls_until_shared(plan) == 1);
