@@ -3,7 +3,7 @@
 #include <corewise/policies/lifo_rules.hpp>
 #include <corewise/policies/origin.hpp>
 
-// How a task gets to a queue, as in the engine's submission.cpp and worker.cpp.
+// How a task gets to a queue, as in the engine's submission.cpp, routing.hpp and pushing.cpp.
 
 namespace corewise::detail {
 

@@ -1,6 +1,6 @@
 #include "simulation_state.hpp"
 
-// How a worker without work looks for some, sleeps and is woken, as in the engine's worker_search.cpp and
+// How a worker without work looks for some, sleeps and is woken, as in the engine's searcher.cpp and
 // idle.cpp.
 
 namespace corewise::detail {

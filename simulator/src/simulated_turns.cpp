@@ -2,7 +2,7 @@
 
 #include <corewise/policies/lifo_rules.hpp>
 
-// What a worker does next: the order of its queues, as in the engine's worker.cpp.
+// What a worker does next: the order of its queues, as in the engine's worker.cpp and turn_plan.hpp.
 
 namespace corewise::detail {
 

@@ -1,4 +1,4 @@
-// Closing (submission.cpp: accept; runtime.hpp: closed_meanwhile; runtime.cpp: end): every task that was
+// Closing (submission.cpp: accept; shared.hpp: closed_meanwhile; runtime.cpp: end): every task that was
 // accepted runs, and the end does come.
 //
 // check: pass

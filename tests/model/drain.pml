@@ -1,4 +1,4 @@
-// Drain (engine/src/books/drain.hpp, ledger.hpp; submission.cpp: accept; runtime.cpp: sum; worker.cpp:
+// Drain (engine/src/books/drain.hpp, ledger.hpp; submission.cpp: accept; shared.cpp: sum; worker.cpp:
 // execute; ticks.cpp: end_tick): it returns after everything that was submitted before it has ended, children too, and
 // it does return.
 //

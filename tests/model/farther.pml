@@ -274,7 +274,7 @@ inline search(d) {
   fi
 }
 
-// idle_rules::pass_others_on
+// idle_rules::wake_for_other_domains
 inline pass_others_on(d) {
   if
   :: searching[other(d)] != 0 // they look after it
@@ -318,7 +318,7 @@ inline found_work(d) {
   d_step { last = 0; seen = 0 }
 }
 
-// idle_rules::stays
+// idle_rules::sees_work
 inline stays(d) {
   if
   :: last

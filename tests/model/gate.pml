@@ -1,5 +1,5 @@
 // A latch in the frame of a coroutine that waits for it. The frame is destroyed as soon as all waiters have
-// gone on (engine/include/corewise/engine/gate.hpp, lock_word.hpp).
+// gone on (engine/include/corewise/engine/detail/gate.hpp, lock_word.hpp).
 //
 // check: pass
 // check: pass -DALONE

@@ -1,4 +1,4 @@
-// Children that are forked and joined (engine/include/corewise/engine/fork_join.hpp).
+// Children that are forked and joined (engine/include/corewise/engine/detail/fork_join.hpp).
 //
 // check: pass
 // check: pass -DCHILDREN=4

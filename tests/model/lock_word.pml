@@ -1,5 +1,5 @@
 // The lock of a word, and the threads that sleep until it is free
-// (engine/include/corewise/engine/lock_word.hpp, engine/src/coroutines/lock_word.cpp).
+// (engine/include/corewise/engine/detail/lock_word.hpp, engine/src/coroutines/lock_word.cpp).
 //
 // check: pass
 // check: pass -DTHREADS=3

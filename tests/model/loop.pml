@@ -1,5 +1,5 @@
 // A loop in pieces, and the worker that goes on when all of it is done
-// (engine/include/corewise/engine/loop.hpp).
+// (engine/include/corewise/engine/detail/loop.hpp).
 //
 // check: pass
 // check: pass -DWORKERS=3

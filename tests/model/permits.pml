@@ -1,4 +1,4 @@
-// Permits, the coroutines that wait for one, and stops (engine/include/corewise/engine/permits.hpp,
+// Permits, the coroutines that wait for one, and stops (engine/include/corewise/engine/detail/permits.hpp,
 // awaiting.hpp, waiter_list.hpp).
 //
 // check: pass

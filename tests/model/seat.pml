@@ -90,7 +90,7 @@ inline touch() {
   users--
 }
 
-// worker_threads::offer_to_spare, under its lock; in an atomic step, where some thread is spare.
+// worker_threads::take_spare, under its lock; in an atomic step, where some thread is spare.
 inline call_spare(lending) {
   i = 0;
   do

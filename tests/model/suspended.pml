@@ -1,5 +1,5 @@
 // Destroying a coroutine that is suspended when its engine ends
-// (engine/include/corewise/engine/suspension.hpp; suspended_table.cpp: withdraw, forget; dropping.cpp).
+// (engine/include/corewise/engine/detail/suspension.hpp; suspended_table.cpp: withdraw, forget; dropping.cpp).
 //
 // check: pass
 // check: pass -DRUNS

@@ -9,7 +9,7 @@
 namespace corewise::detail {
 
 /// The rules of an engine that can change while it runs (design.md, D10): immutable, and replaced as a whole.
-/// Settings that cannot change are in `runtime::settings`. Settings that one thread must not read older than
+/// Settings that cannot change are in `shared::settings`. Settings that one thread must not read older than
 /// another are in `idle_settings`.
 struct rules {
   /// `groups` and `workers` must outlive the rules.
