@@ -29,32 +29,33 @@ class lost_wake_watch {
   /// Returns how long the thread may sleep before `note_sleep`.
   std::chrono::nanoseconds rest(monotonic::time_point now) const noexcept {
     const auto left = std::max(next_look_ - now, std::chrono::nanoseconds{1});
-    return seen_ ? std::min(left, pulse) : left;
+    return seen_ != nothing ? std::min(left, pulse) : left;
   }
   /// Notes that the thread meant to sleep for `rest`.
   void note_sleep(monotonic::time_point began, std::chrono::nanoseconds rest,
                   monotonic::time_point ended) noexcept {
-    if (seen_) next_look_ += std::max(ended - began - rest, std::chrono::nanoseconds{0});
+    if (seen_ != nothing) next_look_ += std::max(ended - began - rest, std::chrono::nanoseconds{0});
   }
   bool due(monotonic::time_point now) const noexcept { return now >= next_look_; }
   /// Takes a look. `begun`: how many tasks were begun so far, if work waits. Returns whether that work is
   /// lost. Looks become rarer while no work waits, down to one a second.
   bool look(monotonic::time_point now, std::optional<std::uint64_t> begun) noexcept {
-    if (begun && begun == seen_) return true;
+    if (begun && *begun == seen_) return true;
     patience_ = begun ? second_look : std::min(patience_ * 2, patience_max);
-    seen_ = begun;
+    seen_ = begun.value_or(nothing);
     next_look_ = now + patience_;
     return false;
   }
 
  private:
+  static constexpr std::uint64_t nothing = ~std::uint64_t{0};
   static constexpr std::chrono::nanoseconds patience_max = std::chrono::seconds{1};
   static constexpr std::chrono::nanoseconds second_look = std::chrono::milliseconds{500};
   static constexpr std::chrono::nanoseconds pulse = std::chrono::milliseconds{20};
 
   std::chrono::nanoseconds patience_;
   monotonic::time_point next_look_;
-  std::optional<std::uint64_t> seen_; // tasks begun when work waited
+  std::uint64_t seen_ = nothing; // tasks begun when work waited
 };
 
 } // namespace corewise::detail

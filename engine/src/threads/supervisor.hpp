@@ -124,7 +124,7 @@ class supervisor final : public thread_service {
   bool fall_asleep(monotonic::time_point now) noexcept;
 
   /// Returns where a thread of the engine is, a line for each call; empty unless the profile has a `debug.stack_signal`.
-  std::string stack_of(pid_t thread) const { return stack_signal_ ? stack_signal_->stack_of(thread) : ""; }
+  std::string stack_of(pid_t tid) const { return stack_signal_ ? stack_signal_->stack_of(tid) : ""; }
 
   shared& engine_;
   worker_threads& threads_;
