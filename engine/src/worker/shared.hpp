@@ -157,9 +157,6 @@ class shared {
     full_fence();
     return stage_.load(std::memory_order_relaxed) != stage::open;
   }
-  bool available(worker_id w) const noexcept {
-    return !boards_[layout_[w].group.value]->unavailable.test(index_in_group(w));
-  }
   worker_id active_near(group_id g) noexcept;
   void send_to_class(task_header* t, group_id g, task_class c) noexcept;
   [[gnu::hot]] void send(task_header* t, const placement& to, segment_writer* overflow = nullptr) noexcept;
