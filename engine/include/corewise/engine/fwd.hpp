@@ -42,7 +42,8 @@ class deadline_expired;
 template <class T> class future;
 template <class T = void> class task;
 
-// NOLINTBEGIN(bugprone-forward-declaration-namespace): the standard library has some of these names, too
+// The standard library has some of these names, too; `scope` is final, and its destructor needs not be virtual.
+// NOLINTBEGIN(bugprone-forward-declaration-namespace,cppcoreguidelines-virtual-class-destructor)
 // Each in the header of its name; auto_reset_event in event.hpp, mutex_guard in mutex.hpp
 class event;
 class auto_reset_event;
@@ -56,6 +57,6 @@ class blocking_scope;
 template <class T> class channel;
 template <class T> class oneshot;
 template <class T> class group_local;
-// NOLINTEND(bugprone-forward-declaration-namespace)
+// NOLINTEND(bugprone-forward-declaration-namespace,cppcoreguidelines-virtual-class-destructor)
 
 } // namespace corewise
