@@ -16,7 +16,7 @@ struct claims {
   std::vector<std::unique_ptr<cpu_set>> all;
 };
 
-/// Never destroyed: engines may be static objects.
+/// Returns the claims of the process. They are never destroyed: engines may be static objects.
 claims& process_claims() {
   static auto* const all = new claims;
   return *all;

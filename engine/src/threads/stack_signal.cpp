@@ -26,13 +26,13 @@ namespace corewise::detail {
 namespace {
 
 constexpr std::size_t most_frames = 64;
-constexpr std::size_t frames_of_handler = 2; // itself, and the kernel's way into it
+constexpr std::size_t frames_of_handler = 2; // the handler itself, and the kernel's way into it
 
-/// Where a stack is written to. One in the process, for ever: a signal may arrive late.
+/// The place that the handler writes a stack to. The process has one, for ever: a signal may arrive late.
 struct place {
   enum class state : int { ready, asked, writing, written };
   std::atomic<state> now{state::ready};
-  std::atomic<pid_t> thread{0}; // relaxed: checked again by the change of state
+  std::atomic<pid_t> thread{0}; // relaxed: the change of state checks it again
   std::array<void*, most_frames> frames{};
   int count = 0;
 };
@@ -43,7 +43,7 @@ place answer;
 struct installation {
   struct sigaction before{};
   int users = 0;
-  bool stays = false; // somebody has put a handler above ours, and may call it
+  bool stays = false; // foreign code has put a handler above ours, and may call ours
 };
 
 mutex turn; // for the installations and for asking
@@ -63,13 +63,13 @@ void write_stack() noexcept {
   answer.now.store(place::state::written, std::memory_order_release); // pairs: stack
 }
 
-/// What would have happened without us.
+/// Does with the signal as the process would have done without our handler.
 void pass_on(int number, siginfo_t* info, void* context) noexcept {
   const struct sigaction& before = installations[static_cast<std::size_t>(number)].before;
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
   if (before.sa_handler == SIG_IGN || (before.sa_handler == SIG_DFL && number == SIGURG)) return;
   if (before.sa_handler != SIG_DFL) return before.sa_handler(number);
-  ::sigaction(number, &before, nullptr); // it ends the process, as soon as we return
+  ::sigaction(number, &before, nullptr); // the signal ends the process, as soon as we return
   ::raise(number);
 }
 
@@ -92,7 +92,8 @@ bool send(pid_t thread, int number) noexcept {
   return ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread, number, &info) == 0;
 }
 
-/// False: no answer came, and none is written any more.
+/// Waits until the asked thread has written its stack. Returns false if the time is over; then the thread
+/// cannot write any more.
 bool wait_for_answer() {
   using namespace std::chrono_literals;
   const auto until = std::chrono::steady_clock::now() + 200ms;
@@ -125,7 +126,7 @@ std::string frame_text(std::size_t index, void* address) {
 
 stack_signal::stack_signal(int number) : number_(number) {
   void* first = nullptr;
-  ::backtrace(&first, 1); // loads what it needs, which a handler must not
+  ::backtrace(&first, 1); // loads the library that it needs; a handler must not load one
   const std::scoped_lock lock(turn);
   installation& here = installations.at(static_cast<std::size_t>(number));
   if (here.users++ != 0 || here.stays) return;

@@ -22,15 +22,15 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds lent_interval_max = 1ms;
-/// While every offer is refused, for want of spare threads.
+/// The longest interval while every offer is refused, for want of spare threads.
 constexpr std::chrono::nanoseconds refused_interval = 5ms;
-/// So long after the last lending it is attentive.
+/// The supervisor stays attentive for so long after the last lending.
 constexpr std::chrono::nanoseconds attention_time = 5ms;
 constexpr std::chrono::nanoseconds task_interval_max = 100ms;
-/// So long after the last task it looks at tasks.
+/// The supervisor goes on looking at tasks for so long after the last one.
 constexpr std::chrono::nanoseconds linger = 1s;
 
-/// What a thread has used of CPUs; nothing when it is gone.
+/// Returns the CPU time that a thread has used; nothing when the thread is gone.
 std::optional<std::chrono::nanoseconds> cpu_time(clockid_t clock) noexcept {
   timespec t{};
   if (::clock_gettime(clock, &t) != 0) return std::nullopt;
@@ -63,12 +63,12 @@ void supervisor::set_words(const profile& p) noexcept {
 void supervisor::set(const profile& p) noexcept {
   const auto before = stuck_after();
   set_words(p);
-  if (stuck_after() && stuck_after() != before) static_cast<void>(wake()); // who is awake has told nobody
-  full_fence(); // with B2: who reads the older word is seen
+  if (stuck_after() && stuck_after() != before) static_cast<void>(wake()); // awake workers have not called
+  full_fence(); // with B2: the look below sees a lender that reads the older word
   bool lent = false;
   engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
   if (lent)
-    static_cast<void>(attend()); // for want of spare threads, or of its mark, it may have been passed by
+    static_cast<void>(attend()); // for want of spare threads, or of the mark, the seat may have been missed
 }
 
 optional_duration supervisor::stuck_after() const noexcept {
@@ -82,7 +82,7 @@ optional_duration supervisor::stuck_after() const noexcept {
 bool supervisor::offer(worker& seat, std::uint64_t lending) noexcept { return threads_.offer(seat, lending); }
 
 bool supervisor::attend() noexcept {
-  if (!spares_.load(std::memory_order_relaxed)) return true;   // nobody could take it
+  if (!spares_.load(std::memory_order_relaxed)) return true;   // no spare may take it
   attention seen = attention_.load(std::memory_order_seq_cst); // B3, pairs: B2, V2
   if (seen == attention::calm)
     attention_.compare_exchange_strong(seen, attention::called, std::memory_order_seq_cst); // pairs: B2, V2
@@ -106,7 +106,7 @@ bool supervisor::start() noexcept {
   if (refused_) return false;
   if (started_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) return true;
   try {
-    bed_.unpark(); // it begins as one that was woken
+    bed_.unpark(); // the thread begins as a woken one
     thread_ = thread([this] { main(); });
   } catch (const std::system_error& e) {
     refused_ = true;
@@ -133,7 +133,7 @@ void supervisor::stop() noexcept {
 
 void supervisor::main() noexcept {
   ::pthread_setname_np(::pthread_self(), "corewise-watch");
-  // It was made by a worker, which may be tied to its group.
+  // A worker started this thread, and the worker may be tied to its group.
   if (engine_.machine().is_this_system() && engine_.settings().workers.pin != pin_to::none)
     static_cast<void>(pin_this_thread(engine_.machine().cpus()));
   std::optional<nanoseconds> wait;
@@ -143,7 +143,8 @@ void supervisor::main() noexcept {
   }
 }
 
-/// Somebody lent a seat while it was absent, or is the first that works again.
+/// Becomes attentive and awake. A lender called while the supervisor was absent, or the first worker works
+/// again.
 void supervisor::woken() noexcept {
   const auto now = monotonic::now();
   if (spares_.load(std::memory_order_relaxed))
@@ -156,7 +157,7 @@ void supervisor::woken() noexcept {
   idle_since_.reset();
 }
 
-/// Until when it may sleep; nothing: until it is woken.
+/// Looks at the lent seats and at the tasks. Returns how long to sleep; nothing: until the next wake-up.
 std::optional<std::chrono::nanoseconds> supervisor::look() noexcept {
   const auto now = monotonic::now();
   const std::optional<nanoseconds> lent = look_at_lent(now);
@@ -171,7 +172,7 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
   const attention before = attention_.load(std::memory_order_relaxed);
   if (before == attention::absent) return std::nullopt;
   if (before == attention::called) {
-    // Nobody else changes `called`.
+    // No other thread changes `called`.
     attention_.store(attention::calm, std::memory_order_seq_cst); // pairs: B2, V2
     last_lending_ = now;
   }
@@ -193,14 +194,14 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
   if (lent) last_lending_ = now;
   if (!lent && now - last_lending_ >= attention_time && leave_attention()) return std::nullopt;
   if (offered) lent_interval_ = patience;
-  if (fresh && !seen_fresh_) return seen_fresh_ = true, patience; // to see whether it lasts
+  if (fresh && !seen_fresh_) return seen_fresh_ = true, patience; // to see whether the lending lasts
   seen_fresh_ = false;
   const nanoseconds wait = lent_interval_;
   lent_interval_ = std::min(lent_interval_ * 2, refused ? refused_interval : lent_interval_max);
   return wait;
 }
 
-/// False: a seat was lent meanwhile.
+/// Becomes absent. Returns false if a seat was lent meanwhile.
 bool supervisor::leave_attention() noexcept {
   attention expected = attention::calm;
   if (!attention_.compare_exchange_strong(expected, attention::absent,
@@ -236,7 +237,8 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_tasks(monotonic::tim
   return task_interval_;
 }
 
-/// All workers sleep: it looks less and less often. True: not at all any more.
+/// Makes the looks at tasks rarer while all workers sleep. Returns whether the supervisor has stopped
+/// looking.
 bool supervisor::fall_asleep(monotonic::time_point now) noexcept {
   task_interval_ = std::min(2 * task_interval_, task_interval_max);
   if (!idle_since_) idle_since_ = now;
@@ -252,7 +254,7 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
   worker& seat = engine_.seat(w);
   task_sight& sight = seats_[w.value].task;
   const std::uint32_t started = seat.queues().started();
-  const bool running = seat.runs() && !seat.lending(); // who blocks has said so
+  const bool running = seat.runs() && !seat.lending(); // a task that blocks has lent the seat
   if (!running || !sight.running || sight.started != started) {
     sight = {};
     sight.started = started;
@@ -276,7 +278,7 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
 void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept {
   try {
     const char* kind = seat.report().task_kind();
-    if (seat.queues().started() != sight.started) kind = nullptr; // it has ended just now
+    if (seat.queues().started() != sight.started) kind = nullptr; // the task has ended just now
     std::string text = fmt::format("worker {} of group {} is stuck: it has run a task for {} ms or more: {}",
                                    seat.id().value, seat.place().group.value, milliseconds(sight.age),
                                    kind != nullptr ? demangled(kind) : "of unknown kind");

@@ -15,37 +15,42 @@
 #include <thread>
 #include <vector>
 
-// Who looks after the seats of an engine: one thread, made when the first task runs, with two duties.
+// The supervisor looks after the seats of an engine. It is one thread, which the engine starts when the first
+// task runs. It has two duties.
 //
-// *Lent seats.* A task that blocks lends its seat (seat_generation.hpp) and wakes nobody. The supervisor sees the lending
-// twice, `patience` apart, and offers the seat to a spare thread. So a call that is over sooner costs no thread switch. It
-// looks every 50 us while lendings last that long, and less and less often, to 1 ms, while they are short; after
-// 5 ms without any it is *absent*, and the next one wakes it.
+// *Lent seats.* A task that blocks lends its seat (seat_generation.hpp) and wakes no thread. The supervisor
+// sees the lending twice, `patience` apart, and then offers the seat to a spare thread. So a call that ends
+// sooner costs no thread switch. The supervisor looks every 50 us while lendings last that long. It looks
+// less and less often, down to every 1 ms, while they are short. After 5 ms without a lending it is *absent*,
+// and the next lending wakes it.
 //
 //     task's thread                               supervisor
 //     B1  mark the seat as lent                   V1  absent
 //     B2  full fence (the exchange of `lend`)     V2  full fence
 //     B3  not absent: done; else wake it          V3  a seat is marked: attentive again
 //
-// Of the two fences one comes first: B3 sees that it is absent, or V3 sees the mark. tests/model/seat.pml proves that
-// nothing waits for ever in a lent seat while there is a spare thread, and that something does without B2, V2 or V3.
+// One of the two fences comes first: B3 sees that the supervisor is absent, or V3 sees the mark.
+// tests/model/seat.pml proves that no task waits for ever in a lent seat while there is a spare thread, and
+// that a task does wait for ever without B2, V2 or V3.
 //
-// *Stuck workers.* While anybody is awake it looks for tasks that do not end, eight times in `blocking.stuck_after` and at
-// least every 100 ms, and reports those that have run for that long. Its time is that of its own looks, each of which counts at most twice the time that it
-// meant to sleep: so when the process was stopped, or got no CPU, nobody looks stuck. It reports only: ADR 0011. When all
-// workers sleep it looks for a second longer, and then sleeps without a time-out, until a worker that wakes up wakes it:
+// *Stuck workers.* While any worker is awake, the supervisor looks for tasks that do not end. It looks eight
+// times in `blocking.stuck_after` and at least every 100 ms. It reports the tasks that have run for
+// `blocking.stuck_after`. The supervisor measures time by its own looks: each counts at most twice the time
+// that it meant to sleep. So no worker looks stuck when the process was stopped or got no CPU. The supervisor
+// reports only: ADR 0011. When all workers sleep it looks for a second longer. Then it sleeps without a
+// time-out, until a worker that wakes up wakes it:
 //
-//     worker that was woken                       supervisor
+//     woken worker                                supervisor
 //     A1  not counted as parked                   Z1  asleep = true
 //     A2  full fence                              Z2  full fence
-//     A3  asleep: wake it                         Z3  somebody is not parked: awake again
+//     A3  asleep: wake it                         Z3  a worker is not parked: awake again
 //
-// | tag     | release site         | acquire site         | publishes           | weakened                         |
-// |---------|----------------------|----------------------|---------------------|----------------------------------|
-// | B2, V2  | exchange; full_fence | full_fence; exchange | nothing; order only | a lent seat that nobody looks at |
-// | A2, Z2  | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only | a stuck worker that nobody sees  |
-// | started | start: store         | wake: load           | that a thread sits  | the lock of `start` is taken     |
-// |         |                      |                      | on the bed          | once more, for nothing           |
+// | tag     | release site         | acquire site         | publishes           | weakened                 |
+// |---------|----------------------|----------------------|---------------------|--------------------------|
+// | B2, V2  | exchange; full_fence | full_fence; exchange | nothing; order only | a lent seat is missed    |
+// | A2, Z2  | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only | a stuck worker is missed |
+// | started | start: store         | wake: load           | that a thread uses  | `start` takes its lock   |
+// |         |                      |                      | the bed             | once more, for nothing   |
 
 namespace corewise::detail {
 
@@ -54,35 +59,37 @@ class worker_threads;
 
 class supervisor final : public thread_service {
  public:
-  /// A lending that is seen twice, so far apart, is taken for a long one: several times what changing threads costs.
+  /// The supervisor takes a lending for a long one if it sees it twice, so far apart. The time is several
+  /// times the cost of a thread switch.
   static constexpr std::chrono::microseconds patience{50};
 
-  /// Does not use `threads` before a seat is lent. Throws `std::bad_alloc`.
+  /// Makes a supervisor without a thread. It does not use `threads` before a seat is lent. Throws
+  /// `std::bad_alloc`.
   supervisor(shared& engine, worker_threads& threads);
   supervisor(const supervisor&) = delete;
   supervisor& operator=(const supervisor&) = delete;
 
-  /// What the profile says from here on; the boards show already who is lent. One thread at a time. Cost: a word for 64
-  /// workers, and a system call when it has something to do.
+  /// Puts a new profile in force. The boards already show which seats are lent. Call from one thread at a
+  /// time. Cost: a word for 64 workers, and a system call when the supervisor has work to do.
   void set(const profile& settings) noexcept;
 
   bool offer(worker& seat, std::uint64_t lending) noexcept override;
   bool attend() noexcept override;
   void note_awake() noexcept override;
 
-  /// Tasks of the worker that were reported as stuck. Any thread.
+  /// Returns how many tasks of the worker were reported as stuck. Call from any thread.
   std::uint64_t stuck(worker_id w) const noexcept {
     return seats_[w.value].stuck.load(std::memory_order_relaxed);
   }
 
-  /// Ends the thread. Once, by a thread that is not it.
+  /// Ends the supervisor's thread. Call once, from another thread.
   void stop() noexcept;
 
  private:
   using nanoseconds = std::chrono::nanoseconds;
 
-  /// Whether it looks at lent seats, and whether any was lent since it looked last. Lenders change `calm` to `called`,
-  /// the rest is the supervisor's.
+  /// Whether the supervisor looks at lent seats, and whether any was lent since its last look. Lenders change
+  /// `calm` to `called`. The supervisor makes all other changes.
   enum class attention : std::uint8_t { absent, calm, called };
 
   static constexpr std::int64_t never = -1;
@@ -97,8 +104,8 @@ class supervisor final : public thread_service {
     bool running = false;
     bool reported = false;
     nanoseconds age{0};                  // on the supervisor's own clock
-    std::optional<nanoseconds> cpu_then; // what its thread had used of CPUs
-    monotonic::time_point then;          // when
+    std::optional<nanoseconds> cpu_then; // the CPU time that its thread had used
+    monotonic::time_point then;          // the time of `cpu_then`
   };
   struct seat_record {
     lending_sight lent;
@@ -123,18 +130,19 @@ class supervisor final : public thread_service {
   nanoseconds task_interval() const noexcept;
   bool fall_asleep(monotonic::time_point now) noexcept;
 
-  /// Returns where a thread of the engine is, a line for each call; empty unless the profile has a `debug.stack_signal`.
+  /// Returns the stack of a thread of the engine, a line for each call; empty unless the profile has a
+  /// `debug.stack_signal`.
   std::string stack_of(pid_t tid) const { return stack_signal_ ? stack_signal_->stack_of(tid) : ""; }
 
   shared& engine_;
   worker_threads& threads_;
   std::optional<stack_signal> stack_signal_;
 
-  // The supervisor's, but for `stuck`.
+  // Only the supervisor's thread uses these members, except `stuck`.
   std::unique_ptr<seat_record[]> seats_;
   nanoseconds lent_interval_{patience};
-  bool seen_fresh_ = false;            // its last look found a new lending
-  monotonic::time_point last_lending_; // when it last saw that there was one
+  bool seen_fresh_ = false;            // the last look found a new lending
+  monotonic::time_point last_lending_; // when the last look saw a lending
   nanoseconds task_interval_{0};       // between the last look at the tasks and the next
   monotonic::time_point tasks_looked_at_;
   std::optional<monotonic::time_point> idle_since_;
@@ -142,7 +150,7 @@ class supervisor final : public thread_service {
   parker bed_;
   alignas(128) atomic<attention> attention_{attention::absent};
   atomic<bool> spares_{
-      false}; // somebody may take a lent seat; relaxed, both: who reads late is told by `set`
+      false}; // a spare thread may take a lent seat; relaxed, both: `set` tells a late reader
   atomic<std::int64_t> stuck_after_ns_{never};
   atomic<bool> asleep_{true};
   atomic<bool> stopping_{false};

@@ -12,7 +12,7 @@ namespace corewise::detail {
 
 namespace {
 
-/// The CPUs that a worker's thread is tied to; empty: none.
+/// Returns the CPUs to tie a worker's thread to; empty: do not tie it.
 cpu_set pin_target(const shared& engine, const worker_place& place) {
   const locality_group& g = engine.groups()[place.group];
   switch (engine.settings().workers.pin) {
@@ -70,7 +70,7 @@ bool worker_threads::start_thread(seat_offer first, std::size_t alive_max) noexc
 }
 
 bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
-  std::shared_ptr<thread_record> spare; // it may be forgotten before it is woken here
+  std::shared_ptr<thread_record> spare; // `reap` may forget it before the wake-up below
   {
     const std::scoped_lock lock(mutex_);
     if (stopping_) return false;
@@ -78,14 +78,15 @@ bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
     if (!spare) reap();
   }
   if (spare) {
-    spare->bed.unpark(); // it needs the lock next
+    spare->bed.unpark(); // without the lock: the spare needs it next
     return true;
   }
   const auto spares_max = [](const rules& r) { return r.settings.blocking.spares_max; };
   return start_thread({&seat, lending}, seats_ + engine_.newest_rules().read(spares_max));
 }
 
-/// The nearest to the seat, and of these the one that became spare last. The caller holds the lock, as in the two below.
+/// Takes the spare thread that is nearest to the seat; of equally near ones, the one that became spare last.
+/// Call with the lock held, as with the two below.
 std::shared_ptr<worker_threads::thread_record> worker_threads::take_spare(seat_offer offered) noexcept {
   if (spares_.empty()) return nullptr;
   const worker_place& place = offered.seat->place();
@@ -101,8 +102,9 @@ std::shared_ptr<worker_threads::thread_record> worker_threads::take_spare(seat_o
   return spare.shared_from_this();
 }
 
-/// A spare thread wakes up on the core of the seat, which the lender is about to leave, and `bind` lets it go wherever it may go.
-/// Left to the kernel it often comes to a CPU where another worker is in a task, and waits there for a time slice.
+/// Ties a spare thread to the core of the seat, which the lender is about to leave, so that it wakes up
+/// there. `bind` later lets the thread go to all its CPUs. Without this, the kernel often wakes the thread on
+/// a CPU where another worker runs a task, and the thread waits there for a time slice.
 void worker_threads::send_to_core(thread_record& spare, const worker_place& place) noexcept {
   const pin_to pin = engine_.settings().workers.pin;
   const bool there = pin == pin_to::core && spare.bound_core == place.core;
@@ -111,11 +113,11 @@ void worker_threads::send_to_core(thread_record& spare, const worker_place& plac
     const auto refused = pin_thread(spare.handle.native_handle(), engine_.machine().cores()[place.core].cpus);
     spare.on_core = !refused;
   } catch (const std::bad_alloc&) {
-    spare.on_core = false; // it comes from where it is
+    spare.on_core = false; // the thread stays tied as it is
   }
 }
 
-/// Whoever sat there is in its task still, or has just ended it.
+/// Notes that the thread on the seat has lost it. That thread is still in its task, or has just ended it.
 void worker_threads::note_seatless(const worker& seat) noexcept {
   for (const auto& t : threads_) {
     if (t->seat != &seat || t->seatless) continue;
@@ -147,7 +149,7 @@ void worker_threads::main(thread_record& me) {
   if (leave(me)) engine_.drop_suspended();
 }
 
-/// Answers whether the calling thread is the last, and nobody waits for it.
+/// Notes that the calling thread ends. Returns whether it is the last one and no thread waits for it.
 bool worker_threads::leave(thread_record& me) noexcept {
   const std::scoped_lock lock(mutex_);
   me.ended = true;
@@ -156,7 +158,7 @@ bool worker_threads::leave(thread_record& me) noexcept {
   return alive_ == 0 && left_to_themselves_;
 }
 
-/// False: the thread that lent the seat has it again.
+/// Takes the offered seat. Returns false if the lender has taken the seat back.
 bool worker_threads::sit(thread_record& me, seat_offer offered) {
   worker& seat = *offered.seat;
   bind(me, seat);
@@ -223,7 +225,7 @@ worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
 /// Forgets the threads that are gone.
 void worker_threads::reap() noexcept {
   std::erase_if(threads_, [](const std::shared_ptr<thread_record>& t) {
-    if (t->ended) t->handle.join(); // it is past its last lock
+    if (t->ended) t->handle.join(); // the thread is past its last lock
     return t->ended;
   });
 }

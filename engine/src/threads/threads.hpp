@@ -13,58 +13,61 @@
 
 namespace corewise::detail {
 
-/// The threads of an engine, on seats or spare. A seat is not a thread (design.md, D9): a thread that is about to
-/// block lends its seat, and when a spare one has taken it becomes spare itself as soon as its task has ended.
+/// The threads of an engine, on seats or spare. A seat is not a thread (design.md, D9): a thread that is
+/// about to block lends its seat. If a spare thread takes the seat, the lender becomes spare itself as soon
+/// as its task has ended.
 ///
 ///     new ──► on a seat ──seat taken──► without a seat ──task ended──► spare ──► on a seat again
 ///                │                                                     └──keep_alive──► gone
 ///                └──engine stops──► gone
 class worker_threads {
  public:
-  /// `whole` is what this_execution names.
+  /// Makes the object without threads. The threads put `whole` into `this_execution`.
   worker_threads(shared& engine, runtime& whole) noexcept;
   worker_threads(const worker_threads&) = delete;
   worker_threads& operator=(const worker_threads&) = delete;
   ~worker_threads();
 
-  /// Starts a thread on each seat and waits until all sit. Throws `std::system_error`.
+  /// Starts a thread on each seat and waits until all threads sit. Throws `std::system_error`.
   void start(std::shared_ptr<const void> keep);
 
-  /// Calls a spare thread, which takes the seat if that lending is still under way when it comes. False: there is none
-  /// and no more may be made. Any thread. Cost: a lock and a system call; when a thread is made 20 to 50 us.
+  /// Calls a spare thread to a lent seat. The spare thread takes the seat if that lending still goes on when
+  /// it comes. Returns false if there is no spare thread and no more may be made. Call from any thread. Cost:
+  /// a lock and a system call; 20 to 50 us when it makes a thread.
   bool offer(worker& seat, std::uint64_t lending) noexcept;
 
-  /// Spare threads leave; those on seats see for themselves that the engine has ended.
+  /// Makes the spare threads leave. The threads on seats see for themselves that the engine has ended.
   void stop() noexcept;
-  /// Waits until all threads are gone, at most until `limit`; answers those that still run a task. They are
-  /// left to themselves. Once.
+  /// Waits until all threads are gone, at most until `limit`. Returns the tasks that still run. Their threads
+  /// are left to themselves. Call once.
   std::vector<shutdown_report::running_task> join(monotonic::time_point limit);
-  /// Whether some are. Then the last of them drops who is suspended.
+  /// Returns whether some threads are left to themselves. The last of them drops the suspended tasks.
   bool left_to_themselves() const;
 
-  /// Threads without a seat, waiting for one.
+  /// Returns how many threads wait for a seat.
   std::size_t spares() const;
 
  private:
   struct seat_offer {
     worker* seat = nullptr;
-    std::optional<std::uint64_t> lending; // nothing: nobody has sat there yet
+    std::optional<std::uint64_t> lending; // nothing: no thread has sat there yet
   };
   struct thread_record : std::enable_shared_from_this<thread_record> {
     thread handle;
     parker bed;
     seat_offer offered;          // guarded by mutex_
-    bool seatless = false;       // guarded by mutex_: its seat was taken and it is still in the task
+    bool seatless = false;       // guarded by mutex_: its seat is taken, and it is still in the task
     bool ended = false;          // guarded by mutex_
     worker* seat = nullptr;      // guarded by mutex_: the seat it sits on, or sat on when its task began
     monotonic::time_point since; // guarded by mutex_: seatless: since when it has been busy
-    // The thread's own, and guarded by mutex_ while it is spare:
+    // Only the thread uses these; mutex_ guards them while the thread is spare:
     std::optional<group_id> bound_to;
     std::optional<std::uint32_t> bound_core;
-    bool on_core = false; // tied to the core of the seat that it was called to, for its way there
+    bool on_core = false; // tied to the core of the seat that it goes to, for the way there
   };
 
-  /// False: the engine stops, there are `alive_max` threads already, or the system gives no more.
+  /// Starts a thread. Returns false if the engine stops, if `alive_max` threads live already, or if the
+  /// system gives no more.
   bool start_thread(seat_offer first, std::size_t alive_max) noexcept;
   std::shared_ptr<thread_record> take_spare(seat_offer offered) noexcept;
   void send_to_core(thread_record& spare, const worker_place& place) noexcept;
