@@ -34,7 +34,7 @@ void suspended_table::make_room(std::size_t threads) {
   for (std::size_t i = 0; i < threads; ++i) add_chunk();
 }
 
-/// Under the lock.
+/// Call with the lock held.
 void suspended_table::add_chunk() {
   chunk* const added = new chunk;
   added->of = this;
@@ -43,7 +43,7 @@ void suspended_table::add_chunk() {
   chunks_.store(added, std::memory_order_release); // pairs: made
 }
 
-/// Under the lock.
+/// Call with the lock held.
 void suspended_table::free(suspension_entry& s) noexcept {
   s.in.store(nullptr, std::memory_order_relaxed);
   s.next = std::exchange(free_, &s);
@@ -87,13 +87,15 @@ void suspended_table::forget(suspension& s) noexcept {
   table.free(*std::exchange(s.slot, nullptr));
 }
 
-/// Until the slot is free, which takes the lock, the frame is there, and so is what it waits for.
+/// Takes a coroutine out of its slot and its wait. The frame and the object that it waits for exist until the
+/// slot is free, and freeing it takes the lock. Returns nullptr if the slot is free or a waker has the
+/// coroutine.
 suspension* suspended_table::withdraw(suspension_entry& s) noexcept {
   const std::scoped_lock lock(mutex_);
   const wait_record* const in = s.in.load(std::memory_order_relaxed);
   if (in == nullptr) return nullptr;
   suspension* const waits = s.who;
-  if (!in->withdraw(*waits)) return nullptr; // who wakes it drops it
+  if (!in->withdraw(*waits)) return nullptr; // the waker drops it
   waits->slot = nullptr;
   free(s);
   return waits;

@@ -9,12 +9,13 @@
 
 namespace corewise::detail {
 
-/// Where an engine's suspended coroutines stand (suspension.hpp). Its slots are made as they are needed and stay; those that
-/// no thread has are here.
+/// The table of an engine's suspended coroutines (suspension.hpp). The table makes slots when they are needed
+/// and keeps them. It holds the free slots that no thread has.
 ///
-/// | tag  | release site     | acquire site               | publishes        | weakened                     |
-/// |------|------------------|----------------------------|------------------|------------------------------|
-/// | made | add_chunk: store | count, withdraw_all: loads | slots, free ones | who counts follows no record |
+/// | tag  | release site     | acquire site               | publishes        | weakened                |
+/// |------|------------------|----------------------------|------------------|-------------------------|
+/// | made | add_chunk: store | count, withdraw_all: loads | slots, free ones | the counter follows a   |
+/// |      |                  |                            |                  | pointer to no record    |
 class suspended_table {
  public:
   suspended_table() noexcept = default;
@@ -22,21 +23,24 @@ class suspended_table {
   suspended_table& operator=(const suspended_table&) = delete;
   ~suspended_table();
 
-  /// More slots than so many threads keep for themselves, so that who waits allocates nothing unless many do. Throws
-  /// `std::bad_alloc`.
+  /// Makes more slots than so many threads keep for themselves. So a coroutine that waits allocates nothing,
+  /// unless many wait. Throws `std::bad_alloc`.
   void make_room(std::size_t threads);
-  /// Free slots for a thread of the engine that has none; without memory it gets none. Cost: a lock.
+  /// Gives free slots to a thread of the engine that has none; without memory the thread gets none. Cost: a
+  /// lock.
   void take(execution& here) noexcept;
-  /// Half of a thread's free slots.
+  /// Takes half of a thread's free slots back.
   void give_half(execution& here) noexcept;
-  /// All of them.
+  /// Takes all free slots of a thread back.
   void give(execution& here) noexcept;
-  /// The frame of one that stands here is destroyed. Any thread.
+  /// Frees the slot of a suspended coroutine whose frame is destroyed. Call from any thread.
   static void forget(suspension& s) noexcept;
 
-  /// How many wait, for each kind that somebody waits for, in the order of the kinds. Any thread; nobody waits for it.
+  /// Returns how many coroutines wait, for each kind that has any, in the order of the kinds. Call from any
+  /// thread; no thread waits for the caller.
   std::vector<suspended_in> count() const;
-  /// No thread of the engine is left: calls f with each that nobody has woken, which is the caller's then.
+  /// Calls f with each coroutine that no waker has woken. The coroutine belongs to the caller then. Call when
+  /// no thread of the engine is left.
   template <class F> void withdraw_all(const F& f) noexcept {
     for (chunk* c = chunks_.load(std::memory_order_acquire); c != nullptr; c = c->next) // pairs: made
       for (suspension_entry& s : c->slots)
@@ -47,7 +51,7 @@ class suspended_table {
   static constexpr std::size_t chunk_bytes = 1024;
   static constexpr std::uint32_t taken_at_once = suspension::free_entries_max / 2;
 
-  struct alignas(chunk_bytes) chunk { // so that a slot tells whose it is
+  struct alignas(chunk_bytes) chunk { // aligned so that a slot's address tells its chunk
     suspended_table* of = nullptr;
     chunk* next = nullptr;
     std::array<suspension_entry, chunk_bytes / sizeof(suspension_entry) - 1> slots{};

@@ -8,7 +8,7 @@ namespace corewise {
 
 namespace {
 
-/// What remained at the destructor's deadline, for the log.
+/// Returns a text for the log: the work that remained at the destructor's deadline.
 std::string remains(const shutdown_report& report) {
   std::string text = fmt::format("engine destroyed with work left: {} tasks dropped", report.dropped);
   for (const suspended_in& s : report.suspended)
@@ -43,7 +43,7 @@ engine::~engine() {
 }
 
 submit_result engine::accept(task_header* t, const hint& wish, bool may_wait) {
-  if (wish.deadline != hint::no_deadline) [[unlikely]] // here, so that others pay a load for it
+  if (wish.deadline != hint::no_deadline) [[unlikely]] // here, so that other tasks pay only a load
     t = detail::before_deadline(t, wish.deadline, nullptr, nullptr);
   return runtime_->accept(t, wish, may_wait);
 }

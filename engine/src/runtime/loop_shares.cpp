@@ -20,13 +20,13 @@ namespace detail {
 loop_share_list deal_out(std::uint64_t size, std::span<const std::uint64_t> weights) {
   const std::uint64_t all = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
   loop_share_list shares;
-  if (all == 0) return shares; // nobody to deal it to
+  if (all == 0) return shares; // no group to deal the loop to
   shares.reserve(weights.size());
   std::uint64_t weight = 0;
   for (std::uint32_t g = 0; g < weights.size(); ++g) {
     if (weights[g] == 0) continue;
     weight += weights[g];
-    // size × weight / all, where the product has no room.
+    // size × weight / all, but the product may overflow.
     shares.push_back({size / all * weight + size % all * weight / all, group_id{g}});
   }
   return shares;

@@ -7,7 +7,7 @@ namespace corewise {
 
 namespace {
 
-/// One number of a snapshot, described once for every form that it is shown in.
+/// One number of a snapshot. It is described once, for every form of the output.
 template <class T> struct field {
   const char* name;
   const char* unit;

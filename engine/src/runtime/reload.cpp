@@ -15,9 +15,9 @@ const char* workers_key(const profile& p) { return p.workers.total ? "workers.to
 
 } // namespace
 
-/// In this order: who is active; the words that are read behind fences; the rules that each worker takes in its own time;
-/// and then everybody looks up once. A worker that has taken the rules knows whether it is active, and one that sleeps
-/// under older ones does not stay asleep.
+/// Changes, in this order: the active workers; the words that are read behind fences; the rules that each
+/// worker takes in its own time. Then it makes every worker look up once. So a worker that has taken the
+/// rules knows whether it is active, and a worker that sleeps under older rules does not stay asleep.
 apply_result runtime::apply(profile next) {
   if (after_process_fork()) return stopping();
   if (std::vector<profile_issue> issues = check_profile(next); !issues.empty())
@@ -43,7 +43,8 @@ apply_result runtime::apply(profile next) {
   return {};
 }
 
-/// Why `next` needs a restart, if it does; else how many workers of each group it asks for.
+/// Returns why `next` needs a restart, if it does; else puts the number of workers that `next` asks for into
+/// `workers`, by group.
 std::vector<apply_result::reason> runtime::what_it_cannot(const profile& next,
                                                           std::vector<std::uint32_t>& workers) const {
   std::vector<apply_result::reason> reasons = detail::what_needs_a_restart(settings_, next);
@@ -73,8 +74,8 @@ std::vector<apply_result::reason> runtime::what_it_cannot(const profile& next,
   return reasons;
 }
 
-/// A total is dealt in proportion, and rounding may give a group one more of a smaller total than of a larger one: what it
-/// has no seat for goes to others that have one.
+/// Moves the workers for which a group has no seat to groups that have a free one. A total is dealt in
+/// proportion, and rounding may give a group one more worker of a smaller total than of a larger one.
 void runtime::even_out(std::vector<std::uint32_t>& workers) const noexcept {
   std::uint32_t excess = 0;
   const auto seats = [&](std::size_t g) {
@@ -90,7 +91,7 @@ void runtime::even_out(std::vector<std::uint32_t>& workers) const noexcept {
     workers[g] += more;
     excess -= more;
   }
-  if (!workers.empty()) workers.front() += excess; // more than there are seats in all: refused
+  if (!workers.empty()) workers.front() += excess; // more workers than seats in all: refused
 }
 
 void runtime::set_active(std::span<const std::uint32_t> workers) noexcept {
@@ -104,11 +105,12 @@ void runtime::set_active(std::span<const std::uint32_t> workers) noexcept {
 
 profile runtime::configuration() const {
   if (after_process_fork())
-    return rules_.newest()->settings; // the lock may be held for ever, and nobody replaces them
+    return rules_.newest()->settings; // the lock may be held for ever, and no thread replaces them
   return rules_.read([](const detail::rules& r) { return r.settings; });
 }
 
-/// Who let go of the last one just when it was looked for does not know that it was the last: so this looks once more.
+/// Returns how many older rules are still in use. A holder that lets go during the look for holders does not
+/// learn that it was the last one. So this function looks once more.
 std::size_t runtime::outdated_rules() const noexcept {
   if (rules_.old() != 0 && !after_process_fork()) forget_old_rules();
   return rules_.old();

@@ -73,9 +73,9 @@ shutdown_report runtime::shutdown(std::chrono::nanoseconds deadline) {
   return end(deadline);
 }
 
-/// Who was let in before the engine closed puts its task down, though the deadline is over: it has written down what rules it
-/// goes by until it has (H1 to H3 of swapped.hpp; its fence is that of `closed_meanwhile`). That is a few steps, in which it waits
-/// for nobody.
+/// Waits until each submitter that was let in before the engine closed has queued its task, though the
+/// deadline is over. The submitter announces its rules until then (H1 to H3 of swapped.hpp; its fence is that
+/// of `closed_meanwhile`). It needs a few steps, in which it waits for no thread.
 void runtime::wait_for_arriving() const {
   submitters_.for_each([](const detail::submitter& s) {
     while (!s.by.holds(nullptr)) detail::sleep_for(std::chrono::microseconds{20});
@@ -97,18 +97,19 @@ shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
   idle_->stop();
   supervisor_.stop();
   threads_.stop();
-  // Threads that are in no task leave at once; the others have had their time.
+  // Threads without a task leave at once. The others have had their time.
   constexpr std::chrono::milliseconds to_leave{200};
   shutdown_report report;
   report.running = threads_.join(std::max(until, detail::monotonic::now() + to_leave));
   drop_queued();
   report.suspended = suspended_.count();
-  if (!threads_.left_to_themselves()) drop_suspended(); // else the last of them does
+  if (!threads_.left_to_themselves()) drop_suspended(); // else the last of the threads drops them
   report.dropped = dropped_.load(std::memory_order_relaxed);
   return *(report_ = std::move(report));
 }
 
-/// In a forked child another thread may have held the queue's locks for good.
+/// Returns the size of a group's injection queue. In the child of a process fork, another thread may hold the
+/// queue's locks for ever.
 std::uint32_t runtime::injected_in(detail::group_state& g) const noexcept {
   return after_process_fork() ? g.injection().size() : g.injection().count();
 }

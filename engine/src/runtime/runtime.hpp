@@ -18,10 +18,12 @@
 
 namespace corewise {
 
-/// All that an engine is: what its workers share, and how it begins, takes tasks, takes another profile, and ends. The engine's
-/// threads share it, so that a thread that is still in a task when the engine is destroyed has firm ground under it.
+/// The whole of an engine: the state that its workers share, and how the engine begins, takes tasks, takes
+/// another profile, and ends. The engine's threads share its ownership. So it outlives a thread that is still
+/// in a task when the engine is destroyed.
 ///
-/// Reading order: `accept` → `worker::run` → `idle_workers::park`; docs/life_of_a_task.md follows a task through it.
+/// Reading order: `accept` → `worker::run` → `idle_workers::park`; docs/life_of_a_task.md follows a task
+/// through it.
 class runtime : public std::enable_shared_from_this<runtime>, public detail::shared {
  public:
   runtime(profile settings, engine_hooks hooks);
@@ -39,8 +41,8 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   apply_result apply(profile next);
   /// Returns the profile that is in force.
   profile configuration() const;
-  /// Leaves the memory alone, in the child of a process fork: the threads cannot be joined, and the locks may be held for
-  /// ever.
+  /// Keeps the memory for ever, in the child of a process fork: no thread can join the workers' threads, and
+  /// the locks may be held for ever.
   void keep_for_ever() noexcept { self_ = shared_from_this(); }
 
   metrics_snapshot metrics() const;
@@ -49,38 +51,43 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
 
   // --- coroutines that go on (submission.cpp)
 
-  /// Makes a suspended coroutine the next of the calling thread's worker, or sends it where `send_home` brings it.
+  /// Makes a suspended coroutine the next task of the calling thread's worker, or sends it by `send_home`.
   void wake(detail::resumption& place) noexcept;
-  /// Queues it behind what waits on that worker.
+  /// Queues it behind the tasks that wait on that worker.
   void wake_behind(detail::resumption& place) noexcept;
-  /// Places a coroutine as if it were submitted now; from a thread that has lost its seat `send_home` sends it.
+  /// Places a coroutine as if it were submitted now. If the calling thread has lost its seat, `send_home`
+  /// sends it.
   void place_again(detail::resumption& place, const hint& wish) noexcept;
-  /// Makes a suspended coroutine of another engine a task of this one. Returns false if it is refused. Call from the thread
-  /// that ran it; ownership passes on.
+  /// Makes a suspended coroutine of another engine a task of this one. Ownership passes on. Returns false if
+  /// the engine refuses it. Call from the thread that ran it.
   bool take_over(detail::resumption& place);
-  /// Sends a forked task to a worker of that group, if it has one that is available, or where `send_home` brings it.
+  /// Sends a forked task to an available worker of that group. If the group has none, `send_home` sends the
+  /// task.
   void fork_to(detail::coroutine_root& child, group_id to) noexcept;
-  /// Queues a task that has not ended behind what waits for the calling worker, or where `send_home` brings it.
+  /// Queues a task that has not ended behind the tasks that wait for the calling worker, or sends it by
+  /// `send_home`.
   void give_way(detail::coroutine_root& t) noexcept;
-  /// Returns how a loop of `size` is dealt over the groups: in order, by the capacities of their active workers. Throws
-  /// `std::bad_alloc`.
+  /// Returns the groups' shares of a loop of `size`: in order, by the capacities of their active workers.
+  /// Throws `std::bad_alloc`.
   detail::loop_share_list loop_shares(std::uint64_t size) const;
 
-  /// Returns the group of the calling thread's worker, or the group that has the CPU that the thread is on, or else some
-  /// group.
+  /// Returns the group of the calling thread's worker, or the group that has the CPU that the thread is on,
+  /// or else some group.
   group_id group_here() const noexcept;
-  /// Returns memory for the group's data, which outlives the engine as long as it is held. Throws `std::out_of_range`.
+  /// Returns memory for the group's data, which outlives the engine as long as it is held. Throws
+  /// `std::out_of_range`.
   const std::shared_ptr<std::pmr::memory_resource>& memory(group_id g) const { return memory_.at(g.value); }
 
   // --- timers (timers.cpp)
 
-  /// Returns the group in whose wheel the calling thread sets timers, or that of a coroutine that is suspended now.
+  /// Returns the group whose wheel takes the timers of the calling thread, or of a coroutine that is
+  /// suspended now.
   group_id timer_home() const noexcept { return group_here(); }
   group_id timer_home(const detail::resumption& place) const noexcept;
-  /// Returns whether t was pending; it is the caller's then. Any thread.
+  /// Cancels t. Returns whether t was pending; then t belongs to the caller. Call from any thread.
   bool cancel_timer(detail::timer_node& t) noexcept;
-  /// Makes a call in `first` from now, and then every `period`, if that is not 0. Any thread; one that is `inside` the task
-  /// that runs.
+  /// Makes a call in `first` from now, and then every `period`, if that is not 0. Call from any thread; if
+  /// the call is `inside`, from the thread of the task that runs.
   timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period,
                    detail::scheduled::on_set before = nullptr);
 
@@ -88,13 +95,14 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   void check_machine();
   bool open_to(bool inside) const noexcept;
   submit_result enter(bool inside, bool may_wait);
-  /// Out of line: no submission that is let in pays for it.
+  /// Waits for room or refuses. Out of line: an accepted submission does not pay for it.
   [[gnu::noinline, gnu::cold]] submit_result wait_or_refuse(bool inside, bool may_wait);
   [[gnu::hot]] submit_result enter_without_seat(detail::submitter& me, bool inside, bool may_wait,
                                                 std::uint8_t& phase);
   [[gnu::hot]] void place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept;
   [[gnu::hot]] void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
-  /// Out of line, so that a worker that keeps its own tasks saves no registers for it.
+  /// Places a task by the policy. Out of line, so that a worker that keeps its own tasks saves no registers
+  /// for it.
   [[gnu::noinline]] void place_by_policy(detail::worker& seat, task_header* t, const hint& wish) noexcept;
   [[gnu::hot]] void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                                        const hint& wish) noexcept;
@@ -114,7 +122,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   detail::atomic<bool> waits_when_full_; // relaxed: a setting by itself
   const detail::near_nodes near_nodes_;
   detail::atomic<std::uint64_t> rejected_{0};
-  detail::atomic<bool> near_warned_{false}; // that `near` has no effect
+  detail::atomic<bool> near_warned_{false}; // warned that `near` has no effect
   detail::cpu_claim claim_;
 
   detail::mutex shutdown_mutex_;

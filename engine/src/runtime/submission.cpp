@@ -7,8 +7,9 @@
 #include <optional>
 #include <utility>
 
-// The way in of a task: it is accepted or refused, counted, placed by the policy, and put into a queue, whose load is
-// published. Who goes on after a wait takes the second half of it.
+// The way in of a task: the engine accepts or refuses it and counts it. The policy places it, and a queue
+// takes it. Then the load of the queue is published. A task that goes on after a wait takes the second half
+// of this way.
 
 namespace corewise {
 
@@ -16,7 +17,7 @@ using detail::this_execution;
 
 namespace {
 
-/// A task on its way in: destroyed unless somebody takes it over.
+/// A task on its way in. Its destructor destroys the task unless a queue has taken it over.
 class arriving_task {
  public:
   explicit arriving_task(task_header* t) noexcept : task_(t) {}
@@ -31,12 +32,13 @@ class arriving_task {
   task_header* task_;
 };
 
-/// Whether it wishes nothing; mostly it is the default.
+/// Returns whether the hint wishes nothing. Mostly it is the default hint.
 bool plain(const hint& wish) noexcept { return &wish == &no_hint || wish.plain(); }
 
 } // namespace
 
-/// Tasks may submit until the engine has ended: a shutdown waits for them. Others may not once it has begun.
+/// Returns whether the engine takes a submission. Tasks may submit until the engine has ended: a shutdown
+/// waits for them. Other submitters may not submit once the shutdown has begun.
 inline bool runtime::open_to(bool inside) const noexcept {
   const stage now = stage_.load(std::memory_order_acquire); // pairs: stage
   return now == stage::open || (inside && now == stage::closing);
@@ -72,7 +74,8 @@ submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_
   return submit_result::accepted;
 }
 
-/// Counts a task that comes in: in the phase of the task that submits it, or else in the one that is open, which it answers.
+/// Counts a task that comes in: in the phase of the task that submits it, or else in the open phase. Puts
+/// that phase into `phase`.
 submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bool may_wait,
                                           std::uint8_t& phase) {
   if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
@@ -88,14 +91,15 @@ submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bo
 }
 
 void runtime::place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept {
-  const detail::rules* announced = me.by.get(); // whoever has looked meanwhile has left it to this thread
+  const detail::rules* announced = me.by.get(); // a thread that looked meanwhile has left them to this one
   place_from_outside(me, me.by.confirm(rules_), t, wish);
   me.by.let_go();
   if (announced != rules_.newest()) forget_old_rules();
 }
 
-/// It ends as a task of the engine whose thread this is, which books it out when it comes back to `execute`; by then it has
-/// come in here. Afterwards it may run already.
+/// The coroutine ends as a task of the engine that the calling thread belongs to. That engine books it out
+/// when the thread comes back to `execute`. By then the coroutine has come in here. After that it may run
+/// already.
 bool runtime::take_over(detail::resumption& place) {
   if (after_process_fork()) return false;
   detail::submitter& me = submitters_.mine();
@@ -104,7 +108,7 @@ bool runtime::take_over(detail::resumption& place) {
   if (enter_without_seat(me, false, false, phase) != submit_result::accepted) return false;
   root.engine = this;
   root.phase = place.phase = phase;
-  root.last = seats_.front(); // until it is suspended here
+  root.last = seats_.front(); // until the coroutine suspends here
   this_execution.root_ended = true;
   place_entered(me, &place, {.run_as = root.run_as});
   return true;
@@ -152,7 +156,7 @@ void runtime::place_from_outside(detail::submitter& from, const detail::rules& b
   send(t, to, &from.overflow);
 }
 
-/// The hint with the address's node in it, in place of the address.
+/// Returns the hint with the address's node in place of the address.
 hint runtime::with_node(const hint& wish) noexcept {
   hint found = wish;
   found.address = nullptr;
@@ -185,7 +189,7 @@ void runtime::fork_to(detail::coroutine_root& child, group_id to) noexcept {
   detail::worker* const seat = this_execution.seat;
   if (seat == nullptr || child.run_as != task_class::normal) return send_home(&child, child);
   place_from_seat(*seat, &child, {.group = to});
-  if (ended()) drop_queued(); // no worker comes for it
+  if (ended()) drop_queued(); // no worker comes for the task
 }
 
 void runtime::give_way(detail::coroutine_root& t) noexcept {
@@ -199,7 +203,7 @@ void runtime::place_again(detail::resumption& place, const hint& wish) noexcept 
   detail::worker* seat = this_execution.seat;
   if (seat == nullptr) return send_home(&place, *place.root);
   place_from_seat(*seat, &place, wish);
-  if (ended()) drop_queued(); // no worker comes for it
+  if (ended()) drop_queued(); // no worker comes for the task
 }
 
 } // namespace corewise

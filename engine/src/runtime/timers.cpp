@@ -49,7 +49,7 @@ timer runtime::call_later(detail::scheduled* call, std::chrono::nanoseconds firs
   call->engine = this;
   call->period_ns = period.count();
   call->node.deadline_ns = detail::timer_group::later(now, std::max<std::int64_t>(0, first.count()));
-  call->phase = this_execution.phase; // of its task, when it is inside one
+  call->phase = this_execution.phase; // the phase of its task, when it is inside one
   const auto open = [&] {
     return call->inside ? !ended() : stage_.load(std::memory_order_acquire) == stage::open; // pairs: stage
   };

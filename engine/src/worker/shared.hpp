@@ -24,18 +24,19 @@
 
 namespace corewise::detail {
 
-/// All that the workers of one engine share, by value: the machine, the groups with their boards and queues,
-/// the seats, the books, and how a task is sent from one queue to another. `runtime`, which is one, adds how
-/// an engine begins, takes tasks, reloads and ends.
+/// The state that the workers of one engine share, by value: the machine, the groups with their boards and
+/// queues, the seats, the books, and how a task is sent from one queue to another. `runtime` derives from it
+/// and adds how an engine begins, takes tasks, reloads and ends.
 ///
-/// The functions of a subject have a file: routing.hpp (sending, publishing loads), due_timers.cpp,
+/// Each subject has a file for its functions: routing.hpp (sending, publishing loads), due_timers.cpp,
 /// dropping.cpp.
 ///
-/// | tag   | release site      | acquire site                  | publishes               | weakened                     |
-/// |-------|-------------------|-------------------------------|-------------------------|------------------------------|
-/// | stage | end: both stores, | open_to, ended, apply,        | what was done before it | a caller is let in for a     |
-/// |       | the first before  | call_later: loads;            | ended; the rest is the  | while yet; without the fence |
-/// |       | a full fence      | closed_meanwhile: its fence   | fences' order only      | a task that nobody waits for |
+/// | tag   | release site      | acquire site           | publishes              | weakened                 |
+/// |-------|-------------------|------------------------|------------------------|--------------------------|
+/// | stage | end: both stores, | open_to, ended, apply, | the work done before   | a caller is let in       |
+/// |       | the first before  | call_later: loads;     | it ended; the rest is  | for a while yet; without |
+/// |       | a full fence      | closed_meanwhile:      | the fences' order only | the fence a task that no |
+/// |       |                   | its fence              |                        | thread waits for         |
 class shared {
  public:
   shared(profile settings, engine_hooks hooks);
@@ -44,21 +45,20 @@ class shared {
 
   // --- what the engine is
 
-  /// Returns the profile with which the engine began, for what cannot change. What can change is in the
-  /// rules.
+  /// Returns the profile with which the engine began. Use it for settings that cannot change; the rules have
+  /// the others.
   const profile& settings() const noexcept { return settings_; }
   const engine_hooks& hooks() const noexcept { return hooks_; }
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }
   const worker_layout& layout() const noexcept { return layout_; }
   bool wants_node_memory() const noexcept;
-  /// Returns whether this process is a fork of the one that made the engine: then the threads are not there,
-  /// only the memory is, and locks may be held for ever.
+  /// Returns whether this process is a fork of the one that made the engine: then only the memory is there,
+  /// not the threads, and locks may be held for ever.
   bool after_process_fork() const noexcept { return process_fork_count() != born_in_; }
 
   const swapped<rules>& newest_rules() const noexcept { return rules_; }
-  /// Destroys the rules that no thread uses any more. Call it after letting go of older rules, or to count
-  /// them.
+  /// Destroys the rules that no thread uses any more. Call after letting go of older rules, or to count them.
   void forget_old_rules() const noexcept;
 
   worker& seat(worker_id w) noexcept { return *seats_[w.value]; }
@@ -85,24 +85,24 @@ class shared {
     return w.value - layout_.of_group(layout_[w].group).front().id.value;
   }
   bool active(worker_id w) const noexcept { return index_in_group(w) < active_in(layout_[w].group); }
-  /// Returns whether the engine has ended: workers look at nothing any more and leave.
+  /// Returns whether the engine has ended: the workers look at nothing any more and leave.
   bool ended() const noexcept {
     return stage_.load(std::memory_order_acquire) == stage::ended; // pairs: stage
   }
   /// Calls f(worker, lending) for each seat that is lent. Cost: a word for 64 workers.
   template <class F> void for_each_lent(const F& f) const noexcept;
 
-  // --- sending a task (routing.hpp). Any thread.
+  // --- sending a task (routing.hpp). Call from any thread.
 
-  /// Publishes how much the worker has to do now (load_levels.hpp). Cost: the two cache lines of its board
+  /// Publishes how much work the worker has now (load_levels.hpp). Cost: the two cache lines of its board
   /// entry.
   [[gnu::hot]] void publish_load(const worker_place& w) noexcept;
-  /// Publishes how little the least loaded worker of the group has to do.
+  /// Publishes the load of the least loaded worker of the group.
   void publish_least_of(group_id g) noexcept {
     if (group_levels_) publish_least(board(g), *group_levels_, g);
   }
-  /// Sends a task to a worker of g that has not retired, or of the nearest group that has such a worker; each
-  /// of them has its turn.
+  /// Sends a task to a worker of g that has not retired, or of the nearest group that has such a worker. The
+  /// workers take turns.
   void send_near(task_header* t, group_id g) noexcept;
   /// Sends a task of class c to the domain of such a worker.
   void send_near(task_header* t, group_id g, task_class c) noexcept;
@@ -112,19 +112,19 @@ class shared {
 
   // --- timers that are due (due_timers.cpp). Call from the seat's thread.
 
-  /// Fires what is due in the worker's group. Cost while nothing is due: a load.
+  /// Fires the due timers of the worker's group. Cost while none is due: a load.
   void look_at_timers(worker& seat, monotonic::time_point now) noexcept {
     const group_id g = seat.place().group;
     if (now.time_since_epoch().count() >= timers_->of(g).next_ns()) [[unlikely]]
       fire_due(seat, g, now);
   }
-  /// Fires what is due in all groups; what is due in the worker's own goes to its ring. Returns whether
-  /// anything was due.
+  /// Fires the due timers of all groups; those of the worker's own group go to its ring. Returns whether any
+  /// was due.
   bool fire_all_due(worker& seat) noexcept;
   /// Sets t in the wheel of its group. `now_ns` is about the present, and not later. Call from any thread; t
   /// may be gone when this returns.
   timer_group::outcome set_timer(timer_node& t, std::int64_t now_ns) noexcept;
-  /// Sets a call of `every`, which has ended, for the next time.
+  /// Sets a call of `every` for the next time. Call after it has ended.
   void beat_again(scheduled& call) noexcept;
 
   // --- the end of tasks
@@ -135,10 +135,10 @@ class shared {
   void finished_without_seat(std::uint8_t phase) noexcept;
   /// Counts that one accepted task is gone.
   void release_one() noexcept { limit_.release(); }
-  /// Drops what is queued, if the last task of `seat` left something there. The engine has ended, and the
-  /// calling thread leaves `seat`.
+  /// Drops the queued tasks, if the last task of `seat` left any there. Call after the engine has ended, from
+  /// the thread that leaves `seat`.
   void leave_ended(worker& seat) noexcept;
-  /// Destroys the coroutines that are suspended, with what is queued. No thread of the engine is left that
+  /// Destroys the suspended coroutines and the queued tasks. Call when no thread of the engine is left that
   /// could resume them.
   void drop_suspended() noexcept;
 
@@ -151,8 +151,8 @@ class shared {
 
   ~shared() = default;
 
-  /// Returns whether a shutdown has begun. One that began after `enter` either sees the submission that was
-  /// counted, or is seen here. The fence serves the announced rules as well.
+  /// Returns whether a shutdown has begun. A shutdown that began after `enter` either sees the counted
+  /// submission, or this function sees the shutdown. The fence serves the announced rules as well.
   bool closed_meanwhile() const noexcept {
     full_fence();
     return stage_.load(std::memory_order_relaxed) != stage::open;
@@ -194,9 +194,9 @@ class shared {
   locality_groups groups_;
   const std::optional<std::uint32_t> start_cpu_; // of the constructing thread
   worker_layout layout_;
-  mutable swapped<rules> rules_;    // who only looks at the engine may forget old ones
-  atomic<bool> resumptions_return_; // to their worker, says the policy; relaxed: either is found
-  const unsigned born_in_;          // the process fork
+  mutable swapped<rules> rules_;    // mutable: a const reader may forget old ones
+  atomic<bool> resumptions_return_; // to their worker, by the policy; relaxed: workers find them either way
+  const unsigned born_in_;          // the count of process forks at construction
 
   std::vector<std::unique_ptr<group_state>> group_states_;
   std::vector<std::shared_ptr<std::pmr::memory_resource>> memory_; // by group
@@ -221,7 +221,7 @@ class shared {
   atomic<stage> stage_{stage::open};
   atomic<std::uint64_t> failed_{0};
   atomic<std::uint64_t> dropped_{0}; // tasks that were destroyed before their end
-  atomic<std::uint32_t> turn_{0};    // of the workers that take over what retired workers had
+  atomic<std::uint32_t> turn_{0};    // of the workers that take over retired workers' tasks
   mutex dropping_;                   // held to pop an unbounded inbox in place of its worker
   detail::notices notices_;
 };
