@@ -102,6 +102,7 @@ TEST_CASE(
     REQUIRE(e.submit([] {}) == submit_result::accepted);
     tests::at_each_step({});
     e.drain();
+    while (!asleep()) std::this_thread::yield(); // a worker takes new rules at the latest before it sleeps
     CHECK(e.metrics().outdated == 0);
     CHECK(rules.old() == 0);
   }
