@@ -36,8 +36,8 @@ late_submission hold_at(int step) {
     tests::at_each_step([&, steps = 0]() mutable {
       if (++steps != step) return;
       held = true;
-      // This is long enough for an engine that does not wait for this thread.
-      for (int i = 0; i < 50 && !ended; ++i) std::this_thread::sleep_for(1ms);
+      // An engine that does not wait for this thread ends after 200 ms, when it has given up on its worker.
+      for (int i = 0; i < 300 && !ended; ++i) std::this_thread::sleep_for(1ms);
     });
     late.answer = e.submit([kept = token] {});
     tests::at_each_step({});
