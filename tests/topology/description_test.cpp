@@ -213,9 +213,22 @@ TEST_CASE("use: a missing part is an error that names the existing ones") {
   refuses([](selection& use) { use.packages = {0, 2}; }, "no package 2; usable here: 0, 1");
   refuses([](selection& use) { use.nodes = {7}; }, "no NUMA node 7; this machine has 0, 1");
   refuses([](selection& use) { use.kinds = {"P"}; }, "no kind P; this machine has core");
-  refuses([](selection& use) { use.cpus = cpus("14-17"); },
-          "CPUs 16-17 are not there or not allowed; usable here: 0-15");
-  refuses([](selection& use) { use.reserve = cpus("0,32"); }, "use.reserve: CPUs 32");
+  refuses([](selection& use) { use.cpus = cpus("16-17"); }, "leaves no CPU; usable here: 0-15");
   refuses([](selection& use) { use.reserve = cpus("0-15"); }, "leaves no CPU");
   refuses([](selection& use) { use.cpus = cpu_set(); }, "leaves no CPU");
+}
+
+TEST_CASE("use: CPUs that are not there are left out, with a warning, and reserved ones without") {
+  auto description = two_sockets();
+  description.use.cpus = cpus("14-17,40");
+  const auto machine = discover(description);
+  CHECK(machine.cpus().to_string() == "14-15");
+  REQUIRE(machine.warnings().size() == 1);
+  CHECK(machine.warnings()[0] == "use.cpus: CPUs 16-17,40 are absent, offline or not allowed, and are left "
+                                 "out; usable here: 0-15");
+  description.use.cpus.reset();
+  description.use.reserve = cpus("0,32");
+  const auto reserved = discover(description);
+  CHECK(reserved.cpus().to_string() == "1-15");
+  CHECK(reserved.warnings().empty());
 }

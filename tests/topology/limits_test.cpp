@@ -173,3 +173,12 @@ TEST_CASE("limits: a hybrid host has some controllers in version 1 and the other
   CHECK(limits.quota_cpus == doctest::Approx(.5));
   CHECK(limits.cpuset->to_string() == "5");
 }
+
+TEST_CASE("limits: a hidden folder of CPUs is told") {
+  const temporary_tree host;
+  const auto hidden = detail::hidden_facts(host.root(), {});
+  REQUIRE(hidden.size() == 3);
+  CHECK(hidden[2] ==
+        (host.root() / "sys/devices/system/cpu").string() +
+            " cannot be read: the CPUs that are online, their cores, caches and speeds are unknown");
+}

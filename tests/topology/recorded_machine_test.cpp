@@ -34,9 +34,17 @@ void write_cpu(const temporary_tree& host, int cpu, int package, const std::stri
   cache(2, 3, "Unified", llc);
 }
 
+/// A process that may use all CPUs, and is in no control group.
+void write_process(const temporary_tree& host) {
+  host.write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-1023\n");
+  host.write("proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+  host.write("proc/self/cgroup", "0::/\n");
+}
+
 /// Two sockets of two cores; the first socket's have two threads.
 temporary_tree two_sockets() {
   temporary_tree host;
+  write_process(host);
   host.write(cpu_folder + "online", "0-5\n");
   for (const int cpu : {0, 4}) write_cpu(host, cpu, 0, "0,4", "0-1,4-5");
   for (const int cpu : {1, 5}) write_cpu(host, cpu, 0, "1,5", "0-1,4-5");
@@ -90,6 +98,32 @@ TEST_CASE("recorded machine: packages, cores, caches and nodes come from sysfs")
   CHECK(machine.warnings().empty());
 }
 
+TEST_CASE("recorded machine: of old kernels, which have masks and no lists, the same is read") {
+  const temporary_tree host;
+  write_process(host);
+  host.write(cpu_folder + "online", "0-1,32-33\n");
+  for (const int cpu : {0, 1, 32, 33}) {
+    const auto folder = cpu_folder + "cpu" + std::to_string(cpu) + "/";
+    const bool even = cpu % 2 == 0;
+    host.write(folder + "topology/physical_package_id", "0\n");
+    host.write(folder + "topology/thread_siblings", even ? "00000001,00000001\n" : "00000002,00000002\n");
+    host.write(folder + "cache/index0/level", "2\n");
+    host.write(folder + "cache/index0/type", "Unified\n");
+    host.write(folder + "cache/index0/shared_cpu_map", even ? "1,00000001\n" : "00000002,00000002\n");
+  }
+  host.write("sys/devices/system/node/node0/cpumap", "00000000,00000003,00000003\n");
+  const auto machine = discover_in(host);
+  REQUIRE(machine.cores().size() == 2);
+  CHECK(machine.cores()[1].cpus.to_string() == "1,33");
+  REQUIRE(machine.llcs().size() == 2);
+  CHECK(machine.llcs()[0].cpus.to_string() == "0,32");
+  REQUIRE(machine.nodes().size() == 1);
+  CHECK(machine.nodes()[0].cpus.to_string() == "0-1,32-33");
+  CHECK(machine.warnings().empty());
+  host.write(cpu_folder + "cpu1/topology/thread_siblings", "0000000g\n");
+  CHECK(has_warning(discover_in(host), "cpu1/topology/thread_siblings makes no sense"));
+}
+
 TEST_CASE("recorded machine: usable CPUs are online, in the affinity mask and in the control group") {
   const auto host = two_sockets();
   host.write(cpu_folder + "online", "0-4\n");
@@ -105,6 +139,36 @@ TEST_CASE("recorded machine: usable CPUs are online, in the affinity mask and in
   CHECK(machine.limits().quota_cpus == doctest::Approx(1.5));
   REQUIRE(machine.cores().size() == 3);
   CHECK(machine.cores()[0].cpus.to_string() == "4");
+}
+
+TEST_CASE(
+    "recorded machine: each part of /proc and /sys that is hidden is a warning that says what is unknown") {
+  const auto warnings_without = [](const std::vector<std::string>& hidden) {
+    const auto host = two_sockets();
+    for (const std::string& file : hidden) std::filesystem::remove_all(host.root() / file);
+    const auto machine = discover_in(host);
+    std::string all;
+    for (const std::string& w : machine.warnings()) {
+      REQUIRE(w.starts_with(host.root().string() + "/"));
+      all += w.substr(host.root().string().size()) + "\n";
+    }
+    return all;
+  };
+  CHECK(warnings_without({}).empty());
+  CHECK(
+      warnings_without({"proc/self/status"}) ==
+      "/proc/self/status cannot be read: the affinity mask, the CPUs that this thread may use, is unknown\n");
+  const std::string group = " cannot be read: the CPUs and the quota of the control group are unknown\n";
+  CHECK(warnings_without({"proc/self/mountinfo"}) == "/proc/self/mountinfo" + group);
+  CHECK(warnings_without({"proc/self/cgroup"}) == "/proc/self/cgroup" + group);
+  CHECK(warnings_without({cpu_folder + "online"}) ==
+        "/sys/devices/system/cpu/online cannot be read: the CPUs that are online are unknown\n");
+  CHECK(std::ranges::count(warnings_without({"proc"}), '\n') == 2);
+
+  const auto host = two_sockets();
+  host.write("proc/self/status", "Name:\tx\n");
+  CHECK(has_warning(discover_in(host),
+                    "/proc/self/status has no list of allowed CPUs: the affinity mask is unknown"));
 }
 
 TEST_CASE("recorded machine: limits that leave no CPU are an error that names them") {
@@ -135,6 +199,37 @@ TEST_CASE("recorded machine: core types of sysfs make kinds, with clock and type
   CHECK(machine.kinds()[1].name == "E");
   CHECK(machine.kinds()[1].capacity == 492); // .6 × 4 / 5
   CHECK(machine.kinds()[2].cpus.to_string() == "0-1,4-5");
+}
+
+TEST_CASE(
+    "recorded machine: a kind begins at a gap between clocks, not at a distance from the fastest core") {
+  const temporary_tree host;
+  const auto clocks = [&](const std::vector<int>& mhz) {
+    host.write(cpu_folder + "online", "0-" + std::to_string(mhz.size() - 1) + "\n");
+    for (int cpu = 0; cpu < std::ssize(mhz); ++cpu)
+      host.write(cpu_file(cpu, "cpufreq/cpuinfo_max_freq"),
+                 std::to_string(mhz[static_cast<std::size_t>(cpu)] * 1000));
+    return discover_in(host).kinds().size();
+  };
+  std::vector<int> bins;
+  for (double mhz = 7000; mhz > 4000; mhz /= 1.03) bins.push_back(static_cast<int>(mhz));
+  CHECK(clocks(bins) == 1); // turbo bins of one kind
+  CHECK(clocks({5200, 5000, 4800, 3600, 3500}) == 2);
+}
+
+TEST_CASE("recorded machine: clocks that are far apart make kinds where nominal performance does not") {
+  const temporary_tree host;
+  host.write(cpu_folder + "online", "0-1\n");
+  const auto write = [&](int cpu, int nominal, int max, int base) {
+    host.write(cpu_file(cpu, "acpi_cppc/nominal_perf"), std::to_string(nominal));
+    host.write(cpu_file(cpu, "cpufreq/cpuinfo_max_freq"), std::to_string(max * 1000));
+    host.write(cpu_file(cpu, "cpufreq/base_frequency"), std::to_string(base * 1000));
+  };
+  write(0, 24, 5000, 1900);
+  write(1, 19, 3900, 1400);
+  CHECK(discover_in(host).kinds().size() == 2);
+  write(1, 19, 3900, 1900); // one of the clocks alone tells turbo bins apart
+  CHECK(discover_in(host).kinds().size() == 1);
 }
 
 TEST_CASE("recorded machine: cpu_capacity wins over CPPC, and CPPC over the clock") {

@@ -100,10 +100,35 @@ TEST_CASE("sources: a synthetic description that hwloc refuses never becomes the
   }
 }
 
-TEST_CASE("sources: a synthetic description with too many CPUs is refused at once") {
-  check_refused(synthetic_source{"pu:65537"}, "more than 65536 CPUs");
-  check_refused(synthetic_source{"pack:1000 core:1000 pu:1000"}, "more than 65536 CPUs");
-  check_refused(synthetic_source{"pack:4000000000 pu:4000000000"}, "more than 65536 CPUs");
+TEST_CASE("sources: a synthetic description of too many objects is refused at once, with the limit") {
+  for (const char* text : {"pu:8193", "pack:1000 core:1000 pu:4", "pack:1000 core:1000 pu:1000",
+                           "pack:4000000000 pu:4000000000", "pack:256 core:256 pu:1"})
+    check_refused(synthetic_source{text}, "has more than 8192 CPUs, the most that can be described");
+  for (const char* text : {"core:8192 pu:1", "pu:1025", "pack:2 core:2048 pu:1", "pack:2048 core:1 pu:4"})
+    check_refused(synthetic_source{text}, "has more than 1024 objects beside each other");
+  for (const char* text :
+       {"pack:2 numa:1024 pu:1", "pack:1024 numa:2 core:1 pu:1", "pack:1024 die:2 [numa] pu:1",
+        "pack:1024 [numa] [NUMANode(memory=1GB)] pu:2", "pack:1024 [numa] die:2 numa:1 pu:1"})
+    check_refused(synthetic_source{text}, "has more than 1024 NUMA nodes");
+  std::string deep = "pack:1024 ";
+  for (int i = 0; i < 64; ++i) deep += "group:1 ";
+  check_refused(synthetic_source{deep + "pu:1"}, "has more than 65536 objects");
+}
+
+TEST_CASE("sources: the XML of a machine of too many objects is refused at once, with the limit") {
+  const temporary_tree tree;
+  const auto machine = [&](const std::string& type, int count) {
+    const std::string sets =
+        "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\"";
+    std::string text =
+        "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n<object type=\"Machine\" " + sets + ">\n";
+    for (int i = 0; i < count; ++i)
+      text += "<object type=\"" + type + "\" os_index=\"" + std::to_string(i % 65536) + "\" " + sets + "/>\n";
+    return xml_source{tree.write("machine.xml", text + "</object>\n</topology>\n")};
+  };
+  check_refused(machine("PU", 8193), "has more than 8192 CPUs, the most that can be described");
+  check_refused(machine("NUMANode", 1025), "has more than 1024 NUMA nodes");
+  check_refused(machine("Misc", 65536), "has more than 65536 objects");
 }
 
 TEST_CASE("sources: numbers in a synthetic description's attributes are not CPUs") {
@@ -114,6 +139,15 @@ TEST_CASE("sources: numbers in a synthetic description's attributes are not CPUs
   CHECK(machine.cpus().size() == 16);
   CHECK(machine.source() ==
         "synthetic:pack:2 [numa(memory=128GB)] l3:2(size=33554432) core:2 pu:2(indexes=core)");
+}
+
+TEST_CASE("sources: the largest machines that may be described are read") {
+  machine_description description;
+  for (const char* text :
+       {"pack:64 core:64 pu:2", "pack:1024 [numa(memory=1GB)] core:2 pu:2(indexes=core:numa)"}) {
+    description.source = synthetic_source{text};
+    CHECK(discover(description).cpus().size() >= 4096);
+  }
 }
 
 TEST_CASE("sources: a source is shown under the name that it was given") {

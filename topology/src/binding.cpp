@@ -37,6 +37,8 @@ class kernel_cpu_set {
   std::size_t cpus_;
 };
 
+constexpr const char* no_memory = "no memory"; // so short that a string of it needs none
+
 cpu_set from_kernel(const kernel_cpu_set& found) {
   cpu_set cpus;
   for (std::uint32_t cpu = 0; cpu < found.cpus() && cpu <= cpu_set::largest; ++cpu)
@@ -48,7 +50,7 @@ cpu_set from_kernel(const kernel_cpu_set& found) {
 
 refusal pin_this_thread(const cpu_set& cpus) { return pin_thread(pthread_self(), cpus); }
 
-refusal pin_thread(std::thread::native_handle_type thread, const cpu_set& cpus) {
+refusal pin_thread(std::thread::native_handle_type thread, const cpu_set& cpus) try {
   if (cpus.empty()) return "a thread needs at least one CPU to be pinned to";
   const std::vector<std::uint32_t> list = cpus.to_vector();
   kernel_cpu_set wanted(list.back() + std::size_t{1});
@@ -58,6 +60,8 @@ refusal pin_thread(std::thread::native_handle_type thread, const cpu_set& cpus) 
   const std::string why =
       error == EINVAL ? "none of them may be used here" : std::generic_category().message(error);
   return "a thread cannot be pinned to CPUs " + cpus.to_string() + ": " + why;
+} catch (const std::bad_alloc&) {
+  return no_memory;
 }
 
 cpu_set this_thread_affinity() {

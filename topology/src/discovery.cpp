@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace corewise {
 namespace {
@@ -98,6 +99,7 @@ topology discover(const machine_description& description) {
   auto cpus = found.cpus;
   if (const auto* live = std::get_if<live_source>(&description.source)) {
     facts.limits = read_limits(live->root);
+    std::ranges::move(hidden_facts(live->root, facts.limits), std::back_inserter(facts.warnings));
     cpus = obey_limits(std::move(cpus), facts.limits, live->root);
   }
   restrict_places(facts, cpus);

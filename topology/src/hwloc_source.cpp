@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <hwloc.h>
+#include <pthread.h>
 #include <sys/single_threaded.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace corewise::detail {
 namespace {
@@ -28,14 +30,20 @@ struct destroy_topology {
 };
 using hwloc_handle = std::unique_ptr<hwloc_topology, destroy_topology>;
 
+/// Held while hwloc is in use, and by `fork`: so the child of a process fork finds no lock of hwloc's held by
+/// a thread that it does not have. A fork waits for one discovery at most.
+constinit std::mutex use_of_hwloc;
+
+[[maybe_unused]] const bool forks_wait =
+    ::pthread_atfork([] { use_of_hwloc.lock(); }, [] { use_of_hwloc.unlock(); },
+                     [] { use_of_hwloc.unlock(); }) == 0;
+
 /// Keeps hwloc from writing to standard error. hwloc listens to the environment only, which must not be
 /// changed beside other threads. Where there are other threads hwloc's default remains: it prints critical
 /// messages.
 void quiet_hwloc() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    if (__libc_single_threaded != 0) setenv("HWLOC_HIDE_ERRORS", "2", 0);
-  });
+  static bool done = false;
+  if (!std::exchange(done, true) && __libc_single_threaded != 0) setenv("HWLOC_HIDE_ERRORS", "2", 0);
 }
 
 hwloc_handle new_handle() {
@@ -242,6 +250,7 @@ bool claims_to_be_this_system(hwloc_topology_t handle) {
 machine_scan scan_xml(const xml_source& source) {
   const auto text = read_hwloc_xml(source.file);
   const auto& name = source.file;
+  const std::scoped_lock lock(use_of_hwloc);
   const auto handle = new_handle();
   if (hwloc_topology_set_xmlbuffer(handle.get(), text.c_str(), static_cast<int>(text.size() + 1)) != 0 ||
       hwloc_topology_load(handle.get()) != 0 || claims_to_be_this_system(handle.get()))
@@ -258,6 +267,7 @@ machine_scan scan_xml(const xml_source& source) {
 
 machine_scan scan_synthetic(const synthetic_source& source) {
   check_synthetic_size(source.text);
+  const std::scoped_lock lock(use_of_hwloc);
   const auto handle = new_handle();
   if (hwloc_topology_set_synthetic(handle.get(), source.text.c_str()) != 0 ||
       hwloc_topology_load(handle.get()) != 0 || claims_to_be_this_system(handle.get()))
@@ -269,6 +279,7 @@ machine_scan scan_synthetic(const synthetic_source& source) {
 }
 
 machine_scan scan_this_machine() {
+  const std::scoped_lock lock(use_of_hwloc);
   const auto handle = new_handle();
   if (hwloc_topology_load(handle.get()) != 0)
     throw topology_error(

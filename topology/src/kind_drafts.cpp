@@ -86,16 +86,19 @@ draft* nearest_by_speed(std::vector<draft>& drafts, const cpu_traits& traits, do
 }
 
 /// Adds typed cores to the drafts, and all cores where no core has a type. `fastest_first` is sorted by
-/// speed, so a core's kind, if it exists, is the last draft of its type.
+/// speed, so a core's kind, if it exists, is the last draft of its type. A kind begins at a gap, not at a
+/// distance from the fastest core: turbo bins may go down in many small steps.
 void add_by_type_and_speed(std::vector<draft>& drafts, const cpu_traits& traits, const cpu_set& cpus) {
   const auto last = std::find_if(drafts.rbegin(), drafts.rend(),
                                  [&](const draft& d) { return same_type(d.fastest, traits); });
   const bool joins = last != drafts.rend() && last->fastest.rank == traits.rank &&
-                     speed_ratio(last->fastest, traits).value_or(1) <= same_kind_ratio;
-  if (joins)
+                     speed_ratio(last->slowest, traits).value_or(1) <= same_kind_ratio;
+  if (joins) {
+    last->slowest = traits;
     last->cpus |= cpus;
-  else
-    drafts.push_back({traits, cpus});
+  } else {
+    drafts.push_back({traits, traits, cpus});
+  }
 }
 
 /// Adds cores without a type on a machine whose other cores have one.
@@ -105,7 +108,7 @@ void add_untyped(std::vector<draft>& drafts, const cpu_traits& traits, const cpu
   if (nearest != nullptr && away <= std::log(same_kind_ratio))
     nearest->cpus |= cpus;
   else
-    drafts.push_back({traits, cpus});
+    drafts.push_back({traits, traits, cpus});
 }
 
 const package* package_of(const machine_scan& scan, std::uint32_t cpu) {
@@ -118,7 +121,7 @@ void add_unknown(std::vector<draft>& drafts, const machine_scan& scan, const cpu
                  std::vector<std::string>& warnings) {
   if (unknown.empty()) return;
   if (drafts.empty()) {
-    drafts.push_back({{}, unknown});
+    drafts.push_back({{}, {}, unknown});
     return;
   }
   warnings.push_back(fmt::format("the kind of CPUs {} is unknown; they count as {}", unknown.to_string(),

@@ -7,6 +7,7 @@ namespace corewise::detail {
 /// The cores of one kind, before the kinds are complete.
 struct draft {
   cpu_traits fastest;
+  cpu_traits slowest;
   cpu_set cpus;
 };
 

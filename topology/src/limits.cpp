@@ -3,6 +3,8 @@
 #include "cgroup.hpp"
 #include "sysfs.hpp"
 
+#include <fmt/format.h>
+
 namespace corewise::detail {
 namespace {
 
@@ -37,6 +39,31 @@ std::optional<cpu_set> read_online_cpus(const fs::path& root) {
   const auto text = read_text(root / "sys/devices/system/cpu/online");
   if (!text) return std::nullopt;
   return non_empty(cpu_set::parse(*text));
+}
+
+std::vector<std::string> hidden_facts(const fs::path& root, const host_limits& limits) {
+  std::vector<std::string> warnings;
+  const auto hidden = [&](const char* file, std::string_view unknown) {
+    warnings.push_back(fmt::format("{} cannot be read: {} unknown", (root / file).string(), unknown));
+  };
+  const char* const status = "proc/self/status";
+  if (!limits.affinity && !read_text(root / status))
+    hidden(status, "the affinity mask, the CPUs that this thread may use, is");
+  else if (!limits.affinity)
+    warnings.push_back(fmt::format("{} has no list of allowed CPUs: the affinity mask is unknown",
+                                   (root / status).string()));
+  for (const char* file : {"proc/self/mountinfo", "proc/self/cgroup"})
+    if (!read_text(root / file)) {
+      hidden(file, "the CPUs and the quota of the control group are");
+      break;
+    }
+  const char* const cpus = "sys/devices/system/cpu";
+  std::error_code error;
+  if (fs::directory_iterator(root / cpus, error) == fs::directory_iterator())
+    hidden(cpus, "the CPUs that are online, their cores, caches and speeds are");
+  else if (!read_online_cpus(root))
+    hidden("sys/devices/system/cpu/online", "the CPUs that are online are");
+  return warnings;
 }
 
 } // namespace corewise::detail

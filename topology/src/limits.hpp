@@ -3,6 +3,8 @@
 #include <corewise/topology/topology.hpp>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace corewise::detail {
 
@@ -12,5 +14,9 @@ host_limits read_limits(const std::filesystem::path& root);
 
 /// Reads the CPUs that are online. Returns nothing when the kernel does not tell.
 std::optional<cpu_set> read_online_cpus(const std::filesystem::path& root);
+
+/// Returns a warning for each part of /proc and /sys below `root` that cannot be read, which says what is
+/// unknown therefore. `limits` are those that were read there.
+std::vector<std::string> hidden_facts(const std::filesystem::path& root, const host_limits& limits);
 
 } // namespace corewise::detail

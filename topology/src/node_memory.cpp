@@ -1,6 +1,5 @@
 #include <corewise/topology/binding.hpp>
 
-#include <numa.h>
 #include <numaif.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -67,14 +66,16 @@ void* map_zeroed(std::size_t bytes) {
 } // namespace
 
 bool node_memory_available() noexcept {
-  static const bool available = numa_available() >= 0;
-  return available;
+  // As numa_available(), which keeps no answer either.
+  return get_mempolicy(nullptr, nullptr, 0, nullptr, 0) == 0 || (errno != ENOSYS && errno != EPERM);
 }
 
-refusal prefer_node(std::uint32_t os_index) {
+refusal prefer_node(std::uint32_t os_index) try {
   return with_node(os_index, [](node_mask& mask) {
     return set_mempolicy(MPOL_PREFERRED, mask.words.data(), mask.bits());
   });
+} catch (const std::bad_alloc&) {
+  return "no memory"; // so short that a string of it needs none
 }
 
 std::optional<std::uint32_t> node_of_page(const void* address) {

@@ -21,8 +21,11 @@ std::string core_type_word(std::string_view source_word) {
   return word;
 }
 
+namespace {
+const cpu_traits unknown;
+} // namespace
+
 const cpu_traits& machine_scan::traits_of(std::uint32_t cpu) const {
-  static const cpu_traits unknown;
   return cpu < traits.size() ? traits[cpu] : unknown;
 }
 

@@ -66,25 +66,26 @@ cpu_set of_kinds(const machine_facts& facts, const std::vector<std::string>& wan
   return cpus;
 }
 
-void check_present(const char* key, const cpu_set& named, const cpu_set& present) {
-  const auto missing = named - present;
+/// Warns of CPUs that are named, but absent, offline or not allowed.
+void warn_of_missing(machine_facts& facts, const cpu_set& named) {
+  const auto missing = named - facts.cpus;
   if (!missing.empty())
-    throw topology_error(fmt::format("{}: CPUs {} are not there or not allowed; usable here: {}", key,
-                                     missing.to_string(), present.to_string()));
+    facts.warnings.push_back(fmt::format("use.cpus: CPUs {} are absent, offline or not allowed, and are left "
+                                         "out; usable here: {}",
+                                         missing.to_string(), facts.cpus.to_string()));
 }
 
 } // namespace
 
-cpu_set select_cpus(const machine_facts& facts, const machine_description::selection& use) {
+cpu_set select_cpus(machine_facts& facts, const machine_description::selection& use) {
   auto cpus = facts.cpus;
   if (!use.packages.empty()) cpus &= of_packages(facts, use.packages);
   if (!use.nodes.empty()) cpus &= of_nodes(facts, use.nodes);
   if (!use.kinds.empty()) cpus &= of_kinds(facts, use.kinds);
   if (use.cpus) {
-    check_present("use.cpus", *use.cpus, facts.cpus);
+    warn_of_missing(facts, *use.cpus);
     cpus &= *use.cpus;
   }
-  check_present("use.reserve", use.reserve, facts.cpus);
   cpus -= use.reserve;
   if (cpus.empty())
     throw topology_error(

@@ -1,12 +1,13 @@
 #include "source_check.hpp"
 
+#include "machine_size.hpp"
 #include "xml_check.hpp"
 
-#include <corewise/topology/cpu_set.hpp>
 #include <corewise/topology/error.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <fstream>
@@ -76,17 +77,61 @@ void check_format(const fs::path& file, std::string_view text) {
                     *version));
 }
 
-/// A synthetic description without the parts in brackets.
-std::string without_attributes(const std::string& text) {
-  std::string plain;
-  int depth = 0;
-  for (const auto c : text) {
-    if (c == '(' || c == '[') ++depth;
-    if (depth == 0) plain += c;
-    if ((c == ')' || c == ']') && depth > 0) --depth;
+/// Counts the objects of a synthetic description, level by level from outside in, until there are too many.
+class synthetic_count {
+ public:
+  explicit synthetic_count(const std::string& text) : text_(text) {}
+
+  /// Throws `topology_error` when the description has too many objects.
+  void check() {
+    int square = 0;
+    int round = 0; // attributes
+    for (std::size_t at = 0; at < text_.size(); ++at) {
+      const char c = text_[at];
+      square += c == '[' ? 1 : c == ']' && square > 0 ? -1 : 0;
+      round += c == '(' ? 1 : c == ')' && round > 0 ? -1 : 0;
+      const char before = at == 0 ? ' ' : text_[at - 1];
+      if (round > 0 || (before != ' ' && before != '[' && before != ':')) continue;
+      if (square == 0 && std::isdigit(static_cast<unsigned char>(c)) != 0)
+        add_level(std::string_view(text_).substr(at));
+      else if (before != ':' && (c == 'n' || c == 'N'))
+        nodes_are_here_ = true;
+      if (nodes_are_here_ && square > 0) add_nodes();
+    }
   }
-  return plain;
-}
+
+ private:
+  [[noreturn]] void refuse(std::uint64_t most, std::string_view what) const {
+    throw topology_error(
+        fmt::format("topology source synthetic: \"{}\" has more than {} {}, the most that can be described",
+                    text_, most, what));
+  }
+
+  void add_level(std::string_view number) {
+    std::uint64_t factor = 0;
+    const auto parsed = std::from_chars(number.data(), number.data() + number.size(), factor);
+    if (parsed.ec != std::errc{} || factor > most_cpus || count_ * factor > most_cpus)
+      refuse(most_cpus, "CPUs");
+    if (factor > most_beside) refuse(most_beside, "objects beside each other");
+    count_ *= std::max<std::uint64_t>(factor, 1);
+    objects_ += count_;
+    if (objects_ > most_objects) refuse(most_objects, "objects");
+    if (nodes_are_here_) add_nodes();
+  }
+
+  /// Counts NUMA nodes: one for each object of the level so far.
+  void add_nodes() {
+    nodes_are_here_ = false;
+    nodes_ += count_;
+    if (nodes_ > most_nodes) refuse(most_nodes, "NUMA nodes");
+  }
+
+  const std::string& text_;
+  std::uint64_t count_ = 1; ///< of objects of the level
+  std::uint64_t objects_ = 1;
+  std::uint64_t nodes_ = 0;
+  bool nodes_are_here_ = false; ///< the level, or the word in brackets, is that of NUMA nodes
+};
 
 } // namespace
 
@@ -94,27 +139,10 @@ std::string read_hwloc_xml(const fs::path& file) {
   check_is_file(file);
   auto text = read_all(file);
   check_format(file, text);
-  if (const auto fault = xml_fault(text)) refuse(file, fmt::format("is damaged: {}", *fault));
+  if (const auto fault = xml_fault(text)) refuse(file, *fault);
   return text;
 }
 
-void check_synthetic_size(const std::string& text) {
-  constexpr std::uint64_t most = cpu_set::largest + std::uint64_t{1};
-  std::uint64_t count = 1;
-  const auto plain = without_attributes(text);
-  const auto* const end = plain.data() + plain.size();
-  for (const auto* at = plain.data(); at != end; ++at) {
-    const bool starts_number = at == plain.data() || at[-1] == ':' || at[-1] == ' ';
-    if (!starts_number || std::isdigit(static_cast<unsigned char>(*at)) == 0) continue;
-    std::uint64_t factor = 0;
-    const auto parsed = std::from_chars(at, end, factor);
-    const bool countable = parsed.ec == std::errc{} && factor <= most;
-    if (countable) count *= std::max<std::uint64_t>(factor, 1);
-    if (!countable || count > most)
-      throw topology_error(fmt::format(
-          "topology source synthetic: \"{}\" has more than {} CPUs, the most that can be described", text,
-          most));
-  }
-}
+void check_synthetic_size(const std::string& text) { synthetic_count(text).check(); }
 
 } // namespace corewise::detail

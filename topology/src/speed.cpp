@@ -1,6 +1,7 @@
 #include "speed.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace corewise::detail {
@@ -15,9 +16,10 @@ std::optional<double> ratio(std::uint32_t a, std::uint32_t b) {
 
 std::optional<double> speed_ratio(const cpu_traits& a, const cpu_traits& b) {
   if (const auto capacity = ratio(a.capacity, b.capacity)) return capacity;
-  if (const auto nominal = ratio(a.nominal, b.nominal)) return nominal;
   const auto max = ratio(a.max_mhz, b.max_mhz);
   const auto base = ratio(a.base_mhz, b.base_mhz);
+  if (const auto nominal = ratio(a.nominal, b.nominal))
+    return max && base ? std::max(*nominal, std::sqrt(*max * *base)) : nominal;
   if (max && base) return std::max(*max, *base);
   return max ? max : base;
 }

@@ -5,8 +5,9 @@
 namespace corewise::detail {
 
 /// Returns how many times as fast `a` is as `b`: by cpu_capacity where both have one, else by CPPC nominal
-/// performance, else the larger of the base and the maximum frequency ratio, since turbo bins make equal
-/// cores differ in one of them. Returns nothing where the two cannot be compared.
+/// performance, or by the mean of the base and the maximum frequency ratio if that is larger; else the larger
+/// of the two. Turbo bins make equal cores differ in one of the two. Returns nothing where the cores cannot
+/// be compared.
 std::optional<double> speed_ratio(const cpu_traits& a, const cpu_traits& b);
 
 /// Orders by speed alone, slower first. The types do not count.

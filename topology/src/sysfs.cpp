@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 
@@ -53,6 +54,22 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
+std::optional<cpu_set> parse_mask(std::string_view text) {
+  cpu_set cpus;
+  for (std::uint32_t first = 0;; first += 32) {
+    const auto comma = text.rfind(',');
+    const auto word = comma == std::string_view::npos ? text : text.substr(comma + 1);
+    std::uint32_t bits = 0;
+    const auto parsed = std::from_chars(word.data(), word.data() + word.size(), bits, 16);
+    if (parsed.ec != std::errc{} || parsed.ptr != word.data() + word.size()) return std::nullopt;
+    if (bits != 0 && first + std::bit_width(bits) - 1 > cpu_set::largest) return std::nullopt;
+    for (; bits != 0; bits &= bits - 1)
+      cpus.insert(first + static_cast<std::uint32_t>(std::countr_zero(bits)));
+    if (comma == std::string_view::npos) return cpus;
+    text = text.substr(0, comma);
+  }
+}
+
 std::optional<std::uint64_t> fact_tree::number(const std::string& file) {
   const auto found = text(file);
   if (!found) return std::nullopt;
@@ -67,6 +84,23 @@ std::optional<cpu_set> fact_tree::cpus(const std::string& file) {
   auto list = cpu_set::parse(*found);
   if (!list) nonsense_.push_back(file);
   return list;
+}
+
+std::optional<cpu_set> fact_tree::mask(const std::string& file) {
+  const auto found = text(file);
+  if (!found) return std::nullopt;
+  auto read = parse_mask(*found);
+  if (!read) nonsense_.push_back(file);
+  return read;
+}
+
+std::optional<cpu_set> fact_tree::cpus(const std::vector<std::string>& lists,
+                                       const std::vector<std::string>& masks) {
+  for (const auto& file : lists)
+    if (auto found = cpus(file)) return found;
+  for (const auto& file : masks)
+    if (auto found = mask(file)) return found;
+  return std::nullopt;
 }
 
 std::vector<std::uint32_t> fact_tree::numbered(const std::string& directory,

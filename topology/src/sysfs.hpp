@@ -10,6 +10,10 @@ namespace corewise::detail {
 /// cannot be read.
 std::optional<std::string> read_text(const std::filesystem::path& file);
 
+/// Reads a mask of CPUs as the kernel writes it, "00000001,0000000f": words of 32 bits in hexadecimal, the
+/// highest first. Returns nothing when `text` is anything else or names a CPU above `cpu_set::largest`.
+std::optional<cpu_set> parse_mask(std::string_view text);
+
 /// Reads a decimal number. Returns nothing when `text` is anything else.
 std::optional<std::uint64_t> parse_number(std::string_view text);
 
@@ -22,6 +26,9 @@ class fact_tree {
   std::optional<std::string> text(const std::string& file) const { return read_text(root_ / file); }
   std::optional<std::uint64_t> number(const std::string& file);
   std::optional<cpu_set> cpus(const std::string& file);
+  /// Reads the first of these files that there is: lists of CPUs, and behind them masks, which older kernels
+  /// have alone.
+  std::optional<cpu_set> cpus(const std::vector<std::string>& lists, const std::vector<std::string>& masks);
   /// The numbers N of the directories `directory`/`prefix`N, ascending.
   std::vector<std::uint32_t> numbered(const std::string& directory, const std::string& prefix) const;
 
@@ -29,6 +36,8 @@ class fact_tree {
   std::vector<std::string> complaints() const;
 
  private:
+  std::optional<cpu_set> mask(const std::string& file);
+
   std::filesystem::path root_;
   std::vector<std::string> nonsense_;
 };

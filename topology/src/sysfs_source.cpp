@@ -28,7 +28,7 @@ struct cpu_facts {
 std::optional<last_level_cache> read_cache(fact_tree& tree, const std::string& directory) {
   const auto type = tree.text(directory + "type");
   const auto depth = tree.number(directory + "level");
-  const auto cpus = tree.cpus(directory + "shared_cpu_list");
+  const auto cpus = tree.cpus({directory + "shared_cpu_list"}, {directory + "shared_cpu_map"});
   if (!type || *type == "Instruction" || !depth || *depth == 0 || *depth > 9 || !cpus || cpus->empty())
     return std::nullopt;
   return last_level_cache{static_cast<std::uint32_t>(*depth), *cpus};
@@ -47,8 +47,9 @@ cpu_set only(std::uint32_t cpu) { return cpu_set::range(cpu, cpu); }
 cpu_facts read_cpu(fact_tree& tree, std::uint32_t cpu) {
   const auto directory = fmt::format("{}cpu{}/", cpu_directory, cpu);
   cpu_facts facts{cpu, {}, {}, read_llc(tree, directory)};
-  auto siblings = tree.cpus(directory + "topology/core_cpus_list");
-  if (!siblings) siblings = tree.cpus(directory + "topology/thread_siblings_list");
+  const auto core = directory + "topology/";
+  const auto siblings = tree.cpus({core + "core_cpus_list", core + "thread_siblings_list"},
+                                  {core + "core_cpus", core + "thread_siblings"});
   facts.core = siblings.value_or(only(cpu));
   facts.core.insert(cpu);
   // An unknown package is written as -1.
@@ -118,7 +119,7 @@ std::uint64_t read_memory(fact_tree& tree, const std::string& node) {
 void add_nodes(fact_tree& tree, machine_scan& scan) {
   for (const auto number : tree.numbered(node_directory, "node")) {
     const auto directory = fmt::format("{}node{}/", node_directory, number);
-    const auto cpus = tree.cpus(directory + "cpulist").value_or(cpu_set{});
+    const auto cpus = tree.cpus({directory + "cpulist"}, {directory + "cpumap"}).value_or(cpu_set{});
     scan.nodes.push_back({number, cpus & scan.cpus, read_memory(tree, directory), false});
   }
 }
@@ -168,9 +169,11 @@ machine_scan scan_sysfs(const std::filesystem::path& root) {
 
 void read_kernel_nodes(const std::filesystem::path& root, machine_scan& scan) {
   fact_tree tree(root);
-  for (const auto& node : scan.nodes)
+  for (const auto& node : scan.nodes) {
+    const auto directory = fmt::format("{}node{}/", node_directory, node.os_index);
     scan.kernel_node_cpus.push_back(
-        tree.cpus(fmt::format("{}node{}/cpulist", node_directory, node.os_index)).value_or(cpu_set{}));
+        tree.cpus({directory + "cpulist"}, {directory + "cpumap"}).value_or(cpu_set{}));
+  }
   for (auto& complaint : tree.complaints()) scan.warnings.push_back(std::move(complaint));
 }
 

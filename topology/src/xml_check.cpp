@@ -1,5 +1,7 @@
 #include "xml_check.hpp"
 
+#include "machine_size.hpp"
+
 #include <corewise/topology/cpu_set.hpp>
 
 #include <fmt/format.h>
@@ -81,7 +83,17 @@ class tag_reader {
     const auto line =
         1 + std::count(text_.begin(),
                        text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size())), '\n');
-    throw fault(fmt::format("line {}: {}", line, what));
+    throw fault(fmt::format("is damaged: line {}: {}", line, what));
+  }
+
+  void count(std::string_view type) {
+    const auto add = [](std::uint64_t& number, std::uint64_t most, const char* what) {
+      if (++number > most)
+        throw fault(fmt::format("has more than {} {}, the most that can be described", most, what));
+    };
+    if (type == "PU") add(cpus_, most_cpus, "CPUs");
+    if (type == "NUMANode") add(nodes_, most_nodes, "NUMA nodes");
+    add(objects_, most_objects, "objects");
   }
 
   void skip_past(std::string_view end) {
@@ -149,8 +161,9 @@ class tag_reader {
     return all;
   }
 
-  void check_object(const attributes& all) const {
+  void check_object(const attributes& all) {
     const auto type = value_of(all, "type");
+    count(type);
     if (is_device(type)) return;
     for (const auto* set : {"cpuset", "complete_cpuset", "nodeset", "complete_nodeset"})
       if ((all.contains(set) || is_needed(set)) && !is_set(value_of(all, set)))
@@ -172,6 +185,9 @@ class tag_reader {
   std::string_view text_;
   std::size_t at_ = 0;
   bool has_version_ = false;
+  std::uint64_t cpus_ = 0;
+  std::uint64_t nodes_ = 0;
+  std::uint64_t objects_ = 0;
   std::vector<std::string_view> open_;
 };
 

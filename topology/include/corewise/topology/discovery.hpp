@@ -47,13 +47,15 @@ struct machine_description {
   /// The costs that the simulator computes with; discovery does not look at them.
   machine_costs costs = {};
 
-  /// What to use of the machine; empty: all. Naming what the machine does not have is an error.
+  /// What to use of the machine; empty: all. Naming a package, a node or a kind that the machine does not
+  /// have is an error.
   struct selection {
     std::vector<std::uint32_t> packages; ///< by `package::id`
     std::vector<std::uint32_t> nodes;    ///< by os_index; selects their home CPUs
     std::vector<std::string> kinds;      ///< by name
-    std::optional<cpu_set> cpus;
-    cpu_set reserve; ///< CPUs left to others
+    std::optional<cpu_set>
+        cpus;        ///< those that are absent, offline or not allowed are left out, with a warning
+    cpu_set reserve; ///< CPUs left to others; they need not be there
   } use;
 };
 
