@@ -22,8 +22,8 @@ function(corewise_compile_options target)
     $<$<BOOL:${COREWISE_WERROR}>:-Werror>)
 endfunction()
 
-# GCC's build compiles sources one by one. Other builds compile them in batches, in a third of the time, most
-# of which goes to headers.
+# GCC's build compiles what is installed source by source. Other builds, and tests, compile sources in batches, in a third
+# of the time, most of which goes to headers.
 set(COREWISE_UNITY OFF CACHE BOOL "Compile several sources at once")
 
 # corewise_in_batches(TARGET): the target's sources may be compiled together, so names in their anonymous namespaces differ.
@@ -44,12 +44,16 @@ function(corewise_layer name)
   add_library(corewise::${name} ALIAS ${target})
   corewise_compile_options(${target})
   corewise_in_batches(${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  # Otherwise a module of `dlopen` with these archives in it is never unloaded.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
+    DEFINE_SYMBOL "" VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH "\$ORIGIN")
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   install(TARGETS ${target} EXPORT corewise
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()

@@ -23,6 +23,19 @@ install(FILES
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
 cmake_path(SET to_prefix NORMALIZE ${libdir}/pkgconfig)
 string(REGEX REPLACE "[^/]+" ".." to_prefix ${to_prefix})
+# Archives need the libraries below them, with and without `pkg-config --static`; a shared library brings them along. They are
+# named here, and not required as packages: these would add what only their own archives need, such as hwloc's libudev.
+list(JOIN hwloc_LDFLAGS " " corewise_pc_needs)
+foreach(flag IN LISTS numa_LDFLAGS ITEMS -lyaml-cpp)
+  string(APPEND corewise_pc_needs " ${flag}")
+endforeach()
+if(BUILD_SHARED_LIBS)
+  set(corewise_pc_libs "")
+  set(corewise_pc_libs_private ${corewise_pc_needs})
+else()
+  set(corewise_pc_libs "${corewise_pc_needs} ")
+  set(corewise_pc_libs_private "")
+endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/corewise.pc.in ${CMAKE_CURRENT_BINARY_DIR}/corewise.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/corewise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -29,8 +29,8 @@ task<int> total() {
 
 /// A value from another thread, such as a library's callback. The coroutine waits, its worker does not.
 task<std::string> answer() {
-  corewise::oneshot<std::string> reply;
-  const std::jthread library([&] { reply.send("from another thread"); });
+  auto [sender, reply] = corewise::make_oneshot<std::string>();
+  const std::jthread library([s = std::move(sender)]() mutable { s.send("from another thread"); });
   co_return co_await reply.receive();
 }
 
@@ -41,8 +41,8 @@ task<std::string> quicker() {
     co_return "primary";
   };
   const auto replica = [](std::stop_token) -> task<std::string> { co_return "replica"; };
-  const auto first = co_await corewise::when_any(primary, replica);
-  co_return first.index() == 0 ? std::get<0>(first) : std::get<1>(first);
+  auto both = co_await corewise::when_any(primary, replica); // what each of them ended with
+  co_return both.index == 0 ? std::get<0>(both.all).value() : std::get<1>(both.all).value();
 }
 
 } // namespace

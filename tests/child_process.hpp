@@ -40,9 +40,9 @@ class signal_pipe {
   int ends_[2];
 };
 
-/// Makes a child process, which calls `act` and dies with its parent. `act` ends the process.
-template <class F> pid_t child_that(const F& act) {
-  const pid_t child = ::fork();
+/// Makes a child process by `fork`, which calls `act` and dies with its parent. `act` ends the process.
+template <class F> pid_t child_that(const F& act, pid_t (*fork)() = &::fork) {
+  const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child != 0) return child;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

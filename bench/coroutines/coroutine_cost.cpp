@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // the one-piece oneshot
+
 using namespace corewise;
 
 namespace {

@@ -8,6 +8,8 @@
 #include <corewise/engine/when_all.hpp>
 #include <corewise/engine/yield.hpp>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // the one-piece oneshot
+
 // The instructions of coroutines on one worker.
 
 namespace corewise::bench {

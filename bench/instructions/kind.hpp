@@ -34,6 +34,7 @@ template <class Task> void post(engine& e, Task&& t, const hint& wish = no_hint)
 extern const kind chained_spawn;
 extern const kind spawn_many;
 extern const kind spawn_hinted;
+extern const kind spawn_labelled;
 extern const kind scope_fork;
 extern const kind short_blocking;
 // coroutines.cpp

@@ -85,6 +85,10 @@ void run_hinted(engine& e, std::uint64_t operations) {
   run_batches(e, operations, {.group = e.workers().workers().front().group});
 }
 
+void run_labelled(engine& e, std::uint64_t operations) {
+  run_batches(e, operations, {.name = "request", .id = {1, 2}});
+}
+
 void run_scopes(engine& e, std::uint64_t operations) {
   std::uint64_t done = 0;
   counted_in_task(e, [&] {
@@ -116,6 +120,7 @@ const kind chained_spawn{"chained-spawn", "a task submits the next; submitting a
 const kind spawn_many{"spawn-many", "a task submits 200; submitting and running one of them", 1, 10'000,
                       run_many};
 const kind spawn_hinted{"spawn-hinted", "likewise, with a hint that names the group", 1, 10'000, run_hinted};
+const kind spawn_labelled{"spawn-labelled", "likewise, with a name and an id", 1, 10'000, run_labelled};
 const kind scope_fork{"blocking-scope", "a scope, one call that is forked into it and run by the wait", 1,
                       10'000, run_scopes};
 const kind short_blocking{"blocking", "a blocking call that is over at once", 1, 10'000, run_blocking};

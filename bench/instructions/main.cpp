@@ -21,6 +21,7 @@ namespace {
 constexpr std::array all = {&chained_spawn,
                             &spawn_many,
                             &spawn_hinted,
+                            &spawn_labelled,
                             &outside_submitter,
                             &outside_worker,
                             &wake_submitter,

@@ -1,8 +1,11 @@
+#include "time_limit.hpp"
 #include "trace_file.hpp"
+#include "words.hpp"
 
 #include <corewise/simulator/workload.hpp>
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 
@@ -17,7 +20,11 @@ constexpr std::uint64_t named(std::string_view word) noexcept {
   return name;
 }
 
-constexpr double latest_ns = 0x1p62;
+constexpr double latest_ns = latest_time_ns;
+
+/// How often an mmpp's rate may change between two arrivals, on average: each change takes time to draw.
+constexpr double most_changes = 1000;
+constexpr double few_changes = 1e6; ///< until `latest_ns`; as many are drawn at once
 
 /// The times of Poisson arrivals whose rate changes between two values; with one value, plain ones.
 ///
@@ -34,17 +41,23 @@ class arrival_times {
     const double calm_rate = rate / (share * w.burst_ratio + 1 - share); // the average over both is `rate`
     gap_ns_ = {1e9 / calm_rate, 1e9 / (calm_rate * w.burst_ratio)};
     if (!bursts) return;
+    check_changes(w, rate);
     length_ns_ = {w.burst_ns * (1 - share) / share, w.burst_ns};
     in_burst_ = states_.uniform() < share ? 1 : 0;
     until_ns_ = length_ns_[in_burst_] * states_.exponential();
   }
 
+  /// Returns when the next arrival comes; `latest_time_ns` for all arrivals that come later.
   std::int64_t next() noexcept {
     for (;;) {
       const double at = now_ns_ + gap_ns_[in_burst_] * gaps_.exponential();
-      if (at <= until_ns_ || now_ns_ >= latest_ns) {
-        now_ns_ = std::min(at, latest_ns);
-        return static_cast<std::int64_t>(now_ns_);
+      if (until_ns_ >= latest_ns && !(at < latest_ns)) { // also if `at` is no number
+        now_ns_ = latest_ns;
+        return latest_time_ns;
+      }
+      if (at <= until_ns_) {
+        now_ns_ = at;
+        return static_cast<std::int64_t>(at);
       }
       now_ns_ = until_ns_;
       in_burst_ = 1 - in_burst_;
@@ -53,6 +66,16 @@ class arrival_times {
   }
 
  private:
+  static void check_changes(const workload& w, double rate) {
+    using namespace simulated_words;
+    const double changes = 2e9 * w.burst_share / (rate * w.burst_ns);
+    if (changes <= most_changes || 2 * latest_ns * w.burst_share / w.burst_ns <= few_changes) return;
+    throw workload_error(fmt::format(
+        "{}: burst-length: found {}, with which the rate changes {:.3g} times between two of {} arrivals a "
+        "second; expected at most {} times: longer bursts, or a higher rate or load",
+        describe(w), duration_text(w.burst_ns), changes, number_text(rate), most_changes));
+  }
+
   random_stream gaps_;
   random_stream states_;
   std::array<double, 2> gap_ns_{};    // calm, burst

@@ -1,6 +1,5 @@
 #include "simulation_state.hpp"
 
-#include <corewise/policies/lifo_rules.hpp>
 #include <corewise/policies/origin.hpp>
 
 // How a task gets to a queue, as in the engine's submission.cpp, routing.hpp and pushing.cpp.
@@ -169,12 +168,11 @@ void simulation::send_back(task_index t, worker_id from) {
 void simulation::push_next(worker_id w, task_index t) {
   const auto& queues = profile_.queues;
   seat& s = at(w);
-  if (!slot_takes(queues.lifo_cap, queues.lifo_counts, s.next_left)) return push(w, t);
+  if (queues.lifo_cap == 0) return push(w, t);
   const task_index evicted = std::exchange(s.lifo, t);
   s.lifo_put = s.started;
   ++s.lifo_puts;
-  if (queues.lifo_age && stealing_)
-    events_.push(now_ns_ + queues.lifo_age->count(), {event::kind::slot_aged, w.value, s.lifo_puts});
+  if (queues.lifo_age && stealing_) plan(*queues.lifo_age, {event::kind::slot_aged, w.value, s.lifo_puts});
   if (evicted == no_task) {
     count_slot(w, true);
     return show(w);
@@ -284,14 +282,14 @@ bool simulation::offer_in_domain(std::uint32_t domain, group_id first) {
   return true;
 }
 
-/// Moves a task that no worker has taken from the slot for so long to the inbox, as the engine's sentinel
+/// Moves a task that no worker has taken from the slot for so long to the inbox, as the engine's supervisor
 /// does. `puts`: how many tasks had been put into the slot when this one was.
 void simulation::slot_aged(worker_id w, std::uint32_t puts) {
   seat& s = at(w);
   if (s.lifo == no_task || s.lifo_puts != puts) return;
   if (s.started != s.lifo_put) { // the worker gets on: once more
     s.lifo_put = s.started;
-    return events_.push(now_ns_ + profile_.queues.lifo_age->count(), {event::kind::slot_aged, w.value, puts});
+    return plan(*profile_.queues.lifo_age, {event::kind::slot_aged, w.value, puts});
   }
   const task_index t = std::exchange(s.lifo, no_task);
   count_slot(w, false);

@@ -22,7 +22,7 @@ void simulation::rest(worker_id w) {
   look(w, steal_effort::usual, false);
   if (s.now != state::spinning) return;
   if (profile_.idle.spin.count() == 0) return look(w, steal_effort::thorough, true);
-  events_.push(now_ns_ + profile_.idle.spin.count(), {event::kind::spun, w.value, s.generation});
+  plan(profile_.idle.spin, {event::kind::spun, w.value, s.generation});
 }
 
 void simulation::look(worker_id w, steal_effort effort, bool time_is_up) {
@@ -77,8 +77,7 @@ void simulation::park(worker_id w) {
     s.searching = true;
     set_state(w, state::waking);
     show(w);
-    const auto a_round = static_cast<std::int64_t>(costs_.steal[0]) + 1;
-    return events_.push(now_ns_ + a_round, {event::kind::woken, w.value, s.generation});
+    return plan(costs_.steal[0] + 1, {event::kind::woken, w.value, s.generation});
   }
   set_state(w, state::asleep);
   show(w);
@@ -99,8 +98,7 @@ bool simulation::wake(group_id g, std::size_t place) noexcept {
   set_state(w, state::waking);
   measured_.woken();
   if (acting_ != nowhere) seats_[acting_].debt_ns += costs_.waking;
-  events_.push(now_ns_ + static_cast<std::int64_t>(costs_.wake_up),
-               {event::kind::woken, w.value, at(w).generation});
+  plan(costs_.wake_up, {event::kind::woken, w.value, at(w).generation});
   return true;
 }
 

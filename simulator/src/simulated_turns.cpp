@@ -1,6 +1,6 @@
 #include "simulation_state.hpp"
 
-#include <corewise/policies/lifo_rules.hpp>
+#include <cmath>
 
 // What a worker does next: the order of its queues, as in the engine's worker.cpp and turn_plan.hpp.
 
@@ -28,8 +28,7 @@ void simulation::begin_task(worker_id w, task_index t, double extra_ns) {
   const double coming = task.last == w.value ? 0 : line * workload_.lines; // 0: its lines are here
   const double before = costs_.run + coming + extra_ns + std::exchange(s.debt_ns, 0);
   show(w);
-  events_.push(now_ns_ + static_cast<std::int64_t>(std::llround(before + run_time(w, task))),
-               {event::kind::task_ends, w.value, s.generation});
+  plan(std::round(before + run_time(w, task)), {event::kind::task_ends, w.value, s.generation});
 }
 
 double simulation::run_time(worker_id w, const simulated_task& t) const noexcept {
@@ -83,7 +82,7 @@ void simulation::end_tick(worker_id w) {
   s.until_shared = std::min(s.until_shared, s.interval);
   note_task_time(w);
   begin_tick(w);
-  if (slot_counts_ticks(profile_.queues.lifo_counts)) s.next_left = profile_.queues.lifo_cap;
+  if (rules_.lifo_counts == lifo_count::in_a_tick) s.next_left = profile_.queues.lifo_cap;
 }
 
 void simulation::note_task_time(worker_id w) {
@@ -117,8 +116,7 @@ task_index simulation::poll(worker_id w) {
   if (t == no_task) t = poll_shared(w, false);
   if (t == no_task) t = take_next(w);
   if (t == no_task) return latency_waits ? poll_latency(w) : no_task;
-  const auto& queues = profile_.queues;
-  if (!from_slot) s.next_left = std::max(s.next_left, slot_row(queues.lifo_cap, queues.lifo_counts));
+  if (!from_slot && rules_.lifo_counts != lifo_count::in_a_tick) s.next_left = profile_.queues.lifo_cap;
   return t;
 }
 
@@ -168,20 +166,21 @@ task_index simulation::poll_due(worker_id w) {
   if (!s.forks.empty() && std::exchange(s.ring_turn, !s.ring_turn))
     if (const task_index t = pop_ring(w); t != no_task) return t;
   const task_index t = poll_shared(w, true);
-  if (!s.inbox.empty() || !groups_books_[injection_of_[group_of(w).value].value].injection.empty())
-    s.until_shared = look_at_backlog(profile_.injection.backlog, s.until_shared, s.ring.size());
+  if (rules_.polls_backlog &&
+      (!s.inbox.empty() || !groups_books_[injection_of_[group_of(w).value].value].injection.empty()))
+    s.until_shared = look_at_backlog(s.until_shared, s.ring.size());
   return t;
 }
 
 task_index simulation::take_next(worker_id w) {
   seat& s = at(w);
   if (s.lifo == no_task || s.front != 0) return no_task;
-  const lifo_count counts = profile_.queues.lifo_counts;
-  const bool counted = counts_in_slot(counts, [&] { return !s.ring.empty() || !s.forks.empty(); });
+  const bool only_overtaking = rules_.lifo_counts == lifo_count::overtaking;
+  const bool counted = !only_overtaking || !s.ring.empty() || !s.forks.empty();
   if (s.next_left == 0 && counted) {
-    if (waits_in_slot(counts)) return no_task;
+    if (only_overtaking) return no_task;
     count_slot(w, false);
-    store(w, std::exchange(s.lifo, no_task));
+    push(w, std::exchange(s.lifo, no_task));
     return no_task;
   }
   if (counted) --s.next_left;
@@ -210,7 +209,8 @@ task_index simulation::take_inbox(worker_id w, bool batch) {
   return keep(w, taken, 0);
 }
 
-/// Takes the task that came first of those that wait in the inboxes of the group.
+/// Takes the task that came first of those that wait in the inboxes of the group. A line comes from each
+/// other inbox with a task.
 task_index simulation::take_oldest(worker_id w) {
   worker_id from = w;
   const auto waits = [&](worker_id o) { return !at(o).inbox.empty(); };
@@ -219,7 +219,9 @@ task_index simulation::take_oldest(worker_id w) {
   const load_levels& levels = boards_.of(group_of(w)).levels;
   for (std::size_t i = 0; i != workers.size(); ++i) {
     const worker_id other = workers[i].id;
-    if (other == w || levels.at(i) == 0 || !waits(other) || came(other) == 0) continue;
+    if (other == w || levels.at(i) == 0 || !waits(other)) continue;
+    at(w).debt_ns += costs_.transfer[static_cast<std::size_t>(level::same_group)];
+    if (came(other) == 0) continue;
     if (!waits(from) || (came(from) != 0 && came(other) < came(from))) from = other;
   }
   seat& s = at(from);
@@ -243,7 +245,7 @@ task_index simulation::take_injected(worker_id w, group_id from) {
   task_row taken;
   while (taken.size() < most && !queue.empty()) taken.push_back(tasks_, queue.pop_front(tasks_));
   injected_ -= taken.size();
-  return keep(w, taken, profile_.injection.buffer);
+  return keep(w, taken, rules_.batch_in_front);
 }
 
 std::uint32_t simulation::share_of(worker_id w, std::uint32_t waiting) const noexcept {

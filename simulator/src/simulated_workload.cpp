@@ -17,7 +17,7 @@ void simulation::begin() {
     for (std::uint32_t c = 0; c < workload_.clients; ++c) {
       clients_.emplace_back(options_.seed, first_client_stream + c);
       const double thinks = workload_.think.draw(clients_.back());
-      events_.push(static_cast<std::int64_t>(thinks), {event::kind::client_submits, c, 0});
+      plan(thinks, {event::kind::client_submits, c, 0});
     }
     return;
   case kind::ping_pong: return workload_.spawned ? submit_root() : first_tasks();
@@ -60,7 +60,7 @@ void simulation::arrive() {
     cpu = near[origins_.below(static_cast<std::uint32_t>(near.size()))];
     task.from = task.lines_at = *groups_.group_of_cpu(cpu);
   }
-  if (workload_.shape == workload::kind::fork_join) task.depth = static_cast<std::uint16_t>(workload_.depth);
+  if (workload_.shape == workload::kind::fork_join) task.depth = workload_.depth;
   submit_from(t, cpu);
 }
 
@@ -131,7 +131,7 @@ task_index simulation::make_child(worker_id w, task_index parent) {
   c.lines_at = group_of(w);
   c.run_as = p.run_as;
   c.last = w.value;
-  c.depth = static_cast<std::uint16_t>(p.depth - 1);
+  c.depth = p.depth - 1;
   c.owner = parent;
   measured_.enters(now_ns_);
   return child;
@@ -212,8 +212,7 @@ void simulation::after(worker_id w, task_index t) {
     const std::uint32_t client = task.owner;
     end_task(t);
     const double thinks = workload_.think.draw(clients_[client]);
-    return events_.push(now_ns_ + static_cast<std::int64_t>(thinks),
-                        {event::kind::client_submits, client, 0});
+    return plan(thinks, {event::kind::client_submits, client, 0});
   }
   case kind::fork_join:
     if (task.depth == 0 || workload_.fanout == 0) return end_task(t);

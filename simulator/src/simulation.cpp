@@ -1,5 +1,7 @@
 #include "simulation_state.hpp"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <set>
 
@@ -42,6 +44,7 @@ simulation::simulation(const profile& p, const simulated_machine& machine, const
       workload_(w),
       options_(options),
       costs_(machine.costs),
+      rules_(rules_of(p.queues.discipline)),
       made_(make_policy(p.dispatch.policy, machine.groups, machine.workers, weights_of(p))),
       placing_(options.rule != nullptr ? *options.rule : *made_),
       steal_policy_(make_steal_policy(p.steal.policy, machine.groups, machine.workers, p.steal.start)),
@@ -117,6 +120,8 @@ simulation_result simulation::run() {
   std::uint64_t next_sample = options_.samples == 0 ? ~std::uint64_t{0} : 0;
   while (!events_.empty() && measured_.ended_tasks() < options_.tasks) {
     const auto e = events_.pop();
+    if (e.time_ns == latest_time_ns && waits_only(e.event)) continue;
+    check_limits(e.time_ns);
     if (running_ != seats_.size() && waiting_ + injected_ + in_classes_ != 0)
       measured_.idled_beside_work(now_ns_, e.time_ns);
     now_ns_ = e.time_ns;
@@ -136,6 +141,27 @@ simulation_result simulation::run() {
     options_.progress->store(measured_.ended_tasks(), std::memory_order_relaxed);
   for (const worker_place& w : layout_.workers()) set_state(w.id, at(w.id).now); // its time until now
   return measured_.finish(now_ns_, costs_, events, still_in_system());
+}
+
+/// Returns whether the event is the end of a time for which a worker spins, or a task stays in a slot.
+bool simulation::waits_only(const event& e) noexcept {
+  return e.what == event::kind::spun || e.what == event::kind::slot_aged;
+}
+
+/// Throws `workload_error` if the run does not end within the limits. The limits keep a run from going on
+/// for ever, and from taking all memory.
+void simulation::check_limits(std::int64_t next_ns) const {
+  const auto refuse = [&](const std::string& what) {
+    throw workload_error(fmt::format("{}: after {} of {} tasks {}", describe(workload_),
+                                     measured_.ended_tasks(), options_.tasks, what));
+  };
+  if (next_ns == latest_time_ns)
+    refuse("the simulated time is over, which is 146 years at most; simulate fewer tasks, a higher rate or "
+           "load, or shorter times");
+  if (tasks_.alive() > options_.most_in_system)
+    refuse(fmt::format("{} tasks wait or run, of {} at most: they come faster than the machine runs them; "
+                       "simulate fewer tasks, or a lower rate or load",
+                       tasks_.alive(), options_.most_in_system));
 }
 
 void simulation::handle(const event& e) {

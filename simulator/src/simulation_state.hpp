@@ -4,6 +4,7 @@
 #include "event_queue.hpp"
 #include "measuring.hpp"
 #include "tasks.hpp"
+#include "time_limit.hpp"
 
 #include <corewise/policies/idle_rules.hpp>
 #include <corewise/policies/repeated_placement.hpp>
@@ -11,8 +12,10 @@
 #include <corewise/policies/steal_policy.hpp>
 #include <corewise/simulator/simulation.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -149,12 +152,13 @@ class simulation : private idle_rules<simulation> {
   }
   void wake_for_injection(group_id g) noexcept;
   std::uint32_t least_at(level l) const noexcept { return minimum_at_[static_cast<std::size_t>(l)]; }
+  static bool stands_still(std::uint32_t) noexcept { return false; } // simulated tasks end soon
   bool class_waits(std::uint32_t domain, task_class c) const noexcept {
     return !domains_[domain].classes[static_cast<std::size_t>(c) - 1].empty();
   }
   bool spins_in(group_id g) const noexcept { return boards_.view().board(g).spinning.any(); }
   bool on_its_way(group_id g) const noexcept;
-  static bool wake_to_hand_over(std::uint32_t) noexcept { return false; } // no simulated worker retires
+  static bool wake_to_send_away(std::uint32_t) noexcept { return false; } // no simulated worker retires
 
   // --- arrivals (simulated_workload.cpp)
   void begin();
@@ -253,6 +257,17 @@ class simulation : private idle_rules<simulation> {
   void sample_loads();
   void note_places();
   void handle(const event& e);
+  /// Plans an event after a time in ns. Events beyond the latest time are planned for it; `run` stops there.
+  void plan(double after_ns, const event& e) { plan(whole(after_ns), e); }
+  void plan(std::chrono::nanoseconds after, const event& e) {
+    events_.push(now_ns_ + std::min(after.count(), latest_time_ns - now_ns_), e);
+  }
+  static std::chrono::nanoseconds whole(double ns) noexcept {
+    constexpr auto most = static_cast<double>(latest_time_ns);
+    return std::chrono::nanoseconds(ns < most ? static_cast<std::int64_t>(ns) : latest_time_ns);
+  }
+  static bool waits_only(const event& e) noexcept;
+  void check_limits(std::int64_t next_ns) const;
   /// How long the tasks that are still in the system have been there, added up.
   wide still_in_system();
 
@@ -267,6 +282,7 @@ class simulation : private idle_rules<simulation> {
   const workload& workload_;
   const simulation_options& options_;
   const machine_costs& costs_;
+  const discipline_rules rules_;
   std::unique_ptr<policy> made_; // of the profile
   const policy& placing_;
   std::unique_ptr<steal_policy> steal_policy_;

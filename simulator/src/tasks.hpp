@@ -15,7 +15,7 @@ inline constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
 /// The part of a task in a spawned pair: `spawns` spawns `asks`, which spawns `answers` and becomes
 /// `has_asked`.
-enum pair_part : std::uint16_t { has_asked = 0, answers, asks, spawns };
+enum pair_part : std::uint32_t { has_asked = 0, answers, asks, spawns };
 
 struct simulated_task {
   double service_ns = 0; ///< on the fastest kind, near its data
@@ -26,7 +26,7 @@ struct simulated_task {
   group_id lines_at;            ///< where it was put last: its lines come from there
   task_class run_as = task_class::normal;
   bool measured = true;    ///< its response time is measured
-  std::uint16_t depth = 0; ///< fork_join: levels below it; ping_pong: its part in a pair that is spawned
+  std::uint32_t depth = 0; ///< fork_join: levels below it; ping_pong: its part in a pair that is spawned
   std::uint32_t owner = nowhere; ///< fork_join: the parent; closed: the client; ping_pong: the partner
   std::uint32_t waits_for = 0;   ///< fork_join: children that have not ended
   std::uint32_t last = nowhere;  ///< the worker that it ran on last, or that began it

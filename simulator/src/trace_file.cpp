@@ -1,5 +1,6 @@
 #include "trace_file.hpp"
 
+#include "time_limit.hpp"
 #include "words.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ namespace {
 using namespace simulated_words;
 
 constexpr std::size_t longest_line = 1024;
-constexpr std::uint64_t latest_ns = std::uint64_t{1} << 62;
+constexpr std::uint64_t latest_ns = latest_time_ns - 1;
 constexpr double longest_service_ns = 3600e9;
 constexpr std::uint32_t most_nodes = 65535;
 
@@ -97,7 +98,9 @@ arrival trace_file::read_arrival(std::string_view line) {
 
   arrival a;
   const std::optional<std::uint64_t> at = read_count(time, latest_ns);
-  if (!at) refuse(fmt::format("time_ns: found {}; expected a whole number from 0", in_quotes(time)));
+  if (!at)
+    refuse(
+        fmt::format("time_ns: found {}; expected a whole number from 0 to {}", in_quotes(time), latest_ns));
   a.time_ns = static_cast<std::int64_t>(*at);
   if (a.time_ns < last_ns_)
     refuse(fmt::format("time_ns: found {} after {}; expected times that ascend", a.time_ns, last_ns_));

@@ -61,9 +61,10 @@ void check_pinning(const profile& p, const std::string& title, verdict& v) {
   engine e(p, threads.hooks());
   for (const std::string& w : e.warnings()) v.same(title + ": warning", w, "none");
   for (const worker_place& w : e.workers().workers()) {
-    const std::string who = title + ": worker " + std::to_string(w.id.value);
-    v.same(who + ", CPUs", status_of(threads[w.id], "Cpus_allowed_list"), place_of(e, w).to_string());
-    v.same(who + ", name", status_of(threads[w.id], "Name"), "corewise-g" + std::to_string(w.group.value));
+    const std::string worker_name = title + ": worker " + std::to_string(w.id.value);
+    v.same(worker_name + ", CPUs", status_of(threads[w.id], "Cpus_allowed_list"), place_of(e, w).to_string());
+    v.same(worker_name + ", name", status_of(threads[w.id], "Name"),
+           "corewise/g" + std::to_string(w.group.value));
   }
   std::mutex one_speaks;
   on_every_worker(e, [&](worker_id w) {

@@ -6,6 +6,8 @@ struct forward_user {
   static corewise::engine make(corewise::profile p, corewise::engine_hooks hooks);
   static corewise::submit_result submit(corewise::engine& on, const corewise::hint& wish);
   static corewise::task<> walk(corewise::channel<int>& from, corewise::oneshot<int>& to);
+  static void carry(corewise::oneshot_sender<int>& s, corewise::oneshot_receiver<int>& r,
+                    const corewise::broken& b);
   static corewise::task<int> add(corewise::scope& within, corewise::group_local<int>& sums);
   static corewise::future<int> ask(corewise::engine& on, corewise::task_class as);
   static void wait(corewise::event& e, corewise::auto_reset_event& a, corewise::semaphore& s);

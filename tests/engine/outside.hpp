@@ -14,5 +14,5 @@ class outside {
 
  private:
   corewise::task<> body_;
-  decltype(std::declval<corewise::task<>>().operator co_await()) awaiter_;
+  decltype(std::declval<corewise::task<>>().operator co_await()) awaiter_; // in `body_`
 };

@@ -4,6 +4,7 @@
 #include <corewise/engine/engine.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <semaphore>
 
@@ -28,6 +29,7 @@ inline corewise::profile two_package_profile(std::uint32_t per_group) {
   p.workers.total.reset();
   p.workers.per_group = per_group;
   p.topology.machine.source = corewise::synthetic_source{"pack:2 numa:1 l3:1 core:4 pu:1"};
+  p.blocking.stuck_after = std::chrono::hours{1}; // no package helps another because that one is slow
   return p;
 }
 

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -12,8 +13,9 @@
 #include <thread>
 #include <vector>
 
-// The tests drop wake-ups, one in a thousand or one that matters. The sentinel must find the work that waits,
-// and count it. So a zero in all other tests means that no wake-up was lost, and not that no sentinel looked.
+// The tests drop wake-ups, one in a thousand or one that matters. The supervisor must find the work that
+// waits, and count it. While there is no supervisor, the sentinel must. So a zero in all other tests means
+// that no wake-up was lost, and not that no thread looked.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -65,11 +67,18 @@ void submit_burst(engine& e, std::uint64_t& submitted, std::atomic<std::uint64_t
   submitted += accepted;
 }
 
-/// Waits until a task whose wake-up was dropped is rescued. The exit status says what was wrong.
-[[noreturn]] void wait_for_rescue(const profile& p, const tests::signal_pipe& said,
+/// Waits until a task whose wake-up was dropped is rescued. `supervised`: an earlier task starts the
+/// supervisor, which does it. The exit status says what was wrong.
+[[noreturn]] void wait_for_rescue(const profile& p, bool supervised, const tests::signal_pipe& said,
                                   const tests::signal_pipe& told) {
   engine e(p);
-  while (e.metrics().total().parks < e.workers().size()) std::this_thread::sleep_for(1ms);
+  if (supervised) {
+    if (e.submit([] {}) != submit_result::accepted) std::_Exit(1);
+    e.drain();
+    std::this_thread::sleep_for(500ms); // the supervisor starts
+  }
+  const auto parked = [](const seat_dump& s) { return s.state == seat_state::parked; };
+  while (!std::ranges::all_of(e.dump().seats, parked)) std::this_thread::sleep_for(1ms);
   said.tell();
   told.wait();
   tests::drop_wakes(1);
@@ -85,11 +94,11 @@ void submit_burst(engine& e, std::uint64_t& submitted, std::atomic<std::uint64_t
   std::_Exit(e.shutdown(60s).clean() ? 0 : 4);
 }
 
-/// Stops a process again and again before the sentinel's second look at a task whose wake-up was dropped.
-void check_stopped(const profile& p) {
+/// Stops a process again and again before the second look at a task whose wake-up was dropped.
+void check_stopped(const profile& p, bool supervised) {
   const tests::signal_pipe said;
   const tests::signal_pipe told;
-  const pid_t child = tests::child_that([&] { wait_for_rescue(p, said, told); });
+  const pid_t child = tests::child_that([&] { wait_for_rescue(p, supervised, said, told); });
   said.wait();
   const auto begun = std::chrono::steady_clock::now();
   std::chrono::nanoseconds stopped{0};
@@ -97,7 +106,7 @@ void check_stopped(const profile& p) {
   said.wait();
   for (const auto pause : {700ms, 510ms, 740ms, 620ms, 200ms, 200ms, 200ms}) {
     stopped += tests::stop_for(child, pause);
-    std::this_thread::sleep_for(15ms); // the sentinel looks
+    std::this_thread::sleep_for(15ms); // the thread that looks wakes up
   }
   told.tell();
   said.wait();
@@ -110,9 +119,8 @@ void check_stopped(const profile& p) {
             << std::chrono::duration_cast<std::chrono::milliseconds>(ran).count() << " ms");
 }
 
-} // namespace
-
-TEST_CASE("the sentinel's time-out rescues and counts a dropped wake-up, and no task is lost") {
+/// Drops wake-ups until one is rescued.
+void check_dropped() {
   engine e(sleepy_profile());
   std::atomic<std::uint64_t> runs{0};
   std::uint64_t submitted = 0;
@@ -132,6 +140,17 @@ TEST_CASE("the sentinel's time-out rescues and counts a dropped wake-up, and no 
   CHECK(e.shutdown(std::chrono::seconds{60}).clean());
 }
 
+} // namespace
+
+TEST_CASE("a time-out rescues and counts a dropped wake-up, and no task is lost") {
+  for (const bool supervised : {true, false}) {
+    CAPTURE(supervised);
+    tests::refuse_supervisor(!supervised);
+    check_dropped();
+  }
+  tests::refuse_supervisor(false);
+}
+
 TEST_CASE("without dropped wake-ups the time-out finds nothing") {
   engine e(sleepy_profile());
   std::atomic<std::uint64_t> runs{0};
@@ -148,8 +167,32 @@ TEST_CASE("without dropped wake-ups the time-out finds nothing") {
 
 TEST_CASE(
     "a process that is stopped again and again counts no lost wake-up until it has run for long enough") {
-  check_stopped(sleepy_profile());
-  profile without_slot_looks = sleepy_profile(); // they wake the sentinel more often than need be
-  without_slot_looks.queues.lifo_age.reset();
-  check_stopped(without_slot_looks);
+  for (const bool supervised : {true, false}) {
+    CAPTURE(supervised);
+    check_stopped(sleepy_profile(), supervised);
+    profile without_slot_looks = sleepy_profile(); // they wake the thread that looks more often than need be
+    without_slot_looks.queues.lifo_age.reset();
+    check_stopped(without_slot_looks, supervised);
+  }
+}
+
+TEST_CASE(
+    "where the system gives no thread for a supervisor, the sentinel frees a task that ages in a slot") {
+  profile p = sleepy_profile();
+  p.workers.total = 2;
+  p.dispatch.policy = "local_first"; // a task that a worker submits stays on that worker
+  tests::refuse_supervisor(true);
+  {
+    std::atomic<bool> ran{false};
+    engine e(p);
+    REQUIRE(e.submit([&] {
+      REQUIRE(e.submit([&] { ran = true; }) == submit_result::accepted);
+      while (!ran) std::this_thread::yield(); // it waits behind this one
+    }) == submit_result::accepted);
+    e.drain();
+    CHECK(ran);
+    CHECK(e.metrics().total().lifo_rescued == 1);
+    CHECK(e.metrics().total().rescued_by_timeout == 0);
+  }
+  tests::refuse_supervisor(false);
 }

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <random>
-#include <string_view>
 #include <utility>
 
 namespace corewise::tests {
@@ -40,25 +39,6 @@ delays& all_delays() {
   return d;
 }
 
-enum class mutant { none, printed_volt, batched_queue };
-
-mutant mutant_from_environment() {
-  const char* text = std::getenv("COREWISE_MUTANT");
-  if (text == nullptr) return mutant::none;
-  const std::string_view name = text;
-  std::printf("COREWISE_MUTANT=%s\n", text);
-  std::fflush(stdout);
-  if (name == "printed_volt") return mutant::printed_volt;
-  if (name == "batched_queue") return mutant::batched_queue;
-  std::fputs("there is no such mutant\n", stderr);
-  std::abort();
-}
-
-mutant chosen() {
-  static const mutant m = mutant_from_environment();
-  return m;
-}
-
 /// Delays the thread, mostly for a short time: most windows between two steps are short.
 void take_a_while(placement_rng& rng) noexcept {
   const std::uint32_t kind = rng.below(64);
@@ -73,12 +53,21 @@ void take_a_while(placement_rng& rng) noexcept {
 }
 
 std::atomic<bool> no_blocks{false};
+std::atomic<bool> no_supervisor{false};
 std::atomic<std::uint64_t> drop_period{0};
 std::atomic<std::uint64_t> wakes{0};
 std::atomic<std::uint64_t> dropped{0};
 
-thread_local std::function<void()> at_step;
 thread_local bool within = false;
+struct step_call {
+  std::function<void()> call;
+
+  step_call() = default;
+  step_call(const step_call&) = delete;
+  step_call& operator=(const step_call&) = delete;
+  ~step_call() { within = true; } // a thread takes steps after its thread-local objects are gone
+};
+thread_local step_call at_step;
 std::atomic<bool> counts_meetings{false};
 std::atomic<std::uint64_t> met_so_often{0};
 
@@ -88,8 +77,9 @@ void drop_wakes(std::uint64_t period) noexcept { drop_period.store(period); }
 std::uint64_t dropped_wakes() noexcept { return dropped.load(); }
 
 void refuse_blocks(bool refuse) noexcept { no_blocks.store(refuse); }
+void refuse_supervisor(bool refuse) noexcept { no_supervisor.store(refuse); }
 
-void at_each_step(std::function<void()> f) { at_step = std::move(f); }
+void at_each_step(std::function<void()> f) { at_step.call = std::move(f); }
 void count_meetings() noexcept { counts_meetings.store(true); }
 std::uint64_t meetings() noexcept { return met_so_often.load(); }
 
@@ -99,9 +89,9 @@ namespace corewise::detail {
 
 void step() noexcept {
   if (tests::within) return; // a test's own steps are none
-  if (tests::at_step) {
+  if (tests::at_step.call) {
     tests::within = true;
-    tests::at_step();
+    tests::at_step.call();
     tests::within = false;
   }
   tests::delays& all = tests::all_delays();
@@ -117,10 +107,9 @@ bool loses_wake() noexcept {
   return true;
 }
 
-bool refuses_blocks() noexcept { return tests::no_blocks.load(std::memory_order_relaxed); }
+bool refuses_supervisor() noexcept { return tests::no_supervisor.load(std::memory_order_relaxed); }
 
-bool looks_behind_ring() noexcept { return tests::chosen() == tests::mutant::printed_volt; }
-bool sheds_in_batches() noexcept { return tests::chosen() == tests::mutant::batched_queue; }
+bool refuses_blocks() noexcept { return tests::no_blocks.load(std::memory_order_relaxed); }
 
 void met() noexcept {
   tests::met_so_often.fetch_add(1);

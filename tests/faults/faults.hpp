@@ -9,8 +9,6 @@
 //           or sleeps. The program prints the seed; COREWISE_DELAY_SEED sets it.
 //   wakes   one wake-up in so many is dropped, as the test says.
 //   memory  there is none for tasks that come out of an inbox, as long as the test says.
-//   mutants COREWISE_MUTANT (environment) makes the engine unsound: printed_volt looks at shared tasks only
-//           when a ring is empty, batched_queue looks only then at the tasks that full rings have shed.
 //
 // The build also detects a meeting: two threads use data of one thread at the same time. A meeting ends the
 // process, unless a test counts meetings.
@@ -24,6 +22,9 @@ std::uint64_t dropped_wakes() noexcept;
 
 /// Refuses memory for tasks that come out of an inbox from now on; false ends that. Call from any thread.
 void refuse_blocks(bool refuse) noexcept;
+
+/// Says whether engines get no thread for a supervisor from now on.
+void refuse_supervisor(bool refuse) noexcept;
 
 /// Calls `f` from now on between each two steps of the calling thread, where another thread might come; an
 /// empty function ends that.

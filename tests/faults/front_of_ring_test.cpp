@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 TEST_CASE("front of the ring: the task in the slot runs, although thieves came while the front was made") {
   profile p = small_profile(2);
   p.dispatch.policy = "local_first"; // tasks from outside are injected, a task's own go to its slot
-  p.injection.buffer = 32;
+  p.queues.discipline = discipline::volt;
   p.queues.lifo_age.reset();
   p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   std::atomic<int> ran{0};

@@ -1,7 +1,7 @@
 #include "faults.hpp"
 #include "small_engine.hpp"
 
-#include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/event.hpp>
 
 #include <doctest/doctest.h>
 
@@ -20,9 +20,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-task<> waits_for(std::shared_ptr<int> /*held*/, oneshot<int>& from, std::atomic<int>& begun) {
+task<> waits_for(std::shared_ptr<int> /*held*/, event& happens, std::atomic<int>& begun) {
   begun.fetch_add(1);
-  co_await from.receive();
+  co_await happens.wait();
 }
 
 } // namespace
@@ -36,14 +36,14 @@ TEST_CASE("sole taker: a task that the worker is about to take as the engine end
   for (int held_at = 0; held_at < steps; ++held_at) {
     CAPTURE(held_at);
     auto token = std::make_shared<int>(1);
-    std::vector<oneshot<int>> shots(waiting);
+    std::vector<event> events(waiting);
     std::atomic<int> begun{0};
     std::atomic<int> runs{0};
     std::atomic<bool> held{false};
     std::atomic<bool> ends{false};
     engine e(small_profile(1));
-    for (oneshot<int>& shot : shots)
-      REQUIRE(e.submit(waits_for(token, shot, begun)) == submit_result::accepted);
+    for (event& happens : events)
+      REQUIRE(e.submit(waits_for(token, happens, begun)) == submit_result::accepted);
     while (begun != waiting) std::this_thread::yield();
     REQUIRE(e.submit([&] {
       for (int i = 0; i < tasks; ++i)
@@ -57,8 +57,8 @@ TEST_CASE("sole taker: a task that the worker is about to take as the engine end
     }) == submit_result::accepted);
     while (!held) std::this_thread::yield();
     std::thread wakes([&] {
-      for (oneshot<int>& shot : shots) {
-        shot.send(1);
+      for (event& happens : events) {
+        happens.set();
         std::this_thread::sleep_for(100us);
       }
     });

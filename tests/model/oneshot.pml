@@ -1,4 +1,4 @@
-// One value handed to one coroutine (engine/include/corewise/engine/oneshot.hpp; resumption.cpp: wake).
+// One value handed to one coroutine (engine/include/corewise/engine/detail/oneshot_word.hpp; resumption.cpp: wake).
 //
 // check: pass
 // check: fail -DLOAD_AND_STORE

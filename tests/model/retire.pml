@@ -128,7 +128,7 @@ inline notify_pushed(to) {
   :: parked + retired_asleep == 0 // P3
   :: else ->
     if
-    :: !serves[to] -> wake(to) // it hands over
+    :: !serves[to] -> wake(to) // it sends the task away
     :: else
     fi;
     if
@@ -373,7 +373,7 @@ end_busy:
   false
 }
 
-// When nothing can move any more: does a task wait that a sleeper should run or hand over?
+// When nothing can move any more: does a task wait that a sleeper should run or send away?
 proctype monitor() {
   byte i;
   bool waits, sleeps;

@@ -1,45 +1,29 @@
-// The LIFO slot (engine/src/idle/slot_watch.hpp: S1-S4, T1-T4; sentinel.cpp; idle.cpp: park, sleep,
-// found_work): while any worker sleeps, a task in the slot of a worker whose task never ends is found.
+// The LIFO slot (engine/src/threads/supervisor.hpp: A1-A3, Z1-Z3; idle/lookout.hpp; worker.cpp: begin_work,
+// push_next): while any worker sleeps, a task in the slot of a worker whose task never ends is found.
 //
-// check: pass -DWAKE_AT_ONCE
-// check: pass -DWORKERS=2 -DTASKS=3 -DCHILDREN=2
-// check: fail -DWORKERS=2 -DNO_SLOT_FENCE
-// check: fail -DWORKERS=2 -DNO_WATCH_FENCE
-// check: fail -DWORKERS=2 -DNO_SECOND_LOOK
-// check: fail -DWORKERS=2 -DNO_WAKE
-// check: fail -DWORKERS=2 -DTASKS=3 -DCHILDREN=2 -DTRUST_TOKEN
-// check: fail -DWAKE_AT_ONCE -DNO_HAND_OVER
-// check: fail -DWORKERS=2 -DNO_HAND_OVER_FENCE
-// check: fail -DWORKERS=2 -DLEAVE_ANYWAY
+// check: pass -DTASKS=3 -DCHILDREN=2
+// check: pass -DWORKERS=3 -DTASKS=2 -DCHILDREN=2
+// check: fail -DNO_WORKER_FENCE
+// check: fail -DNO_SUPERVISOR_FENCE
+// check: fail -DNO_SECOND_LOOK
+// check: fail -DNO_WAKE
 //
-// TASKS tasks come from outside, each to a sleeper that is woken for it, the sentinel as well as another
-// worker. A task may put one of CHILDREN tasks into the slot of its worker, and may never end. Only a
-// sentinel that watches wakes up by time, and it only matters that it looks once more whenever that would
-// change anything: a task that it sees in the slot of another worker has aged when that worker's task never
-// ends. A task that it takes out is sent elsewhere, which park.pml is about; here a sleeper gets it, perhaps
-// the sentinel, or a worker that is awake.
+// TASKS tasks come from outside, each to a sleeper that is woken for it. A task may put one of CHILDREN tasks into
+// the slot of its worker, and may never end. The supervisor looks by time while it is not asleep, and it
+// only matters that it looks once more whenever that would change anything: a task that it sees in the slot
+// of another worker has aged when that worker's task never ends. A task that it takes out is sent elsewhere,
+// which park.pml is about; here a sleeper gets it, or a worker that is awake.
 //
-// WAKE_AT_ONCE: a waker counts and leaves the token in one step, so that three workers can be searched.
+// Memory: the slot and the supervisor's `asleep` are stored plainly and become visible late; a fence or a
+// read-modify-write of the same thread makes them so.
 //
-// Memory: the slot and `watching` are stored plainly and become visible late; a fence or a read-modify-write
-// of the same thread makes them so.
-//
-// NO_SLOT_FENCE        S3 is missing: the worker may have read `watching` long ago, when it was about to wake
-//                      up. (Where stores become visible in one order, the read-modify-writes of waking up are
-//                      enough.)
-// NO_WATCH_FENCE       T2 is missing: the sentinel counts sleepers before others see that it watches no
-//                      longer
-// NO_SECOND_LOOK       T3 is missing: the sentinel stops watching because all slept when it looked
-// NO_HAND_OVER         a sentinel that is woken and finds work leaves its duty to the next worker that goes
-//                      to sleep
-// NO_HAND_OVER_FENCE   the sentinel looks for sleepers before others see that the duty is free
-// NO_WAKE              S4 does not wake a worker
-// LEAVE_ANYWAY         a worker that has handed the duty over leaves it even when no worker searches (D2)
-// TRUST_TOKEN          a sleeper whose bit was claimed goes on with any token, perhaps before it is counted
-//                      as awake
+// NO_WORKER_FENCE      A2 is missing: the worker may have read `asleep` long ago, when it was about to wake up
+// NO_SUPERVISOR_FENCE  Z2 is missing: the supervisor counts sleepers before others see that it is asleep
+// NO_SECOND_LOOK       Z3 is missing: the supervisor falls asleep because all slept when it looked
+// NO_WAKE              A3 does not wake the supervisor
 
 #ifndef WORKERS
-#define WORKERS 3
+#define WORKERS 2
 #endif
 #ifndef TASKS
 #define TASKS 2
@@ -47,46 +31,46 @@
 #ifndef CHILDREN
 #define CHILDREN 1
 #endif
-#define NOBODY WORKERS
-#define NOTHING 2 // in a store buffer
+#define NOTHING 2 // in the supervisor's store buffer
 
 bool parked_bit[WORKERS];
 byte parked;
-byte searching;
-bool token[WORKERS];
-bool counted[WORKERS];
-bool asleep[WORKERS]; // the monitor's
+bool woken[WORKERS];  // counted, and the token left
+bool in_bed[WORKERS]; // the monitor's
 bool never_ends[WORKERS];
 byte given[WORKERS]; // tasks that come with the token
-byte sentinel = NOBODY;
-bool watching;
 bool slot[WORKERS];
 bool slot_buffered[WORKERS];
-byte watching_buffered[WORKERS] = NOTHING; // the thread's last store; those before it have been seen
+bool asleep = 1; // the supervisor; there is none before the first task, which is the same
+byte asleep_buffered = NOTHING;
+bool called; // the supervisor's token
 byte tasks_left = TASKS;
 byte children_left = CHILDREN;
 byte begun; // workers that have gone to sleep for the first time; then the tasks come
 
 // --- memory
 
-inline flush(thread) {
-  slot[thread] = slot[thread] || slot_buffered[thread];
-  slot_buffered[thread] = 0;
+inline flush(w) {
+  slot[w] = slot[w] || slot_buffered[w];
+  slot_buffered[w] = 0
+}
+inline flush_supervisor() {
   if
-  :: watching_buffered[thread] != NOTHING -> watching = watching_buffered[thread]; watching_buffered[thread] = NOTHING
+  :: asleep_buffered != NOTHING -> asleep = asleep_buffered; asleep_buffered = NOTHING
   :: else
   fi
 }
-
-// An older store that is still in the buffer goes first.
-inline store_watching(value) {
-  d_step { flush(me); watching_buffered[me] = value }
+inline store_asleep(value) {
+  d_step { flush_supervisor(); asleep_buffered = value }
 }
 
-proctype memory(byte t) {
+proctype memory() {
 end:
   do
-  :: d_step { slot_buffered[t] || watching_buffered[t] != NOTHING -> flush(t) }
+  :: d_step { slot_buffered[0] -> flush(0) }
+  :: d_step { slot_buffered[1] -> flush(1) }
+  :: d_step { slot_buffered[WORKERS - 1] -> flush(WORKERS - 1) }
+  :: d_step { asleep_buffered != NOTHING -> flush_supervisor() }
   od
 }
 
@@ -94,13 +78,8 @@ end:
 
 // wake_ups::wake, after it has claimed the bit of w
 inline wake(w) {
-#ifdef WAKE_AT_ONCE
-  d_step { parked--; searching++; counted[w] = 1; token[w] = 1 }
-#else
-  d_step { parked--; searching++ }
-  counted[w] = 1;
-  token[w] = 1
-#endif
+  parked--; // A1
+  woken[w] = 1
 }
 
 proctype outside() {
@@ -114,237 +93,108 @@ proctype outside() {
       od;
       if
       :: parked_bit[w] -> parked_bit[w] = 0; given[w]++; tasks_left--
-      :: else -> w = NOBODY
+      :: else -> w = WORKERS
       fi
     }
     if
-    :: w != NOBODY -> wake(w)
+    :: w != WORKERS -> wake(w)
     :: else
     fi
   :: tasks_left == 0 || (begun == WORKERS && parked == 0) -> break // all awake: not this model's affair
   od
 }
 
-// --- the worker
-
-// worker::push_lifo, sentinel::watch_slots. S1: the waker of this worker has counted it as awake.
-inline push_next() {
-  d_step { flush(me); slot_buffered[me] = 1 } // S2
-  if
-  :: watched
-  :: else ->
-    watched = 1;
-#ifdef NO_SLOT_FENCE
-    again = early;
-#else
-    d_step { flush(me) } // S3
-    again = watching;
-#endif
-#ifndef NO_WAKE
-    if
-    :: again // S4
-    :: else ->
-      i = sentinel;
-      if
-      :: i != NOBODY -> token[i] = 1
-      :: else
-      fi;
-      i = 0
-    fi;
-#endif
-    again = 0
-  fi
-}
+// --- the supervisor
 
 #define AGED(w) (slot[w] && never_ends[w])
 #define ANY_AGED (AGED(0) || AGED(1) || AGED(WORKERS - 1))
 
-// slot_watch::look. The sentinel looks at the slots again and again, so one step that looks at all of them
-// leaves nothing out.
+// lookout::look_at_slots
 inline take_aged() {
-  do
-  :: atomic { ANY_AGED ->
-      d_step {
-        flush(me);
-        if
-        :: AGED(0) -> slot[0] = 0
-        :: AGED(1) -> slot[1] = 0
-        :: else -> slot[WORKERS - 1] = 0
-        fi
-      }
-      i = 0;
-      do
-      :: i == WORKERS -> break
-      :: i < WORKERS && parked_bit[i] -> parked_bit[i] = 0; given[i]++; break
-      :: i < WORKERS -> i++
-      od
+  atomic {
+    d_step {
+      flush_supervisor();
+      if
+      :: AGED(0) -> slot[0] = 0
+      :: AGED(1) -> slot[1] = 0
+      :: AGED(WORKERS - 1) -> slot[WORKERS - 1] = 0
+      :: else
+      fi
     }
-    if
-    :: i < WORKERS -> wake(i)
-    :: else
-    fi;
-    i = 0
-  :: else -> break
+    i = 0;
+    do
+    :: i == WORKERS -> break
+    :: i < WORKERS && parked_bit[i] -> parked_bit[i] = 0; given[i]++; break
+    :: i < WORKERS && !parked_bit[i] -> i++
+    od
+  }
+  if
+  :: i < WORKERS -> wake(i)
+  :: else
+  fi;
+  i = 0
+}
+
+proctype supervisor() {
+  byte i;
+end_asleep:
+  do
+  :: called -> // parker::park
+    d_step { called = 0; flush_supervisor() }
+    store_asleep(0); // supervisor::woken
+end_awake:
+    do
+    :: ANY_AGED -> take_aged()
+    :: parked == WORKERS -> // supervisor::fall_asleep
+      store_asleep(1); // Z1
+#ifndef NO_SUPERVISOR_FENCE
+      d_step { flush_supervisor() } // Z2
+#endif
+      if
+      :: parked == WORKERS -> break // Z3
+      :: parked != WORKERS ->
+#ifdef NO_SECOND_LOOK
+        break
+#else
+        store_asleep(0)
+#endif
+      fi
+    od;
+    skip;
+    d_step { flush_supervisor() } // parker::park
   od
 }
 
-// sentinel::look_at_slots; sets `again`
-inline look_at_slots() {
-  store_watching(1);
-  take_aged();
-  again = parked != WORKERS;
-  if
-  :: again
-  :: else ->
-    store_watching(0); // T1
-#ifndef NO_WATCH_FENCE
-    d_step { flush(me) } // T2
-#endif
-#ifndef NO_SECOND_LOOK
-    again = parked != WORKERS; // T3
-    if
-    :: again -> store_watching(1)
-    :: else
-    fi
-#endif
-  fi
-}
+// --- the worker
 
-// sentinel::watch, until a waker has claimed this worker
-inline watch() {
-  do
-  :: look_at_slots();
-    d_step { flush(me); asleep[me] = 1 } // parker::park
-    if
-    :: again ->
-end_watching:
-      if
-      :: d_step { token[me] -> token[me] = 0; asleep[me] = 0 }
-      :: d_step { ANY_AGED || parked == WORKERS -> asleep[me] = 0 } // a look that would change something
-      fi
-    :: else ->
-end_asleep:
-      d_step { token[me] -> token[me] = 0; asleep[me] = 0 } // T4
-    fi;
-    if
-    :: !parked_bit[me] -> break
-    :: else
-    fi
-  od;
-  again = 0
-}
-
-// the end of sentinel::sleep, and hand_over, by a woken worker that finds work
-inline leave_watch() {
-  store_watching(0);
-  d_step { flush(me); sentinel = NOBODY }
-}
-inline hand_watch_over() {
-#ifndef NO_HAND_OVER
-  if
-#ifdef NO_HAND_OVER_FENCE
-  :: early_parked == 0 || sentinel != NOBODY
+// supervisor::note_awake
+inline note_awake() {
+#ifdef NO_WORKER_FENCE
+  is_asleep = early;
 #else
-  :: parked == 0 || sentinel != NOBODY
+  d_step { flush(me) } // A2
+  is_asleep = asleep;
 #endif
-  :: else ->
-    atomic {
-      i = 0;
-      do
-      :: i == WORKERS -> break
-      :: i < WORKERS && parked_bit[i] -> parked_bit[i] = 0; break
-      :: i < WORKERS && !parked_bit[i] -> i++
-      od
-    }
-    if
-    :: i < WORKERS -> wake(i); handed_over = 1
-    :: else
-    fi;
-    i = 0
-  fi
-#else
-  skip
+#ifndef NO_WAKE
+  if
+  :: is_asleep -> called = 1 // A3
+  :: else
+  fi;
 #endif
+  is_asleep = 0
 }
 
-// idle_workers::park and sleep
-inline park() {
-  d_step {
-    flush(me);
-    parked++;
-    if
-    :: begun < WORKERS -> begun++
-    :: else
-    fi
-  }
-  parked_bit[me] = 1;
-  if
-  :: searches ->
-    d_step { searching--; searches = 0; others_search = searching > 0 } // D2
-  :: else -> others_search = searching > 0 // D2
-  fi;
-#ifdef LEAVE_ANYWAY
-  others_search = 1;
-#endif
-  d_step { // the duty's compare-and-swap
-    is_sentinel = !(handed_over && others_search) && sentinel == NOBODY;
-    others_search = 0;
-    handed_over = 0;
-    if
-    :: is_sentinel -> sentinel = me
-    :: else
-    fi
-  }
-  if
-  :: is_sentinel ->
-    watch();
-#ifdef NO_HAND_OVER_FENCE
-    early_parked = parked - parked_bit[me];
-#endif
-    leave_watch()
-  :: else ->
-    asleep[me] = 1;
-#ifdef NO_SLOT_FENCE
-    early = watching;
-#endif
-end_sleeping:
-    d_step { token[me] -> token[me] = 0; asleep[me] = 0 }
-  fi;
-  d_step { won = parked_bit[me]; parked_bit[me] = 0 }
-  if
-  :: won -> d_step { parked--; searching++ } // a token for an earlier sleep; sleepers::claim_itself
-  :: else ->
-#ifndef TRUST_TOKEN
-    counted[me];
-#endif
-    counted[me] = 0
-  fi;
-  won = 0;
-#ifdef NO_HAND_OVER_FENCE
-  if
-  :: is_sentinel
-  :: else -> early_parked = parked
-  fi;
-#endif
-  is_sentinel = 0;
-  searches = 1
-}
-
-// worker::run
+// worker::next and execute
 proctype worker(byte me) {
-  byte i;
-  bool won, again, is_sentinel, watched, searches, others_search, handed_over;
-#ifdef NO_SLOT_FENCE
+  bool found, noted, is_asleep;
+#ifdef NO_WORKER_FENCE
   bool early;
-#endif
-#ifdef NO_HAND_OVER_FENCE
-  byte early_parked;
 #endif
   begun == me; // the workers are alike, so they may go to sleep in their order
   do
   :: d_step {
       flush(me);
-      won = slot[me] || given[me] > 0;
+      found = slot[me] || given[me] > 0;
       if
       :: slot[me] -> slot[me] = 0
       :: !slot[me] && given[me] > 0 -> given[me]--
@@ -352,24 +202,34 @@ proctype worker(byte me) {
       fi
     }
     if
-    :: won ->
-      won = 0;
+    :: found ->
+      found = 0;
       if
-      :: searches -> d_step { searching--; searches = 0 } hand_watch_over() // idle_workers::found_work: D3, D4
-      :: else
+      :: noted
+      :: else -> noted = 1; note_awake() // worker::begin_work
       fi;
       do
-      :: d_step { children_left > 0 && !slot[me] && !slot_buffered[me] -> children_left-- } push_next()
+      :: d_step { children_left > 0 && !slot[me] && !slot_buffered[me] -> children_left--; slot_buffered[me] = 1 }
       :: break                         // it ends
       :: never_ends[me] = 1; goto busy // it never ends
       od
     :: else ->
-      watched = 0;
-      if
-      :: d_step { !searches && searching == 0 -> searching++; searches = 1 } // searchers::try_join
-      :: else
-      fi;
-      park()
+      d_step {
+        flush(me);
+        parked++;
+        parked_bit[me] = 1;
+        noted = 0;
+        if
+        :: begun < WORKERS -> begun++
+        :: else
+        fi;
+        in_bed[me] = 1
+      }
+#ifdef NO_WORKER_FENCE
+      early = asleep;
+#endif
+end_sleeping:
+      d_step { woken[me] -> woken[me] = 0; in_bed[me] = 0 }
     fi
   od;
 busy:
@@ -384,7 +244,7 @@ proctype monitor() {
   bool waits, sleeps;
   timeout -> d_step {
     do
-    :: i < WORKERS -> waits = waits || AGED(i); sleeps = sleeps || asleep[i]; i++
+    :: i < WORKERS -> waits = waits || AGED(i); sleeps = sleeps || in_bed[i]; i++
     :: else -> break
     od
   }
@@ -395,9 +255,11 @@ init {
   byte t;
   atomic {
     do
-    :: t < WORKERS -> run memory(t); run worker(t); t++
+    :: t < WORKERS -> run worker(t); t++
     :: else -> break
     od;
+    run memory();
+    run supervisor();
     run outside();
     run monitor()
   }

@@ -8,6 +8,8 @@
 // check: fail -DWITHDRAWN_UNLOCKED
 // check: fail -DLEFT_IN_SLOT
 // check: fail -DRUNS -DNOT_WAITED
+// check: fail -DWAKER_UNAWAITED
+// check: fail -DUNANNOUNCED
 //
 // A coroutine waits for something, whose list is a word here, and has an entry in the table of its engine. A
 // thread from outside wakes it: takes it out of the list, and queues it with the engine. The engine ends: it
@@ -19,6 +21,12 @@
 // FREED_UNLOCKED       the thread that destroys a frame frees its entry without the lock
 // WITHDRAWN_UNLOCKED   the end looks at the entry and withdraws in two steps, without the lock
 // LEFT_IN_SLOT         the thread that destroys a frame leaves it in its entry
+//
+// The engine's memory goes when its end is through. Until then the waker may use it: the end waits until no
+// entry is taken, and then until the waker, which has announced itself, has left.
+//
+// WAKER_UNAWAITED      the end does not wait until no entry is taken
+// UNANNOUNCED          the waker does not announce itself
 //
 // With RUNS a thread of the engine is still in a task; it may resume a queued coroutine, and then frees the
 // entry without a lock.
@@ -35,6 +43,8 @@ bool running = 1; // a thread of the engine
 bool running;
 #endif
 bool ending;  // its threads look at no queue any more
+bool waking;  // the waker has announced itself
+bool engine_gone;
 byte gone;    // how often the coroutine's frame has gone, by its end or before
 
 inline touch() { assert(gone == 0) }
@@ -71,11 +81,18 @@ active proctype wakes() {
   if
   :: mine ->
     touch(); // resumption::wake reads which engine it belongs to
+    assert(!engine_gone);
+#ifndef UNANNOUNCED
+    waking = 1;
+#endif
     queued = 1;
+    assert(!engine_gone);
     if
     :: ending -> drop_queued()
     :: else // the engine's threads, or its end, come for it
-    fi
+    fi;
+    assert(!engine_gone);
+    waking = 0
   :: else
   fi
 }
@@ -126,7 +143,15 @@ active proctype end_of_engine() {
     assert(gone == 1)
   :: else
   fi;
-  drop_queued()
+  drop_queued();
+#ifndef WAKER_UNAWAITED
+  do
+  :: !in_slot -> break
+  :: in_slot && queued -> drop_queued()
+  od;
+#endif
+  !waking;
+  engine_gone = 1
 }
 
 #ifdef RUNS

@@ -21,7 +21,8 @@
 // is awake finds one of TASKS tasks, or goes to sleep again; a task ends, or never does. No worker wakes up
 // by time: it only matters until when the sentinel sleeps.
 //
-// ALWAYS: the profile has a sentinel whenever a worker sleeps; else only while a timer is pending.
+// ALWAYS: there is a sentinel whenever a worker sleeps, as while there is no supervisor; else only while a timer
+// is pending.
 //
 // Memory: `next`, the lock's end and `sleeps_until` are stored plainly and become visible late, those of one
 // thread in their order; a fence or a read-modify-write of the same thread makes them so.

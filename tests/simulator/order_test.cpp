@@ -260,7 +260,9 @@ void compare_orders(const profile& p, std::uint64_t seed) {
   for (int i = 0; i < tries; ++i) {
     script live(seed);
     const auto ran_at = scripted_engine(p, live).run(simulated.order().size());
-    if (slot_counts_ticks(p.queues.lifo_counts) && !undisturbed(ran_at, p.queues.budget)) continue;
+    if (rules_of(p.queues.discipline).lifo_counts == lifo_count::in_a_tick &&
+        !undisturbed(ran_at, p.queues.budget))
+      continue;
     const std::vector<std::uint32_t>&a = live.order(), &b = simulated.order();
     const auto same = std::ranges::mismatch(a, b).in1 - a.begin();
     CAPTURE(same); // how many tasks ran in the same order

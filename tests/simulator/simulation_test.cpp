@@ -56,6 +56,54 @@ TEST_CASE("every workload ends under every profile, and no task is lost") {
       }
 }
 
+TEST_CASE("a run that would not end is refused with the limit that it passes") {
+  struct row {
+    std::string_view text, message;
+  };
+  constexpr std::string_view late = "the simulated time is over, which is 146 years at most";
+  constexpr std::string_view many = "10001 tasks wait or run, of 10000 at most";
+  constexpr std::string_view often = "times between two of";
+  const profile p = on("core:4 pu:1");
+  for (const auto& [text, message] : std::initializer_list<row>{
+           {"poisson,rate=1e-9", late},
+           {"poisson,rate=1e-300", late},
+           {"poisson,rate=5e-324", late},
+           {"poisson,load=5e-324", late},
+           {"poisson,load=1e-30,service=fixed:3600s", late},
+           {"fork-join,rate=1e-9,depth=2,fanout=2", late},
+           {"mmpp,rate=1e-9,burst-length=1ns", often},
+           {"mmpp,load=5e-324", often},
+           {"mmpp,rate=1e-9,burst-length=3600s,burst-share=.000001", late},
+           {"closed,clients=1,think=fixed:3600s,service=fixed:3600s", late},
+           {"poisson,rate=1e9,service=fixed:3600s", many},
+       }) {
+    CAPTURE(text);
+    std::string error;
+    try {
+      simulate(p, simulated_machine(p), parse_workload(text), {.tasks = 1'000'000, .most_in_system = 10'000});
+    } catch (const workload_error& e) {
+      error = e.what();
+    }
+    CAPTURE(error);
+    CHECK(error.find(message) != std::string::npos);
+    CHECK(error.starts_with(describe(parse_workload(text))));
+  }
+}
+
+TEST_CASE("rare arrivals, rare bursts and deep trees are simulated as they are described") {
+  const profile p = on("core:4 pu:1");
+  CHECK(run(p, "poisson,rate=.0001", 1000).response.count() > 0);
+  CHECK(run(p, "poisson,rate=1e9,service=fixed:1us", 10'000).response.count() > 0);
+  CHECK(run(p, "mmpp,rate=1000,burst-length=1us,burst-share=.3", 1000).response.count() > 0);
+  CHECK(run(p, "yield-ring,tasks=1000000,service=fixed:3600s", 1000).response.count() > 0);
+  profile waits = p;
+  waits.idle.spin = std::chrono::nanoseconds::max();
+  CHECK(run(waits, "poisson,load=.1", 1000).response.count() > 0);
+  // A tree of 70,000 levels: its response is that of as many tasks, one after another.
+  const simulation_result deep = run(p, "fork-join,load=.1,depth=70000,fanout=1,service=fixed:1us", 140'002);
+  CHECK(deep.response.max() > 70e6);
+}
+
 TEST_CASE("the same seed gives the same result, another seed another one") {
   const profile p = on("pack:2 numa:1 l3:2 core:4 pu:1");
   for (const std::string& w : workloads) {
@@ -120,6 +168,16 @@ TEST_CASE("a sleeper is late by the cost of waking, a task of another package by
   c.transfer = {30, 0, 0, 0, 0};
   CHECK(run(p, "poisson,rate=10,service=fixed:10us", 1000).response.mean() ==
         doctest::Approx(17'130).epsilon(0.001));
+}
+
+TEST_CASE("a worker that takes the oldest task of its group fetches a line of each inbox with a task") {
+  profile p = on("core:4 pu:1");
+  machine_costs& c = p.topology.machine.costs;
+  c.transfer = {20'000, 0, 0, 0, 0};
+  const std::string w = "closed,clients=40,think=fixed:0ns,service=fixed:100us";
+  const double oldest = run(p, w, 20'000).throughput();
+  p.queues.oldest_first.reset();
+  CHECK(run(p, w, 20'000).throughput() > 1.3 * oldest);
 }
 
 TEST_CASE("a task that runs elsewhere transfers the lines of its workload, and one of the inbox") {

@@ -34,6 +34,13 @@ TEST_CASE("an interval is that of Student's t distribution") {
   CHECK_FALSE(c.beyond_luck);
 }
 
+TEST_CASE("the interval of the best of several profiles holds for all of them together") {
+  // t(4, 1 - .01 / 5 / 2) = 7.173
+  const tuning_comparison c = compare(std::vector<double>{0.1, 0.2, 0.3, 0.4, 0.5}, 5);
+  CHECK(std::log(c.high) == doctest::Approx(0.3 + 7.173 * 0.15811 / std::sqrt(5)).epsilon(1e-3));
+  CHECK_THROWS_AS(compare(std::vector<double>{0.1, 0.2}, 0), std::invalid_argument);
+}
+
 TEST_CASE("a gain of up to 1% is no gain, however certain") {
   CHECK_FALSE(compare(std::vector<double>(20, -0.009)).beyond_luck);
   CHECK_FALSE(compare(std::vector<double>(20, 0.0)).beyond_luck);
@@ -52,10 +59,10 @@ TEST_CASE("a gain as large as the noise is found in most cases") {
   CHECK(claims(1000, 0.1, [](random_stream& r) { return 0.1 * r.normal() / std::sqrt(2.0); }) > 800);
 }
 
-TEST_CASE("tuning pure noise claims a gain at most about once in a hundred times") {
+TEST_CASE("tuning pure noise claims a gain at most about once in a hundred times, also with purposes") {
   const profile start = on_machine("core:8 pu:1");
   const std::vector<tuned_field> fields = fields_of(start);
-  int claimed = 0, flattered = 0;
+  int claimed = 0, flattered = 0, shipped = 0;
   constexpr std::uint64_t times = 400;
   for (std::uint64_t i = 0; i < times; ++i) {
     // Each profile has noise of its own on each seed, so that the search finds what was lucky on its seeds.
@@ -63,12 +70,15 @@ TEST_CASE("tuning pure noise claims a gain at most about once in a hundred times
       const std::uint64_t name = std::hash<std::string>{}(profile_text(p));
       return all_figures(0.2 * noise_of(seed, name));
     };
-    const tuning_result r = tune(bench_engine(), start, fields, luck,
-                                 {.first_seed = 100 * i, .seeds = 4, .held_out = 20, .evaluations = 30});
+    tuning_options options{.first_seed = 100 * i, .seeds = 4, .held_out = 20, .evaluations = 30};
+    if (i % 2 == 0) options.purposes = shipped_purposes();
+    const tuning_result r = tune(bench_engine(), start, fields, luck, options);
     claimed += r.gained ? 1 : 0;
     flattered += r.searched_ratio < 0.9 ? 1 : 0;
+    shipped += r.shipped.empty() ? 0 : 1;
   }
-  CHECK(flattered > 300);
+  CHECK(flattered > 150); // a purpose was not chosen for its luck there
+  CHECK(shipped > 100);
   CHECK(claimed <= 8); // 2 are expected
   MESSAGE("claimed " << claimed << " of " << times << " times");
 }

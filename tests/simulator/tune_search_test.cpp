@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
@@ -47,26 +48,61 @@ void check_bowl_is_found(const profile& p) {
 } // namespace
 
 TEST_CASE("settings without an effect on the machine are not searched") {
-  CHECK(keys_of(on_machine("core:1 pu:1")) == key_list{});
+  CHECK(keys_of(on_machine("core:1 pu:1")) ==
+        key_list{"queues.budget", "injection.target_latency", "idle.spin"});
   CHECK(keys_of(on_machine("core:8 pu:1")) ==
-        key_list{"dispatch.spill.same_domain", "idle.searchers_per_mille"});
-  CHECK(keys_of(on_machine("core:24 pu:1")) ==
-        key_list{"topology.group_max", "dispatch.spill.same_domain", "idle.searchers_per_mille"});
-  CHECK(keys_of(on_two_packages()) == key_list{"topology.group_max", "dispatch.score",
-                                               "dispatch.spill.same_domain", "dispatch.spill.same_node",
-                                               "dispatch.spill.cross_package", "steal.minimum_at.same_node",
-                                               "steal.minimum_at.cross_package", "idle.searchers_per_mille"});
+        key_list{"dispatch.spill.same_domain", "steal.batch_max", "queues.budget", "queues.oldest_first",
+                 "injection.target_latency", "idle.searchers_per_mille", "idle.spin"});
+  CHECK(keys_of(on_machine("core:24 pu:1")).front() == "topology.group_max");
+  CHECK(keys_of(on_two_packages()) ==
+        key_list{"topology.group_by", "topology.group_max", "dispatch.score", "dispatch.spill.same_domain",
+                 "dispatch.spill.same_node", "dispatch.spill.cross_package", "steal.batch_max",
+                 "steal.minimum_at.same_node", "steal.minimum_at.cross_package", "queues.budget",
+                 "queues.oldest_first", "injection.target_latency", "idle.searchers_per_mille", "idle.spin"});
   CHECK(keys_of(on_machine("pack:1 numa:2 l3:1 core:2 pu:1")) ==
-        key_list{"dispatch.spill.same_domain", "dispatch.spill.same_package", "steal.minimum_at.same_package",
-                 "idle.searchers_per_mille"});
+        key_list{"dispatch.spill.same_domain", "dispatch.spill.same_package", "steal.batch_max",
+                 "steal.minimum_at.same_package", "queues.budget", "queues.oldest_first",
+                 "injection.target_latency", "idle.searchers_per_mille", "idle.spin"});
 }
 
 TEST_CASE("settings that the policy does not use are not searched") {
   profile p = on_machine("pack:2 numa:1 core:2 pu:1");
   p.dispatch.policy = "two_choices";
-  CHECK(keys_of(p) == key_list{"steal.minimum_at.cross_package", "idle.searchers_per_mille"});
+  CHECK(keys_of(p) == key_list{"steal.batch_max", "steal.minimum_at.cross_package", "queues.budget",
+                               "queues.oldest_first", "injection.target_latency", "idle.searchers_per_mille",
+                               "idle.spin"});
   p.steal.policy = "none";
-  CHECK(keys_of(p) == key_list{});
+  CHECK(keys_of(p) == key_list{"queues.budget", "injection.target_latency", "idle.spin"});
+}
+
+TEST_CASE("settings that would change the number of workers are not searched") {
+  profile p = on_two_packages();
+  p.workers.per_group = 4;
+  const key_list keys = keys_of(p);
+  CHECK(std::ranges::find(keys, "topology.group_by") == keys.end());
+  CHECK(std::ranges::find(keys, "topology.group_max") == keys.end());
+}
+
+TEST_CASE("a setting of the start that is no usual choice is one of the choices, in the words of a profile") {
+  profile p = on_machine("core:8 pu:1");
+  p.idle.spin = std::chrono::nanoseconds{1500};
+  p.queues.oldest_first.reset();
+  std::vector<tuned_field> fields = fields_of(p);
+  const auto words = [&](std::string_view key) {
+    key_list list;
+    const auto f = std::ranges::find(fields, key, &tuned_field::key);
+    REQUIRE(f != fields.end());
+    for (const double choice : f->choices) list.push_back(f->text(choice));
+    return list;
+  };
+  CHECK(words("idle.spin") == key_list{"0us", "5us", "20us", "100us", "500us", "1500ns"});
+  CHECK(words("queues.oldest_first") == key_list{"5us", "50us", "never"});
+  CHECK(words("injection.target_latency") == key_list{"200us", "1ms", "10ms"});
+  for (const tuned_field& f : fields) { // each value comes back
+    profile written = p;
+    f.write(written, f.read(p));
+    CHECK_MESSAGE(profile_text(written) == profile_text(p), f.key);
+  }
 }
 
 TEST_CASE("the search finds a known optimum, also of the choices") {

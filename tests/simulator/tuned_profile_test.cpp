@@ -45,9 +45,10 @@ TEST_CASE(
   for (const char* said :
        {"# machine    two-sockets.yaml\n", "# workload   poisson,load=.7\n",
         "# workload   closed,clients=64\n", "# goal       p99", "# began with the defaults\n",
-        "on seeds 1-2, 1000 tasks each", "seeds 3-22, which", "# Gain: p99 of the response time: ",
-        "with 99% certainty from ", "#   corewise tune ...\n", "  score: count  # was expected_delay\n",
-        "    cross_package: ", "  # was 16\n", "left unchanged: topology.group_max (16), "})
+        "on seeds 1-2, 1000 tasks each", "seeds 3-22, which",
+        "# Gain: p99 of the response time: ", "with 99% certainty from ", "#   corewise tune ...\n",
+        "  score: count  # was expected_delay\n", "    cross_package: ", "  # was 16\n",
+        "left unchanged: topology.group_by (llc), topology.group_max (16), "})
     CHECK_MESSAGE(contains(text, said), said);
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
     CHECK(text.find('\n', at) - at <= 120);
@@ -88,7 +89,8 @@ TEST_CASE("without a gain the command writes the start profile, and says so") {
   file.queues.local = 64;
   const std::string text = tuned_profile_text(r, file, options, story());
   CHECK(contains(text, "No gain beyond luck"));
-  CHECK(contains(text, "left unchanged: dispatch.spill.same_domain (2), idle.searchers_per_mille (500)"));
+  CHECK(contains(text, "left unchanged: dispatch.spill.same_domain (2), steal.batch_max (128), "));
+  CHECK(contains(text, "idle.searchers_per_mille (500), idle.spin (20us)\n"));
   CHECK(body_of(text) == profile_text(file));
   CHECK(findings(r, options).front().starts_with("No gain beyond luck"));
 }

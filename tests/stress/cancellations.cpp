@@ -35,6 +35,8 @@
 #include <random>
 #include <thread>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // the one-piece oneshot
+
 using namespace corewise;
 using namespace std::chrono_literals;
 

@@ -52,7 +52,7 @@ struct workload {
   std::atomic<std::uint32_t> left{0};
   std::atomic<std::uint32_t> wrong{0};
   std::atomic<std::uint32_t> progress{0}; // tasks that were submitted and that have ended
-  oneshot<bool> all_done;
+  std::pair<oneshot_sender<bool>, oneshot_receiver<bool>> all_done = make_oneshot<bool>();
   std::promise<void> ended;
 
   workload(engine& e, std::uint64_t seed) : on(e), rng(seed) {}
@@ -63,7 +63,7 @@ struct workload {
   }
   void one_done() {
     progress.fetch_add(1, std::memory_order_relaxed);
-    if (left.fetch_sub(1) == 1) all_done.send(true);
+    if (left.fetch_sub(1) == 1) all_done.first.send(true);
   }
   /// Takes a moment, as trivial tasks do; another moment each time.
   static void pass_time(std::uint32_t rounds) {
@@ -98,7 +98,7 @@ task<> begin_all(std::shared_ptr<workload> w, std::uint32_t workers) {
   });
   begin_trivial(w, after);
   while (!w->flag.load(std::memory_order_relaxed)) co_await yield();
-  co_await w->all_done.receive();
+  co_await w->all_done.second.receive();
   w->ended.set_value();
 }
 

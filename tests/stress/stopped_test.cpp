@@ -75,7 +75,7 @@ TEST_CASE(
   const signal_pipe enough;
   const pid_t child = tests::child_that([&] { be_busy(under_way, enough); });
   under_way.wait();
-  for (const auto pause : {1ms, 700ms, 50ms, 1200ms}) { // some exceed the time to the sentinel's second look
+  for (const auto pause : {1ms, 700ms, 50ms, 1200ms}) { // some exceed the time to the second look
     tests::stop_for(child, pause);
     std::this_thread::sleep_for(20ms); // the child works on for a while
   }

@@ -38,3 +38,22 @@ TEST_CASE("corewise run WORKLOAD: a profile's limit of tasks in flight does not 
   CHECK(o.status == 0);
   CHECK(contains(o.out, "fork-many, profile small, "));
 }
+
+TEST_CASE("corewise run WORKLOAD: CPUs that are not there are a warning, and an error of a strict profile") {
+  const scratch_shell shell;
+  const std::string use = "version: 1\ntopology: {use: {cpus: 0-65535, reserve: \"65535\"}}\n";
+  shell.write("here.yaml", use);
+  shell.write("strict.yaml", use + "strict: true\n");
+  shell.write("reserve.yaml", "version: 1\ntopology: {use: {reserve: \"65535\"}}\n");
+  const outcome warned = shell.run("corewise run yield-many --rounds 1 --workers 1 --profile here.yaml");
+  CHECK(warned.status == 0);
+  CHECK(contains(warned.err, "warning: use.cpus: CPUs "));
+  CHECK(contains(warned.err, "-65535 are absent, offline or not allowed"));
+  const outcome refused = shell.run("corewise run yield-many --rounds 1 --workers 1 --profile strict.yaml");
+  CHECK(refused.status == 1);
+  CHECK(contains(refused.err, "the profile is strict"));
+  CHECK(contains(refused.err, "use.cpus: CPUs "));
+  const outcome silent = shell.run("corewise run yield-many --rounds 1 --workers 1 --profile reserve.yaml");
+  CHECK(silent.status == 0);
+  CHECK(!contains(silent.err, "reserve"));
+}

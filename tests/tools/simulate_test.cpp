@@ -192,6 +192,23 @@ TEST_CASE(
   CHECK(contains(without.err, "gnuplot-nox"));
 }
 
+TEST_CASE("corewise simulate and tune: a workload that would not end is refused") {
+  const simulate_shell shell;
+  const outcome rare = shell.run(command + "--workload poisson,rate=1e-9");
+  CHECK(rare.status == 1);
+  CHECK(rare.out.empty());
+  CHECK(contains(rare.err, "poisson,rate=1e-09,"));
+  CHECK(contains(rare.err, " of 20000 tasks the simulated time is over, which is 146 years at most"));
+  const outcome short_bursts = shell.run(command + "--workload mmpp,rate=1e-9,burst-length=1ns");
+  CHECK(short_bursts.status == 1);
+  CHECK(contains(short_bursts.err, "burst-length: found 1ns, with which the rate changes 2e+17 times"));
+  const outcome tuned = shell.run("corewise tune --machine two-sockets.yaml --tasks 1000 --evaluations 1 "
+                                  "--workload poisson,rate=1e-9");
+  CHECK(tuned.status == 1);
+  CHECK(tuned.out.empty());
+  CHECK(contains(tuned.err, "the simulated time is over"));
+}
+
 TEST_CASE("corewise simulate: progress is shown on a terminal only") {
   if (run("script -qec true /dev/null").status != 0) {
     MESSAGE("skipped: there is no script(1) to make a terminal");

@@ -21,17 +21,20 @@ std::string command_in(const std::string& yaml) {
 
 } // namespace
 
-TEST_CASE("corewise tune: with equal cores in one domain it reports no gain beyond luck") {
+TEST_CASE(
+    "corewise tune: with equal cores in one domain and workers that spin it reports no gain beyond luck") {
   scratch_shell shell;
+  shell.write("spins.yaml", "idle: {searchers_per_mille: 1000, spin: 500us}\n");
   for (const std::string seed : {"1", "101", "201"}) {
     const std::string file = "tuned" + seed + ".yaml";
-    const outcome tuned = shell.run(equal_cores + " --seed " + seed + " --output " + file);
+    const outcome tuned = shell.run(equal_cores + " --from spins.yaml --seed " + seed + " --output " + file);
     CAPTURE(tuned.out);
     CHECK(tuned.status == 0);
     CHECK(tuned.err.empty());
     CHECK(contains(tuned.out, "No gain ")); // beyond luck, or that is worth a change
     CHECK(contains(tuned.out, "Written to " + file));
-    CHECK(shell.run("grep -v '^#' " + file).out == "\nversion: 1\n");
+    CHECK(shell.run("grep -v '^#' " + file).out ==
+          "\nversion: 1\n\nidle:\n  searchers_per_mille: 1000\n  spin: 500us\n");
     CHECK(contains(shell.run("cat " + file).out, "# No gain "));
     CHECK(shell.run("corewise check " + file).status == 0);
   }
@@ -86,9 +89,11 @@ TEST_CASE("corewise tune --format json answers one object with a fixed set of ke
   REQUIRE(tuned.status == 0);
   const json answer = json::parse(tuned.out);
   CHECK(keys_of(answer) ==
-        std::set<std::string>{"machine", "start", "gained", "findings", "over_start", "over_default",
-                              "p99_over_start", "by_workload", "searched_ratio", "changes", "tasks", "seeds",
-                              "held_out_seeds", "evaluations", "exhausted", "command", "output", "profile"});
+        std::set<std::string>{
+            "machine",        "start",        "gained",        "shipped", "basis",          "findings",
+            "over_start",     "over_default", "over_purposes", "price",   "p99_over_start", "by_workload",
+            "searched_ratio", "changes",      "tasks",         "seeds",   "held_out_seeds", "evaluations",
+            "exhausted",      "command",      "output",        "profile"});
   CHECK(answer["machine"] == "synthetic:core:8 pu:1");
   CHECK(answer["gained"] == false);
   CHECK(answer["evaluations"] == 12);
@@ -96,8 +101,29 @@ TEST_CASE("corewise tune --format json answers one object with a fixed set of ke
   CHECK(answer["held_out_seeds"] == json{3, 10});
   CHECK(keys_of(answer["over_start"]) ==
         std::set<std::string>{"ratio", "low", "high", "median", "beyond_luck"});
+  CHECK(answer["over_purposes"].size() >= 2); // all but the start and perhaps the answer
+  CHECK(keys_of(answer["over_purposes"][0]) ==
+        std::set<std::string>{"name", "ratio", "low", "high", "median", "beyond_luck"});
+  CHECK(keys_of(answer["price"]) == std::set<std::string>{"start", "found"});
+  CHECK(keys_of(answer["price"]["found"]) ==
+        std::set<std::string>{"awake_without_task_share", "wake_ups_per_task", "joules_per_task"});
   CHECK(keys_of(answer["changes"][0]) == std::set<std::string>{"key", "before", "after", "searched"});
   CHECK(answer["output"].is_null());
+}
+
+TEST_CASE("corewise tune: it knows the shipped profiles without their files, and tells the price of a gain") {
+  scratch_shell shell;
+  const outcome tuned =
+      shell.run("corewise tune --machine 'core:16 pu:1' --tasks 10000 --seeds 2 --held-out 8 "
+                "--workload poisson,load=.7,service=fixed:10us --evaluations 1 --output t.yaml");
+  CAPTURE(tuned.out);
+  REQUIRE(tuned.status == 0);
+  CHECK(contains(tuned.out, "Gain: p99"));
+  CHECK(contains(tuned.out, "Beside the shipped profiles, p99 of the response time: "));
+  CHECK(contains(tuned.out, " than with throughput"));
+  CHECK(contains(tuned.out, "The cost: workers are awake without a task for "));
+  CHECK(contains(tuned.out, " energy per task.\nAssumed: a core draws 4 W"));
+  CHECK(shell.run("corewise check t.yaml").status == 0);
 }
 
 TEST_CASE("corewise tune: progress is shown on a terminal only") {
@@ -134,6 +160,29 @@ TEST_CASE("corewise tune overwrites a file only with --force, and refuses before
   CHECK(shell.run(equal_cores + " --output there.yaml --force").status == 0);
   CHECK(contains(shell.run("cat there.yaml").out, "corewise tune"));
   CHECK(contains(shell.run(long_one + "no/such/folder").err, "no/such/folder: No such file or directory"));
+}
+
+TEST_CASE("corewise tune --force replaces a file as a whole, or leaves it as it was") {
+  const scratch_shell shell;
+  shell.write("there.yaml", "version: 1\n");
+  // No file may grow, as if the disk were full.
+  const outcome full = shell.run("(trap '' XFSZ; ulimit -f 0; " + equal_cores +
+                                 " --output there.yaml --force; echo $?) 2>&1 | cat");
+  CHECK(contains(full.out, "corewise: there.yaml: File too large\n1\n"));
+  CHECK(shell.run("cat there.yaml").out == "version: 1\n");
+  CHECK(shell.run("ls -A").out == shell.run("ls").out); // nothing is left beside it
+  const outcome fresh = shell.run("(trap '' XFSZ; ulimit -f 0; " + equal_cores +
+                                  " --output fresh.yaml; echo $?) 2>&1 | cat; test -e fresh.yaml");
+  CHECK(fresh.status == 1);
+
+  shell.run("chmod 640 there.yaml; mkdir folder; ln -s ../there.yaml folder/link.yaml");
+  CHECK(shell.run(equal_cores + " --output folder/link.yaml --force").status == 0);
+  CHECK(shell.run("stat -c %a there.yaml").out == "640\n");
+  CHECK(contains(shell.run("cat there.yaml").out, "corewise tune"));
+  CHECK(shell.run("test -L folder/link.yaml; ls -A folder").out == "link.yaml\n");
+  CHECK(shell.run(equal_cores + " --output /dev/null").status == 0);
+  CHECK(shell.run("umask 027; " + equal_cores + " --output new.yaml; stat -c %a new.yaml")
+            .out.ends_with("640\n"));
 }
 
 TEST_CASE("corewise tune: an invalid command line is refused") {

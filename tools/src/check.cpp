@@ -118,7 +118,7 @@ void add_check(CLI::App& app, action& chosen) {
   CLI::App* sub = app.add_subcommand("check", "Check profiles and machine files");
   sub->add_option("FILE", options->files, "Profiles or machine files; - is standard input")->required();
   sub->add_option("--machine", options->machine, "Also try each profile on this machine")
-      ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
+      ->type_name("live|FILE.xml|FILE.yaml|FOLDER|SYNTHETIC");
   add_format_option(*sub, options->format);
   sub->footer("Errors go to standard error, as FILE:LINE:COLUMN: KEY: THE VALUE FOUND; THE VALUES "
               "EXPECTED,\n"

@@ -50,10 +50,12 @@ void add_format_option(CLI::App& app, output_format& format) {
 void add_machine_options(CLI::App& app, machine_options& options) {
   app.add_option("--profile", options.profile, "The profile to use instead of the defaults")
       ->type_name("FILE");
-  app.add_option("--machine", options.machine,
-                 "The machine to examine: live, a file of hwloc's XML, a machine file, or an hwloc synthetic "
-                 "description")
-      ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
+  app.add_option(
+         "--machine", options.machine,
+         "The machine to examine: live, a file of hwloc's XML, a machine file, the folder of a recorded "
+         "machine, or an hwloc synthetic "
+         "description")
+      ->type_name("live|FILE.xml|FILE.yaml|FOLDER|SYNTHETIC");
   app.add_option("--workers", options.workers,
                  "The number of workers in all, dealt over the groups by capacity")
       ->type_name("N")

@@ -1,15 +1,19 @@
 #include "output_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 namespace corewise::command {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 [[noreturn]] void fail(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
@@ -18,8 +22,8 @@ namespace {
 /// Returns whether writing there would lose something: a device loses nothing.
 bool is_taken(const std::string& file) {
   std::error_code ignored;
-  const auto status = std::filesystem::symlink_status(file, ignored);
-  return std::filesystem::is_regular_file(status) || std::filesystem::is_symlink(status);
+  const auto status = fs::symlink_status(file, ignored);
+  return fs::is_regular_file(status) || fs::is_symlink(status);
 }
 
 int write_all(int fd, std::string_view text) {
@@ -31,25 +35,80 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
+int write_and_close(int fd, std::string_view text) {
+  int error = write_all(fd, text);
+  if (error == 0 && ::fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+    error = errno; // a pipe has no disk
+  if (::close(fd) != 0 && error == 0) error = errno;
+  return error;
+}
+
+/// Returns where to create the file that takes the place of `file`.
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+/// Returns the file that a symbolic link leads to, which need not exist; otherwise the file itself.
+fs::path target_of(const fs::path& file) {
+  std::error_code error;
+  fs::path target = file;
+  constexpr int most_links = 40;
+  for (int i = 0; i < most_links && fs::is_symlink(target, error); ++i)
+    target = folder_of(target) / fs::read_symlink(target, error);
+  return target;
+}
+
+/// Makes a file that does not exist. If it cannot be written, it is removed.
+int make_new(const fs::path& file, std::string_view text) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return errno;
+  const int error = write_and_close(fd, text);
+  if (error != 0) ::unlink(file.c_str());
+  return error;
+}
+
+/// Replaces a regular file by a new one with its permissions. Until then the old one stays whole.
+int replace_whole(const fs::path& file, const struct stat& old, std::string_view text) {
+  std::string beside = folder_of(file) / ".corewise-XXXXXX";
+  const int fd = ::mkostemp(beside.data(), O_CLOEXEC);
+  if (fd < 0) return errno;
+  constexpr mode_t permissions = 0777;
+  [[maybe_unused]] const int kept_owner =
+      ::fchown(fd, old.st_uid, old.st_gid); // only root may give files away
+  int error = ::fchmod(fd, old.st_mode & permissions) == 0 ? 0 : errno;
+  const int written = write_and_close(fd, text);
+  if (error == 0) error = written;
+  if (error == 0 && ::rename(beside.c_str(), file.c_str()) != 0) error = errno;
+  if (error != 0) ::unlink(beside.c_str());
+  return error;
+}
+
+/// Writes into a device or a pipe, which is there.
+int write_into(const fs::path& file, std::string_view text) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  return fd < 0 ? errno : write_and_close(fd, text);
+}
+
 } // namespace
 
 output_file::output_file(std::string name, bool replace) : name_(std::move(name)), replace_(replace) {
   if (!replace_ && is_taken(name_)) fail(EEXIST, name_ + " (--force overwrites it)");
   if (::access(name_.c_str(), F_OK) == 0) {
     if (::access(name_.c_str(), W_OK) != 0) fail(errno, name_);
-    return;
+    if (!is_taken(name_)) return;
   }
-  const std::filesystem::path folder = std::filesystem::path(name_).parent_path();
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) fail(errno, name_);
+  const fs::path folder = folder_of(target_of(name_));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(errno, name_);
 }
 
 void output_file::write(std::string_view text) const {
-  const int fd =
-      ::open(name_.c_str(),
-             O_WRONLY | O_CREAT | O_CLOEXEC | (replace_ || !is_taken(name_) ? O_TRUNC : O_EXCL), 0666);
-  if (fd < 0) fail(errno, name_);
-  int error = write_all(fd, text);
-  if (::close(fd) != 0 && error == 0) error = errno;
+  const fs::path target = replace_ ? target_of(name_) : fs::path(name_);
+  struct stat old{};
+  const bool exists = (replace_ ? ::stat : ::lstat)(target.c_str(), &old) == 0;
+  if (exists && !replace_ && is_taken(name_)) fail(EEXIST, name_);
+  const int error = !exists                ? make_new(target, text)
+                    : S_ISREG(old.st_mode) ? replace_whole(target, old, text)
+                                           : write_into(target, text);
   if (error != 0) fail(error, name_);
 }
 

@@ -104,9 +104,10 @@ void add_options(CLI::App& app, simulate_options& options) {
       ->allow_extra_args(false);
   app.add_option(
          "--machine", options.machine,
-         "The machine to simulate: live, a file of hwloc's XML, a machine file, or an hwloc synthetic "
+         "The machine to simulate: live, a file of hwloc's XML, a machine file, the folder of a recorded "
+         "machine, or an hwloc synthetic "
          "description")
-      ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
+      ->type_name("live|FILE.xml|FILE.yaml|FOLDER|SYNTHETIC");
   app.add_option("--workers", options.workers,
                  "The number of workers in all, dealt over the groups by capacity")
       ->type_name("N")

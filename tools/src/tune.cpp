@@ -64,18 +64,21 @@ bool comes_by_itself(const workload& w) {
   return open && (w.rate || w.load <= 1);
 }
 
-/// The assumptions behind the goal's figures, and what the figures cannot show.
-std::vector<std::string> assumptions(const tune_options& o, const std::vector<workload>& workloads,
-                                     const profile& start, const topology& machine) {
-  std::vector<std::string> lines;
+/// The assumption behind the energy; "" where the machine describes that of all its core kinds.
+std::string assumed_of_energy(const profile& start, const topology& machine) {
   std::string unweighed;
   const machine_costs& costs = start.topology.machine.costs;
   for (const core_kind& kind : machine.kinds())
     if (!costs.energy.contains(kind.name)) unweighed += (unweighed.empty() ? "" : ", ") + kind.name;
-  if (o.goal == tuning_goal::energy && !unweighed.empty())
-    lines.push_back(fmt::format("Assumed: a core draws {} W while it works or searches and {} W while it "
-                                "sleeps; the machine does not describe the energy of the core kind {}.",
-                                machine_costs::power{}.active, machine_costs::power{}.idle, unweighed));
+  if (unweighed.empty()) return "";
+  return fmt::format("Assumed: a core draws {} W while it works or searches and {} W while it sleeps; the "
+                     "machine does not describe the energy of the core kind {}.",
+                     machine_costs::power{}.active, machine_costs::power{}.idle, unweighed);
+}
+
+/// What the figures of the goal cannot show.
+std::vector<std::string> assumptions(const tune_options& o, const std::vector<workload>& workloads) {
+  std::vector<std::string> lines;
   if (o.goal == tuning_goal::throughput)
     for (const workload& w : workloads)
       if (comes_by_itself(w))
@@ -129,7 +132,9 @@ int tune_profile(const tune_options& o) {
   const topology machine = discover(start.topology.machine);
   const tuning_objective objective = simulated_objective(start, *workloads, o.tasks);
   tuning_options options = asked(o, workloads->size());
-  options.assumed = assumptions(o, *workloads, start, machine);
+  options.purposes = shipped_purposes();
+  options.assumed = assumptions(o, *workloads);
+  options.energy_assumed = assumed_of_energy(start, machine);
   engine e(suited(o));
   std::optional<search_progress> line(std::in_place);
   options.progress = [&line](std::uint32_t evaluations, double best) { line->show(evaluations, best); };
@@ -157,9 +162,10 @@ void add_goal(CLI::App& app, tune_options& o) {
 void add_what_to_tune(CLI::App& app, tune_options& o) {
   app.add_option(
          "--machine", o.machine,
-         "The machine to simulate: live, a file of hwloc's XML, a machine file, or an hwloc synthetic "
+         "The machine to simulate: live, a file of hwloc's XML, a machine file, the folder of a recorded "
+         "machine, or an hwloc synthetic "
          "description")
-      ->type_name("live|FILE.xml|FILE.yaml|SYNTHETIC");
+      ->type_name("live|FILE.xml|FILE.yaml|FOLDER|SYNTHETIC");
   app.add_option("--workload", o.workloads,
                  "The work of the machine, as for `corewise simulate`; may be given several times, and all "
                  "count alike")
@@ -184,7 +190,8 @@ void add_how_long(CLI::App& app, tune_options& o) {
       ->check(CLI::Range(0.001, 1e7).description(""))
       ->type_name("TIME");
   app.add_option("--evaluations", o.evaluations,
-                 "The number of profiles to try; without --budget there is then no limit of time")
+                 "The number of profiles to try, beside the start and the shipped ones; without --budget "
+                 "there is then no limit of time")
       ->type_name("N")
       ->check(CLI::Range(1U, 1'000'000U).description(""));
   app.add_option("--tasks", o.tasks, "The number of tasks of each run; 100000 by default")
@@ -216,10 +223,11 @@ void add_tune(CLI::App& app, action& chosen) {
   add_how_long(*sub, *options);
   add_format_option(*sub, options->format);
   sub->footer(
-      "Searches the weights, the score, the thresholds and the size of groups by simulation, and "
-      "judges the best\n"
-      "profile on runs that the search has not used. If luck may explain the gain, the command writes "
-      "the start profile.\n\n"
+      "Searches a profile by simulation, from the best of the start and the shipped profiles default, "
+      "latency,\n"
+      "throughput and hybrid on, and judges it and those on runs that the search has not used. If luck may "
+      "explain\n"
+      "the gain, the command writes the start profile.\n\n"
       "Examples:\n"
       "  corewise tune --machine two-sockets.yaml --workload poisson,load=.7 --output tuned.yaml\n"
       "  corewise tune --goal energy --from server.yaml --workload closed,clients=64 --budget 10min\n"

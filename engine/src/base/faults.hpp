@@ -15,16 +15,11 @@ namespace corewise::detail {
 /// Returns whether the wake-up that is due now gets lost.
 [[nodiscard]] bool loses_wake() noexcept;
 
+/// Returns whether the system gives no thread for the supervisor now.
+[[nodiscard]] bool refuses_supervisor() noexcept;
+
 /// Returns whether there is no memory now for a task that comes out of an inbox.
 [[nodiscard]] bool refuses_blocks() noexcept;
-
-/// Returns whether a worker looks at shared queues only when its ring is empty, as the printed description of
-/// Volt says.
-[[nodiscard]] bool looks_behind_ring() noexcept;
-
-/// Returns whether the tasks that a ring sheds stay together, and a worker looks at them only when its ring
-/// is empty, as in the batched queue of Cats Effect 3.
-[[nodiscard]] bool sheds_in_batches() noexcept;
 
 /// Reports that two threads are at once where only one may be.
 void met() noexcept;
@@ -52,9 +47,8 @@ class one_at_a_time {
 #else
 
 [[nodiscard]] constexpr bool loses_wake() noexcept { return false; }
+[[nodiscard]] constexpr bool refuses_supervisor() noexcept { return false; }
 [[nodiscard]] constexpr bool refuses_blocks() noexcept { return false; }
-[[nodiscard]] constexpr bool looks_behind_ring() noexcept { return false; }
-[[nodiscard]] constexpr bool sheds_in_batches() noexcept { return false; }
 
 struct one_at_a_time {
   struct turn {

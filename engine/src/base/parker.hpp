@@ -47,7 +47,7 @@ class parker {
   bool occupied() const noexcept { return state_.load(std::memory_order_relaxed) == parked; }
 
  private:
-  enum : std::uint32_t { empty, parked, notified };
+  enum : std::uint32_t { empty, parked, notified }; // 3 is reserved: asleep in a driver (design.md, D16)
   atomic<std::uint32_t> state_{empty};
 };
 

@@ -8,7 +8,8 @@
 // The books of the tasks in flight. Invariant: the number of tasks in flight is Σ submitted − Σ finished over
 // the ledgers of all threads. Each ledger has one writer, so counting needs no locked instruction. Tasks are
 // counted in two phases: `drain` opens the other phase for tasks from outside and waits until no task of the
-// old phase is left. A task's children belong to its own phase.
+// old phase is left. A task's children belong to its own phase. A third phase counts daemons, for which no
+// drain waits; the tasks that a daemon submits are counted as tasks from outside are.
 //
 // | tag   | release site       | acquire site       | publishes                | weakened                |
 // |-------|--------------------|--------------------|--------------------------|-------------------------|
@@ -22,6 +23,7 @@
 namespace corewise::detail {
 
 inline constexpr std::uint8_t phases = 2;
+inline constexpr std::uint8_t daemon_phase = phases;
 
 /// A counter with one writer and many readers.
 class book {
@@ -35,11 +37,11 @@ class book {
   atomic<std::uint64_t> value_{0};
 };
 
-/// The counts of one thread or one seat, by phase. 128 bytes, so that it shares neither its line nor the
+/// The counts of one thread or one seat, by phase, daemons last. 128 bytes, so that it shares neither its line nor the
 /// neighbouring line with others.
 struct alignas(128) ledger {
-  std::array<book, phases> submitted;
-  std::array<book, phases> finished;
+  std::array<book, phases + 1> submitted;
+  std::array<book, phases + 1> finished;
 };
 
 } // namespace corewise::detail

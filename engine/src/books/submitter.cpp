@@ -1,6 +1,12 @@
 #include "books/submitter.hpp"
 
+#include "base/thread_end.hpp"
+
 #include <corewise/policies/detail/atomic.hpp>
+
+#include <algorithm>
+#include <new>
+#include <utility>
 
 namespace corewise::detail {
 
@@ -11,20 +17,25 @@ struct entry {
   std::shared_ptr<submitter> record;
 };
 
-// Trivial, so that a thread can read it after its submitters are gone.
-[[gnu::tls_model("initial-exec")]] constinit thread_local bool submitters_gone = false;
-
-/// The calling thread's submitters, the last used in front.
-struct thread_submitters {
-  std::vector<entry> entries;
-
-  ~thread_submitters() {
-    submitters_gone = true;
-    for (const entry& e : entries) e.record->taken.store(false, std::memory_order_release); // pairs: taken
-  }
+/// The record that the calling thread used last. It is read for an engine of that number only, which lives
+/// then.
+struct last_entry {
+  std::uint64_t engine;
+  submitter* record;
 };
 
-[[gnu::tls_model("initial-exec")]] thread_local thread_submitters mine_by_engine;
+// These words are trivial: no access checks whether they are there.
+[[gnu::tls_model("initial-exec")]] constinit thread_local last_entry last_used{};
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::vector<entry>* mine_by_engine = nullptr;
+
+/// Leaves the calling thread's records, if it has any, to other threads. If the thread submits once more at
+/// its end, the system calls this once more.
+constinit thread_end leaving([] {
+  last_used = {};
+  const std::unique_ptr<std::vector<entry>> mine(std::exchange(mine_by_engine, nullptr));
+  if (mine == nullptr) return;
+  for (const entry& e : *mine) e.record->taken.store(false, std::memory_order_release); // pairs: taken
+});
 
 std::uint64_t next_engine() noexcept {
   static atomic<std::uint64_t> last{0};
@@ -36,23 +47,41 @@ std::uint64_t next_engine() noexcept {
 submitter_registry::submitter_registry() : engine_(next_engine()) {}
 
 submitter& submitter_registry::mine() {
-  if (submitters_gone)
-    return *take_one(); // a destructor of another thread-local object submits; never given back
-  std::vector<entry>& entries = mine_by_engine.entries;
-  if (!entries.empty() && entries.front().engine == engine_) return *entries.front().record;
-  for (std::size_t i = 1; i < entries.size(); ++i) {
-    if (entries[i].engine != engine_) continue;
-    std::swap(entries.front(), entries[i]);
-    return *entries.front().record;
-  }
-  std::erase_if(entries,
-                [](const entry& e) { return e.record.use_count() == 1; }); // of engines that are gone
-  entries.insert(entries.begin(), {engine_, take_one()});
-  return *entries.front().record;
+  if (last_used.engine == engine_) [[likely]]
+    return *last_used.record;
+  submitter& record = look_up();
+  last_used = {engine_, &record};
+  return record;
 }
 
-std::shared_ptr<submitter> submitter_registry::take_one() {
+submitter& submitter_registry::look_up() {
+  if (mine_by_engine == nullptr) {
+    auto made = std::make_unique<std::vector<entry>>();
+    if (!leaving.note()) throw std::bad_alloc();
+    mine_by_engine = made.release();
+  }
+  std::vector<entry>& entries = *mine_by_engine;
+  const auto before = std::ranges::find(entries, engine_, &entry::engine);
+  if (before != entries.end()) return *before->record;
+  std::erase_if(entries,
+                [](const entry& e) { return e.record.use_count() == 1; }); // of engines that are gone
   const std::scoped_lock lock(mutex_);
+  entries.reserve(entries.size() + 1);
+  entries.push_back({engine_, take_one()});
+  return *entries.back().record;
+}
+
+void submitter_registry::count_finished(std::uint8_t phase) noexcept {
+  try {
+    mine().books.finished[phase].add();
+  } catch (const std::bad_alloc&) {
+    const std::scoped_lock lock(mutex_);
+    shared_.books.finished[phase].add();
+  }
+}
+
+/// Takes a record that no thread has, or makes one. Call with the lock held.
+const std::shared_ptr<submitter>& submitter_registry::take_one() {
   for (const auto& s : all_) {
     bool taken = false;
     if (s->taken.compare_exchange_strong(taken, true, std::memory_order_acquire, // pairs: taken

@@ -19,10 +19,12 @@ namespace corewise::detail {
 /// state of its placing. It lives as long as the engine. When its thread ends, another thread takes the
 /// record over, counts and all.
 ///
-/// | tag   | release site      | acquire site  | publishes          | weakened                       |
-/// |-------|-------------------|---------------|--------------------|--------------------------------|
-/// | taken | the thread's end: | take_one: CAS | the books, and the | the next thread counts from an |
-/// |       | store of `taken`  |               | state of placing   | older number: tasks get lost   |
+/// | tag   | release site      | acquire site     | publishes          | weakened                       |
+/// |-------|-------------------|------------------|--------------------|--------------------------------|
+/// | taken | the thread's end: | take_one: CAS    | the books, and the | the next thread counts from an |
+/// |       | store of `taken`  |                  | state of placing   | older number: tasks get lost   |
+/// | left  | send_woken: store | wait_for_wakers: | the waker's last   | the engine is destroyed under  |
+/// |       | of `wakes`        | load             | use of the engine  | a waker                        |
 struct submitter {
   explicit submitter(std::uint64_t seed) noexcept : rng(seed) {}
 
@@ -33,6 +35,7 @@ struct submitter {
   repeated_placement last; ///< where its last task went
   segment_writer overflow; ///< for tasks for which inboxes have no room
   atomic<bool> taken{true};
+  atomic<bool> wakes{false}; ///< its thread, which is not the engine's, queues a coroutine that it woke
 };
 
 /// The submitters of one engine.
@@ -41,21 +44,28 @@ class submitter_registry {
   submitter_registry();
 
   /// Returns the calling thread's record. Cost: a thread-local look-up; the first time, a lock and an
-  /// allocation. Throws `std::bad_alloc`.
+  /// allocation, and a search when the thread has used another engine since. Throws `std::bad_alloc`.
   [[gnu::hot]] submitter& mine();
+
+  /// Counts the end of a task of `phase` in the calling thread's record. Cost: that of `mine`; without memory
+  /// for a record, a lock.
+  void count_finished(std::uint8_t phase) noexcept;
 
   /// Calls f with the record of every thread that ever submitted.
   template <class F> void for_each(F f) const {
     const std::scoped_lock lock(mutex_);
+    f(shared_);
     for (const auto& s : all_) f(static_cast<const submitter&>(*s));
   }
 
  private:
-  std::shared_ptr<submitter> take_one();
+  [[gnu::cold]] submitter& look_up();
+  const std::shared_ptr<submitter>& take_one();
 
   const std::uint64_t engine_; // a number, not an address: addresses are used again
   mutable mutex mutex_;
   std::vector<std::shared_ptr<submitter>> all_;
+  submitter shared_{0}; // of threads that have no memory for their own: its books are changed under the lock
 };
 
 } // namespace corewise::detail

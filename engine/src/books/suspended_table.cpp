@@ -16,12 +16,20 @@ std::string_view to_string(wait_kind kind) noexcept {
   case wait_kind::send: return "channel::send";
   case wait_kind::receive: return "channel::receive";
   case wait_kind::oneshot: return "oneshot";
+  case wait_kind::blocking_call: return "run_blocking";
   case wait_kind::future: break;
   }
   return "future";
 }
 
 namespace detail {
+
+std::vector<suspended_in> by_kind(const std::array<std::uint64_t, wait_kinds>& coroutines) {
+  std::vector<suspended_in> all;
+  for (std::size_t kind = 0; kind < wait_kinds; ++kind)
+    if (coroutines[kind] != 0) all.push_back({static_cast<wait_kind>(kind), coroutines[kind]});
+  return all;
+}
 
 suspended_table::~suspended_table() {
   for (const chunk* c = chunks_.load(std::memory_order_relaxed); c != nullptr;)
@@ -83,6 +91,7 @@ void suspended_table::forget(suspension& s) noexcept {
   const std::size_t offset =
       reinterpret_cast<std::uintptr_t>(bytes) % chunk_bytes; // a chunk is aligned to its size
   suspended_table& table = *reinterpret_cast<chunk*>(bytes - offset)->of;
+  if (table.process_ != process_number()) return; // the parent's: the lock may be held for ever
   const std::scoped_lock lock(table.mutex_);
   table.free(*std::exchange(s.slot, nullptr));
 }
@@ -94,11 +103,20 @@ suspension* suspended_table::withdraw(suspension_entry& s) noexcept {
   const std::scoped_lock lock(mutex_);
   const wait_record* const in = s.in.load(std::memory_order_relaxed);
   if (in == nullptr) return nullptr;
-  suspension* const waits = s.who;
+  suspension* const waits = s.held;
   if (!in->withdraw(*waits)) return nullptr; // the waker drops it
   waits->slot = nullptr;
   free(s);
   return waits;
+}
+
+/// Looks under the lock, so that the caller sees all that was done before the last entry became free.
+bool suspended_table::any() noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (const chunk* c = chunks_.load(std::memory_order_relaxed); c != nullptr; c = c->next)
+    for (const suspension_entry& s : c->slots)
+      if (s.in.load(std::memory_order_relaxed) != nullptr) return true;
+  return false;
 }
 
 std::vector<suspended_in> suspended_table::count() const {
@@ -107,10 +125,7 @@ std::vector<suspended_in> suspended_table::count() const {
     for (const suspension_entry& s : c->slots)
       if (const wait_record* in = s.in.load(std::memory_order_relaxed))
         ++coroutines[static_cast<std::size_t>(in->kind)];
-  std::vector<suspended_in> all;
-  for (std::size_t kind = 0; kind < wait_kinds; ++kind)
-    if (coroutines[kind] != 0) all.push_back({static_cast<wait_kind>(kind), coroutines[kind]});
-  return all;
+  return by_kind(coroutines);
 }
 
 } // namespace detail

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/process_fork.hpp"
+
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/detail/suspension.hpp>
 #include <corewise/policies/detail/atomic.hpp>
@@ -8,6 +10,9 @@
 #include <vector>
 
 namespace corewise::detail {
+
+/// Returns the kinds that have any coroutines, in the order of the kinds.
+std::vector<suspended_in> by_kind(const std::array<std::uint64_t, wait_kinds>& coroutines);
 
 /// The table of an engine's suspended coroutines (suspension.hpp). The table makes slots when they are needed
 /// and keeps them. It holds the free slots that no thread has.
@@ -39,6 +44,8 @@ class suspended_table {
   /// Returns how many coroutines wait, for each kind that has any, in the order of the kinds. Call from any
   /// thread; no thread waits for the caller.
   std::vector<suspended_in> count() const;
+  /// Returns whether any entry is taken. Call when no thread of the engine is left.
+  bool any() noexcept;
   /// Calls f with each coroutine that no waker has woken. The coroutine belongs to the caller then. Call when
   /// no thread of the engine is left.
   template <class F> void withdraw_all(const F& f) noexcept {
@@ -63,6 +70,7 @@ class suspended_table {
   suspension* withdraw(suspension_entry& s) noexcept;
   void free(suspension_entry& s) noexcept;
 
+  const std::uint32_t process_ = process_number(); // in which it was made
   mutex mutex_;
   suspension_entry* free_ = nullptr; // guarded
   atomic<chunk*> chunks_{nullptr};   // changed under the lock

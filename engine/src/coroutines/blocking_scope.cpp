@@ -20,7 +20,7 @@ namespace detail {
 /// Begins a run. From here on the scope's waiting task finds the calls that this run forks, in the deque of
 /// its worker.
 void child_run::enter() noexcept {
-  within_ = std::exchange(this_execution.within, &scope_);
+  within_ = std::exchange(this_execution.within, value_chain(&scope_));
   root_ = std::exchange(this_execution.root, nullptr);
   if (this_execution.seat == nullptr) return;
   seat_ = this_execution.seat;
@@ -40,7 +40,7 @@ void child_run::drop() noexcept { fail(std::make_exception_ptr(not_run())); }
 bool child_run::leave_away() noexcept {
   this_execution.within = within_;
   this_execution.root = root_;
-  if (seat_ != nullptr) {
+  if (seat_ != nullptr && !scope_.engine_->after_process_fork()) {
     const std::scoped_lock lock(scope_.away_mutex_);
     (previous_ != nullptr ? previous_->next_ : scope_.away_) = next_;
     if (next_ != nullptr) next_->previous_ = previous_;
@@ -79,7 +79,7 @@ void blocking_scope::stop_with(std::stop_token token) {
 void blocking_scope::end_stops::operator()(stops* s) const noexcept { detail::recycled<stops>::destroy(s); }
 
 std::stop_token blocking_scope::stop_token() {
-  const std::scoped_lock lock(away_mutex_);
+  const auto lock = lock_away();
   if (!stops_) stops_.reset(detail::recycled<stops>::make());
   std::stop_source& given = stops_->given;
   if (!given.stop_possible()) {
@@ -89,11 +89,18 @@ std::stop_token blocking_scope::stop_token() {
   return given.get_token();
 }
 
+/// Locks what children elsewhere use; in the child of a process fork nothing: there are none, and one of the
+/// parent's may hold the lock for ever.
+std::unique_lock<detail::mutex> blocking_scope::lock_away() {
+  if (engine_->after_process_fork()) return {};
+  return std::unique_lock(away_mutex_);
+}
+
 /// Either this call sees the source, or the thread that makes the source sees the word.
 void blocking_scope::request_stop() noexcept {
   stopped_.store(true, std::memory_order_relaxed);
   std::stop_source given = [this] {
-    const std::scoped_lock lock(away_mutex_);
+    const auto lock = lock_away();
     return stops_ ? stops_->given : std::stop_source(std::nostopstate);
   }();
   given.request_stop();
@@ -108,7 +115,8 @@ void blocking_scope::leave() noexcept {
   const bool passing = std::uncaught_exceptions() > exceptions_;
   if (passing) request_stop();
   join();
-  assert((passing || !error_) && "a blocking_scope ended without wait(), and a child has thrown");
+  assert((passing || !error_ || engine_->after_process_fork()) &&
+         "a blocking_scope ended without wait(), and a child has thrown");
 }
 
 /// Pushes the child into the caller's own deque. A thread outside submits it as a task, and so does a worker
@@ -135,14 +143,25 @@ void blocking_scope::rethrow() {
 void blocking_scope::join() noexcept {
   run_own();
   if (left_ == 0) return;
+  if (engine_->after_process_fork()) return abandon();
   if (!help_thieves()) return sleep();
   left_ = 0;
   arrived_.store(0, std::memory_order_relaxed); // no other thread is left to see it
 }
 
+/// Gives up, in the child of a process fork, the calls that had not ended at the fork.
+void blocking_scope::abandon() noexcept {
+  if (!all_have_arrived()) {
+    failed_.store(true, std::memory_order_relaxed);
+    if (!error_) error_ = std::make_exception_ptr(not_run());
+  }
+  left_ = 0;
+  arrived_.store(0, std::memory_order_relaxed);
+}
+
 void blocking_scope::run_own() noexcept {
   detail::execution& here = this_execution;
-  blocking_scope* const within = std::exchange(here.within, this);
+  const detail::value_chain within = std::exchange(here.within, detail::value_chain(this));
   detail::coroutine_root* const root = std::exchange(here.root, nullptr);
   while (detail::scope_child* const child = take_own()) {
     child->act(child, task_action::run);
@@ -208,11 +227,18 @@ task_header* blocking_scope::leapfrog(detail::worker& seat) noexcept {
   return nullptr;
 }
 
+/// Returns the scope whose call made this one, or null.
+const blocking_scope* blocking_scope::scope_around() const noexcept {
+  detail::value_chain at = around_;
+  while (const detail::bound_value* const v = at.value()) at = v->outer;
+  return at.scope();
+}
+
 /// Returns whether t, which the caller has taken, was forked within this scope, at any depth.
 bool blocking_scope::is_around(const task_header* t) const noexcept {
   if (!detail::scope_child::is(t)) return false;
   const blocking_scope* s = static_cast<const detail::scope_child*>(t)->in;
-  while (s != nullptr && s != this) s = s->around_;
+  while (s != nullptr && s != this) s = s->scope_around();
   return s == this;
 }
 

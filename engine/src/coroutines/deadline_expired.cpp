@@ -55,4 +55,11 @@ task_header* before_deadline(task_header* t, monotonic::time_point deadline, tas
   return guarded;
 }
 
+unbegun_task without_deadline(unbegun_task guarded) noexcept {
+  auto* const guard = static_cast<task_with_deadline*>(guarded.release());
+  unbegun_task task = std::move(guard->task);
+  recycled<task_with_deadline>::destroy(guard);
+  return task;
+}
+
 } // namespace corewise::detail

@@ -24,43 +24,116 @@ bool take_back(const task_header* t) noexcept {
 
 // --- how forked tasks run, and join
 
+const char coroutine_kind[] = "coroutine";
+
 bool identify_coroutine() noexcept {
-  this_execution.kind = "coroutine";
+  this_execution.kind = coroutine_kind;
   return false;
 }
 
 void join_point::refuse() { throw std::logic_error("only a coroutine that an engine runs can fork"); }
 
-std::coroutine_handle<> join_point::drop() noexcept {
-  if (root_->act(root_, task_action::discard)) this_execution.root_ended = true;
-  return std::noop_coroutine();
-}
-
-bool join_point::go_on_from_task() noexcept {
-  if (discarded_.load(std::memory_order_relaxed)) return root_->act(root_, task_action::discard);
-  return resume_frame(root_, parent_);
-}
-
 bool coroutine_root::perform(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
   auto* const root = static_cast<strand*>(t);
-  if (action == task_action::run) return resume_frame(root, root->frame);
-  if (root->role() != strand_role::root) return join_point::discard(*root);
-  root->frame.destroy();
+  if (action == task_action::run) return resume_frame(root, root->frame());
+  if (root->role() != strand_role::root) return join_point::discard(*root, *root);
+  root->frame().destroy();
   return true;
 }
 
-bool join_point::discard(strand& child) noexcept {
-  join_point& at = *child.join;
-  coroutine_root* const root = at.root_; // `at` may be gone when others arrive
-  at.discarded_.store(true, std::memory_order_relaxed);
-  bool last = false;
-  switch (child.role()) {
-  case strand_role::in_place: last = static_cast<fork_join&>(at).arrive_in_place(); break;
-  case strand_role::away: last = static_cast<fork_join&>(at).arrive_away(); break;
-  default: child.frame.destroy(); last = static_cast<scope_join&>(at).arrive();
+// --- how dropped strands end
+
+namespace {
+
+void destroy_owned(strand& s) noexcept { std::exchange(s.owner->frame, nullptr).destroy(); }
+
+/// Destroys the innermost coroutine and those that await it, up to a strand. Takes no stack, however many
+/// they are.
+void unwind(strand& innermost) noexcept {
+  strand* s = &innermost;
+  while (s->engine == nullptr && s->owner != nullptr) {
+    strand& awaits = strand_at(s->continuation); // else `task::awaiter` would not have set the owner
+    destroy_owned(*s);
+    s = &awaits;
   }
-  return last && root->act(root, task_action::discard);
+}
+
+} // namespace
+
+strand& join_point::parent_strand() const noexcept { return static_cast<strand&>(*root_); }
+
+strand& join_point::parent_to_unwind() const noexcept {
+  return parent_is_foreign_ ? parent_strand() : strand_at(parent_);
+}
+
+bool join_point::discard(strand& s, strand& innermost) noexcept {
+  strand* dropped = &s;
+  strand* suspended = &innermost;
+  while (dropped->role() != strand_role::root) {
+    if (dropped->role() == strand_role::dropped) return false; // for another of its coroutines
+    join_point& at = *dropped->join;
+    strand& parent = at.parent_strand(); // `at` may be gone when others arrive
+    strand& above = at.parent_to_unwind();
+    at.note_discarded();
+    if (!arrive_dropped(*dropped, *suspended)) return false;
+    dropped = &parent;
+    suspended = &above;
+  }
+  unwind(*suspended);
+  return dropped->act(dropped, task_action::discard);
+}
+
+/// Counts a child that is dropped. Returns whether it is the last.
+bool join_point::arrive_dropped(strand& child, strand& innermost) noexcept {
+  if (child.role() != strand_role::in_scope)
+    return static_cast<fork_join*>(child.join)->arrive_dropped(child, innermost);
+  auto& at = static_cast<scope_join&>(*child.join);
+  unwind(innermost);
+  child.frame().destroy();
+  return at.arrive();
+}
+
+bool fork_join::arrive_dropped(strand& child, strand& innermost) noexcept {
+  const bool in_place = child.role() == strand_role::in_place;
+  child.forget_bound();
+  if (in_place) child.sibling = std::exchange(next_, &child);
+  if (&innermost != &child) innermost.sibling = std::exchange(child.sibling, &innermost);
+  child.play(strand_role::dropped);
+  if (!(in_place ? arrive_in_place() : arrive_away())) return false;
+  destroy_dropped();
+  return true;
+}
+
+void fork_join::destroy_dropped() noexcept {
+  for (strand* s = next_; s != nullptr;) {
+    strand& child = *s;
+    s = child.sibling;
+    if (child.role() != strand_role::dropped) continue;   // it has ended
+    if (s != nullptr && s->role() == strand_role::root) { // it awaits this one
+      strand& innermost = *std::exchange(s, s->sibling);
+      unwind(innermost);
+    }
+    destroy_owned(child);
+  }
+}
+
+std::coroutine_handle<> fork_join::drop() noexcept {
+  destroy_dropped();
+  return drop_parent();
+}
+
+std::coroutine_handle<> join_point::drop_parent() noexcept {
+  if (drop_parent_from_task()) this_execution.root_ended = true;
+  return std::noop_coroutine();
+}
+
+bool join_point::drop_parent_from_task() noexcept { return discard(parent_strand(), parent_to_unwind()); }
+
+strand& join_point::top_of(coroutine_root& s) noexcept {
+  auto* at = static_cast<strand*>(&s);
+  while (at->role() != strand_role::root) at = static_cast<strand*>(at->join->root_);
+  return *at;
 }
 
 std::coroutine_handle<> scope_join::ended(strand& child) noexcept {
@@ -68,8 +141,9 @@ std::coroutine_handle<> scope_join::ended(strand& child) noexcept {
     error_ = std::move(child.error);
     stop();
   }
-  child.frame.destroy();
-  return arrive() ? go_on() : std::noop_coroutine();
+  child.frame().destroy();
+  if (!arrive()) return std::noop_coroutine();
+  return was_discarded() ? drop_parent() : resume_parent();
 }
 
 } // namespace corewise::detail

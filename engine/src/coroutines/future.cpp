@@ -1,5 +1,7 @@
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/process_fork.hpp"
+#include "runtime/runtime.hpp"
 
 #include <corewise/engine/future.hpp>
 
@@ -8,47 +10,55 @@
 namespace corewise::detail {
 
 void check_may_wait() {
+  leave_parent();
   if (this_execution.seat != nullptr)
     throw std::logic_error(
         "a waiting worker cannot run the work that it waits for: co_await the future, or wait in blocking()");
 }
 
-/// Returns false if the state is settled.
-bool future_state::begin_waiting(resumption* who) noexcept {
+bool future_state::begin_waiting(resumption* waiter) noexcept {
+  if (left_behind()) return false;
   resumption* before = nullptr;
-  const bool waits = waiter_.compare_exchange_strong(before, who, std::memory_order_acq_rel, // pairs: waits
-                                                     std::memory_order_acquire);             // pairs: settled
+  const bool waits =
+      waiter_.compare_exchange_strong(before, waiter, std::memory_order_acq_rel, // pairs: waits
+                                      std::memory_order_acquire);                // pairs: settled
   assert((waits || before == settled()) && "a future is awaited while another waiter waits for it");
   return waits;
 }
 
+void future_state::begin() noexcept { pending_.store(process_number(), std::memory_order_relaxed); }
+
+/// Returns whether the work is the parent's, and this the child of a process fork: it never ends here.
+bool future_state::left_behind() const noexcept {
+  const std::uint32_t number = pending_.load(std::memory_order_relaxed);
+  return number != 0 && number != process_number();
+}
+
 bool future_state::wait(std::optional<std::chrono::nanoseconds> limit) {
-  if (ready()) return true;
+  if (ready() || left_behind()) return true;
   check_may_wait();
   const auto began = monotonic::now();
   if (!begin_waiting(sleeper())) return true;
-  while (done_.load(std::memory_order_acquire) == 0) { // pairs: settled
+  for (;;) {
+    const std::uint32_t pending = pending_.load(std::memory_order_acquire); // pairs: settled
+    if (pending == 0) break;
     std::optional<std::chrono::nanoseconds> left;
     if (limit) {
-      left = *limit - (monotonic::now() - began);
-      if (left->count() <= 0) break;
+      const auto passed = monotonic::now() - began;
+      if (*limit <= passed) break;
+      left = *limit - passed;
     }
-    futex_wait(done_, 0, left);
+    futex_wait(pending_, pending, left);
   }
   resumption* still = sleeper();
   return !waiter_.compare_exchange_strong(still, nullptr, std::memory_order_acq_rel, // pairs: waits
                                           std::memory_order_acquire);                // pairs: settled
 }
 
-bool future_state::suspend(future_waiter& waits, std::coroutine_handle<> suspended) noexcept {
-  static constexpr wait_record how{wait_kind::future, [](suspension& s) noexcept {
-                                     auto& self = static_cast<future_waiter&>(s);
-                                     return self.state.withdraw(self);
-                                   }};
-  waits.suspend(suspended, how);
-  waits.take_entry();
-  return begin_waiting(&waits);
-}
+const wait_record future_waiter::how_{wait_kind::future, [](suspension& s) noexcept {
+                                        auto& self = static_cast<future_waiter&>(s);
+                                        return self.state.withdraw(self);
+                                      }};
 
 bool future_state::withdraw(resumption& waits) noexcept {
   resumption* still = &waits;
@@ -58,10 +68,10 @@ bool future_state::withdraw(resumption& waits) noexcept {
 
 void future_state::settle() noexcept {
   resumption* const before = waiter_.exchange(settled(), std::memory_order_acq_rel); // pairs: settled, waits
-  if (before == nullptr) return;
+  if (before == nullptr || left_behind()) return; // a waiter is the parent's, too
   if (before != sleeper()) return before->wake();
-  done_.store(1, std::memory_order_release); // pairs: settled
-  futex_wake_all(done_);
+  pending_.store(0, std::memory_order_release); // pairs: settled
+  futex_wake_all(pending_);
 }
 
 } // namespace corewise::detail

@@ -21,7 +21,7 @@ bool gate::enter(waiter& w) noexcept {
   const bool waits = left != 0 && w.state != wait_state::stopped;
   if (waits)
     waiters_.push(w);
-  else if (left == 0)
+  else if (left == 0 && w.part == nullptr)
     w.state = wait_state::granted;
   unlock(left);
   return waits;

@@ -3,10 +3,20 @@
 
 #include <corewise/engine/detail/lock_word.hpp>
 
+#include <stdexcept>
+#include <string>
+
 namespace corewise::detail {
 
 namespace {
 constexpr int looks_before_sleep = 100; // some microseconds: less than a system call and a thread switch
+}
+
+lock_word::bits lock_word::checked(bits number) {
+  if (number > largest)
+    throw std::invalid_argument("a semaphore, latch or barrier counts to " + std::to_string(largest) +
+                                ", not to " + std::to_string(number));
+  return number;
 }
 
 lock_word::bits lock_word::lock() noexcept {

@@ -26,14 +26,13 @@ std::uint64_t ns(monotonic::duration d) noexcept {
 
 } // namespace
 
-std::coroutine_handle<> loop::start(std::coroutine_handle<> parent) {
-  suspend(parent);
+std::coroutine_handle<> loop::start_own_part() {
   first_.all = this;
   first_.end = size_;
   first_.act = &perform;
   enlist(first_);
   coroutine_root* const root = this_execution.root;
-  if (work(&first_)) return go_on();
+  if (work(&first_)) return was_discarded() ? drop_parent() : resume_parent();
   this_execution.root = root; // of a task that may wait beneath
   return std::noop_coroutine();
 }
@@ -44,18 +43,23 @@ bool loop::perform(task_header* t, task_action action) {
   loop& all = *p->all;
   if (action == task_action::discard) {
     all.note_discarded();
-    return all.arrive() && all.go_on_from_task();
+    return all.arrive() && all.drop_parent_from_task();
   }
-  return all.work(p) && all.go_on_from_task();
+  if (!all.work(p)) return false;
+  return all.was_discarded() ? all.drop_parent_from_task() : all.resume_parent_from_task();
 }
 
 /// Runs a piece from its position to its end, unless it gives way. Returns whether it was the last piece of
 /// all. After false, do not touch the loop again.
 bool loop::work(loop_piece* p) noexcept {
   this_execution.root = nullptr; // the function that is called is no coroutine
+  const value_chain within = std::exchange(this_execution.within, value_chain(this));
+  bool gave_way = false;
   do {
-    if (!go_through(p)) return false;
-  } while (p->at == p->end && take_back(*p));
+    gave_way = !go_through(p);
+  } while (!gave_way && p->at == p->end && take_back(*p));
+  this_execution.within = within;
+  if (gave_way) return false;
   if (p->at != p->end || p->several()) cut_short_.store(true, std::memory_order_relaxed);
   return arrive();
 }

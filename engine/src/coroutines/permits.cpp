@@ -28,6 +28,7 @@ bool permits::clear() noexcept {
 bool permits::enter(waiter& w) noexcept {
   const lock_word::bits there = lock_word::number(word_.lock());
   if (w.state == wait_state::stopped) return unlock(there), false;
+  if (there != 0 && w.part != nullptr) return unlock(there), false;
   if (there != 0) {
     w.state = wait_state::granted;
     return unlock(there - 1), false;

@@ -12,10 +12,17 @@ void root_failed(runtime& engine) noexcept { engine.failed(); }
 
 bool resumption::perform(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
-  auto* place = static_cast<resumption*>(t);
-  coroutine_root* root = place->root;
-  if (action == task_action::run) return resume_frame(root, place->frame);
-  return root->act(root, task_action::discard); // and all that the root awaits, this frame among them
+  const auto* place = static_cast<resumption*>(t);
+  if (action == task_action::run) return resume_frame(place->root, place->frame);
+  return join_point::discard(static_cast<strand&>(*place->root), strand_at(place->frame));
+}
+
+bool resumption::perform_foreign(task_header* t, task_action action) {
+  if (action == task_action::identify) return identify_coroutine();
+  const auto* place = static_cast<resumption*>(t);
+  if (action == task_action::run) return resume_frame(place->root, place->frame);
+  auto& root = static_cast<strand&>(*place->root);
+  return join_point::discard(root, root);
 }
 
 namespace {
@@ -43,10 +50,10 @@ void resumption::wake_behind() noexcept {
     root->engine->wake_behind(*this);
 }
 
-void rescheduling::await_suspend(std::coroutine_handle<> suspended) {
+void rescheduling::move(std::coroutine_handle<> suspended, bool is_of_task) {
   if (this_execution.root == nullptr || this_execution.root->engine != &on_)
     throw std::logic_error("engine::schedule is for coroutines that the engine runs");
-  place_.suspend(suspended);
+  place_.suspend(suspended, is_of_task);
   on_.place_again(place_, wish_);
 }
 

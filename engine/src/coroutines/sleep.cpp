@@ -4,12 +4,30 @@
 #include <corewise/engine/sleep.hpp>
 
 #include <condition_variable>
+#include <stdexcept>
 
 namespace corewise::detail {
 
 bool sleeping::in_engine() noexcept {
   const coroutine_root* root = this_execution.root;
   return root != nullptr && !root->engine->after_process_fork();
+}
+
+void sleeping::check_in_engine() {
+  if (!in_engine()) throw std::logic_error("select with a sleep is for coroutines that an engine runs");
+}
+
+bool sleeping::enter_race(const race_part& part) noexcept {
+  using outcome = timer_group::outcome;
+  timer_.part = &part;
+  timer_.state.store(timer_state::idle, std::memory_order_relaxed); // it is in no wheel
+  const outcome it_is = place_.root->engine->timers().set(timer_, now_ns_);
+  if (it_is == outcome::closed && claim_at_end(timer_)) part.race->queued_last = &place_;
+  return true;
+}
+
+void sleeping::leave_race() noexcept {
+  if (timer_.part != nullptr) forget();
 }
 
 bool sleeping::sleep_thread(const std::stop_token& token) noexcept {
@@ -21,8 +39,7 @@ bool sleeping::sleep_thread(const std::stop_token& token) noexcept {
   return true;
 }
 
-void sleeping::prepare(std::coroutine_handle<> suspended) noexcept {
-  place_.suspend(suspended);
+void sleeping::prepare_timer() noexcept {
   timer_.task = &place_;
   timer_.group = place_.root->engine->timer_home(place_).value;
 }
@@ -30,7 +47,7 @@ void sleeping::prepare(std::coroutine_handle<> suspended) noexcept {
 bool sleeping::set() noexcept {
   using outcome = timer_group::outcome;
   runtime& engine = *place_.root->engine;
-  const outcome it_is = engine.set_timer(timer_, now_ns_);
+  const outcome it_is = engine.timers().set(timer_, now_ns_);
   if (it_is == outcome::closed)
     engine.wake(place_); // no timer resumes it any more: it is destroyed with the queued tasks
   return it_is != outcome::stopped;

@@ -1,4 +1,5 @@
 #include "base/futex.hpp"
+#include "runtime/runtime.hpp"
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/sync_wait.hpp>
@@ -42,12 +43,13 @@ struct sleeping_thread::step {
     void await_resume() const noexcept {}
   };
 
-  static step of(sleeping_thread& thread) { co_await last{thread.woken_}; }
+  static step of(sleeping_thread& sleeper) { co_await last{sleeper.woken_}; }
 
   std::coroutine_handle<> handle;
 };
 
 void check_may_sleep() {
+  leave_parent();
   if (this_execution.root != nullptr && this_execution.seat != nullptr)
     throw std::logic_error("sync_wait would block the worker of this coroutine: use co_await instead");
 }

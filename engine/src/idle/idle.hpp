@@ -12,8 +12,7 @@
 //     searchers.hpp        searchers look at other domains when a thread relies on that   F1-F2, G1-G3
 //     retired_workers.hpp  a task that is sent to a retired worker is not left there      P1-P4, R1-R4
 //     sentinel.hpp         one sleeper has duties, and its duties pass on                 D1-D4
-//     slot_watch.hpp       the sentinel finds tasks that age in LIFO slots                S1-S4, T1-T4
-//     lost_wakes.hpp       the sentinel finds work whose wake-up got lost
+//     lookout.hpp          a thread finds tasks that age in LIFO slots, and lost wake-ups
 //     timer_watch.hpp      the sentinel never sleeps past a timer (room `timers`)         I1-I3, T1-T4
 
 namespace corewise::detail {
@@ -40,6 +39,7 @@ class idle_workers {
 
   /// Returns whether workers take from each other.
   bool stealing() const noexcept { return wakes_.settings().stealing(); }
+  const queued_work& work() const noexcept { return wakes_.work(); }
   const retired_workers& retired() const noexcept { return wakes_.retired(); }
   const sleepers::counters& counts(worker_id w) const noexcept { return wakes_.sleepers().counts(w); }
   /// Returns whether all workers sleep or are about to, the retired ones included. Call from any thread.
@@ -49,6 +49,13 @@ class idle_workers {
   bool asleep(worker_id w) const noexcept {
     return wakes_.sleepers().is_parked(w) && (wakes_.sleepers().in_bed(w) || sentinel_.is(w));
   }
+
+  // --- the supervisor
+
+  /// Returns a lookout of its own for the supervisor. Throws `std::bad_alloc`.
+  lookout make_lookout() { return {layout_, wakes_}; }
+  /// See `sentinel`.
+  void relieve_sentinel() noexcept { sentinel_.relieve(); }
 
   // --- the producer. Any thread.
 
@@ -62,8 +69,6 @@ class idle_workers {
 
   // --- the worker
 
-  /// See `sentinel`.
-  void watch_slots() noexcept { sentinel_.watch_slots(); }
   /// Counts w as a searcher, unless enough workers of its domain search. Returns whether w may search.
   bool try_search(worker_id w) noexcept { return stealing() && wakes_.searchers().try_join(domain_of(w)); }
   /// Returns whether workers of group `thief` may take what waits in group `victim`: thresholds by level.

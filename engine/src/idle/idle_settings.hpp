@@ -36,6 +36,7 @@ class idle_settings {
                            : timeout.kind == timeout_kind::adaptive ? adapts
                                                                     : never,
                            relaxed);
+    standstill_after_ns_.store(p.blocking.stuck_after.value_or(default_standstill).count(), relaxed);
     stealing_.store(p.steal.policy != "none", relaxed);
   }
 
@@ -51,6 +52,11 @@ class idle_settings {
   bool slots_age() const noexcept {
     return stealing() && slots_used_.load(std::memory_order_relaxed) &&
            lifo_age_ns_.load(std::memory_order_relaxed) != never;
+  }
+  /// Returns after how long at the latest workers of other domains take what waits in a domain that stands
+  /// still (standstill_watch.hpp).
+  std::chrono::nanoseconds standstill_after() const noexcept {
+    return std::chrono::nanoseconds{standstill_after_ns_.load(std::memory_order_relaxed)};
   }
   std::chrono::nanoseconds lifo_age() const noexcept {
     return std::chrono::nanoseconds{std::max<std::int64_t>(0, lifo_age_ns_.load(std::memory_order_relaxed))};
@@ -70,6 +76,7 @@ class idle_settings {
  private:
   static constexpr std::int64_t never = -1;
   static constexpr std::int64_t adapts = -2; // of `park_timeout_ns_`
+  static constexpr std::chrono::nanoseconds default_standstill = std::chrono::milliseconds{100};
 
   atomic<bool> stealing_{false};
   atomic<bool> lowest_first_{false};
@@ -77,6 +84,7 @@ class idle_settings {
   std::array<atomic<std::uint32_t>, level_count> minimum_at_{};
   atomic<std::int64_t> lifo_age_ns_{never};
   atomic<std::int64_t> park_timeout_ns_{never};
+  atomic<std::int64_t> standstill_after_ns_{default_standstill.count()};
 };
 
 } // namespace corewise::detail

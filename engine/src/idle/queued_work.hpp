@@ -30,6 +30,8 @@ class queued_work {
 
   /// Returns whether a task waits in the worker's own queues.
   bool waits_at(worker_id w) const noexcept { return queues_[w.value]->ready(); }
+  /// Returns the same. Call from a thread that is not the worker's.
+  bool seems_to_wait_at(worker_id w) const noexcept { return queues_[w.value]->seems_ready(); }
   /// Returns how many tasks wait in the group's injection queue.
   std::uint32_t injected(group_id g) const noexcept { return injection_[g.value]->size(); }
   /// Returns whether both groups have the same injection queue.
@@ -58,6 +60,13 @@ class queued_work {
       for (const worker_place& p : layout_.of_group(g)) waiting += queues_[p.id.value]->waiting();
     }
     return waiting;
+  }
+  /// Returns how many tasks the domain's workers have begun so far.
+  std::uint64_t begun_in(std::uint32_t domain) const noexcept {
+    std::uint64_t begun = 0;
+    for (const group_id g : groups_.domains()[domain])
+      for (const worker_place& p : layout_.of_group(g)) begun += queues_[p.id.value]->started();
+    return begun;
   }
   /// Returns how many tasks the workers have begun so far. A worker that takes tasks begins one of them at
   /// once.

@@ -11,12 +11,12 @@
 // Invariant: a task that is sent to a retired worker is seen by that worker before it sleeps, or its
 // producer wakes a worker for it.
 //
-// A retired worker hands over what it has, and sleeps as any other worker does, with its parked bit set,
-// but counted apart. A waker wakes it only for what was sent to it, which it hands over too. While it is
+// A retired worker sends away what it has, and sleeps as any other worker does, with its parked bit set,
+// but counted apart. A waker wakes it only for what was sent to it, which it sends away, too. While it is
 // still in a task, producers wake thieves instead: its queues stay on the thieves' lists.
 //
 //     producer                                    retiring worker
-//     P1  put the task into its inbox             R1  hand over what is there, count itself as retired, set
+//     P1  put the task into its inbox             R1  send away what is there, count itself as retired, set
 //                                                     its parked bit, leave the searchers
 //     P2  full fence                              R2  full fence
 //     P3  no worker sleeps, no retired worker     R3  look at the inbox; a task: claim its own bit, go on
@@ -27,7 +27,7 @@
 // One of the two fences comes first, as in wake_ups.hpp. P3 and P4 read after the push whether the worker
 // is active: the load that told the producer to send there may be old. tests/model/retire.pml proves it,
 // and that it fails when the producer does not look again, and without the look of R3. Where all workers of
-// a domain have retired, one of them hands over what waits in the domain's class queues, or thieves take
+// a domain have retired, one of them sends away what waits in the domain's class queues, or thieves take
 // it.
 
 namespace corewise::detail {
@@ -57,7 +57,7 @@ class retired_workers {
   bool classes_are_orphaned(std::uint32_t domain) const noexcept {
     return std::ranges::all_of(groups_.domains()[domain], [&](group_id g) { return active_in(g) == 0; });
   }
-  /// Step R3: returns whether retired worker w has something to hand over.
+  /// Step R3: returns whether retired worker w has something to send away.
   bool holds_work(worker_id w) const noexcept {
     const group_id own = layout_[w].group;
     const std::uint32_t domain = groups_[own].domain;

@@ -1,7 +1,6 @@
 #include "idle/sentinel.hpp"
 
 #include "base/fence.hpp"
-#include "idle/lost_wakes.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,9 +9,9 @@ namespace corewise::detail {
 
 namespace {
 
-constexpr std::chrono::nanoseconds slot_look_min = std::chrono::microseconds{50};
-constexpr std::chrono::nanoseconds slot_look_max = std::chrono::milliseconds{1};
 constexpr std::chrono::nanoseconds longest_rest = std::chrono::hours{1};
+/// The longest time between two looks while there is no supervisor.
+constexpr std::chrono::nanoseconds longest_blind = std::chrono::seconds{1};
 
 } // namespace
 
@@ -22,7 +21,7 @@ sentinel::sentinel(const locality_groups& groups, const worker_layout& layout, w
       layout_(layout),
       wakes_(wakes),
       timers_(timers),
-      slots_(wakes.work().queues()),
+      lookout_(layout, wakes),
       marks_(std::make_unique<mark[]>(layout.size())) {}
 
 bool sentinel::take_duties(worker_id w) noexcept {
@@ -33,14 +32,13 @@ bool sentinel::take_duties(worker_id w) noexcept {
 
 void sentinel::sleep(worker_id w) noexcept {
   watch(w);
-  slots_.end();
   holder_.store(nobody, std::memory_order_seq_cst); // pairs: duty
 }
 
 /// Wakes another sleeper, which must lie down again to take the duties.
 void sentinel::hand_over(worker_id w) noexcept {
   full_fence(); // a sleeper that found the duties taken is counted
-  if (!wakes_.sleepers().any_for_work() || !(wakes_.settings().slots_age() || timers_.pending())) return;
+  if (!wakes_.sleepers().any_for_work() || !has_duties()) return;
   if (holder_.load(std::memory_order_relaxed) != nobody || wakes_.sleepers().ended()) return;
   for (const group_id g : groups_[layout_[w].group].steal_order)
     if (wakes_.wake_any(g)) return void(marks_[w.value].handed_over = true); // D1
@@ -49,61 +47,19 @@ void sentinel::hand_over(worker_id w) noexcept {
 /// Does what the duties ask for, and sleeps in between.
 void sentinel::watch(worker_id w) noexcept {
   sleepers& beds = wakes_.sleepers();
-  const idle_settings& settings = wakes_.settings();
-  const auto timeout = settings.park_timeout(); // a change of it wakes the sentinel
-  const bool adaptive = timeout == idle_settings::timeout_kind::adaptive;
-  const auto patience =
-      adaptive ? lost_wake_watch::patience_min : settings.fixed_timeout().value_or(longest_rest);
-  std::chrono::nanoseconds slot_look = slot_look_min;
+  const auto fixed = wakes_.settings().fixed_timeout(); // a change of it wakes the sentinel
   auto now = monotonic::now();
-  lost_wake_watch lost(now, patience);
-  for (;;) {
-    const bool watching = settings.slots_age() && look_at_slots(w);
+  const auto deadline = now + fixed.value_or(longest_rest);
+  for (; now < deadline; now = monotonic::now()) {
+    const auto look = looks() ? lookout_.look(now).value_or(longest_blind) : longest_rest;
     const auto timer = until_timer(w);
     if (!timer) return;
-    auto rest = std::min(*timer, lost.rest(now));
-    if (watching) rest = std::min(slot_look, rest);
-    const bool token = beds.sleep(w, rest);
+    const bool token = beds.sleep(w, std::min({*timer, look, deadline - now}));
     timers_.awake();
-    const auto before = std::exchange(now, monotonic::now());
-    lost.note_sleep(before, rest, now);
-    if (token) {
-      const bool claimed = !beds.is_parked(w, std::memory_order_acquire); // pairs: claim
-      if (claimed || beds.ended()) return;
-      slot_look = slot_look_min; // a worker has used its slot
-    } else {
-      slot_look = std::min(slot_look * 2, slot_look_max);
-    }
-    if (!lost.due(now)) continue;
-    sleepers::count(beds.counts(w).timeouts);
-    if (timeout == idle_settings::timeout_kind::fixed) return;
-    if (!adaptive) {
-      lost = lost_wake_watch(now, patience);
-    } else if (lost.look(now, wakes_.work_for(w) ? std::optional(wakes_.work().begun()) : std::nullopt)) {
-      sleepers::count(beds.counts(w).rescued);
-      return; // this worker takes it
-    }
+    const bool claimed = token && !beds.is_parked(w, std::memory_order_acquire); // pairs: claim
+    if (claimed || beds.ended()) return;
   }
-}
-
-// --- slots
-
-void sentinel::watch_slots() noexcept {
-  if (!wakes_.settings().slots_age() || slots_.watches()) return;
-  const std::uint32_t holder = holder_.load(std::memory_order_relaxed);
-  if (holder != nobody) wakes_.sleepers().nudge(worker_id{holder}); // S4
-}
-
-/// Returns whether to look again soon, because a worker is awake.
-bool sentinel::look_at_slots(worker_id w) noexcept {
-  slots_.begin();
-  slots_.look(monotonic::now(), wakes_.settings().lifo_age(), [&](std::size_t victim, task_header* t) {
-    sleepers::count(wakes_.sleepers().counts(w).lifo_rescued);
-    const worker_id id{static_cast<std::uint32_t>(victim)};
-    if (!wakes_.work().queues()[victim]->in.push(t)) wakes_.work().injection_of(layout_[id].group).push(t);
-    wakes_.notify_pushed(id);
-  });
-  return slots_.must_go_on([&] { return wakes_.sleepers().all(); });
+  if (fixed) sleepers::count(beds.counts(w).timeouts);
 }
 
 // --- timers

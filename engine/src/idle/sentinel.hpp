@@ -1,6 +1,6 @@
 #pragma once
 
-#include "idle/slot_watch.hpp"
+#include "idle/lookout.hpp"
 #include "idle/wake_ups.hpp"
 #include "timers/timer_watch.hpp"
 
@@ -11,11 +11,10 @@
 // Invariant: while a worker sleeps and there is a duty, a worker is the sentinel, or a worker is about to
 // become it, or to wake a sleeper for it.
 //
-// The *sentinel* has three duties. It waits for timers (timer_watch.hpp). While any worker is awake it
-// looks for tasks that have aged in a LIFO slot (slot_watch.hpp). And it sleeps with a time-out that
-// doubles to 1 s, where it should never find anything: work that waits at two of its looks, 500 ms apart,
-// while no worker began any task, counts as `rescued_by_timeout`. Between these two looks it wakes up every
-// 20 ms: by as much as it comes late the process was stopped, or had no CPU, and that time does not count.
+// The *sentinel* waits for timers (timer_watch.hpp). It has a second duty while there is no supervisor
+// (before the first task, and where the system gives no thread): it uses its own lookout (lookout.hpp), at
+// least once a second. No worker that wakes up tells it, so a task may lie in a slot for a second before the
+// first look.
 //
 // A worker that lies down while there is no sentinel becomes it. A sentinel that is woken gives the duties
 // up. If it then finds nothing, it takes them again. If it finds work, it wakes another sleeper, for which
@@ -32,13 +31,13 @@
 //         the duties
 //
 // A worker that D2 sees has not come to D3, so its D4 sees D1: the last one to leave the searchers takes
-// the duties or hands them over. tests/model/slot.pml and timer.pml prove that, and that it fails without a
-// fence, without the hand-over, when a woken worker does not hand over, and when a worker that has handed
-// the duties over leaves them although no worker searches.
+// the duties or hands them over. tests/model/timer.pml proves that, and that it fails without a fence,
+// without the hand-over, when a woken worker does not hand over, and when a worker that has handed the
+// duties over leaves them although no worker searches.
 //
 // | tag    | release site         | acquire site           | publishes              | weakened               |
 // |--------|----------------------|------------------------|------------------------|------------------------|
-// | duty   | holder_: store       | holder_: CAS           | slot_watch's memory    | a task's age is wrong  |
+// | duty   | holder_: store       | holder_: CAS           | the lookout's memory   | a task's age is wrong  |
 // | D2, D4 | full_fence (seq_cst) | searchers: RMW, then   | nothing; order only:   | there is no sentinel   |
 // |        |                      | holder_: load          | searchers, duty        |                        |
 
@@ -72,9 +71,8 @@ class sentinel {
     if (holder_.load(std::memory_order_seq_cst) == nobody) hand_over(w); // D4, pairs: D2, D4
   }
 
-  /// A task was put into the LIFO slot of a worker that is at work. No worker was woken for it; from now on
-  /// the sentinel sees whether it ages there. Call it once between two sleeps of the worker. Cost: a fence.
-  void watch_slots() noexcept;
+  /// Leaves the lookout to the supervisor from now on. Call from the supervisor's thread.
+  void relieve() noexcept { relieved_.store(true, std::memory_order_relaxed); }
   /// A timer was set in group g, and is the earliest there (timer_watch.hpp, I2 and I3). Call from any
   /// thread. Cost: a fence and two loads; a system call when the sentinel sleeps longer.
   void timer_set(group_id g, std::int64_t next_ns) noexcept;
@@ -82,13 +80,12 @@ class sentinel {
  private:
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
 
-  bool has_duties() const noexcept {
-    return wakes_.settings().slots_age() ||
-           wakes_.settings().park_timeout() == idle_settings::timeout_kind::adaptive || timers_.pending();
+  bool looks() const noexcept {
+    return !relieved_.load(std::memory_order_relaxed) && (lookout_.slots_age() || lookout_.rescues());
   }
+  bool has_duties() const noexcept { return timers_.pending() || looks(); }
   void hand_over(worker_id w) noexcept;
   void watch(worker_id w) noexcept;
-  bool look_at_slots(worker_id w) noexcept;
   std::optional<std::chrono::nanoseconds> until_timer(worker_id w) noexcept;
 
   struct alignas(128) mark {
@@ -99,9 +96,10 @@ class sentinel {
   const worker_layout& layout_;
   wake_ups& wakes_;
   timer_watch& timers_;
-  slot_watch slots_; // the sentinel's, but for `watches`
+  lookout lookout_; // the sentinel's
   std::unique_ptr<mark[]> marks_;
   alignas(128) atomic<std::uint32_t> holder_{nobody};
+  atomic<bool> relieved_{false}; // relaxed: the sentinel may look once more
 };
 
 } // namespace corewise::detail

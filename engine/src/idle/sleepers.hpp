@@ -40,12 +40,12 @@ namespace corewise::detail {
 
 class sleepers {
  public:
-  /// What a worker has counted about its sleeps. Single writer: the worker. Relaxed: numbers for people.
+  /// What is counted about a worker's sleeps. Relaxed: numbers for people.
   struct counters {
-    atomic<std::uint64_t> parks{0};
+    atomic<std::uint64_t> parks{0}; // single writer, and the next two: the worker
     atomic<std::uint64_t> wakes{0};
     atomic<std::uint64_t> timeouts{0};
-    atomic<std::uint64_t> rescued{0};
+    atomic<std::uint64_t> rescued{0}; // any lookout, and the next
     atomic<std::uint64_t> lifo_rescued{0};
   };
   /// Adds one to a counter of the calling worker.

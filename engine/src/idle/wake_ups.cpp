@@ -11,7 +11,8 @@ wake_ups::wake_ups(const locality_groups& groups, const worker_layout& layout,
       work_(work),
       retired_(groups, layout, boards, work_),
       searchers_(groups.domains().size()),
-      sleepers_(layout, boards) {}
+      sleepers_(layout, boards),
+      still_(std::make_unique<atomic<bool>[]>(groups.domains().size())) {}
 
 void wake_ups::set(const profile& p) noexcept {
   for (std::uint32_t d = 0; d < groups_.domains().size(); ++d) {
@@ -27,13 +28,21 @@ void wake_ups::set(const profile& p) noexcept {
 void wake_ups::wake_for_pushed(worker_id w) noexcept {
   const group_id g = layout_[w].group;
   const bool retired = place_in_group(w) >= active_in(g);
-  if (retired && wake(g, place_in_group(w))) return; // it hands over: the others may be busy for ever
+  if (retired && wake(g, place_in_group(w)))
+    return; // it sends the task away: the others may be busy for ever
   wake_for(w);
 }
 
 void wake_ups::notify_pushed(std::uint32_t domain, task_class c) noexcept {
   full_fence();                             // P2
   if (sleepers_.any()) wake_for(domain, c); // P3
+}
+
+void wake_ups::note_standstill(std::uint32_t domain, bool still) noexcept {
+  still_[domain].store(still, std::memory_order_relaxed);
+  if (!still) return;
+  full_fence(); // P2
+  wake_farther(groups_.domains()[domain].front());
 }
 
 bool wake_ups::wake(group_id g, std::size_t index) noexcept {
@@ -64,9 +73,9 @@ void wake_ups::wake_for_injection(group_id g) noexcept {
     if (work_.share_injection(other, g) && wake_any(other)) return;
 }
 
-/// Where all workers of the domain have retired, wakes one of them to hand over what waits in its class
+/// Where all workers of the domain have retired, wakes one of them to send away what waits in its class
 /// queues.
-bool wake_ups::wake_to_hand_over(std::uint32_t domain) noexcept {
+bool wake_ups::wake_to_send_away(std::uint32_t domain) noexcept {
   if (!retired_.classes_are_orphaned(domain)) return false;
   for (const group_id g : kinds_[domain].fastest_first) {
     const worker_bits& parked = sleepers_.parked(g);
@@ -84,9 +93,9 @@ bool wake_ups::on_its_way(group_id g) const noexcept {
 
 // --- the worker
 
-bool wake_ups::work_for(worker_id w) const noexcept {
+bool wake_ups::work_elsewhere_for(worker_id w) const noexcept {
   const group_id own = layout_[w].group;
-  if (work_.waits_at(w) || work_.injected(own) != 0) return true;
+  if (work_.injected(own) != 0) return true;
   const std::uint32_t domain = groups_[own].domain;
   if (work_.classes_wait(domain)) return true;
   if (!stealing()) return false;

@@ -77,6 +77,7 @@ class wake_ups : idle_rules<wake_ups> {
   void set(const profile& settings) noexcept;
 
   const idle_settings& settings() const noexcept { return settings_; }
+  std::size_t domains() const noexcept { return groups_.domains().size(); }
   const queued_work& work() const noexcept { return work_; }
   const retired_workers& retired() const noexcept { return retired_; }
   detail::searchers& searchers() noexcept { return searchers_; }
@@ -92,6 +93,10 @@ class wake_ups : idle_rules<wake_ups> {
   }
   /// Rule 1, for a task of class c that was pushed to a domain's queue.
   void notify_pushed(std::uint32_t domain, task_class c) noexcept;
+
+  /// Notes whether the domain stands still. If so, wakes a worker of another domain for what waits there.
+  /// Call from one thread at a time.
+  void note_standstill(std::uint32_t domain, bool still) noexcept;
 
   /// Wakes a sleeper of g, the lowest first. Returns false if no active worker of g sleeps.
   bool wake_any(group_id g) noexcept;
@@ -111,7 +116,9 @@ class wake_ups : idle_rules<wake_ups> {
   /// searcher.
   void wake_for_all_seen(group_id from) noexcept;
   /// Returns whether a task waits, anywhere, that worker w may take.
-  bool work_for(worker_id w) const noexcept;
+  bool work_for(worker_id w) const noexcept { return work_.waits_at(w) || work_elsewhere_for(w); }
+  /// Returns the same without the worker's own queues. Call from any thread.
+  bool work_elsewhere_for(worker_id w) const noexcept;
   using idle_rules::may_steal;
   bool may_steal_class(group_id thief, std::uint32_t domain) const noexcept;
   bool leaves_to_better_suited(worker_id w, task_class c, bool last_round, bool& handed) noexcept;
@@ -136,11 +143,14 @@ class wake_ups : idle_rules<wake_ups> {
   std::uint32_t injected(group_id g) const noexcept { return work_.injected(g); }
   void wake_for_injection(group_id g) noexcept;
   std::uint32_t least_at(level l) const noexcept { return settings_.least_at(l); }
+  bool stands_still(std::uint32_t domain) const noexcept {
+    return still_[domain].load(std::memory_order_relaxed); // its next writer looks again, and wakes again
+  }
   bool class_waits(std::uint32_t domain, task_class c) const noexcept { return work_.class_waits(domain, c); }
   bool own_work(worker_id w) const noexcept { return work_.waits_at(w); }
   bool spins_in(group_id g) const noexcept { return boards_[g.value]->spinning.lowest() < active_in(g); }
   bool on_its_way(group_id g) const noexcept;
-  bool wake_to_hand_over(std::uint32_t domain) noexcept;
+  bool wake_to_send_away(std::uint32_t domain) noexcept;
 
   std::span<const std::unique_ptr<group_board>> boards_;
   queued_work work_;
@@ -148,6 +158,7 @@ class wake_ups : idle_rules<wake_ups> {
   idle_settings settings_;
   detail::searchers searchers_;
   detail::sleepers sleepers_;
+  std::unique_ptr<atomic<bool>[]> still_; // by domain: it stands still; one writer
 };
 
 } // namespace corewise::detail

@@ -23,11 +23,13 @@ void node_pages::do_deallocate(void* data, std::size_t /*bytes*/, std::size_t /*
 }
 
 void* node_resource::do_allocate(std::size_t bytes, std::size_t alignment) {
+  if (process_ != process_number()) return ::operator new(bytes, std::align_val_t{alignment});
   const std::scoped_lock lock(mutex_);
   return pools_.allocate(bytes, alignment);
 }
 
 void node_resource::do_deallocate(void* data, std::size_t bytes, std::size_t alignment) {
+  if (process_ != process_number()) return;
   const std::scoped_lock lock(mutex_);
   pools_.deallocate(data, bytes, alignment);
 }

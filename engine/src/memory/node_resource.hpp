@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/process_fork.hpp"
+
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/topology/binding.hpp>
 
@@ -25,7 +27,8 @@ class node_pages final : public std::pmr::memory_resource {
 };
 
 /// Recycles memory of one node, of any size. Call from any thread. Keeps freed memory for later requests.
-/// Large pieces, and at its end all the rest, go back to the operating system.
+/// Large pieces, and at its end all the rest, go back to the operating system. In the child of a process fork
+/// it gives plain memory and takes none back: the lock may be held for ever.
 class node_resource final : public std::pmr::memory_resource {
  public:
   explicit node_resource(std::optional<std::uint32_t> node) : pages_(node) {}
@@ -35,6 +38,7 @@ class node_resource final : public std::pmr::memory_resource {
   void do_deallocate(void* data, std::size_t bytes, std::size_t alignment) override;
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
+  const std::uint32_t process_ = process_number(); // in which it was made
   mutex mutex_;
   node_pages pages_;
   std::pmr::unsynchronized_pool_resource pools_{&pages_};

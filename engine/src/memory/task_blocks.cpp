@@ -1,12 +1,16 @@
 #include "base/faults.hpp"
+#include "base/process_fork.hpp"
+#include "base/thread_end.hpp"
+#include "memory/block_depot.hpp"
+#include "memory/block_memory.hpp"
 
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/detail/task_blocks.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 
-#include <pthread.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <mutex>
@@ -19,8 +23,8 @@
 //
 // A producer outside allocates and a worker frees, so blocks wander. They come back in batches through the
 // depot of the memory node that they lie on, and a thread takes a lock at most once in `batch` blocks. The
-// head of the slab from which a block was cut says which node that is; slabs are aligned to their size. Pages
-// are never given back: the depots hold as many blocks as were in flight at the peak.
+// head of the slab from which a block was cut says which node that is; slabs are aligned to their size. What
+// a burst took goes back to the system at rest (`trim_blocks`).
 //
 // A batch is 32 blocks of any size. With another number for large blocks, a thread would have to look the
 // number up whenever it gives a small one back. So a thread keeps up to 64 blocks of 4096 bytes.
@@ -62,140 +66,49 @@ void release_block(void* memory, std::size_t size_class) noexcept {
   ::operator delete(memory, block_sizes[size_class], std::align_val_t{block_alignment});
 }
 
+void trim_blocks(std::size_t /*keep*/, const std::function<bool()>& /*stop*/) noexcept {}
+block_memory count_block_memory() noexcept { return {}; }
+
 #else
 
 namespace {
 
-constexpr std::size_t batch = 32;
-constexpr std::size_t slab_bytes = std::size_t{1} << 20;
+constexpr std::size_t batch = block_depot::batch;
 constexpr std::size_t nodes_max = 1024;
 
-/// The head of each slab.
-struct alignas(block_alignment) slab {
-  std::uint16_t node;
-
-  static const slab& of(const void* block) noexcept {
-    const std::size_t behind_head = reinterpret_cast<std::uintptr_t>(block) & (slab_bytes - 1);
-    return *reinterpret_cast<const slab*>(static_cast<const std::byte*>(block) - behind_head);
-  }
+struct node_depots {
+  const std::uint32_t process = process_number();
+  std::array<block_depot, block_classes> of;
 };
-
-struct free_block {
-  free_block* next;       // the next block in one list
-  free_block* next_batch; // in a batch's first block: the next batch in the depot
-};
-
-/// A stack of blocks with its length.
-struct free_list {
-  free_block* top = nullptr;
-  std::size_t size = 0;
-
-  void push(void* memory) noexcept {
-    top = ::new (memory) free_block{top, nullptr};
-    ++size;
-  }
-  void* pop() noexcept {
-    free_block* b = top;
-    top = b->next;
-    --size;
-    return b;
-  }
-};
-
-/// The spare blocks of one size on one memory node: whole batches and a rest.
-class depot {
- public:
-  void put_batch(free_block* first) noexcept {
-    const std::scoped_lock lock(mutex_);
-    first->next_batch = batches_;
-    batches_ = first;
-  }
-
-  void put_one(void* memory) noexcept {
-    const std::scoped_lock lock(mutex_);
-    add(memory);
-  }
-
-  /// Takes a batch of blocks, and cuts new ones if too few are spare. Throws `std::bad_alloc`.
-  free_list take_batch(std::size_t bytes, std::uint16_t node) {
-    const std::scoped_lock lock(mutex_);
-    while (batches_ == nullptr) add(cut(bytes, node));
-    free_block* first = batches_;
-    batches_ = first->next_batch;
-    return {first, batch};
-  }
-
- private:
-  void add(void* memory) noexcept {
-    rest_.push(memory);
-    if (rest_.size < batch) return;
-    rest_.top->next_batch = batches_;
-    batches_ = rest_.top;
-    rest_ = {};
-  }
-
-  /// Cuts a block that no thread has had yet. Its page lies on the node of the thread that touches it first:
-  /// the caller's.
-  std::byte* cut(std::size_t bytes, std::uint16_t node) {
-    // Each block lies at a multiple of its size, so that none lies across two pages: a store across two pages
-    // costs more than all else here.
-    static_assert(sizeof(slab) <= block_sizes[0]);
-    if (uncut_ == end_) {
-      uncut_ = map_slab();
-      end_ = uncut_ + slab_bytes;
-      ::new (uncut_) slab{node};
-      uncut_ += bytes;
-    }
-    return std::exchange(uncut_, uncut_ + bytes);
-  }
-
-  /// Maps a slab: maps twice the room, and unmaps the parts outside the aligned half.
-  static std::byte* map_slab() {
-    void* room = ::mmap(nullptr, 2 * slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED) throw std::bad_alloc();
-    auto* begin = static_cast<std::byte*>(room);
-    const std::size_t before = -reinterpret_cast<std::uintptr_t>(begin) & (slab_bytes - 1);
-    if (before != 0) ::munmap(begin, before);
-    ::munmap(begin + before + slab_bytes, slab_bytes - before);
-    return begin + before;
-  }
-
-  mutex mutex_;
-  free_block* batches_ = nullptr;
-  free_list rest_;
-  std::byte* uncut_ = nullptr; // of the newest slab
-  std::byte* end_ = nullptr;
-};
-
-using node_depots = std::array<depot, block_classes>;
 
 constinit std::array<atomic<node_depots*>, nodes_max> all_depots{};
+constinit mutex trimming;
+constinit atomic<std::uint64_t> refused_pages{0}; // relaxed: a number for people
 
-const bool child_forgets = [] {
-  const auto forget = [] {
-    for (auto& place : all_depots)
-      place.store(nullptr, std::memory_order_relaxed); // the child has one thread
-  };
-  return ::pthread_atfork(nullptr, nullptr, forget) == 0;
-}();
-
-/// Returns the depots of a node. Makes them at their first use and never destroys them: threads may outlive
-/// static objects.
+/// Returns the depots of a node. Makes them at their first use in a process and never destroys them: threads
+/// may outlive static objects. Takes no lock and no memory from elsewhere: after `_Fork` that might wait for
+/// ever.
 ///
 /// | tag    | release site   | acquire site         | publishes              | weakened                     |
 /// |--------|----------------|----------------------|------------------------|------------------------------|
 /// | depots | depots_of: CAS | depots_of: load, CAS | the depots of one node | a thread locks one half-made |
-node_depots& depots_of(std::uint16_t node) {
-  static_cast<void>(child_forgets);
+std::array<block_depot, block_classes>& depots_of(std::uint16_t node) {
   auto& place = all_depots[node];
-  if (node_depots* there = place.load(std::memory_order_acquire)) return *there; // pairs: depots
-  auto* mine = new node_depots;
-  node_depots* expected = nullptr;
-  if (place.compare_exchange_strong(expected, mine, std::memory_order_acq_rel, // pairs: depots
-                                    std::memory_order_acquire))
-    return *mine;
-  delete mine;
-  return *expected;
+  node_depots* there = place.load(std::memory_order_acquire); // pairs: depots
+  if (there != nullptr && there->process == process_number()) return there->of;
+  auto* const mine = ::new (map_pages(sizeof(node_depots))) node_depots;
+  if (place.compare_exchange_strong(there, mine, std::memory_order_acq_rel, // pairs: depots
+                                    std::memory_order_acquire))             // pairs: depots
+    return mine->of;
+  ::munmap(mine, sizeof *mine);
+  return there->of;
+}
+
+template <class F> void for_each_depot(const F& f) noexcept {
+  for (auto& place : all_depots)
+    if (node_depots* const there = place.load(std::memory_order_acquire); // pairs: depots
+        there != nullptr && there->process == process_number())
+      for (std::size_t c = 0; c < block_classes; ++c) f(there->of[c], block_sizes[c]);
 }
 
 std::uint16_t this_node() noexcept {
@@ -217,32 +130,58 @@ struct block_cache {
   std::array<free_list, block_classes> spare; // a whole batch or nothing: partly used ones are in `lists`
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local block_cache cache{};
-[[gnu::tls_model("initial-exec")]] constinit thread_local bool cache_gone = false;
 
-/// Gives the blocks back when the thread ends.
-struct cache_end {
-  ~cache_end() {
-    cache_gone = true;
-    const std::uint16_t home = std::exchange(cache.home, nowhere);
-    for (std::size_t c = 0; c < block_classes; ++c)
-      for (free_list* list : {&cache.lists[c], &cache.spare[c]})
-        while (list->top != nullptr) depots_of(home)[c].put_one(list->pop());
+/// The caches of all threads.
+///
+/// | tag    | release site           | acquire site    | publishes                  | weakened                  |
+/// |--------|------------------------|-----------------|----------------------------|---------------------------|
+/// | closed | close_cache: fetch_sub | slabs_end: load | a thread's last use of the | the slabs are unmapped    |
+/// |        |                        |                 | depots                     | under a thread that gives |
+/// |        |                        |                 |                            | its last block back       |
+constinit atomic<std::uint32_t> caches{0};
+
+/// Gives the calling thread's blocks back, if it has a cache.
+void close_cache() {
+  const std::uint16_t home = std::exchange(cache.home, nowhere);
+  if (home == nowhere) return;
+  for (std::size_t c = 0; c < block_classes; ++c)
+    for (free_list* list : {&cache.lists[c], &cache.spare[c]})
+      while (list->top != nullptr) depots_of(home)[c].put_one(list->pop());
+  caches.fetch_sub(1, std::memory_order_release); // pairs: closed
+}
+
+constinit thread_end closing(&close_cache);
+
+/// Unmaps all slabs, at the end of the process or when a module is unloaded, unless some block or some
+/// thread's cache is still in use: threads may outlive static objects.
+struct slabs_end {
+  ~slabs_end() {
+    close_cache();
+    if (caches.load(std::memory_order_acquire) != 0) return; // pairs: closed
+    for (auto& place : all_depots)
+      if (node_depots* const there = place.load(std::memory_order_relaxed)) {
+        if (there->process != process_number()) continue;
+        if (!std::ranges::all_of(there->of, &block_depot::is_whole)) continue;
+        for (block_depot& d : there->of) d.unmap();
+        ::munmap(there, sizeof *there);
+        place.store(nullptr, std::memory_order_relaxed);
+      }
   }
 };
+[[maybe_unused]] const slabs_end at_end;
 
 /// Opens the calling thread's cache. Returns whether the thread has one from now on.
 bool open_cache() noexcept {
   if (cache.home != nowhere) return true;
-  if (cache_gone) return false;
-  thread_local cache_end at_end;
-  static_cast<void>(at_end);
+  if (!closing.note()) return false;
+  caches.fetch_add(1, std::memory_order_relaxed);
   cache.home = this_node();
   return true;
 }
 
 void* take_alone(std::size_t size_class) {
   const std::uint16_t home = this_node();
-  depot& from = depots_of(home)[size_class];
+  block_depot& from = depots_of(home)[size_class];
   free_list list = from.take_batch(block_sizes[size_class], home);
   void* memory = list.pop();
   while (list.top != nullptr) from.put_one(list.pop());
@@ -301,6 +240,24 @@ void release_block(void* memory, std::size_t size_class) noexcept {
   if (slab::of(memory).node != cache.home || list.size == batch) [[unlikely]]
     return give_slowly(memory, size_class);
   list.push(memory);
+}
+
+void trim_blocks(std::size_t keep, const std::function<bool()>& stop) noexcept {
+  if (!trimming.try_lock()) return; // another thread does it
+  const std::scoped_lock lock(std::adopt_lock, trimming);
+  std::size_t refused = 0;
+  for_each_depot([&](block_depot& depot, std::size_t bytes) { refused += depot.trim(bytes, keep, stop); });
+  if (refused != 0) refused_pages.fetch_add(refused, std::memory_order_relaxed);
+}
+
+block_memory count_block_memory() noexcept {
+  block_memory all{.refused_pages = refused_pages.load(std::memory_order_relaxed)};
+  for_each_depot([&](block_depot& depot, std::size_t bytes) {
+    const block_depot::amount of = depot.count(bytes);
+    all.held_bytes += of.held;
+    all.used_bytes += of.held - std::min(of.held, of.spare);
+  });
+  return all;
 }
 
 #endif

@@ -5,7 +5,10 @@
 #include "source_file.hpp"
 #include "text_file.hpp"
 
+#include <corewise/topology/detail/made_once.hpp>
+
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <string_view>
 
@@ -34,15 +37,29 @@ std::string describe_cost(std::string_view name) {
   return "The factor by which a task takes longer on a worker of another NUMA node than that of its data";
 }
 
-row cost(const std::string& name) {
-  const bool factor = name.starts_with("slowdown.");
+row slowdown(const std::string& name) {
   row r = make_field<machine_file>(
-      "costs." + name, factor ? numbers(1, 1000) : numbers(0, 1'000'000'000),
+      "costs." + name, numbers(1, 1000),
       [name](machine_file& m, const element&, const setting& v) {
         *find_cost(m.costs, name) = std::get<double>(v);
       },
       [name](const machine_file& m, const auto& visit) { visit({}, *find_cost(m.costs, name)); });
-  r.facts.unit = factor ? "times as long" : "ns";
+  r.facts.unit = "times as long";
+  r.facts.description = describe_cost(name);
+  return r;
+}
+
+row cost(const std::string& name) {
+  if (name.starts_with("slowdown.")) return slowdown(name);
+  using namespace std::chrono_literals;
+  row r = make_field<machine_file>(
+      "costs." + name, durations(0ns, 1s),
+      [name](machine_file& m, const element&, const setting& v) {
+        *find_cost(m.costs, name) = static_cast<double>(std::get<std::chrono::nanoseconds>(v).count());
+      },
+      [name](const machine_file& m, const auto& visit) {
+        visit({}, std::chrono::nanoseconds(std::llround(*find_cost(m.costs, name))));
+      });
   r.facts.description = describe_cost(name);
   return r;
 }
@@ -90,12 +107,12 @@ rows energy() {
 }
 
 rows make_table() {
-  rows table;
+  rows all;
   const auto whole = [](auto& m) -> auto& { return m; };
   for (rows section : {head(), source(), kind_fields<machine_file>("", whole),
                        rows{distance_field<machine_file>("", whole)}, costs(), energy()})
-    std::ranges::move(section, std::back_inserter(table));
-  return table;
+    std::ranges::move(section, std::back_inserter(all));
+  return all;
 }
 
 machine_file parse(std::string_view yaml, const std::string& name, const std::filesystem::path* folder) {
@@ -108,12 +125,11 @@ machine_file parse(std::string_view yaml, const std::string& name, const std::fi
   return m;
 }
 
+constinit const made_once<rows> machine_table(&make_table);
+
 } // namespace
 
-const field_table<machine_file>& machine_fields() {
-  static const rows table = make_table();
-  return table;
-}
+const field_table<machine_file>& machine_fields() { return machine_table.get(); }
 
 machine_file load_machine_file(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.parent_path();

@@ -1,16 +1,14 @@
 #include "profile_fields.hpp"
 
-#include "description_fields.hpp"
+#include "profile_rows.hpp"
 
 #include <corewise/policies/policy.hpp>
 #include <corewise/policies/steal_policy.hpp>
+#include <corewise/topology/detail/made_once.hpp>
 
 #include <algorithm>
 #include <csignal>
 #include <iterator>
-
-/// A generic function to a member of the profile, which serves to write and to read it.
-#define COREWISE_AT(member) [](auto& p) -> auto& { return p.member; }
 
 namespace corewise::detail {
 
@@ -18,125 +16,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using row = field<profile>;
-using rows = field_table<profile>;
-
-constexpr auto live = change::live;
-constexpr auto restart = change::restart;
-
-struct row_text {
-  std::string unit = {};
-  std::string description = {};
-  std::string note = {};
-  std::string form = {};
-  std::string default_text = {};
-};
-
-row with(row r, change changes, row_text text) {
-  r.facts.changes = changes;
-  r.facts.unit = std::move(text.unit);
-  r.facts.description = std::move(text.description);
-  r.facts.note = std::move(text.note);
-  r.facts.form = std::move(text.form);
-  r.facts.default_text = std::move(text.default_text);
-  return r;
-}
-
 rows head() {
   return {
       with(integer_field<profile>("version", COREWISE_AT(version), integers(1, 1)), restart,
            {.description = "The version of this format"}),
       with(text_field<profile>("name", COREWISE_AT(name), texts(64)), live,
            {.description = "The name of the profile"}),
-  };
-}
-
-row use_cpus() {
-  return make_field<profile>(
-      "topology.use.cpus", cpu_lists(),
-      [](profile& p, const element&, const setting& v) {
-        p.topology.machine.use.cpus = cpu_set::parse(std::get<std::string>(v));
-      },
-      [](const profile& p, const auto& visit) {
-        if (const auto& cpus = p.topology.machine.use.cpus) visit({}, cpus->to_string());
-      });
-}
-
-row use_reserve() {
-  return make_field<profile>(
-      "topology.use.reserve", cpu_lists(),
-      [](profile& p, const element&, const setting& v) {
-        p.topology.machine.use.reserve = *cpu_set::parse(std::get<std::string>(v));
-      },
-      [](const profile& p, const auto& visit) { visit({}, p.topology.machine.use.reserve.to_string()); });
-}
-
-rows selection() {
-  return {
-      with(list_field<profile>("topology.use.packages[]", COREWISE_AT(topology.machine.use.packages),
-                               integers(0, 65535)),
-           restart, {.description = "Packages (sockets) to use, by number", .default_text = "all"}),
-      with(list_field<profile>("topology.use.numa[]", COREWISE_AT(topology.machine.use.nodes),
-                               integers(0, 65535)),
-           restart, {.description = "NUMA nodes whose CPUs are used, by number", .default_text = "all"}),
-      with(list_field<profile>("topology.use.kinds[]", COREWISE_AT(topology.machine.use.kinds), texts(32)),
-           restart, {.description = "Core kinds to use, by name", .default_text = "all"}),
-      with(use_cpus(), restart, {.description = "CPUs to use", .default_text = "all"}),
-      with(use_reserve(), restart, {.description = "CPUs that are left to others"}),
-  };
-}
-
-rows grouping() {
-  return {
-      with(choice_field<profile, domain_kind>("topology.group_by", COREWISE_AT(topology.groups.group_by),
-                                              {{"core", domain_kind::core},
-                                               {"llc", domain_kind::llc},
-                                               {"numa", domain_kind::numa},
-                                               {"package", domain_kind::package},
-                                               {"machine", domain_kind::machine}}),
-           restart,
-           {.description = "The part of the machine that forms a locality domain; a domain always lies "
-                           "within one NUMA node and one package"}),
-      with(integer_field<profile>("topology.group_max", COREWISE_AT(topology.groups.group_max),
-                                  integers(0, 65536)),
-           restart,
-           {.unit = "cores",
-            .description = "The most cores in a locality group; a larger domain is cut evenly into groups. "
-                           "0: no domain is cut"}),
-      with(choice_field<profile, smt_use>("topology.smt", COREWISE_AT(topology.smt),
-                                          {{"one_per_core", smt_use::one_per_core}, {"all", smt_use::all}}),
-           restart, {.description = "The hardware threads of a core that get a worker"}),
-  };
-}
-
-row capacity_auto() {
-  return make_field<profile>(
-      "topology.capacity", one_of({"auto"}),
-      [](profile& p, const element&, const setting&) { p.topology.machine.capacities.clear(); },
-      [](const profile& p, const auto& visit) {
-        if (p.topology.machine.capacities.empty()) visit({}, "auto");
-      });
-}
-
-row capacity_of_kind() {
-  return make_field<profile>(
-      "topology.capacity.*", integers(1, full_capacity),
-      [](profile& p, const element& e, const setting& v) {
-        p.topology.machine.capacities[e.names.at(0)] = static_cast<std::uint32_t>(std::get<std::uint64_t>(v));
-      },
-      [](const profile& p, const auto& visit) {
-        for (const auto& [name, capacity] : p.topology.machine.capacities)
-          visit({{}, {name}}, std::uint64_t{capacity});
-      });
-}
-
-rows capacities() {
-  return {
-      with(capacity_auto(), restart,
-           {.description = "The speed of each core kind; `auto` takes it from the machine"}),
-      with(capacity_of_kind(), restart,
-           {.description = "The capacity of the core kind with this name; the fastest kind has 1024",
-            .default_text = "as discovered"}),
   };
 }
 
@@ -233,23 +118,22 @@ rows steal() {
 
 rows queues() {
   return {
+      with(
+          choice_field<profile, discipline>(
+              "queues.discipline", COREWISE_AT(queues.discipline),
+              {{"standard", discipline::standard}, {"volt", discipline::volt}, {"tokio", discipline::tokio}}),
+          restart,
+          {.description = "The order in which a worker takes its own tasks and shared ones: corewise's, or "
+                          "that of a system from which corewise learned (docs/systems.md)"}),
       with(integer_field<profile>("queues.local", COREWISE_AT(queues.local), powers_of_two(2, 32768)),
            restart, {.unit = "tasks", .description = "The size of each worker's ring"}),
       with(text_field<profile>("queues.overflow", COREWISE_AT(queues.overflow), one_of({"half"})), restart,
            {.description = "The part of its tasks that a full ring sends to the injection queue"}),
       with(integer_field<profile>("queues.lifo_cap", COREWISE_AT(queues.lifo_cap), integers(0, 1000)), live,
            {.unit = "tasks",
-            .description = "The most times that the newest task may overtake waiting tasks (see "
-                           "`lifo_counts`); 0: no LIFO slot"}),
-      with(
-          choice_field<profile, lifo_count>("queues.lifo_counts", COREWISE_AT(queues.lifo_counts),
-                                            {{"overtaking", lifo_count::overtaking},
-                                             {"all", lifo_count::all},
-                                             {"in_a_row", lifo_count::in_a_row}}),
-          live,
-          {.description =
-               "The tasks that `lifo_cap` counts: those that run from the slot one after another while other "
-               "tasks wait, all that run from it in a tick, or all that run from it one after another"}),
+            .description = "The most times in a row that the newest task may overtake waiting tasks; 0: no "
+                           "LIFO slot. The discipline `volt` counts all tasks that run from the slot in a "
+                           "tick, and `tokio` all that do so one after another"}),
       with(optional_duration_field<profile>("queues.lifo_age", COREWISE_AT(queues.lifo_age),
                                             durations(1us, 1s)),
            live,
@@ -310,11 +194,6 @@ rows injection() {
            {.description = "The number of injection queues, which take the tasks that fit nowhere else: one "
                            "for each group, one for the engine, or none. With `none` the worker's own inbox "
                            "takes such tasks, so that needs `queues.inbox: unbounded`"}),
-      with(integer_field<profile>("injection.buffer", COREWISE_AT(injection.buffer), integers(0, 65536)),
-           live,
-           {.unit = "tasks",
-            .description = "The number of tasks of one look that run before the tasks in the worker's slot "
-                           "and ring; the others run after them"}),
       with(duration_field<profile>("injection.target_latency", COREWISE_AT(injection.target_latency),
                                    durations(1us, 10s)),
            live,
@@ -332,13 +211,6 @@ rows injection_batch() {
       with(
           integer_field<profile>("injection.batch.max", COREWISE_AT(injection.batch.max), integers(1, 65536)),
           live, {.unit = "tasks", .description = "The most tasks that one look takes"}),
-      with(choice_field<profile, backlog_look>(
-               "injection.backlog", COREWISE_AT(injection.backlog),
-               {{"turn", backlog_look::turn}, {"interval", backlog_look::interval}}),
-           live,
-           {.description =
-                "The time of the next look at the injection queue after a look has left tasks there: after "
-                "as many tasks as wait in the worker's ring (`turn`), or after the interval (`interval`)"}),
   };
 }
 
@@ -377,8 +249,8 @@ rows idle() {
                 "The sleeper that is woken: the one nearest to the work, or the one with the lowest number"}),
       with(park_timeout(), live,
            {.description =
-                "The time after which a sleeper wakes up by itself and looks for work: `adaptive` (only one "
-                "sleeper does so, up to 1 s apart), a fixed time for every sleeper, or `never`"}),
+                "The time after which a sleeper wakes up by itself and looks for work: `adaptive` (the "
+                "supervisor looks instead, once a second), a fixed time for every sleeper, or `never`"}),
   };
 }
 
@@ -397,6 +269,19 @@ rows blocking() {
            live,
            {.description =
                 "A task that runs this long outside `blocking` is reported, with its kind and its worker"}),
+      with(integer_field<profile>("blocking.max_concurrent", COREWISE_AT(blocking.max_concurrent),
+                                  integers(0, 1'000'000)),
+           live,
+           {.unit = "calls",
+            .description = "The most calls of `blocking` and `run_blocking` that run at once; a coroutine in "
+                           "excess waits suspended; 0: no limit",
+            .note = "a call that began while there was no limit is not counted"}),
+      with(choice_field<profile, excess_action>(
+               "blocking.on_full", COREWISE_AT(blocking.on_full),
+               {{"wait", excess_action::wait}, {"throw", excess_action::refuse}}),
+           live,
+           {.description = "The fate of a plain `blocking` call at that limit: it waits on its thread, or "
+                           "throws `blocking_full`"}),
   };
 }
 
@@ -417,27 +302,25 @@ rows limits() {
   };
 }
 
-const word_list<int>& signal_words() {
-  static const word_list<int> words{
-      {"SIGPROF", SIGPROF}, {"SIGURG", SIGURG}, {"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}};
-  return words;
-}
+constinit const made_once<word_list<int>> signal_words([] {
+  return word_list<int>{{"SIGPROF", SIGPROF}, {"SIGURG", SIGURG}, {"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}};
+});
 
 row stack_signal() {
   value_rule rule = integers(34, 64);
   rule.words = {"none"};
-  for (const auto& [word, number] : signal_words()) rule.words.push_back(word);
+  for (const auto& [word, number] : signal_words.get()) rule.words.push_back(word);
   return make_field<profile>(
       "debug.stack_signal", std::move(rule),
       [](profile& p, const element&, const setting& v) {
         p.debug.stack_signal.reset();
         if (const auto* n = std::get_if<std::uint64_t>(&v)) p.debug.stack_signal = static_cast<int>(*n);
-        for (const auto& [word, number] : signal_words())
+        for (const auto& [word, number] : signal_words.get())
           if (v == setting(word)) p.debug.stack_signal = number;
       },
       [](const profile& p, const auto& visit) {
         if (!p.debug.stack_signal) return visit({}, "none");
-        for (const auto& [word, number] : signal_words())
+        for (const auto& [word, number] : signal_words.get())
           if (number == *p.debug.stack_signal) return visit({}, word);
         visit({}, static_cast<std::uint64_t>(*p.debug.stack_signal));
       });
@@ -451,6 +334,12 @@ rows debug() {
                 "The signal with which the supervisor asks a stuck worker for its stack; the report shows "
                 "the stack. The process then has a handler for this signal; 34 to 64 are real-time signals",
             .note = "the signal may interrupt system calls of tasks"}),
+      with(choice_field<profile, thread_naming>(
+               "debug.thread_names", COREWISE_AT(debug.thread_names),
+               {{"group", thread_naming::group}, {"worker", thread_naming::worker}}),
+           restart,
+           {.description = "The names of the threads: one for each group, `NAME/g0`, so that tools add its "
+                           "threads up, or one for each worker, `NAME/g0w3`; NAME is the profile's name"}),
   };
 }
 
@@ -470,23 +359,19 @@ rows tail() {
 
 rows make_table() {
   rows table;
-  for (rows section :
-       {head(), source_fields<profile>("topology.", COREWISE_AT(topology.machine.source)), selection(),
-        grouping(), capacities(), kind_fields<profile>("topology.", COREWISE_AT(topology.machine)),
-        rows{distance_field<profile>("topology.", COREWISE_AT(topology.machine))}, workers(), dispatch(),
-        steal(), queues(), injection(), injection_interval(), injection_batch(), idle(), blocking(), limits(),
-        debug(), tail()})
+  for (rows section : {head(), source_fields<profile>("topology.", COREWISE_AT(topology.machine.source)),
+                       topology_rows(), kind_fields<profile>("topology.", COREWISE_AT(topology.machine)),
+                       rows{distance_field<profile>("topology.", COREWISE_AT(topology.machine))}, workers(),
+                       dispatch(), steal(), queues(), injection(), injection_interval(), injection_batch(),
+                       idle(), blocking(), limits(), debug(), tail()})
     std::ranges::move(section, std::back_inserter(table));
   return table;
 }
 
+constinit const made_once<rows> profile_table(&make_table);
+
 } // namespace
 
-const field_table<profile>& profile_fields() {
-  static const rows table = make_table();
-  return table;
-}
+const field_table<profile>& profile_fields() { return profile_table.get(); }
 
 } // namespace corewise::detail
-
-#undef COREWISE_AT

@@ -34,8 +34,7 @@ bool is_plain_number(const document_node& node) {
 /// Returns advice where the expected value alone does not say enough.
 std::string advice(const document_node& node, const value_rule& rule) {
   if (rule.what == value_rule::sort::duration && is_plain_number(node))
-    return fmt::format("; write the unit, such as {}us or {}ms", printable(node.text, 20),
-                       printable(node.text, 20));
+    return fmt::format("; write the unit, such as {0}ns, {0}us or {0}ms", printable(node.text, 20));
   const bool unquotable = rule.what == value_rule::sort::integer || rule.what == value_rule::sort::number ||
                           rule.what == value_rule::sort::flag;
   if (node.in_quotes && unquotable && read_value(rule, node.text, false)) return "; leave the quotes out";

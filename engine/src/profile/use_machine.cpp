@@ -12,7 +12,7 @@ namespace corewise {
 
 namespace {
 
-enum class machine_text : std::uint8_t { live, xml_file, machine_file, synthetic, nothing_known };
+enum class machine_text : std::uint8_t { live, recorded, xml_file, machine_file, synthetic, nothing_known };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -42,9 +42,10 @@ bool begins_as_xml(const std::filesystem::path& file) {
 machine_text tell(const std::string& machine) {
   if (machine == "live") return machine_text::live;
   const std::filesystem::path file(machine);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) return machine_text::recorded;
   if (file.extension() == ".xml") return machine_text::xml_file;
   if (has_yaml_suffix(file)) return machine_text::machine_file;
-  std::error_code ignored;
   if (std::filesystem::exists(file, ignored))
     return begins_as_xml(file) ? machine_text::xml_file : machine_text::machine_file;
   return looks_synthetic(machine) ? machine_text::synthetic : machine_text::nothing_known;
@@ -59,6 +60,15 @@ void use_xml(machine_description& into, const std::filesystem::path& file) {
     refuse(file.string(), "cannot be read: " + why);
   into.source = xml_source{file};
   into.source_name.clear();
+}
+
+void use_recorded(machine_description& into, const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder / "sys/devices/system/cpu", ignored))
+    refuse(folder.string(),
+           "has no folder sys/devices/system/cpu; expected a recorded machine with the folders sys and "
+           "proc, as hwloc-gather-topology makes it");
+  into.source = live_source{folder};
 }
 
 /// Replaces kinds and distances: the file describes the whole machine, so those of another one must not stay.
@@ -76,13 +86,14 @@ void use_machine_file(machine_description& into, const std::string& file) {
 void use_machine(machine_description& into, const std::string& machine) {
   switch (tell(machine)) {
   case machine_text::live: into.source = live_source{}; break;
+  case machine_text::recorded: use_recorded(into, machine); break;
   case machine_text::synthetic: into.source = synthetic_source{machine}; break;
   case machine_text::xml_file: return use_xml(into, machine);
   case machine_text::machine_file: return use_machine_file(into, machine);
   case machine_text::nothing_known:
     refuse(detail::printable(machine),
            "no such file, and not a synthetic description such as "
-           "\"pack:2 numa:1 l3:4 core:8 pu:2\"; give live, FILE.xml, FILE.yaml or such "
+           "\"pack:2 numa:1 l3:4 core:8 pu:2\"; give live, FILE.xml, FILE.yaml, FOLDER or such "
            "a description");
   }
   into.source_name.clear();

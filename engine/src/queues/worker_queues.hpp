@@ -37,6 +37,9 @@ struct worker_queues {
 
   /// Returns whether another thread could take a task now.
   bool ready() const noexcept { return in.ready() || ring.size() != 0 || !forks.empty(); }
+  /// Returns the same for a thread that may not look into an unbounded inbox: a task that a producer is still
+  /// putting in there counts.
+  bool seems_ready() const noexcept { return in.bounded() ? ready() : waiting() != 0; }
   /// Returns how many tasks wait and may be taken. Exact at rest.
   std::uint32_t waiting() const noexcept {
     return ring.size() + in.size() + static_cast<std::uint32_t>(forks.size());

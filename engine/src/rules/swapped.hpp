@@ -34,6 +34,9 @@
 // tests/model/swapped.pml proves it, and that it fails without a fence, without the second look and without
 // that last reclaiming.
 //
+// For a moment a reader may seem to hold two old objects: R3 finds the one that it is about to let go, and
+// then the one that it has announced, which H3 will find old.
+//
 // | tag    | release site        | acquire site        | publishes               | weakened                 |
 // |--------|---------------------|---------------------|-------------------------|--------------------------|
 // | newest | replace: store      | newest, confirm:    | the contents of the     | a reader sees half of it |
@@ -47,8 +50,8 @@
 //
 // Rejected: counting the users in the object (a locked instruction on a line that all threads share, for each
 // task); epochs (a worker in a task that does not end would keep every later object alive, too: here it keeps
-// the one that it uses, so there are never more old objects than readers); keeping all of them (a daemon that
-// adapts itself reloads often).
+// the one that it uses, so there are never more old objects than two for each reader); keeping all of them (a
+// daemon that adapts itself reloads often).
 //
 // Source: Michael, "Hazard Pointers", doi:10.1109/TPDS.2004.8.
 

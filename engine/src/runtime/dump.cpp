@@ -1,5 +1,5 @@
-#include "base/demangled.hpp"
 #include "runtime/runtime.hpp"
+#include "worker/task_label.hpp"
 
 #include <corewise/engine/detail/task_header.hpp>
 #include <corewise/engine/dump.hpp>
@@ -17,12 +17,14 @@ std::optional<std::int64_t> microseconds(const std::optional<std::chrono::nanose
 }
 
 nlohmann::ordered_json json_of(const seat_dump& s) {
-  nlohmann::ordered_json out{{"worker", s.worker.value},    {"group", s.group.value},
-                             {"state", to_string(s.state)}, {"load", s.load.total()},
-                             {"ring", s.ring_depth},        {"inbox", s.inbox_depth},
-                             {"forks", s.fork_depth},       {"lifo_slot", s.load.slot},
-                             {"task_kind", nullptr},        {"task_age_us", nullptr}};
+  nlohmann::ordered_json out{
+      {"worker", s.worker.value}, {"group", s.group.value},   {"state", to_string(s.state)},
+      {"load", s.load.total()},   {"ring", s.ring_depth},     {"inbox", s.inbox_depth},
+      {"forks", s.fork_depth},    {"lifo_slot", s.load.slot}, {"task_kind", nullptr},
+      {"task_name", nullptr},     {"task_id", nullptr},       {"task_age_us", nullptr}};
   if (!s.task_kind.empty()) out["task_kind"] = s.task_kind;
+  if (!s.task_name.empty()) out["task_name"] = s.task_name;
+  if (s.task_id) out["task_id"] = to_string(s.task_id);
   if (const auto us = microseconds(s.task_age)) out["task_age_us"] = *us;
   return out;
 }
@@ -43,13 +45,19 @@ std::string_view to_string(seat_state state) noexcept {
 
 std::string engine_dump::to_text() const {
   std::string out = fmt::format("{} tasks in flight, {} spare threads\n", in_flight, spare_threads);
+  if (tasks_waiting_for_a_seat != 0)
+    out += fmt::format("{} tasks wait for workers that are in blocking calls\n", tasks_waiting_for_a_seat);
+  if (blocking_calls_waiting != 0)
+    out += fmt::format("{} blocking calls run, and {} wait (`blocking.max_concurrent`)\n",
+                       blocking_calls_running, blocking_calls_waiting);
   out += fmt::format("{:>6} {:>5} {:<9} {:>6} {:>6} {:>6} {:>6} {:>4}  {}\n", "worker", "group", "state",
                      "load", "ring", "inbox", "forks", "slot", "task");
   for (const seat_dump& s : seats) {
     out += fmt::format("{:>6} {:>5} {:<9} {:>6} {:>6} {:>6} {:>6} {:>4}", s.worker.value, s.group.value,
                        to_string(s.state), s.load.total(), s.ring_depth, s.inbox_depth, s.fork_depth,
                        s.load.slot);
-    if (const auto us = microseconds(s.task_age)) out += fmt::format("  {} for {} us", s.task_kind, *us);
+    if (const auto us = microseconds(s.task_age))
+      out += fmt::format("  {} for {} us", detail::task_text(s.task_kind, s.task_name, s.task_id), *us);
     out += '\n';
   }
   for (const suspended_in& s : suspended)
@@ -66,6 +74,9 @@ std::string engine_dump::to_text() const {
 std::string engine_dump::to_json() const {
   nlohmann::ordered_json out{{"in_flight", in_flight},
                              {"spare_threads", spare_threads},
+                             {"tasks_waiting_for_a_seat", tasks_waiting_for_a_seat},
+                             {"blocking_calls_running", blocking_calls_running},
+                             {"blocking_calls_waiting", blocking_calls_waiting},
                              {"suspended", nlohmann::ordered_json::object()},
                              {"injection_depths", injection_depths},
                              {"class_queues", nlohmann::ordered_json::array()},
@@ -100,21 +111,29 @@ seat_dump runtime::dump(const detail::worker& seat) const {
   else if (board.spinning.test(index) || board.parked.test(index)) // in its last look
     d.state = seat_state::searching;
   if (d.state != seat_state::running && d.state != seat_state::blocking) return d;
-  if (const char* kind = seat.report().task_kind()) d.task_kind = detail::demangled(kind);
+  const std::uint32_t started = queues.started();
+  detail::seen_task task = seat.report().task();
+  d.task_kind = std::move(task.kind);
+  if (queues.started() == started) d.task_name = std::move(task.name), d.task_id = task.id;
   d.task_age = seat.report().task_age();
   return d;
 }
 
 engine_dump runtime::dump() const {
   engine_dump all;
+  if (after_process_fork()) return all; // as `metrics`
   for (const detail::worker* seat : seats_) all.seats.push_back(dump(*seat));
-  for (const auto& g : group_states_) all.injection_depths.push_back(injected_in(*g));
+  for (const auto& g : group_states_) all.injection_depths.push_back(g->injection().count());
   for (const auto& domain : classes_)
     all.class_queues.push_back(
         {domain->of(task_class::latency).depth(), domain->of(task_class::background).depth()});
   all.suspended = suspended_.count();
   all.in_flight = metrics().in_flight();
-  all.spare_threads = after_process_fork() ? 0 : threads_.spares();
+  all.spare_threads = threads_.spares();
+  all.tasks_waiting_for_a_seat = tasks_waiting_for_a_seat();
+  const detail::blocking_limit::counts calls = blocking_calls_.count();
+  all.blocking_calls_running = calls.running;
+  all.blocking_calls_waiting = calls.waiting;
   return all;
 }
 

@@ -62,8 +62,8 @@ constexpr field<worker_metrics> worker_fields[] = {
      [](const worker_metrics& w) { return w.blocking_calls; }},
     {"regained_seats", "calls", "of these, ended before a spare thread took the seat",
      [](const worker_metrics& w) { return w.regained_seats; }},
-    {"handed_over_seats", "calls", "of these, lasted until a spare thread took the seat",
-     [](const worker_metrics& w) { return w.handed_over_seats; }},
+    {"taken_seats", "calls", "of these, lasted until a spare thread took the seat",
+     [](const worker_metrics& w) { return w.taken_seats; }},
     {"stuck", "tasks", "reported because they did not end within blocking.stuck_after",
      [](const worker_metrics& w) { return w.stuck; }},
     {"busy_ns", "ns", "from finding work to having none",
@@ -75,6 +75,7 @@ constexpr field<metrics_snapshot> engine_fields[] = {
     {"finished", "tasks", "run or dropped", [](const metrics_snapshot& m) { return m.finished; }},
     {"in_flight", "tasks", "accepted and not finished",
      [](const metrics_snapshot& m) { return m.in_flight(); }},
+    {"daemons", "tasks", "daemons that have not ended", [](const metrics_snapshot& m) { return m.daemons; }},
     {"rejected", "tasks", "refused by limits.in_flight",
      [](const metrics_snapshot& m) { return m.rejected; }},
     {"failed", "tasks", "ended by an exception", [](const metrics_snapshot& m) { return m.failed; }},
@@ -96,6 +97,24 @@ constexpr field<metrics_snapshot> engine_fields[] = {
      [](const metrics_snapshot& m) { return m.timers_cancelled; }},
     {"spare_threads", "threads", "waiting for a seat",
      [](const metrics_snapshot& m) { return m.spare_threads; }},
+    {"spares_exhausted", "times", "stood still for want of a spare thread",
+     [](const metrics_snapshot& m) { return m.spares_exhausted; }},
+    {"tasks_waiting_for_a_seat", "tasks", "waiting for workers that are in blocking calls",
+     [](const metrics_snapshot& m) { return m.tasks_waiting_for_a_seat; }},
+    {"blocking_calls_running", "calls", "have a place under blocking.max_concurrent",
+     [](const metrics_snapshot& m) { return m.blocking_calls_running; }},
+    {"blocking_calls_waiting", "calls", "wait for a place now",
+     [](const metrics_snapshot& m) { return m.blocking_calls_waiting; }},
+    {"blocking_calls_waited", "calls", "had to wait for a place",
+     [](const metrics_snapshot& m) { return m.blocking_calls_waited; }},
+    {"blocking_calls_refused", "calls", "found no place, and threw blocking_full",
+     [](const metrics_snapshot& m) { return m.blocking_calls_refused; }},
+    {"memory_blocks_held_bytes", "bytes", "in the process's recycled blocks",
+     [](const metrics_snapshot& m) { return m.memory_blocks_held_bytes; }},
+    {"memory_blocks_used_bytes", "bytes", "of these, in tasks and frames, and kept by threads",
+     [](const metrics_snapshot& m) { return m.memory_blocks_used_bytes; }},
+    {"memory_pages_refused", "pages", "that the system did not take back",
+     [](const metrics_snapshot& m) { return m.memory_pages_refused; }},
     {"reloads", "times", "took another profile", [](const metrics_snapshot& m) { return m.reloads; }},
     {"outdated", "profiles", "replaced, but some worker still uses them",
      [](const metrics_snapshot& m) { return m.outdated; }},
@@ -104,7 +123,7 @@ constexpr field<metrics_snapshot> engine_fields[] = {
 template <class T, std::size_t N>
 void append_text(std::string& out, const T& values, const field<T> (&fields)[N], const char* indent) {
   for (const field<T>& f : fields)
-    out += fmt::format("{}{:<21} {:>12} {:<7} {}\n", indent, f.name, f.value(values), f.unit, f.help);
+    out += fmt::format("{}{:<24} {:>12} {:<7} {}\n", indent, f.name, f.value(values), f.unit, f.help);
 }
 
 template <class T, std::size_t N>
@@ -143,7 +162,7 @@ worker_metrics metrics_snapshot::total() const {
     t.rescued_by_timeout += w.rescued_by_timeout;
     t.blocking_calls += w.blocking_calls;
     t.regained_seats += w.regained_seats;
-    t.handed_over_seats += w.handed_over_seats;
+    t.taken_seats += w.taken_seats;
     t.stuck += w.stuck;
     t.busy += w.busy;
   }

@@ -23,20 +23,21 @@ apply_result runtime::apply(profile next) {
   if (std::vector<profile_issue> issues = check_profile(next); !issues.empty())
     throw profile_error(std::move(issues));
   const std::scoped_lock lock(apply_mutex_);
-  if (stage_.load(std::memory_order_acquire) != stage::open) return stopping(); // pairs: stage
+  if (now() != stage::open) return stopping();
   std::vector<std::uint32_t> workers;
   if (apply_result result{what_it_cannot(next, workers)}; !result.applied()) return result;
 
   auto made = std::make_unique<const detail::rules>(std::move(next), groups_, layout_);
-  const detail::rules& now = *made; // not replaced while the lock is held
+  const detail::rules& in_force = *made; // not replaced while the lock is held
   rules_.make_room();
   set_active(workers);
-  idle_->set(now.settings);
-  if (limit_.counts()) limit_.change(now.settings.limits.in_flight);
-  waits_when_full_.store(now.settings.limits.on_full == full_action::wait, std::memory_order_relaxed);
-  resumptions_return_.store(now.placing->returns(), std::memory_order_relaxed);
+  idle_->set(in_force.settings);
+  if (limit_.counts()) limit_.change(in_force.settings.limits.in_flight);
+  blocking_calls_.change(in_force.settings);
+  waits_when_full_.store(in_force.settings.limits.on_full == full_action::wait, std::memory_order_relaxed);
+  resumptions_return_.store(in_force.placing->returns(), std::memory_order_relaxed);
   rules_.replace(std::move(made));
-  supervisor_.set(now.settings);
+  supervisor_.set(in_force.settings);
   idle_->wake_all();
   rules_.reclaim([this](const auto& f) { for_each_holder(f); });
   reloads_.fetch_add(1, std::memory_order_relaxed);
@@ -112,7 +113,7 @@ profile runtime::configuration() const {
 /// Returns how many older rules are still in use. A holder that lets go during the look for holders does not
 /// learn that it was the last one. So this function looks once more.
 std::size_t runtime::outdated_rules() const noexcept {
-  if (rules_.old() != 0 && !after_process_fork()) forget_old_rules();
+  if (rules_.old() != 0) forget_old_rules();
   return rules_.old();
 }
 

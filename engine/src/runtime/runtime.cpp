@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/fence.hpp"
+#include "memory/block_memory.hpp"
 
 #include <corewise/topology/error.hpp>
 
@@ -26,13 +27,14 @@ runtime::runtime(profile settings, engine_hooks hooks)
 
 runtime::~runtime() {
   for (detail::worker* seat : seats_) seat->note_left(); // there is no thread any more
-  drop_suspended();
+  dropping_.drop_suspended();
+  wait_for_wakers();
 }
 
 void runtime::check_machine() {
   if (!machine_.is_this_system()) {
-    notices_.warn("the engine runs for a described machine (" + machine_.source() +
-                  "): workers are not pinned and memory is not bound");
+    notices_.warn(log_code::machine, "the engine runs for a described machine (" + machine_.source() +
+                                         "): workers are not pinned and memory is not bound");
     return;
   }
   if (settings_.workers.pin == pin_to::none) return;
@@ -40,7 +42,8 @@ void runtime::check_machine() {
   for (const worker_place& p : layout_.workers()) used |= groups_[p.group].cpus;
   claim_ = detail::cpu_claim(std::move(used));
   if (!claim_.overlap().empty())
-    notices_.warn("another engine of this process uses CPUs " + claim_.overlap().to_string() + " too");
+    notices_.warn(log_code::shared_cpus,
+                  "another engine of this process uses CPUs " + claim_.overlap().to_string() + " too");
 }
 
 void runtime::start() {
@@ -66,11 +69,11 @@ void runtime::drain() {
   drains_.drain([this](std::uint8_t phase) { return quiet(phase); });
 }
 
-shutdown_report runtime::shutdown(std::chrono::nanoseconds deadline) {
+shutdown_report runtime::shutdown(std::chrono::nanoseconds grace, std::chrono::nanoseconds deadline) {
   if (after_process_fork()) return {};
   if (this_execution.engine == this)
     throw std::logic_error("engine::shutdown on a worker of the engine would deadlock");
-  return end(deadline);
+  return end(grace, deadline);
 }
 
 /// Waits until each submitter that was let in before the engine closed has queued its task, though the
@@ -82,18 +85,35 @@ void runtime::wait_for_arriving() const {
   });
 }
 
-shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
+/// Waits until the threads from outside have left that woke coroutines of this engine. By now these
+/// coroutines are gone, so whatever such a thread did before it queued one is visible here.
+void runtime::wait_for_wakers() const {
+  submitters_.for_each([](const detail::submitter& s) {
+    while (s.wakes.load(std::memory_order_acquire)) // pairs: left
+      detail::sleep_for(std::chrono::microseconds{20});
+  });
+}
+
+const shutdown_report& runtime::end(std::chrono::nanoseconds grace,
+                                    std::chrono::nanoseconds deadline) noexcept {
   const std::scoped_lock lock(shutdown_mutex_);
   if (report_) return *report_;
   constexpr std::chrono::nanoseconds longest = std::chrono::hours{24 * 365};
-  const auto until = detail::monotonic::now() + std::clamp(deadline, std::chrono::nanoseconds{0}, longest);
-  stage_.store(stage::closing, std::memory_order_seq_cst); // pairs: stage
-  detail::full_fence();                                    // with closed_meanwhile
+  if (this_execution.engine == this) deadline = {}; // the calling task would wait for itself
+  const auto called = detail::monotonic::now();
+  const auto until = called + std::clamp(deadline, std::chrono::nanoseconds{0}, longest);
+  const auto stops = called + std::clamp(grace, std::chrono::nanoseconds{0}, until - called);
+  const auto tasks_ended = [this] { return quiet(0) && quiet(1); };
+  const auto all_ended = [&] { return tasks_ended() && quiet(detail::daemon_phase); };
+  set(stage::closing);
+  detail::full_fence(); // with closed_meanwhile
   limit_.wake_all();
-  drains_.wait([this] { return quiet(0) && quiet(1); }, until);
+  drains_.wait(tasks_ended, stops);
+  stop_.request_stop();
+  drains_.wait(all_ended, until);
   wait_for_arriving();
 
-  stage_.store(stage::ended, std::memory_order_seq_cst); // pairs: stage
+  set(stage::ended);
   idle_->stop();
   supervisor_.stop();
   threads_.stop();
@@ -101,21 +121,44 @@ shutdown_report runtime::end(std::chrono::nanoseconds deadline) {
   constexpr std::chrono::milliseconds to_leave{200};
   shutdown_report report;
   report.running = threads_.join(std::max(until, detail::monotonic::now() + to_leave));
-  drop_queued();
-  report.suspended = suspended_.count();
-  if (!threads_.left_to_themselves()) drop_suspended(); // else the last of the threads drops them
-  report.dropped = dropped_.load(std::memory_order_relaxed);
-  return *(report_ = std::move(report));
+  dropping_.drop_queued();
+  try {
+    report.suspended = suspended_.count();
+  } catch (const std::bad_alloc&) {
+    notices_.try_warn_once(log_code::work_left,
+                           "no memory to report which coroutines were suspended at the end");
+  }
+  if (!threads_.left_to_themselves()) dropping_.drop_suspended(); // else the last of the threads drops them
+  report.dropped = dropping_.dropped();
+  try {
+    report.kept = dropping_.kept();
+  } catch (const std::bad_alloc&) {
+    notices_.try_warn_once(log_code::work_left, "no memory to report which coroutines were kept at the end");
+  }
+  detail::trim_blocks(0); // this may have been the last engine
+  return report_.emplace(std::move(report));
 }
 
-/// Returns the size of a group's injection queue. In the child of a process fork, another thread may hold the
-/// queue's locks for ever.
-std::uint32_t runtime::injected_in(detail::group_state& g) const noexcept {
-  return after_process_fork() ? g.injection().size() : g.injection().count();
+namespace {
+
+void count_in(metrics_snapshot& m, const detail::block_memory& memory) noexcept {
+  m.memory_blocks_held_bytes = memory.held_bytes;
+  m.memory_blocks_used_bytes = memory.used_bytes;
+  m.memory_pages_refused = memory.refused_pages;
 }
+
+void count_in(metrics_snapshot& m, const detail::blocking_limit::counts& calls) noexcept {
+  m.blocking_calls_running = calls.running;
+  m.blocking_calls_waiting = calls.waiting;
+  m.blocking_calls_waited = calls.waited;
+  m.blocking_calls_refused = calls.refused;
+}
+
+} // namespace
 
 metrics_snapshot runtime::metrics() const {
   metrics_snapshot m;
+  if (after_process_fork()) return m; // threads that are not here may hold locks for ever
   for (const detail::worker* seat : seats_) {
     worker_metrics w = seat->metrics();
     const auto& idle = idle_->counts(seat->id());
@@ -132,7 +175,9 @@ metrics_snapshot runtime::metrics() const {
     m.finished += c.finished;
     m.submitted += c.submitted;
   }
-  for (const auto& g : group_states_) m.injected += injected_in(*g);
+  const counts daemons = sum(detail::daemon_phase);
+  m.daemons = daemons.submitted - daemons.finished;
+  for (const auto& g : group_states_) m.injected += g->injection().count();
   for (const auto& domain : classes_) {
     const detail::class_queue& latency = domain->of(task_class::latency);
     const detail::class_queue& background = domain->of(task_class::background);
@@ -141,7 +186,7 @@ metrics_snapshot runtime::metrics() const {
     m.latency_placed += latency.placed();
     m.background_placed += background.placed();
   }
-  for (const detail::timer_group* timers : timer_groups_) {
+  for (const detail::timer_group* timers : timers_->groups()) {
     const detail::timer_group::counts c = timers->count();
     m.timers_pending += c.pending;
     m.timers_fired += c.fired;
@@ -151,7 +196,11 @@ metrics_snapshot runtime::metrics() const {
   m.outdated = outdated_rules();
   m.rejected = rejected_.load(std::memory_order_relaxed);
   m.failed = failed_.load(std::memory_order_relaxed);
-  m.spare_threads = after_process_fork() ? 0 : threads_.spares();
+  m.spare_threads = threads_.spares();
+  count_in(m, detail::count_block_memory());
+  m.spares_exhausted = supervisor_.spare_shortages();
+  m.tasks_waiting_for_a_seat = tasks_waiting_for_a_seat();
+  count_in(m, blocking_calls_.count());
   return m;
 }
 

@@ -33,10 +33,16 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   void start();
 
   [[gnu::hot]] submit_result accept(task_header* t, const hint& wish, bool may_wait);
+  /// Does the same, and leaves a task there that it refuses.
+  submit_result offer(detail::unbegun_task& offered, const hint& wish);
+  /// Does the same with a task that no drain and no limit counts.
+  submit_result offer_daemon(detail::unbegun_task& offered, const hint& wish);
   void drain();
-  shutdown_report shutdown(std::chrono::nanoseconds deadline);
-  /// Does the same for the destructor, which may not throw.
-  shutdown_report end(std::chrono::nanoseconds deadline);
+  shutdown_report shutdown(std::chrono::nanoseconds grace, std::chrono::nanoseconds deadline);
+  /// Does the same for the destructor, which may not throw. Without memory the report names less than there
+  /// is.
+  const shutdown_report& end(std::chrono::nanoseconds grace, std::chrono::nanoseconds deadline) noexcept;
+  std::stop_token stop_token() const noexcept { return stop_.get_token(); }
   /// Puts another profile in force, or refuses it as a whole. Throws `profile_error`, `std::bad_alloc`.
   apply_result apply(profile next);
   /// Returns the profile that is in force.
@@ -47,7 +53,10 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
 
   metrics_snapshot metrics() const;
   engine_dump dump() const;
-  std::vector<std::string> warnings() const { return notices_.warnings(); }
+  health_report health() const;
+  std::vector<std::string> warnings() const {
+    return after_process_fork() ? std::vector<std::string>() : notices_.warnings();
+  }
 
   // --- coroutines that go on (submission.cpp)
 
@@ -92,8 +101,13 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
                    detail::scheduled::on_set before = nullptr);
 
  private:
+  class arriving_task;
+
   void check_machine();
   bool open_to(bool inside) const noexcept;
+  submit_result take_in(arriving_task& held, const hint& wish, bool may_wait);
+  [[gnu::noinline]] submit_result take_in_near(arriving_task& held, const hint& wish, bool may_wait);
+  std::uint8_t phase_for_children(std::uint8_t own) const noexcept;
   submit_result enter(bool inside, bool may_wait);
   /// Waits for room or refuses. Out of line: an accepted submission does not pay for it.
   [[gnu::noinline, gnu::cold]] submit_result wait_or_refuse(bool inside, bool may_wait);
@@ -107,6 +121,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   [[gnu::hot]] void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                                        const hint& wish) noexcept;
   hint with_node(const hint& wish) noexcept;
+  void send_woken(detail::resumption& place) noexcept;
 
   std::size_t outdated_rules() const noexcept;
   std::vector<apply_result::reason> what_it_cannot(const profile& next,
@@ -114,9 +129,10 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   void even_out(std::vector<std::uint32_t>& workers) const noexcept;
   void set_active(std::span<const std::uint32_t> workers) noexcept;
 
-  std::uint32_t injected_in(detail::group_state& g) const noexcept;
+  bool any_waits() const noexcept;
   bool quiet(std::uint8_t phase) const;
   void wait_for_arriving() const;
+  void wait_for_wakers() const;
   seat_dump dump(const detail::worker& seat) const;
 
   detail::atomic<bool> waits_when_full_; // relaxed: a setting by itself
@@ -129,9 +145,21 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   detail::mutex apply_mutex_;
   detail::atomic<std::uint64_t> reloads_{0};
   std::optional<shutdown_report> report_;
+  std::stop_source stop_;
   std::shared_ptr<runtime> self_; // in the child of a process fork only
   detail::supervisor supervisor_;
   detail::worker_threads threads_; // last: its threads use all the rest
 };
+
+namespace detail {
+
+/// Makes the calling thread an ordinary one if it was a worker in the parent of this process. After `fork` a
+/// handler has done so; after `_Fork` the calls that wait do.
+inline void leave_parent() noexcept {
+  if (const runtime* const engine = this_execution.engine; engine != nullptr && engine->after_process_fork())
+    this_execution = {};
+}
+
+} // namespace detail
 
 } // namespace corewise

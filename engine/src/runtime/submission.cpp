@@ -1,9 +1,12 @@
+#include "base/thread_end.hpp"
 #include "memory/page_nodes.hpp"
 #include "runtime/runtime.hpp"
 #include "worker/routing.hpp"
 
 #include <corewise/policies/origin.hpp>
 
+#include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -15,10 +18,8 @@ namespace corewise {
 
 using detail::this_execution;
 
-namespace {
-
 /// A task on its way in. Its destructor destroys the task unless a queue has taken it over.
-class arriving_task {
+class runtime::arriving_task {
  public:
   explicit arriving_task(task_header* t) noexcept : task_(t) {}
   arriving_task(const arriving_task&) = delete;
@@ -32,6 +33,22 @@ class arriving_task {
   task_header* task_;
 };
 
+namespace {
+
+// A block, as thread-local memory is scarce in a module of `dlopen`.
+constinit thread_local detail::page_nodes* pages = nullptr;
+constinit detail::thread_end forgetting_pages([] { delete std::exchange(pages, nullptr); });
+
+/// Returns the operating system's number of the node of an address, or nothing if it is unknown.
+std::optional<std::uint32_t> node_of(const void* address) noexcept {
+  if (pages == nullptr) {
+    std::unique_ptr<detail::page_nodes> made(new (std::nothrow) detail::page_nodes);
+    if (made == nullptr || !forgetting_pages.note()) return node_of_page(address);
+    pages = made.release();
+  }
+  return pages->node_of(address, detail::monotonic::now());
+}
+
 /// Returns whether the hint wishes nothing. Mostly it is the default hint.
 bool plain(const hint& wish) noexcept { return &wish == &no_hint || wish.plain(); }
 
@@ -40,8 +57,15 @@ bool plain(const hint& wish) noexcept { return &wish == &no_hint || wish.plain()
 /// Returns whether the engine takes a submission. Tasks may submit until the engine has ended: a shutdown
 /// waits for them. Other submitters may not submit once the shutdown has begun.
 inline bool runtime::open_to(bool inside) const noexcept {
-  const stage now = stage_.load(std::memory_order_acquire); // pairs: stage
-  return now == stage::open || (inside && now == stage::closing);
+  const stage at = now();
+  return at == stage::open || (inside && at == stage::closing);
+}
+
+/// Returns the phase of what a task of that phase submits: its own; of what a daemon submits, the open one.
+inline std::uint8_t runtime::phase_for_children(std::uint8_t own) const noexcept {
+  if (own == detail::daemon_phase) [[unlikely]]
+    return drains_.open_phase();
+  return own;
 }
 
 inline submit_result runtime::enter(bool inside, bool may_wait) {
@@ -50,20 +74,21 @@ inline submit_result runtime::enter(bool inside, bool may_wait) {
   return wait_or_refuse(inside, may_wait);
 }
 
-submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_wait) {
-  arriving_task held(arriving);
-  if (after_process_fork()) return submit_result::stopping;
+/// Accepts the task and takes it from `held`, or leaves it there.
+[[gnu::always_inline]] inline submit_result runtime::take_in(arriving_task& held, const hint& wish,
+                                                             bool may_wait) {
   const detail::execution& here = this_execution;
   const bool inside = here.engine == this;
   if (detail::worker* seat = inside ? here.seat : nullptr) {
     if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
     task_header* t = held.release();
-    t->phase = here.phase;
-    seat->books().submitted[here.phase].add();
+    t->phase = phase_for_children(here.phase);
+    seat->books().submitted[t->phase].add();
     place_from_seat(*seat, t, wish);
     return submit_result::accepted;
   }
-  if (wish.address != nullptr) return accept(held.release(), with_node(wish), may_wait);
+  if (after_process_fork()) return submit_result::stopping; // it might wait for the lock of the submitters
+  if (wish.address != nullptr) return take_in_near(held, wish, may_wait);
   detail::submitter& me = submitters_.mine();
   std::uint8_t phase = here.phase;
   if (const submit_result in = enter_without_seat(me, inside, may_wait, phase); in != submit_result::accepted)
@@ -74,12 +99,48 @@ submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_
   return submit_result::accepted;
 }
 
+submit_result runtime::accept(task_header* arriving, const hint& wish, bool may_wait) {
+  arriving_task held(arriving);
+  return take_in(held, wish, may_wait);
+}
+
+submit_result runtime::offer(detail::unbegun_task& offered, const hint& wish) {
+  arriving_task held(offered.release());
+  const submit_result in = take_in(held, wish, /*may_wait=*/true);
+  offered.reset(held.release());
+  return in;
+}
+
+submit_result runtime::offer_daemon(detail::unbegun_task& offered, const hint& wish) {
+  if (after_process_fork()) return submit_result::stopping;
+  const hint placed = wish.address != nullptr ? with_node(wish) : wish;
+  const bool inside = this_execution.engine == this;
+  detail::submitter& me = submitters_.mine();
+  if (!open_to(inside)) return submit_result::stopping;
+  me.books.submitted[detail::daemon_phase].add();
+  me.by.announce(rules_);
+  if (closed_meanwhile() && !inside) {
+    me.by.let_go();
+    me.books.finished[detail::daemon_phase].add();
+    drains_.progress();
+    return submit_result::stopping;
+  }
+  task_header* t = offered.release();
+  t->phase = detail::daemon_phase;
+  place_entered(me, t, placed);
+  return submit_result::accepted;
+}
+
+submit_result runtime::take_in_near(arriving_task& held, const hint& wish, bool may_wait) {
+  return take_in(held, with_node(wish), may_wait);
+}
+
 /// Counts a task that comes in: in the phase of the task that submits it, or else in the open phase. Puts
 /// that phase into `phase`.
 submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bool may_wait,
                                           std::uint8_t& phase) {
   if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
-  if (!inside) phase = drains_.open_phase();
+  phase = inside ? phase_for_children(phase) : drains_.open_phase();
   me.books.submitted[phase].add();
   me.by.announce(rules_);
   if (!closed_meanwhile() || inside) return submit_result::accepted;
@@ -116,7 +177,8 @@ bool runtime::take_over(detail::resumption& place) {
 
 submit_result runtime::wait_or_refuse(bool inside, bool may_wait) {
   if (!open_to(inside)) return submit_result::stopping;
-  if (may_wait && !inside && waits_when_full_.load(std::memory_order_relaxed))
+  const bool in_task = this_execution.engine != nullptr; // of any engine: two full engines could deadlock
+  if (may_wait && !in_task && waits_when_full_.load(std::memory_order_relaxed))
     return limit_.wait_and_enter([&] { return open_to(false); }) ? submit_result::accepted
                                                                  : submit_result::stopping;
   rejected_.fetch_add(1, std::memory_order_relaxed);
@@ -163,33 +225,49 @@ hint runtime::with_node(const hint& wish) noexcept {
   if (found.node) return found;
   if (!machine_.is_this_system()) {
     if (!near_warned_.exchange(true, std::memory_order_relaxed))
-      notices_.warn("a hint near an address has no effect: the engine runs for a described machine");
+      notices_.try_warn_once(log_code::hint_without_effect, "a hint near an address has no effect",
+                             "the engine runs for a described machine");
     return found;
   }
   if (near_nodes_.one()) return found;
-  static thread_local detail::page_nodes pages;
-  if (const auto os_index = pages.node_of(wish.address, detail::monotonic::now()))
-    found.node = near_nodes_.standing_for(*os_index);
+  if (const auto os_index = node_of(wish.address)) found.node = near_nodes_.standing_for(*os_index);
   return found;
 }
 
 void runtime::wake(detail::resumption& place) noexcept {
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
   if (seat != nullptr && seat->resumes_here(*place.root)) return seat->push_lifo(&place);
-  send_home(&place, *place.root);
+  send_woken(place);
 }
 
 void runtime::wake_behind(detail::resumption& place) noexcept {
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
   if (seat != nullptr && seat->resumes_here(*place.root)) return seat->push(&place);
+  send_woken(place);
+}
+
+/// Sends a coroutine that was woken. A waker from outside says so meanwhile: from the moment at which the
+/// coroutine is queued nothing but that keeps the engine. Without memory for its record it says nothing.
+void runtime::send_woken(detail::resumption& place) noexcept {
+  if (this_execution.engine == this) return send_home(&place, *place.root);
+  detail::submitter* me = nullptr;
+  try {
+    me = &submitters_.mine();
+  } catch (const std::bad_alloc&) {
+    return send_home(&place, *place.root);
+  }
+  if (me->wakes.load(std::memory_order_relaxed)) // a coroutine that this thread destroys has woken this one
+    return send_home(&place, *place.root);
+  me->wakes.store(true, std::memory_order_relaxed); // published by the queue
   send_home(&place, *place.root);
+  me->wakes.store(false, std::memory_order_release); // pairs: left
 }
 
 void runtime::fork_to(detail::coroutine_root& child, group_id to) noexcept {
   detail::worker* const seat = this_execution.seat;
   if (seat == nullptr || child.run_as != task_class::normal) return send_home(&child, child);
   place_from_seat(*seat, &child, {.group = to});
-  if (ended()) drop_queued(); // no worker comes for the task
+  if (ended()) dropping_.drop_queued(); // no worker comes for the task
 }
 
 void runtime::give_way(detail::coroutine_root& t) noexcept {
@@ -203,7 +281,7 @@ void runtime::place_again(detail::resumption& place, const hint& wish) noexcept 
   detail::worker* seat = this_execution.seat;
   if (seat == nullptr) return send_home(&place, *place.root);
   place_from_seat(*seat, &place, wish);
-  if (ended()) drop_queued(); // no worker comes for the task
+  if (ended()) dropping_.drop_queued(); // no worker comes for the task
 }
 
 } // namespace corewise

@@ -38,25 +38,24 @@ group_id runtime::timer_home(const detail::resumption& place) const noexcept {
 }
 
 bool runtime::cancel_timer(detail::timer_node& t) noexcept {
-  return !after_process_fork() && timers_->of({t.group}).cancel(t);
+  return !after_process_fork() && timers_->watch().of({t.group}).cancel(t);
 }
 
 timer runtime::call_later(detail::scheduled* call, std::chrono::nanoseconds first,
                           std::chrono::nanoseconds period, detail::scheduled::on_set before) {
   using outcome = detail::timer_group::outcome;
   timer handle(call, weak_from_this());
-  const std::int64_t now = to_ns(detail::monotonic::now());
+  const std::int64_t now_ns = to_ns(detail::monotonic::now());
   call->engine = this;
   call->period_ns = period.count();
-  call->node.deadline_ns = detail::timer_group::later(now, std::max<std::int64_t>(0, first.count()));
+  call->node.deadline_ns = detail::timer_group::later(now_ns, std::max<std::int64_t>(0, first.count()));
   call->phase = this_execution.phase; // the phase of its task, when it is inside one
-  const auto open = [&] {
-    return call->inside ? !ended() : stage_.load(std::memory_order_acquire) == stage::open; // pairs: stage
-  };
+  if (call->phase == detail::daemon_phase) call->inside = false;
+  const auto open = [&] { return call->inside ? !ended() : now() == stage::open; };
   if (!after_process_fork() && open()) {
     call->node.group = timer_home().value;
     if (before != nullptr) before(*call, weak_from_this());
-    const outcome it_is = set_timer(call->node, now);
+    const outcome it_is = timers_->set(call->node, now_ns);
     if (it_is == outcome::stopped) call->release();
     if (it_is != outcome::closed) return handle;
   }
@@ -67,7 +66,8 @@ timer runtime::call_later(detail::scheduled* call, std::chrono::nanoseconds firs
 // --- what is due
 
 void detail::scheduled::end() noexcept {
-  if (period_ns != 0) return engine->beat_again(*this);
+  if (engine->after_process_fork()) return; // the locks of its timers may be held for ever
+  if (period_ns != 0) return engine->timers().beat_again(*this);
   state.store(progress::ended, std::memory_order_relaxed);
   release();
 }

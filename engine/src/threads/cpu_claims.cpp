@@ -1,6 +1,9 @@
 #include "threads/cpu_claims.hpp"
 
+#include "base/process_fork.hpp"
+
 #include <corewise/engine/detail/lock.hpp>
+#include <corewise/policies/detail/atomic.hpp>
 
 #include <memory>
 #include <mutex>
@@ -12,14 +15,28 @@ namespace corewise::detail {
 namespace {
 
 struct claims {
+  const std::uint32_t process = process_number();
   detail::mutex mutex;
   std::vector<std::unique_ptr<cpu_set>> all;
 };
 
-/// Returns the claims of the process. They are never destroyed: engines may be static objects.
+constinit atomic<claims*> newest{nullptr};
+
+/// Returns the claims of the process. They are never destroyed: engines may be static objects. The child of a
+/// process fork begins with none: it has no thread of its parent's engines, and the lock may be held for
+/// ever.
+///
+/// | tag    | release site        | acquire site              | publishes  | weakened                     |
+/// |--------|---------------------|---------------------------|------------|------------------------------|
+/// | newest | process_claims: CAS | process_claims: load, CAS | the claims | a thread locks one half-made |
 claims& process_claims() {
-  static auto* const all = new claims;
-  return *all;
+  claims* there = newest.load(std::memory_order_acquire); // pairs: newest
+  if (there != nullptr && there->process == process_number()) return *there;
+  auto mine = std::make_unique<claims>();
+  if (newest.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, // pairs: newest
+                                     std::memory_order_acquire))                   // pairs: newest
+    return *mine.release();
+  return *there;
 }
 
 } // namespace

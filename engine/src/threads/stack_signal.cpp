@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <chrono>
 #include <csignal>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -46,8 +48,18 @@ struct installation {
   bool stays = false; // foreign code has put a handler above ours, and may call ours
 };
 
-mutex turn; // for the installations and for asking
+mutex asking;     // for `answer`; the child of a process fork begins with another one
+mutex installing; // for `installations`; `fork` waits for it
 std::array<installation, 65> installations;
+
+void begin_child() noexcept {
+  installing.unlock();
+  ::new (&asking) mutex; // a thread that is not here may hold it, for as long as a stack takes
+  answer.now.store(place::state::ready, std::memory_order_relaxed);
+}
+
+[[maybe_unused]] const bool forks_wait =
+    ::pthread_atfork([] { installing.lock(); }, [] { installing.unlock(); }, &begin_child) == 0;
 
 bool is_ours(const siginfo_t& info) noexcept {
   return info.si_code == SI_QUEUE && info.si_pid == ::getpid() && info.si_value.sival_ptr == &answer;
@@ -127,7 +139,7 @@ std::string frame_text(std::size_t index, void* address) {
 stack_signal::stack_signal(int number) : number_(number) {
   void* first = nullptr;
   ::backtrace(&first, 1); // loads the library that it needs; a handler must not load one
-  const std::scoped_lock lock(turn);
+  const std::scoped_lock lock(installing);
   installation& here = installations.at(static_cast<std::size_t>(number));
   if (here.users++ != 0 || here.stays) return;
   struct sigaction ours{};
@@ -140,7 +152,7 @@ stack_signal::stack_signal(int number) : number_(number) {
 }
 
 stack_signal::~stack_signal() {
-  const std::scoped_lock lock(turn);
+  const std::scoped_lock lock(installing);
   installation& here = installations[static_cast<std::size_t>(number_)];
   if (--here.users != 0) return;
   struct sigaction now{};
@@ -150,7 +162,7 @@ stack_signal::~stack_signal() {
 }
 
 std::string stack_signal::stack_of(pid_t thread) const {
-  const std::scoped_lock lock(turn);
+  const std::scoped_lock lock(asking);
   answer.thread.store(thread, std::memory_order_relaxed);
   answer.now.store(place::state::asked, std::memory_order_release); // pairs: asked
   if (!send(thread, number_)) {

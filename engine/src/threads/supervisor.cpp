@@ -1,16 +1,18 @@
 #include "threads/supervisor.hpp"
 
 #include "base/clock.hpp"
-#include "base/demangled.hpp"
+#include "base/faults.hpp"
 #include "base/fence.hpp"
+#include "memory/block_memory.hpp"
+#include "threads/thread_name.hpp"
 #include "threads/threads.hpp"
 #include "worker/shared.hpp"
+#include "worker/task_label.hpp"
 
 #include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/binding.hpp>
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <system_error>
@@ -28,7 +30,10 @@ constexpr std::chrono::nanoseconds refused_interval = 5ms;
 constexpr std::chrono::nanoseconds attention_time = 5ms;
 constexpr std::chrono::nanoseconds task_interval_max = 100ms;
 /// The supervisor goes on looking at tasks for so long after the last one.
-constexpr std::chrono::nanoseconds linger = 1s;
+constexpr std::chrono::nanoseconds linger = 500ms;
+/// After so long asleep it gives spare memory back, where a size of blocks has more to spare than this.
+constexpr std::chrono::nanoseconds rest_before_trim = 1500ms;
+constexpr std::size_t kept_bytes = std::size_t{64} * 4096;
 
 /// Returns the CPU time that a thread has used; nothing when the thread is gone.
 std::optional<std::chrono::nanoseconds> cpu_time(clockid_t clock) noexcept {
@@ -44,13 +49,16 @@ std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms;
 supervisor::supervisor(shared& engine, worker_threads& threads)
     : engine_(engine),
       threads_(threads),
-      seats_(std::make_unique<seat_record[]>(engine.layout().size())) {
+      seats_(std::make_unique<seat_record[]>(engine.layout().size())),
+      shortage_(engine, threads),
+      lookout_(engine.idle().make_lookout()) {
   set_words(engine_.settings());
   if (!engine_.settings().debug.stack_signal) return;
   try {
     stack_signal_.emplace(*engine_.settings().debug.stack_signal);
   } catch (const std::system_error& e) {
-    engine_.notices().warn(std::string("stuck workers are reported without their stacks: ") + e.what());
+    engine_.notices().warn(log_code::no_supervision,
+                           std::string("stuck workers are reported without their stacks: ") + e.what());
   }
 }
 
@@ -58,12 +66,17 @@ void supervisor::set_words(const profile& p) noexcept {
   spares_.store(p.blocking.spares_max != 0, std::memory_order_relaxed);
   stuck_after_ns_.store(p.blocking.stuck_after ? p.blocking.stuck_after->count() : never,
                         std::memory_order_relaxed);
+  watches_.store(p.blocking.stuck_after || lookout_.slots_age() || lookout_.others_help() ||
+                     lookout_.rescues(),
+                 std::memory_order_relaxed);
 }
 
 void supervisor::set(const profile& p) noexcept {
   const auto before = stuck_after();
+  const bool watched = watches();
   set_words(p);
-  if (stuck_after() && stuck_after() != before) static_cast<void>(wake()); // awake workers have not called
+  // Awake workers have not called.
+  if (watches() && (!watched || stuck_after() != before)) static_cast<void>(wake());
   full_fence(); // with B2: the look below sees a lender that reads the older word
   bool lent = false;
   engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
@@ -90,7 +103,7 @@ bool supervisor::attend() noexcept {
 }
 
 void supervisor::note_awake() noexcept {
-  if (!stuck_after()) return;
+  if (!watches()) return;
   full_fence();                                                           // A2
   if (asleep_.load(std::memory_order_relaxed)) static_cast<void>(wake()); // A3
 }
@@ -106,12 +119,16 @@ bool supervisor::start() noexcept {
   if (refused_) return false;
   if (started_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) return true;
   try {
+    if (refuses_supervisor())
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
     bed_.unpark(); // the thread begins as a woken one
+    const engine_signals::blocked blocked(threads_.signals());
     thread_ = thread([this] { main(); });
-  } catch (const std::system_error& e) {
+  } catch (const std::exception& e) { // no thread, or no memory for one
     refused_ = true;
-    engine_.notices().warn_once(
-        std::string("stuck workers are not reported: the supervisor's thread cannot start: ") + e.what());
+    engine_.notices().try_warn_once(log_code::no_supervision,
+                                    "stuck workers are not reported: the supervisor's thread cannot start",
+                                    e.what());
     return false;
   }
   started_.store(true, std::memory_order_release); // pairs: started
@@ -132,14 +149,19 @@ void supervisor::stop() noexcept {
 // --- its thread
 
 void supervisor::main() noexcept {
-  ::pthread_setname_np(::pthread_self(), "corewise-watch");
+  name_thread(engine_.settings(), "/watch");
+  threads_.signals().note_thread();
   // A worker started this thread, and the worker may be tied to its group.
   if (engine_.machine().is_this_system() && engine_.settings().workers.pin != pin_to::none)
-    static_cast<void>(pin_this_thread(engine_.machine().cpus()));
+    if (const refusal why = pin_this_thread(engine_.machine().cpus()))
+      engine_.notices().try_warn_once(log_code::not_pinned, "the supervisor is tied to the CPUs of a worker",
+                                      *why);
+  engine_.idle().relieve_sentinel();
   std::optional<nanoseconds> wait;
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (bed_.park(wait)) woken();
     wait = look();
+    engine_.end_child(); // a hook may have forked
   }
 }
 
@@ -152,18 +174,19 @@ void supervisor::woken() noexcept {
   lent_interval_ = patience;
   if (!asleep_.load(std::memory_order_relaxed)) return;
   asleep_.store(false, std::memory_order_relaxed);
+  trim_at_.reset();
   tasks_looked_at_ = now;
   task_interval_ = task_interval();
   idle_since_.reset();
 }
 
-/// Looks at the lent seats and at the tasks. Returns how long to sleep; nothing: until the next wake-up.
+/// Does what is due. Returns how long to sleep; nothing: until the next wake-up.
 std::optional<std::chrono::nanoseconds> supervisor::look() noexcept {
   const auto now = monotonic::now();
-  const std::optional<nanoseconds> lent = look_at_lent(now);
-  const std::optional<nanoseconds> tasks = look_at_tasks(now);
-  if (lent && tasks) return std::min(*lent, *tasks);
-  return lent ? lent : tasks;
+  std::optional<nanoseconds> rest = look_at_lent(now);
+  for (const std::optional<nanoseconds>& other : {lookout_.look(now), look_at_workers(now), trim(now)})
+    if (other) rest = std::min(*other, rest.value_or(*other));
+  return rest;
 }
 
 // --- lent seats
@@ -214,35 +237,56 @@ bool supervisor::leave_attention() noexcept {
   return !lent;
 }
 
+// --- memory
+
+/// Gives back what a burst took, once after each time of work. Leaves off when there is work again.
+std::optional<std::chrono::nanoseconds> supervisor::trim(monotonic::time_point now) noexcept {
+  if (!trim_at_) return std::nullopt;
+  if (now < *trim_at_) return *trim_at_ - now;
+  trim_at_.reset();
+  trim_blocks(kept_bytes,
+              [this] { return stopping_.load(std::memory_order_relaxed) || !engine_.idle().all_parked(); });
+  return std::nullopt;
+}
+
 // --- stuck workers
 
 std::chrono::nanoseconds supervisor::task_interval() const noexcept {
   return std::clamp<nanoseconds>(stuck_after().value_or(1s) / 8, 1ms, task_interval_max);
 }
 
-std::optional<std::chrono::nanoseconds> supervisor::look_at_tasks(monotonic::time_point now) noexcept {
-  if (!stuck_after()) return std::nullopt;
-  if (asleep_.load(std::memory_order_relaxed)) return std::nullopt;
+/// Looks whether any worker is awake, and at its task. Returns how long to sleep; nothing: until a worker
+/// wakes up.
+std::optional<std::chrono::nanoseconds> supervisor::look_at_workers(monotonic::time_point now) noexcept {
+  if (!watches() || asleep_.load(std::memory_order_relaxed)) return std::nullopt;
+  shortage_.look(now);
+  nanoseconds rest = stuck_after() ? look_at_tasks(now) : task_interval_max;
+  if (!engine_.idle().all_parked()) {
+    idle_since_.reset();
+    return rest;
+  }
+  if (!idle_since_) idle_since_ = now;
+  if (now - *idle_since_ >= linger && fall_asleep()) {
+    trim_at_ = now + rest_before_trim;
+    return std::nullopt;
+  }
+  // A worker that wakes up now does not call.
+  return lookout_.slots_age() || lookout_.others_help() ? std::min(rest, lookout::slot_look_rare) : rest;
+}
+
+std::chrono::nanoseconds supervisor::look_at_tasks(monotonic::time_point now) noexcept {
   const nanoseconds passed = now - tasks_looked_at_;
   if (passed < task_interval_) return task_interval_ - passed;
   for (const worker_place& p : engine_.layout().workers())
     look_at_task(p.id, std::min(passed, 2 * task_interval_), now);
   tasks_looked_at_ = now;
-  if (!engine_.idle().all_parked()) {
-    idle_since_.reset();
-    task_interval_ = task_interval();
-  } else if (fall_asleep(now)) {
-    return std::nullopt;
-  }
+  task_interval_ =
+      engine_.idle().all_parked() ? std::min(2 * task_interval_, task_interval_max) : task_interval();
   return task_interval_;
 }
 
-/// Makes the looks at tasks rarer while all workers sleep. Returns whether the supervisor has stopped
-/// looking.
-bool supervisor::fall_asleep(monotonic::time_point now) noexcept {
-  task_interval_ = std::min(2 * task_interval_, task_interval_max);
-  if (!idle_since_) idle_since_ = now;
-  if (now - *idle_since_ < linger) return false;
+/// Stops looking at the workers, which all sleep. Returns whether it has: a worker may have woken up.
+bool supervisor::fall_asleep() noexcept {
   asleep_.store(true, std::memory_order_seq_cst); // Z1, pairs: A2, Z2
   full_fence();                                   // Z2
   if (engine_.idle().all_parked()) return true;   // Z3
@@ -259,6 +303,7 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
     sight = {};
     sight.started = started;
     sight.running = running;
+    seats_[w.value].stands.store(false, std::memory_order_relaxed);
     return;
   }
   sight.age += passed;
@@ -270,30 +315,42 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
   }
   if (sight.age < limit) return;
   sight.reported = true;
+  seats_[w.value].stands.store(true, std::memory_order_relaxed);
   atomic<std::uint64_t>& stuck = seats_[w.value].stuck;
   stuck.store(stuck.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   report(seat, sight, now);
 }
 
 void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept {
+  log_record record{.severity = log_severity::error, .code = log_code::stuck_worker, .worker = seat.id()};
   try {
-    const char* kind = seat.report().task_kind();
-    if (seat.queues().started() != sight.started) kind = nullptr; // the task has ended just now
-    std::string text = fmt::format("worker {} of group {} is stuck: it has run a task for {} ms or more: {}",
-                                   seat.id().value, seat.place().group.value, milliseconds(sight.age),
-                                   kind != nullptr ? demangled(kind) : "of unknown kind");
+    seen_task task = seat.report().task();
+    if (seat.queues().started() != sight.started) task = {}; // it has ended just now
+    const std::uint32_t waiting = seat.queues().waiting();
+    const log_record::number numbers[] = {{"ran_ms", milliseconds(sight.age)}, {"waiting", waiting}};
+    record.task = task.kind;
+    record.task_name = task.name;
+    record.task_id = task.id;
+    record.numbers = numbers;
+    std::string text =
+        fmt::format("worker {} of group {} is stuck: it has run a task for {} ms or more: {}",
+                    seat.id().value, seat.place().group.value, milliseconds(sight.age),
+                    task.kind.empty() ? "of unknown kind" : task_text(task.kind, task.name, task.id));
     const std::optional<nanoseconds> cpu_now = cpu_time(seat.report().thread_clock());
     if (now > sight.then && sight.cpu_then && cpu_now)
       text += fmt::format("; of the last {} ms its thread used a CPU for {} ms",
                           milliseconds(now - sight.then), milliseconds(*cpu_now - *sight.cpu_then));
-    if (const std::uint32_t waiting = seat.queues().waiting(); waiting != 0)
-      text += fmt::format("; {} tasks wait in its queues", waiting);
+    if (waiting != 0) text += fmt::format("; {} tasks wait in its queues", waiting);
     if (const std::string stack = stack_of(seat.report().thread());
         !stack.empty() && seat.queues().started() == sight.started)
       text += "; its stack:" + stack;
-    engine_.notices().report_stuck(std::move(text));
+    record.text = text;
+    engine_.notices().report(record);
   } catch (const std::bad_alloc&) {
-    if (engine_.hooks().log) engine_.hooks().log("a worker is stuck, and there is no memory for a report");
+    record.task = record.task_name = {};
+    record.numbers = {};
+    record.text = "a worker is stuck, and there is no memory for a report";
+    engine_.notices().log(record);
   }
 }
 

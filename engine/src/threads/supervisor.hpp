@@ -3,6 +3,8 @@
 #include "base/clock.hpp"
 #include "base/parker.hpp"
 #include "base/task_clock.hpp"
+#include "idle/lookout.hpp"
+#include "threads/spare_shortage.hpp"
 #include "threads/stack_signal.hpp"
 #include "worker/thread_service.hpp"
 
@@ -15,8 +17,9 @@
 #include <thread>
 #include <vector>
 
-// The supervisor looks after the seats of an engine. It is one thread, which the engine starts when the first
-// task runs. It has two duties.
+// The supervisor looks after an engine while its workers are busy (Go's sysmon). It is one thread, which the
+// engine starts when the first task runs. It looks at lent seats and at tasks that do not end. Its lookout
+// (lookout.hpp) looks at tasks that age in LIFO slots, and for work whose wake-up got lost.
 //
 // *Lent seats.* A task that blocks lends its seat (seat_generation.hpp) and wakes no thread. The supervisor
 // sees the lending twice, `patience` apart, and then offers the seat to a spare thread. So a call that ends
@@ -37,18 +40,27 @@
 // times in `blocking.stuck_after` and at least every 100 ms. It reports the tasks that have run for
 // `blocking.stuck_after`. The supervisor measures time by its own looks: each counts at most twice the time
 // that it meant to sleep. So no worker looks stuck when the process was stopped or got no CPU. The supervisor
-// reports only: ADR 0011. When all workers sleep it looks for a second longer. Then it sleeps without a
-// time-out, until a worker that wakes up wakes it:
+// reports only: ADR 0011.
+//
+// *Asleep.* When all workers sleep the supervisor looks for half a second longer. Then it is asleep: it wakes
+// up once a second for its lookout, or not at all if the profile has no adaptive `idle.park_timeout`. Once,
+// after 1.5 s, it gives back the memory that tasks no longer need (block_memory.hpp). A worker that wakes up
+// wakes it:
 //
 //     woken worker                                supervisor
 //     A1  not counted as parked                   Z1  asleep = true
 //     A2  full fence                              Z2  full fence
 //     A3  asleep: wake it                         Z3  a worker is not parked: awake again
 //
+// One of the two fences comes first: A3 sees that the supervisor is asleep, or Z3 sees that the worker is not
+// parked. So while a worker is awake, the supervisor looks at its task and its slot, or is about to.
+// tests/model/slot.pml proves it, and that it fails without A2, Z2 or Z3.
+//
 // | tag     | release site         | acquire site         | publishes           | weakened                 |
 // |---------|----------------------|----------------------|---------------------|--------------------------|
 // | B2, V2  | exchange; full_fence | full_fence; exchange | nothing; order only | a lent seat is missed    |
-// | A2, Z2  | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only | a stuck worker is missed |
+// | A2, Z2  | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only | a stuck worker or a full |
+// |         |                      |                      |                     | slot is missed           |
 // | started | start: store         | wake: load           | that a thread uses  | `start` takes its lock   |
 // |         |                      |                      | the bed             | once more, for nothing   |
 
@@ -82,6 +94,12 @@ class supervisor final : public thread_service {
     return seats_[w.value].stuck.load(std::memory_order_relaxed);
   }
 
+  /// Returns whether the task that the worker runs was reported. Call from any thread.
+  bool is_stuck(worker_id w) const noexcept { return seats_[w.value].stands.load(std::memory_order_relaxed); }
+  /// Returns whether the engine is short of spare threads now, and how often it was. Call from any thread.
+  bool short_of_spares() const noexcept { return shortage_.in_episode(); }
+  std::uint64_t spare_shortages() const noexcept { return shortage_.episodes(); }
+
   /// Ends the supervisor's thread. Call once, from another thread.
   void stop() noexcept;
 
@@ -110,11 +128,14 @@ class supervisor final : public thread_service {
   struct seat_record {
     lending_sight lent;
     task_sight task;
-    atomic<std::uint64_t> stuck{0}; // single writer: the supervisor; relaxed: a number for people
+    // Single writer: the supervisor; relaxed: for people.
+    atomic<bool> stands{false}; // the task that runs was reported
+    atomic<std::uint64_t> stuck{0};
   };
 
   void set_words(const profile& settings) noexcept;
   optional_duration stuck_after() const noexcept;
+  bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
   bool wake() noexcept;
   bool start() noexcept;
   void main() noexcept;
@@ -124,11 +145,14 @@ class supervisor final : public thread_service {
   std::optional<nanoseconds> look_at_lent(monotonic::time_point now) noexcept;
   bool leave_attention() noexcept;
 
-  std::optional<nanoseconds> look_at_tasks(monotonic::time_point now) noexcept;
+  std::optional<nanoseconds> trim(monotonic::time_point now) noexcept;
+
+  std::optional<nanoseconds> look_at_workers(monotonic::time_point now) noexcept;
+  nanoseconds look_at_tasks(monotonic::time_point now) noexcept;
   void look_at_task(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept;
   void report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept;
   nanoseconds task_interval() const noexcept;
-  bool fall_asleep(monotonic::time_point now) noexcept;
+  bool fall_asleep() noexcept;
 
   /// Returns the stack of a thread of the engine, a line for each call; empty unless the profile has a
   /// `debug.stack_signal`.
@@ -146,12 +170,16 @@ class supervisor final : public thread_service {
   nanoseconds task_interval_{0};       // between the last look at the tasks and the next
   monotonic::time_point tasks_looked_at_;
   std::optional<monotonic::time_point> idle_since_;
+  std::optional<monotonic::time_point> trim_at_; // while it is asleep
+  spare_shortage shortage_;
+  lookout lookout_;
 
   parker bed_;
   alignas(128) atomic<attention> attention_{attention::absent};
   atomic<bool> spares_{
       false}; // a spare thread may take a lent seat; relaxed, both: `set` tells a late reader
   atomic<std::int64_t> stuck_after_ns_{never};
+  atomic<bool> watches_{false}; // it looks at workers that are awake; relaxed, as the two above
   atomic<bool> asleep_{true};
   atomic<bool> stopping_{false};
   atomic<bool> started_{false};

@@ -1,28 +1,31 @@
 #include "threads/threads.hpp"
 
 #include "base/clock.hpp"
+#include "threads/thread_name.hpp"
 #include "worker/shared.hpp"
 
-#include <pthread.h>
+#include <corewise/engine/detail/blocking_limit.hpp>
 
 #include <algorithm>
 #include <system_error>
 
 namespace corewise::detail {
 
+constinit thread_local execution layout_2::this_execution{};
+
 namespace {
 
-/// Returns the CPUs to tie a worker's thread to; empty: do not tie it.
-cpu_set pin_target(const shared& engine, const worker_place& place) {
+/// Returns the CPUs to tie a worker's thread to; null: do not tie it.
+const cpu_set* pin_target(const shared& engine, const worker_place& place) {
   const locality_group& g = engine.groups()[place.group];
   switch (engine.settings().workers.pin) {
-  case pin_to::none: return {};
-  case pin_to::core: return engine.machine().cores()[place.core].cpus;
-  case pin_to::node: return g.node ? engine.machine().nodes()[*g.node].home_cpus : engine.machine().cpus();
+  case pin_to::none: return nullptr;
+  case pin_to::core: return &engine.machine().cores()[place.core].cpus;
+  case pin_to::node: return g.node ? &engine.machine().nodes()[*g.node].home_cpus : &engine.machine().cpus();
   case pin_to::automatic:
   case pin_to::group: break;
   }
-  return g.cpus;
+  return &g.cpus;
 }
 
 } // namespace
@@ -30,7 +33,9 @@ cpu_set pin_target(const shared& engine, const worker_place& place) {
 worker_threads::worker_threads(shared& engine, runtime& whole) noexcept
     : engine_(engine),
       whole_(whole),
-      seats_(engine.layout().size()) {}
+      seats_(engine.layout().size()),
+      signals_(engine.settings().debug.stack_signal,
+               engine.machine().is_this_system() && engine.settings().workers.pin != pin_to::none) {}
 
 worker_threads::~worker_threads() {
   for (const auto& t : threads_)
@@ -43,30 +48,32 @@ void worker_threads::start(std::shared_ptr<const void> keep) {
     keep_ = std::move(keep);
   }
   for (const worker_place& p : engine_.layout().workers())
-    if (!start_thread({.seat = &engine_.seat(p.id), .lending = {}}, seats_))
+    if (start_thread({.seat = &engine_.seat(p.id), .lending = {}}, seats_) != started::yes)
       throw std::system_error(EAGAIN, std::generic_category(), "cannot start a worker thread");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return seated_ >= seats_; });
 }
 
-bool worker_threads::start_thread(seat_offer first, std::size_t alive_max) noexcept {
+worker_threads::started worker_threads::start_thread(seat_offer first, std::size_t alive_max) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (stopping_ || alive_ >= alive_max) return false;
+  if (stopping_ || alive_ >= alive_max) return started::enough;
   try {
+    spares_.reserve(threads_.size() + 1); // a thread that becomes spare needs no memory
     threads_.push_back(std::make_shared<thread_record>());
   } catch (const std::bad_alloc&) {
-    return false;
+    return started::refused;
   }
   thread_record& record = *threads_.back();
   record.offered = first;
   try {
+    const engine_signals::blocked blocked(signals_);
     record.handle = thread([this, &record, keep = keep_] { main(record); });
   } catch (const std::exception&) {
     threads_.pop_back();
-    return false;
+    return started::refused;
   }
   ++alive_;
-  return true;
+  return started::yes;
 }
 
 bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
@@ -81,8 +88,16 @@ bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
     spare->bed.unpark(); // without the lock: the spare needs it next
     return true;
   }
-  const auto spares_max = [](const rules& r) { return r.settings.blocking.spares_max; };
-  return start_thread({&seat, lending}, seats_ + engine_.newest_rules().read(spares_max));
+  const started answer = start_thread({&seat, lending}, most_threads());
+  if (answer == started::refused)
+    engine_.notices().try_warn_once(log_code::out_of_spare_threads,
+                                    "a worker that blocks got no spare thread",
+                                    "the system gave none, or no memory");
+  return answer == started::yes;
+}
+
+std::size_t worker_threads::most_threads() const noexcept {
+  return seats_ + engine_.newest_rules().read([](const rules& r) { return r.settings.blocking.spares_max; });
 }
 
 /// Takes the spare thread that is nearest to the seat; of equally near ones, the one that became spare last.
@@ -109,12 +124,8 @@ void worker_threads::send_to_core(thread_record& spare, const worker_place& plac
   const pin_to pin = engine_.settings().workers.pin;
   const bool there = pin == pin_to::core && spare.bound_core == place.core;
   if (there || pin == pin_to::none || !engine_.machine().is_this_system()) return;
-  try {
-    const auto refused = pin_thread(spare.handle.native_handle(), engine_.machine().cores()[place.core].cpus);
-    spare.on_core = !refused;
-  } catch (const std::bad_alloc&) {
-    spare.on_core = false; // the thread stays tied as it is
-  }
+  // If this is refused, the thread stays tied as it is.
+  spare.on_core = !pin_thread(spare.handle.native_handle(), engine_.machine().cores()[place.core].cpus);
 }
 
 /// Notes that the thread on the seat has lost it. That thread is still in its task, or has just ended it.
@@ -127,6 +138,7 @@ void worker_threads::note_seatless(const worker& seat) noexcept {
 }
 
 void worker_threads::main(thread_record& me) {
+  signals_.note_thread();
   this_execution.engine = &whole_;
   seat_offer offered;
   {
@@ -139,14 +151,18 @@ void worker_threads::main(thread_record& me) {
     const bool kept = seat->run();
     if (kept) { // the engine has ended
       this_execution = {};
-      engine_.leave_ended(*seat);
+      engine_.dropping().leave(*seat);
     }
-    if (engine_.hooks().on_worker_stop) engine_.hooks().on_worker_stop(seat->id());
+    if (engine_.hooks().on_worker_stop) {
+      const unlimited_calls plain;
+      engine_.hooks().on_worker_stop(seat->id());
+    }
+    engine_.end_child(); // as above
     if (kept) break;
   }
   engine_.suspended().give(this_execution);
   this_execution = {};
-  if (leave(me)) engine_.drop_suspended();
+  if (leave(me)) engine_.dropping().drop_suspended();
 }
 
 /// Notes that the calling thread ends. Returns whether it is the last one and no thread waits for it.
@@ -170,7 +186,11 @@ bool worker_threads::sit(thread_record& me, seat_offer offered) {
     me.seat = &seat;
     me.seatless = false;
   }
-  if (engine_.hooks().on_worker_start) engine_.hooks().on_worker_start(seat.id());
+  if (engine_.hooks().on_worker_start) {
+    const unlimited_calls plain;
+    engine_.hooks().on_worker_start(seat.id());
+  }
+  engine_.end_child();         // the hook may have forked
   this_execution.seat = &seat; // a hook that blocks cannot lend it
   const std::scoped_lock lock(mutex_);
   ++seated_;
@@ -180,25 +200,33 @@ bool worker_threads::sit(thread_record& me, seat_offer offered) {
 
 void worker_threads::bind(thread_record& me, const worker& seat) {
   const worker_place& place = seat.place();
+  name(me, place);
   const bool at_home = me.bound_to == place.group;
   const bool tied =
       at_home && (engine_.settings().workers.pin != pin_to::core || me.bound_core == place.core);
   if (!std::exchange(me.on_core, false) && tied) return;
   const locality_group& g = engine_.groups()[place.group];
-  if (!at_home) {
-    const std::string name = "corewise-g" + std::to_string(place.group.value);
-    ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
-  }
   if (engine_.machine().is_this_system()) {
-    if (const cpu_set cpus = pin_target(engine_, place); !cpus.empty())
-      if (const refusal why = pin_this_thread(cpus))
-        engine_.notices().warn_once("workers are not pinned: " + *why);
+    if (const cpu_set* const cpus = pin_target(engine_, place); cpus != nullptr && !cpus->empty())
+      if (const refusal why = pin_this_thread(*cpus))
+        engine_.notices().try_warn_once(log_code::not_pinned, "workers are not pinned", *why);
     if (!at_home && g.node && engine_.wants_node_memory())
       if (const refusal why = prefer_node(engine_.machine().nodes()[*g.node].os_index))
-        engine_.notices().warn_once("workers' memory is not bound to their node: " + *why);
+        engine_.notices().try_warn_once(log_code::not_on_node, "workers' memory is not bound to their node",
+                                        *why);
   }
   me.bound_to = place.group;
   me.bound_core = place.core;
+}
+
+/// Names the calling thread after its group, or after the seat that it takes.
+void worker_threads::name(const thread_record& me, const worker_place& place) const {
+  std::string suffix = "/g" + std::to_string(place.group.value);
+  if (engine_.settings().debug.thread_names == thread_naming::worker)
+    suffix += "w" + std::to_string(place.id.value);
+  else if (me.bound_to == place.group)
+    return; // it has that name
+  name_thread(engine_.settings(), suffix);
 }
 
 worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
@@ -237,7 +265,7 @@ void worker_threads::stop() noexcept {
   for (thread_record* t : spares_) t->bed.unpark();
 }
 
-std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_point limit) {
+std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_point limit) noexcept {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, limit, [&] { return alive_ == 0; });
   left_to_themselves_ = alive_ != 0;
@@ -247,7 +275,13 @@ std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_
     t->handle.detach();
     if (t->seat == nullptr) continue;
     const auto busy = t->seatless ? std::nullopt : t->seat->report().busy_for();
-    running.push_back({t->seat->id(), busy.value_or(monotonic::now() - t->since)});
+    try {
+      seen_task task = t->seatless ? seen_task{} : t->seat->report().task();
+      running.push_back({t->seat->id(), busy.value_or(monotonic::now() - t->since), std::move(task.kind),
+                         std::move(task.name), task.id});
+    } catch (const std::bad_alloc&) {
+      continue; // the report has as many as there is memory for
+    }
   }
   return running;
 }
@@ -260,6 +294,12 @@ bool worker_threads::left_to_themselves() const {
 std::size_t worker_threads::spares() const {
   const std::scoped_lock lock(mutex_);
   return spares_.size();
+}
+
+worker_threads::number worker_threads::count() const {
+  const std::size_t most = most_threads();
+  const std::scoped_lock lock(mutex_);
+  return {alive_, most};
 }
 
 } // namespace corewise::detail

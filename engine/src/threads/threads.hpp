@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/parker.hpp"
+#include "threads/engine_signals.hpp"
 #include "worker/worker.hpp"
 
 #include <corewise/engine/detail/lock.hpp>
@@ -40,12 +41,19 @@ class worker_threads {
   void stop() noexcept;
   /// Waits until all threads are gone, at most until `limit`. Returns the tasks that still run. Their threads
   /// are left to themselves. Call once.
-  std::vector<shutdown_report::running_task> join(monotonic::time_point limit);
+  std::vector<shutdown_report::running_task> join(monotonic::time_point limit) noexcept;
   /// Returns whether some threads are left to themselves. The last of them drops the suspended tasks.
   bool left_to_themselves() const;
 
   /// Returns how many threads wait for a seat.
   std::size_t spares() const;
+  struct number {
+    std::size_t alive; ///< threads on seats, in tasks without a seat, and spare ones
+    std::size_t most;  ///< as many as the profile allows
+  };
+  number count() const;
+
+  const engine_signals& signals() const noexcept { return signals_; }
 
  private:
   struct seat_offer {
@@ -66,9 +74,11 @@ class worker_threads {
     bool on_core = false; // tied to the core of the seat that it goes to, for the way there
   };
 
-  /// Starts a thread. Returns false if the engine stops, if `alive_max` threads live already, or if the
-  /// system gives no more.
-  bool start_thread(seat_offer first, std::size_t alive_max) noexcept;
+  enum class started : std::uint8_t { yes, enough, refused };
+
+  /// Starts a thread. Returns `enough` if the engine stops, or if `alive_max` threads live already; `refused`
+  /// if the system gives no thread, or no memory for one.
+  started start_thread(seat_offer first, std::size_t alive_max) noexcept;
   std::shared_ptr<thread_record> take_spare(seat_offer offered) noexcept;
   void send_to_core(thread_record& spare, const worker_place& place) noexcept;
   void note_seatless(const worker& seat) noexcept;
@@ -76,12 +86,16 @@ class worker_threads {
   bool leave(thread_record& me) noexcept;
   bool sit(thread_record& me, seat_offer offered);
   void bind(thread_record& me, const worker& seat);
+  void name(const thread_record& me, const worker_place& place) const;
   seat_offer wait_for_seat(thread_record& me);
   void reap() noexcept;
+
+  std::size_t most_threads() const noexcept;
 
   shared& engine_;
   runtime& whole_;
   const std::size_t seats_;
+  const engine_signals signals_;
   std::shared_ptr<const void> keep_; // given to each thread; dropped when stopping
   mutable mutex mutex_;
   condition_variable changed_;

@@ -85,7 +85,7 @@ class timer_group {
       timer_node* t = wheel_.pop_due();
       if (t == nullptr) break;
       t->state.store(timer_state::fired, std::memory_order_relaxed);
-      room[taken++] = t;
+      if (claim(*t)) room[taken++] = t;
     }
     fired_ += taken;
     show_next();
@@ -98,6 +98,10 @@ class timer_group {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
     timer_node* t = wheel_.pop_any();
+    while (t != nullptr && !claim_at_end(*t)) {
+      t->state.store(timer_state::fired, std::memory_order_relaxed);
+      t = wheel_.pop_any();
+    }
     if (t != nullptr) t->state.store(timer_state::fired, std::memory_order_relaxed);
     next_ns_.store(never, std::memory_order_relaxed);
     return t;

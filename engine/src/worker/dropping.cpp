@@ -1,94 +1,137 @@
+#include "worker/dropping.hpp"
+
+#include "base/clock.hpp"
 #include "worker/forks.hpp"
 #include "worker/shared.hpp"
 
-#include <utility>
+#include <corewise/engine/future.hpp>
 
-// Destroys the tasks that are still queued or suspended when the engine has ended.
+#include <utility>
 
 namespace corewise::detail {
 
 namespace {
 
 /// The engine whose tasks the calling thread is destroying.
-thread_local const shared* dropping_of = nullptr;
+thread_local const dropping* dropping_of = nullptr;
+
+/// The roots that were kept, of all engines: a leak checker finds their memory from here.
+mutex keeping;
+task_header* all_kept = nullptr; // guarded
+
+/// The `act` of a root that was kept: nothing resumes or destroys it.
+bool stay(task_header* /*t*/, task_action /*action*/) { return false; }
 
 } // namespace
 
-/// Destroys what is queued, unrun. It takes as a thief does, since threads that are still in a task may push.
-/// A task that is destroyed may wake others, so it goes round until nothing comes.
-void shared::drop_queued() noexcept {
+/// Takes as a thief does, since threads that are still in a task may push. A task that is destroyed may wake
+/// others, so it goes round until nothing comes.
+void dropping::drop_queued() noexcept {
   if (dropping_of == this)
     return; // a task that is being destroyed has woken another: the next round finds it
-  const shared* around = std::exchange(dropping_of, this);
-  while (drop_round()) {
-  }
+  const dropping* around = std::exchange(dropping_of, this);
+  drop_all();
   dropping_of = around;
-  drains_.progress();
+  engine_.drains().progress();
 }
 
 /// What a destroyed coroutine wakes is queued, and is destroyed after all have been looked at. No coroutine
-/// suspends any more, so one look will do.
-void shared::drop_suspended() noexcept {
-  const shared* around = std::exchange(dropping_of, this);
-  while (drop_round()) {
-  }
-  suspended_.withdraw_all([this](suspension& s) { drop(&s); });
-  while (drop_round()) {
+/// suspends any more, so one look will do. A waker that has taken a coroutine out meanwhile needs a few steps
+/// to queue it, in which it waits for no thread.
+void dropping::drop_suspended() noexcept {
+  const dropping* around = std::exchange(dropping_of, this);
+  drop_all();
+  engine_.suspended().withdraw_all(
+      [this](suspension& s) { s.record->end == wait_end::settle ? keep(s) : drop(&s); });
+  drop_all();
+  while (engine_.suspended().any()) {
+    sleep_for(std::chrono::microseconds{20});
+    drop_all();
   }
   dropping_of = around;
-  drains_.progress();
+  engine_.drains().progress();
+}
+
+void dropping::drop_all() noexcept {
+  while (drop_round()) {
+  }
+}
+
+/// Keeps the root to which the coroutine belongs, with all that awaits it, and counts it as finished. Its
+/// future says that it did not run to its end.
+void dropping::keep(suspension& s) noexcept {
+  kept_[static_cast<std::size_t>(s.record->kind)].fetch_add(1, std::memory_order_relaxed);
+  strand& root = join_point::top_of(*s.root);
+  if (root.act == &stay) return; // for another of its coroutines
+  root.act = &stay;
+  {
+    const std::scoped_lock lock(keeping);
+    root.next = std::exchange(all_kept, &root);
+  }
+  engine_.submitters().mine().books.finished[s.phase].add();
+  engine_.release_one(s.phase);
+  if (future_state* const f = root.future()) f->settle();
+}
+
+std::vector<suspended_in> dropping::kept() const {
+  std::array<std::uint64_t, wait_kinds> coroutines{};
+  for (std::size_t kind = 0; kind < wait_kinds; ++kind)
+    coroutines[kind] = kept_[kind].load(std::memory_order_relaxed);
+  return by_kind(coroutines);
 }
 
 /// Takes nothing from an unbounded inbox while its worker still may.
-task_header* shared::pop_inbox_of(worker& seat) noexcept {
+task_header* dropping::pop_inbox_of(worker& seat) noexcept {
   ingress& in = seat.queues().in;
   if (in.bounded()) return in.pop();
   if (!seat.has_left()) return nullptr;
-  const std::scoped_lock lock(dropping_); // it has one consumer
+  const std::scoped_lock lock(inboxes_); // it has one consumer
   return in.pop();
 }
 
-void shared::drop(task_header* t) noexcept {
+void dropping::drop(task_header* t) noexcept {
   const std::uint8_t phase = t->phase;
   if (!t->act(t, task_action::discard)) return; // a part of a task; other parts are left
-  submitters_.mine().books.finished[phase].add();
-  limit_.release();
+  engine_.submitters().count_finished(phase);
+  engine_.release_one(phase);
   dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
 /// Drops all that is queued now. Returns whether there was anything.
-bool shared::drop_round() noexcept {
+bool dropping::drop_round() noexcept {
   bool any = drop_timers();
   const auto drop = [&](task_header* t) {
     any = true;
     this->drop(t);
   };
-  for (worker* seat : seats_) {
-    worker_queues* q = &seat->queues();
-    while (task_header* t = pop_inbox_of(*seat)) drop(t);
-    if (q->in.bounded() && q->in.ready()) any = true; // no memory to take it out: once more
-    if (seat->has_left() || q->takers.share()) {
-      if (task_header* t = q->lifo.take()) drop(t);
-      for (task_chain stolen = q->ring.steal(1); stolen.size != 0; stolen = q->ring.steal(1))
+  for (const worker_place& place : engine_.layout().workers()) {
+    worker& seat = engine_.seat(place.id);
+    worker_queues& q = seat.queues();
+    while (task_header* t = pop_inbox_of(seat)) drop(t);
+    if (q.in.bounded() && q.in.ready()) any = true; // no memory to take it out: once more
+    if (seat.has_left() || q.takers.share()) {
+      if (task_header* t = q.lifo.take()) drop(t);
+      for (task_chain stolen = q.ring.steal(1); stolen.size != 0; stolen = q.ring.steal(1))
         drop(stolen.first);
     }
-    while (task_header* t = steal_fork(*q)) drop(t);
+    while (task_header* t = steal_fork(q)) drop(t);
   }
-  for (injection_queue* injection : injection_) {
-    while (task_header* t = injection->pop(1).first) drop(t);
-    if (injection->size() != 0) any = true; // as above
-  }
-  for (const auto& domain : classes_)
+  for (const locality_group& g : engine_.groups().groups()) {
+    injection_queue& injection = engine_.injection(g.id);
+    while (task_header* t = injection.pop(1).first) drop(t);
+    if (injection.size() != 0) any = true; // as above
     for (const task_class c : {task_class::latency, task_class::background})
-      while (task_header* t = domain->of(c).pop()) drop(t);
+      while (task_header* t = engine_.classes(g.id).of(c).pop()) drop(t);
+  }
   return any;
 }
 
-bool shared::drop_timers() noexcept {
+bool dropping::drop_timers() noexcept {
   bool any = false;
-  for (timer_group* timers : timer_groups_)
-    while (const timer_node* t = timers->close()) {
+  for (timer_group* timers : engine_.timers().groups())
+    while (timer_node* t = timers->close()) {
       any = true;
+      if (!resumes(*t)) continue; // its thread is still in a task
       if (t->submits)
         t->task->act(t->task, task_action::discard); // it is not counted yet
       else
@@ -98,10 +141,10 @@ bool shared::drop_timers() noexcept {
 }
 
 /// Other threads may take from the seat's queues now, so it asks only what any thread may ask.
-void shared::leave_ended(worker& seat) noexcept {
+void dropping::leave(worker& seat) noexcept {
   const group_id g = seat.place().group;
-  if (seat.queues().waiting() != 0 || !seat.queues().lifo.empty() || injection(g).size() != 0 ||
-      classes(g).ready())
+  if (seat.queues().waiting() != 0 || !seat.queues().lifo.empty() || engine_.injection(g).size() != 0 ||
+      engine_.classes(g).ready())
     drop_queued();
 }
 

@@ -1,9 +1,9 @@
+#include "worker/due_timers.hpp"
+
 #include "worker/shared.hpp"
 
 #include <algorithm>
 #include <array>
-
-// Fires timers that are due.
 
 namespace corewise::detail {
 
@@ -17,79 +17,8 @@ constexpr std::int64_t room_interval_ns = 1'000'000;
 
 std::int64_t to_ns(monotonic::time_point t) noexcept { return t.time_since_epoch().count(); }
 
-} // namespace
-
-timer_group::outcome shared::set_timer(timer_node& t, std::int64_t now_ns) noexcept {
-  using outcome = timer_group::outcome;
-  const group_id g{t.group};
-  const std::int64_t deadline = t.deadline_ns;
-  const outcome it_is = timers_->of(g).set(t, now_ns); // t may be gone
-  if (it_is == outcome::earliest) idle_->timer_set(g, deadline);
-  return it_is;
-}
-
-// --- what is due
-
-void shared::fire_due(worker& seat, group_id g, monotonic::time_point now) noexcept {
-  std::array<timer_node*, 64> due;
-  for (std::size_t left = fired_at_once; left != 0; left -= due.size()) {
-    const std::size_t taken = timers_->of(g).take_due(to_ns(now), due);
-    for (std::size_t i = 0; i < taken; ++i) fire(seat, g, *due[i]);
-    if (taken != due.size()) return;
-  }
-}
-
-bool shared::fire_all_due(worker& seat) noexcept {
-  if (!timers_->pending()) return false;
-  const auto now = monotonic::now();
-  bool any = false;
-  for (const group_id g : groups_[seat.place().group].steal_order) {
-    if (to_ns(now) < timers_->of(g).next_ns()) continue;
-    fire_due(seat, g, now);
-    any = true;
-  }
-  return any;
-}
-
-void shared::fire(worker& seat, group_id g, timer_node& t) noexcept {
-  if (t.submits) return submit_fired(seat, g, static_cast<scheduled&>(*t.task));
-  auto& place = static_cast<resumption&>(*t.task);
-  if (g == seat.place().group && seat.resumes_here(*place.root)) return seat.push(&place);
-  send_home(&place, *place.root);
-}
-
-/// Submits a call as from outside: in the open phase, and not once a shutdown has begun. A call that was made
-/// inside a task is that task's child, and while the task lasts nothing refuses it.
-void shared::submit_fired(worker& seat, group_id g, scheduled& call) noexcept {
-  if (call.inside)
-    limit_.enter_anyway();
-  else if (!limit_.enter())
-    return find_no_room(call);
-  if (!call.inside) call.phase = drains_.open_phase();
-  const std::uint8_t phase = call.phase;
-  seat.books().submitted[phase].add();
-  if (!call.inside && closed_meanwhile()) {
-    call.act(&call, task_action::discard);
-    seat.books().finished[phase].add();
-    limit_.release();
-    return drains_.progress();
-  }
-  if (g == seat.place().group) return seat.push(&call);
-  send_near(&call, g);
-}
-
-/// Leaves a beat of `every` out; tries a call of `after` again soon.
-void shared::find_no_room(scheduled& call) noexcept {
-  const std::int64_t now = to_ns(monotonic::now());
-  if (call.period_ns == 0)
-    call.node.deadline_ns = now + room_interval_ns;
-  else
-    next_beat(call, now, 1);
-  set_again(call, now);
-}
-
 /// Sets the deadline to the next beat that is not past. `left_out`: beats that are left out anyway.
-void shared::next_beat(scheduled& call, std::int64_t now, std::int64_t left_out) noexcept {
+void next_beat(scheduled& call, std::int64_t now, std::int64_t left_out) noexcept {
   std::int64_t next = timer_group::later(call.node.deadline_ns, call.period_ns);
   const std::int64_t missed = next > now ? 0 : (now - next) / call.period_ns + 1;
   next = timer_group::later(next, missed * call.period_ns); // no more than now + period
@@ -98,13 +27,85 @@ void shared::next_beat(scheduled& call, std::int64_t now, std::int64_t left_out)
   call.skipped.store(before + static_cast<std::uint64_t>(missed + left_out), std::memory_order_relaxed);
 }
 
-void shared::set_again(scheduled& call, std::int64_t now) noexcept {
+} // namespace
+
+timer_group::outcome due_timers::set(timer_node& t, std::int64_t now_ns) noexcept {
   using outcome = timer_group::outcome;
-  const outcome it_is = set_timer(call.node, now);
+  const group_id g{t.group};
+  const std::int64_t deadline = t.deadline_ns;
+  const outcome it_is = watch_.of(g).set(t, now_ns); // t may be gone
+  if (it_is == outcome::earliest) engine_.idle().timer_set(g, deadline);
+  return it_is;
+}
+
+// --- what is due
+
+void due_timers::fire_due(worker& seat, group_id g, monotonic::time_point now) noexcept {
+  std::array<timer_node*, 64> due;
+  for (std::size_t left = fired_at_once; left != 0; left -= due.size()) {
+    const std::size_t taken = watch_.of(g).take_due(to_ns(now), due);
+    for (std::size_t i = 0; i < taken; ++i) fire(seat, g, *due[i]);
+    if (taken != due.size()) return;
+  }
+}
+
+bool due_timers::fire_all_due(worker& seat) noexcept {
+  if (!watch_.pending()) return false;
+  const auto now = monotonic::now();
+  bool any = false;
+  for (const group_id g : engine_.groups()[seat.place().group].steal_order) {
+    if (to_ns(now) < watch_.of(g).next_ns()) continue;
+    fire_due(seat, g, now);
+    any = true;
+  }
+  return any;
+}
+
+void due_timers::fire(worker& seat, group_id g, timer_node& t) noexcept {
+  if (t.submits) return submit_fired(seat, g, static_cast<scheduled&>(*t.task));
+  auto& place = static_cast<resumption&>(*t.task);
+  if (!resumes(t)) return;
+  if (g == seat.place().group && seat.resumes_here(*place.root)) return seat.push(&place);
+  engine_.send_home(&place, *place.root);
+}
+
+/// Submits a call as from outside: in the open phase, and not once a shutdown has begun. A call that was made
+/// inside a task is that task's child, and while the task lasts nothing refuses it.
+void due_timers::submit_fired(worker& seat, group_id g, scheduled& call) noexcept {
+  if (call.inside)
+    engine_.limit().enter_anyway();
+  else if (!engine_.limit().enter())
+    return find_no_room(call);
+  if (!call.inside) call.phase = engine_.drains().open_phase();
+  const std::uint8_t phase = call.phase;
+  seat.books().submitted[phase].add();
+  if (!call.inside && engine_.closed_meanwhile()) {
+    call.act(&call, task_action::discard);
+    seat.books().finished[phase].add();
+    engine_.release_one(phase);
+    return engine_.drains().progress();
+  }
+  if (g == seat.place().group) return seat.push(&call);
+  engine_.send_near(&call, g);
+}
+
+/// Leaves a beat of `every` out; tries a call of `after` again soon.
+void due_timers::find_no_room(scheduled& call) noexcept {
+  const std::int64_t now = to_ns(monotonic::now());
+  if (call.period_ns == 0)
+    call.node.deadline_ns = now + room_interval_ns;
+  else
+    next_beat(call, now, 1);
+  set_again(call, now);
+}
+
+void due_timers::set_again(scheduled& call, std::int64_t now) noexcept {
+  using outcome = timer_group::outcome;
+  const outcome it_is = set(call.node, now);
   if (it_is == outcome::closed || it_is == outcome::stopped) call.abandon();
 }
 
-void shared::beat_again(scheduled& call) noexcept {
+void due_timers::beat_again(scheduled& call) noexcept {
   using progress = scheduled::progress;
   const std::int64_t now = to_ns(monotonic::now());
   next_beat(call, now, 0);

@@ -42,7 +42,7 @@ void worker::regain(std::uint64_t lending) noexcept {
 bool worker::take(std::uint64_t lending) noexcept {
   if (!lender_.take(lending)) return false;
   show_availability();
-  counts_.handed_over.add();
+  counts_.taken.add();
   return true;
 }
 

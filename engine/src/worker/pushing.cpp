@@ -8,11 +8,10 @@
 namespace corewise::detail {
 
 void worker::push_lifo(task_header* t) noexcept {
-  if (!lifo_.accepts()) return push(t);
+  if (!lifo_.has_slot()) return push(t);
   // A push into an empty slot wakes no worker: this worker takes the task next.
   task_header* evicted = queues().lifo.put(t);
   note_pushed();
-  if (lifo_.begin_watch()) engine_.idle().watch_slots();
   if (evicted == nullptr) return;
   supply_.push(evicted);
   engine_.idle().notify_pushed(id());
@@ -53,7 +52,7 @@ inline bool worker::may_rotate() const noexcept {
   std::coroutine_handle<> frame;
   if (t->act == &coroutine_root::perform) {
     root = static_cast<coroutine_root*>(t);
-    frame = root->frame;
+    frame = root->frame();
   } else if (t->act == &resumption::perform) {
     root = static_cast<resumption*>(t)->root;
     frame = static_cast<resumption*>(t)->frame;

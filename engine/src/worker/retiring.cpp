@@ -7,7 +7,7 @@ namespace corewise::detail {
 
 void worker::follow_rules() noexcept {
   const rules& in_force = rules_in_force();
-  lifo_.follow(in_force.settings.queues.lifo_cap, in_force.settings.queues.lifo_counts);
+  lifo_.follow(in_force.settings.queues.lifo_cap);
   answers_.follow(*in_force.placing);
 }
 
@@ -42,7 +42,6 @@ void worker::send_away() noexcept {
   send_all(queues().ring);
   send_all(queues().in);
   send_all(queues().forks);
-  supply_.end_front();
   engine_.publish_load(place_);
   if (engine_.idle().retired().injection_is_orphaned(own)) {
     task_chain waiting = engine_.injection(own).pop(engine_.injection(own).size());

@@ -8,12 +8,14 @@ void shared::publish_load(const worker_place& w) noexcept {
 
 /// The policy says whether the task goes to its last worker or to the injection queue.
 void shared::send_home(task_header* t, const coroutine_root& root) noexcept {
+  if (after_process_fork()) return; // no thread comes for it, and locks may be held for ever
   if (root.run_as != task_class::normal) return send_home_by_class(t, root);
   const worker_id last = root.last->id();
   const worker_id to = active(last) ? last : active_near(layout_[last].group);
   const bool injected = !resumptions_return_.load(std::memory_order_relaxed);
   send(t, {.worker = to, .group = layout_[to].group, .injected = injected});
-  if (ended()) drop_queued(); // no worker comes for it; the fence of `pushed` and that of `stop` order this
+  if (ended())
+    dropping_.drop_queued(); // no worker comes for it; the fence of `pushed` and that of `stop` order this
 }
 
 /// Sends a task to the calling worker's domain, or from elsewhere to that of the worker that it ran on last.
@@ -24,7 +26,7 @@ void shared::send_home_by_class(task_header* t, const coroutine_root& root) noex
   send_to_class(t,
                 idle_->retired().classes_are_orphaned(groups_[g].domain) ? layout_[active_near(g)].group : g,
                 root.run_as);
-  if (ended()) drop_queued(); // as above
+  if (ended()) dropping_.drop_queued(); // as above
 }
 
 // --- what retired workers leave

@@ -57,7 +57,8 @@ task_header* searcher::spin() noexcept {
   task_header* t = look_around(steal_effort::usual);
   std::uint32_t rounds = 0;
   std::uint32_t next_look_around = 1;
-  for (auto now = monotonic::now(); t == nullptr && !engine.ended() && now < until; now = monotonic::now()) {
+  for (auto now = monotonic::now(); t == nullptr && !shared::is_over(engine.stage_byte()) && now < until;
+       now = monotonic::now()) {
     wait_a_round(now);
     if (supply_.classes().of(task_class::latency).waiting())
       t = take_suited(task_class::latency, steal_effort::usual);
@@ -83,7 +84,7 @@ void searcher::wait_a_round(monotonic::time_point now) noexcept {
 /// last for what other domains have no time for.
 task_header* searcher::look_around(steal_effort effort) noexcept {
   task_header* t = take_suited(task_class::latency, effort);
-  if (t == nullptr && seat_.engine().fire_all_due(seat_)) t = supply_.queues().ring.pop();
+  if (t == nullptr && seat_.engine().timers().fire_all_due(seat_)) t = supply_.queues().ring.pop();
   if (t == nullptr && steals_) t = steal(effort);
   if (t == nullptr) t = take_suited(task_class::background, effort);
   if (t == nullptr && steals_) t = take_far_class();

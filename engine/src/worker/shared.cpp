@@ -30,10 +30,10 @@ shared::shared(profile settings, engine_hooks hooks)
       layout_(machine_, groups_, worker_options_of(settings_, start_cpu_)),
       rules_(std::make_unique<rules>(settings_, groups_, layout_)),
       resumptions_return_(rules_.newest()->placing->returns()),
-      born_in_(process_fork_count()),
       limit_(settings_.limits.in_flight),
-      notices_(hooks_) {
-  for (const std::string& w : machine_.warnings()) notices_.warn(w);
+      blocking_calls_(settings_),
+      notices_(hooks_, settings_.name) {
+  for (const std::string& w : machine_.warnings()) notices_.warn(log_code::machine, w);
   make_groups();
   make_classes();
   make_seats();
@@ -54,7 +54,7 @@ void shared::make_groups() {
     if (g.node && wants_node_memory()) node = machine_.nodes()[*g.node].os_index;
     refusal why;
     group_states_.push_back(std::make_unique<group_state>(workers, sizes, node, &why));
-    if (why) notices_.warn_once("queues are not bound to their node: " + *why);
+    if (why) notices_.warn_once(log_code::not_on_node, "queues are not bound to their node: " + *why);
     memory_.push_back(std::make_shared<node_resource>(node));
     boards_.push_back(std::make_unique<group_board>(workers.size(), group_states_.back()->slots()));
     const bool one_queue = settings_.injection.scope == injection_scope::engine;
@@ -75,7 +75,7 @@ void shared::make_classes() {
     refusal why;
     node_arena& arena = *class_memory_.emplace_back(
         std::make_unique<node_arena>(domain_classes::cells_needed * sizeof(inbox::cell), node, &why));
-    if (why) notices_.warn_once("queues are not bound to their node: " + *why);
+    if (why) notices_.warn_once(log_code::not_on_node, "queues are not bound to their node: " + *why);
     auto* cells = arena.take<inbox::cell>(domain_classes::cells_needed);
     std::uninitialized_value_construct_n(cells, domain_classes::cells_needed);
     classes_.push_back(std::make_unique<domain_classes>(std::span{cells, domain_classes::cells_needed}));
@@ -90,26 +90,55 @@ void shared::make_seats() {
       queues_.push_back(&seat.queues());
     }
   }
-  for (const auto& g : group_states_) timer_groups_.push_back(&g->timers());
-  timers_.emplace(timer_groups_);
-  idle_ = std::make_unique<idle_workers>(groups_, layout_, boards_, queues_, injection_, classes_, *timers_,
-                                         rules_);
+  std::vector<timer_group*> timers;
+  for (const auto& g : group_states_) timers.push_back(&g->timers());
+  timers_.emplace(*this, std::move(timers));
+  idle_ = std::make_unique<idle_workers>(groups_, layout_, boards_, queues_, injection_, classes_,
+                                         timers_->watch(), rules_);
   suspended_.make_room(layout_.size());
+}
+
+// --- lent seats
+
+std::uint64_t shared::tasks_waiting_for_a_seat() const noexcept {
+  std::uint64_t waiting = 0;
+  for (std::size_t d = 0; d < classes_.size(); ++d) {
+    bool domain_is_lent = true;
+    for (const group_id g : groups_.domains()[d]) {
+      bool group_is_lent = true;
+      for (const worker_place& w : layout_.of_group(g).first(active_in(g)))
+        if (seats_[w.id.value]->lending())
+          waiting += queues_[w.id.value]->waiting();
+        else
+          group_is_lent = false;
+      injection_queue& own = group_states_[g.value]->injection();
+      if (group_is_lent && injection_[g.value] == &own) waiting += own.size();
+      domain_is_lent = domain_is_lent && group_is_lent;
+    }
+    if (domain_is_lent) waiting += classes_[d]->depth();
+  }
+  return waiting;
 }
 
 // --- the end of tasks
 
 void shared::failed() noexcept {
+  end_child(1);
   failed_.fetch_add(1, std::memory_order_relaxed);
   const auto on_exception = [](const rules& r) { return r.settings.on_exception; };
   if (rules_.read(on_exception) == exception_action::terminate) std::terminate();
   if (hooks_.on_exception) hooks_.on_exception(std::current_exception());
+  end_child(1); // the hook may have forked
   notices_.log_failure();
 }
 
+void shared::release_counted(std::uint8_t phase) noexcept {
+  if (phase != daemon_phase) limit_.release();
+}
+
 void shared::finished_without_seat(std::uint8_t phase) noexcept {
-  submitters_.mine().books.finished[phase].add();
-  limit_.release();
+  submitters_.count_finished(phase);
+  release_one(phase);
   drains_.progress();
 }
 

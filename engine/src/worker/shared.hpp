@@ -8,15 +8,18 @@
 #include "books/suspended_table.hpp"
 #include "idle/idle.hpp"
 #include "rules/rules.hpp"
-#include "timers/timer_watch.hpp"
+#include "worker/dropping.hpp"
+#include "worker/due_timers.hpp"
 #include "worker/group_state.hpp"
 #include "worker/thread_service.hpp"
 #include "worker/worker.hpp"
 
-#include <corewise/engine/detail/lock.hpp>
+#include <corewise/engine/detail/blocking_limit.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/timer.hpp>
 #include <corewise/policies/detail/atomic.hpp>
+
+#include <unistd.h>
 
 #include <bit>
 #include <memory_resource>
@@ -28,15 +31,14 @@ namespace corewise::detail {
 /// queues, the seats, the books, and how a task is sent from one queue to another. `runtime` derives from it
 /// and adds how an engine begins, takes tasks, reloads and ends.
 ///
-/// Each subject has a file for its functions: routing.hpp (sending, publishing loads), due_timers.cpp,
-/// dropping.cpp.
+/// Sending and publishing loads is in routing.hpp.
 ///
 /// | tag   | release site      | acquire site           | publishes              | weakened                 |
 /// |-------|-------------------|------------------------|------------------------|--------------------------|
-/// | stage | end: both stores, | open_to, ended, apply, | the work done before   | a caller is let in       |
-/// |       | the first before  | call_later: loads;     | it ended; the rest is  | for a while yet; without |
-/// |       | a full fence      | closed_meanwhile:      | the fences' order only | the fence a task that no |
-/// |       |                   | its fence              |                        | thread waits for         |
+/// | stage | end: both stores, | now, is_over: loads;   | the work done before   | a caller is let in       |
+/// |       | the first before  | closed_meanwhile:      | it ended; the rest is  | for a while yet; without |
+/// |       | a full fence      | its fence              | the fences' order only | the fence a task that no |
+/// |       |                   |                        |                        | thread waits for         |
 class shared {
  public:
   shared(profile settings, engine_hooks hooks);
@@ -54,8 +56,14 @@ class shared {
   const worker_layout& layout() const noexcept { return layout_; }
   bool wants_node_memory() const noexcept;
   /// Returns whether this process is a fork of the one that made the engine: then only the memory is there,
-  /// not the threads, and locks may be held for ever.
-  bool after_process_fork() const noexcept { return process_fork_count() != born_in_; }
+  /// not the threads, and locks may be held for ever. Cost: two loads.
+  bool after_process_fork() const noexcept { return now(std::memory_order_relaxed) == stage::forked; }
+  /// Ends the child of a process fork whose thread comes back from the task, or the hook, that forked:
+  /// nothing else of the parent's runs there. Call where a thread of the engine would go on. Cost: two loads.
+  void end_child(int status = 0) const noexcept {
+    if (after_process_fork()) [[unlikely]]
+      ::_exit(status);
+  }
 
   const swapped<rules>& newest_rules() const noexcept { return rules_; }
   /// Destroys the rules that no thread uses any more. Call after letting go of older rules, or to count them.
@@ -69,6 +77,11 @@ class shared {
   domain_classes& classes(group_id g) noexcept { return *classes_[groups_[g].domain]; }
   idle_workers& idle() noexcept { return *idle_; }
   drain_gate& drains() noexcept { return drains_; }
+  in_flight_limit& limit() noexcept { return limit_; }
+  blocking_limit& blocking_calls() noexcept { return blocking_calls_; }
+  submitter_registry& submitters() noexcept { return submitters_; }
+  due_timers& timers() noexcept { return *timers_; }
+  detail::dropping& dropping() noexcept { return dropping_; }
   suspended_table& suspended() noexcept { return suspended_; }
   thread_service& threads() noexcept { return *thread_service_; }
   detail::notices& notices() noexcept { return notices_; }
@@ -86,9 +99,17 @@ class shared {
   }
   bool active(worker_id w) const noexcept { return index_in_group(w) < active_in(layout_[w].group); }
   /// Returns whether the engine has ended: the workers look at nothing any more and leave.
-  bool ended() const noexcept {
-    return stage_.load(std::memory_order_acquire) == stage::ended; // pairs: stage
+  bool ended() const noexcept { return now() == stage::ended; }
+  /// The byte to which `is_over` looks.
+  const atomic<std::uint8_t>& stage_byte() const noexcept { return *stage_; }
+  /// Returns whether the engine has ended, or this is the child of a process fork. Cost: a load.
+  static bool is_over(const atomic<std::uint8_t>& stage_byte) noexcept {
+    return stage_byte.load(std::memory_order_acquire) <= // pairs: stage
+           static_cast<std::uint8_t>(stage::ended);
   }
+  /// Returns how many tasks wait for workers whose seats are lent, and come to no other worker of their
+  /// group.
+  std::uint64_t tasks_waiting_for_a_seat() const noexcept;
   /// Calls f(worker, lending) for each seat that is lent. Cost: a word for 64 workers.
   template <class F> void for_each_lent(const F& f) const noexcept;
 
@@ -110,23 +131,6 @@ class shared {
   /// queue.
   void send_home(task_header* t, const coroutine_root& root) noexcept;
 
-  // --- timers that are due (due_timers.cpp). Call from the seat's thread.
-
-  /// Fires the due timers of the worker's group. Cost while none is due: a load.
-  void look_at_timers(worker& seat, monotonic::time_point now) noexcept {
-    const group_id g = seat.place().group;
-    if (now.time_since_epoch().count() >= timers_->of(g).next_ns()) [[unlikely]]
-      fire_due(seat, g, now);
-  }
-  /// Fires the due timers of all groups; those of the worker's own group go to its ring. Returns whether any
-  /// was due.
-  bool fire_all_due(worker& seat) noexcept;
-  /// Sets t in the wheel of its group. `now_ns` is about the present, and not later. Call from any thread; t
-  /// may be gone when this returns.
-  timer_group::outcome set_timer(timer_node& t, std::int64_t now_ns) noexcept;
-  /// Sets a call of `every` for the next time. Call after it has ended.
-  void beat_again(scheduled& call) noexcept;
-
   // --- the end of tasks
 
   /// Reports that a task ended by an exception, which is in flight now.
@@ -134,16 +138,20 @@ class shared {
   /// Counts the end of a task of `phase` on a thread that has no seat any more.
   void finished_without_seat(std::uint8_t phase) noexcept;
   /// Counts that one accepted task is gone.
-  void release_one() noexcept { limit_.release(); }
-  /// Drops the queued tasks, if the last task of `seat` left any there. Call after the engine has ended, from
-  /// the thread that leaves `seat`.
-  void leave_ended(worker& seat) noexcept;
-  /// Destroys the suspended coroutines and the queued tasks. Call when no thread of the engine is left that
-  /// could resume them.
-  void drop_suspended() noexcept;
+  void release_one(std::uint8_t phase) noexcept {
+    if (limit_.counts()) [[unlikely]]
+      release_counted(phase);
+  }
+  /// Returns whether a shutdown has begun. A shutdown that began after `enter` either sees the counted
+  /// submission, or this function sees the shutdown. The fence serves the announced rules as well.
+  bool closed_meanwhile() const noexcept {
+    full_fence();
+    return now(std::memory_order_relaxed) != stage::open;
+  }
 
  protected:
-  enum class stage : std::uint8_t { open, closing, ended };
+  /// How far the engine is. The kernel writes `forked` (wiped_byte).
+  enum class stage : std::uint8_t { forked, ended, closing, open };
   struct counts {
     std::uint64_t finished = 0;
     std::uint64_t submitted = 0;
@@ -151,12 +159,13 @@ class shared {
 
   ~shared() = default;
 
-  /// Returns whether a shutdown has begun. A shutdown that began after `enter` either sees the counted
-  /// submission, or this function sees the shutdown. The fence serves the announced rules as well.
-  bool closed_meanwhile() const noexcept {
-    full_fence();
-    return stage_.load(std::memory_order_relaxed) != stage::open;
+  stage now(std::memory_order order = std::memory_order_acquire) const noexcept { // pairs: stage
+    return static_cast<stage>((*stage_).load(order));
   }
+  void set(stage next) noexcept {
+    (*stage_).store(static_cast<std::uint8_t>(next), std::memory_order_seq_cst); // pairs: stage
+  }
+
   worker_id active_near(group_id g) noexcept;
   void send_to_class(task_header* t, group_id g, task_class c) noexcept;
   [[gnu::hot]] void send(task_header* t, const placement& to, segment_writer* overflow = nullptr) noexcept;
@@ -164,9 +173,10 @@ class shared {
                                   segment_writer* overflow = nullptr) noexcept;
   template <class F> void for_each_holder(const F& f) const;
   counts sum(std::uint8_t phase) const;
-  void drop_queued() noexcept;
 
  private:
+  [[gnu::noinline]] void release_counted(std::uint8_t phase) noexcept;
+
   void make_groups();
   void make_classes();
   void make_seats();
@@ -175,19 +185,8 @@ class shared {
   [[gnu::hot]] void publish_one_more(const worker_place& w) noexcept;
   [[gnu::hot]] void publish(const worker_place& w, std::uint8_t level) noexcept;
 
-  void fire_due(worker& seat, group_id g, monotonic::time_point now) noexcept;
-  void fire(worker& seat, group_id g, timer_node& t) noexcept;
-  void submit_fired(worker& seat, group_id g, scheduled& call) noexcept;
-  void find_no_room(scheduled& call) noexcept;
-  static void next_beat(scheduled& call, std::int64_t now, std::int64_t left_out) noexcept;
-  void set_again(scheduled& call, std::int64_t now) noexcept;
-
-  void drop(task_header* t) noexcept;
-  bool drop_round() noexcept;
-  bool drop_timers() noexcept;
-  task_header* pop_inbox_of(worker& seat) noexcept;
-
  protected:
+  const wiped_byte stage_{static_cast<std::uint8_t>(stage::open)};
   profile settings_;
   engine_hooks hooks_;
   topology machine_;
@@ -196,7 +195,6 @@ class shared {
   worker_layout layout_;
   mutable swapped<rules> rules_;    // mutable: a const reader may forget old ones
   atomic<bool> resumptions_return_; // to their worker, by the policy; relaxed: workers find them either way
-  const unsigned born_in_;          // the count of process forks at construction
 
   std::vector<std::unique_ptr<group_state>> group_states_;
   std::vector<std::shared_ptr<std::pmr::memory_resource>> memory_; // by group
@@ -209,8 +207,7 @@ class shared {
   std::vector<unsigned char> group_level_bytes_;
   std::optional<load_levels> group_levels_; // where there are several groups
   std::optional<load_view> view_;
-  std::vector<timer_group*> timer_groups_;
-  std::optional<timer_watch> timers_;
+  std::optional<due_timers> timers_;
   std::unique_ptr<idle_workers> idle_;
   thread_service* thread_service_ = nullptr; // set before any worker runs
 
@@ -218,11 +215,10 @@ class shared {
   suspended_table suspended_;
   drain_gate drains_;
   in_flight_limit limit_;
-  atomic<stage> stage_{stage::open};
+  blocking_limit blocking_calls_;
   atomic<std::uint64_t> failed_{0};
-  atomic<std::uint64_t> dropped_{0}; // tasks that were destroyed before their end
-  atomic<std::uint32_t> turn_{0};    // of the workers that take over retired workers' tasks
-  mutex dropping_;                   // held to pop an unbounded inbox in place of its worker
+  detail::dropping dropping_{*this};
+  atomic<std::uint32_t> turn_{0}; // of the workers that take over retired workers' tasks
   detail::notices notices_;
 };
 

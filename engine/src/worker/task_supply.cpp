@@ -1,6 +1,5 @@
 #include "worker/task_supply.hpp"
 
-#include "base/faults.hpp"
 #include "worker/shared.hpp"
 #include "worker/worker.hpp"
 
@@ -48,22 +47,16 @@ task_header* task_supply::take_class(domain_classes& from, task_class c) noexcep
   return t;
 }
 
-task_header* task_supply::take_fork() noexcept { return batch_is_in_front() ? nullptr : queues_.forks.pop(); }
-
 task_header* task_supply::take_shared() noexcept {
   if (task_header* t = take_inbox(1)) return t;
   return take_injected(place_.group);
 }
 
-task_header* task_supply::take_batch(bool injection_first) noexcept {
+task_header* task_supply::take_batch(bool injection_first, std::uint32_t in_front) noexcept {
   if (injection_first)
-    if (task_header* t = take_injected(place_.group)) return t;
-  if (task_header* t = take_inbox_batch()) return t;
-  return injection_first ? nullptr : take_injected(place_.group);
-}
-
-task_header* task_supply::take_inbox_batch() noexcept {
-  return take_inbox(with_room(share_of(queues_.in.size()) + 1, room()));
+    if (task_header* t = take_injected(place_.group, in_front)) return t;
+  if (task_header* t = take_inbox(with_room(share_of(queues_.in.size()) + 1, room()))) return t;
+  return injection_first ? nullptr : take_injected(place_.group, in_front);
 }
 
 /// Takes up to `most` tasks, and returns the first.
@@ -101,15 +94,13 @@ task_header* task_supply::take_oldest() noexcept {
   return t;
 }
 
-task_header* task_supply::take_injected(group_id from) noexcept {
+task_header* task_supply::take_injected(group_id from, std::uint32_t in_front) noexcept {
   injection_queue& queue = engine_.injection(from);
-  const task_chain batch = queue.try_pop([this](std::uint32_t waiting) noexcept {
-    return sheds_in_batches() ? room() + 1 // of an empty ring: as many as a full one sheds
-                              : with_room(share_of(waiting), room());
-  });
+  const task_chain batch =
+      queue.try_pop([this](std::uint32_t waiting) noexcept { return with_room(share_of(waiting), room()); });
   if (batch.size == 0) return nullptr;
   counts_.injected.add(batch.size);
-  return push_all_but_first(batch, rules_.get()->settings.injection.buffer);
+  return push_all_but_first(batch, in_front);
 }
 
 /// Returns how many of `waiting` tasks the worker takes at once.
@@ -145,11 +136,7 @@ void task_supply::push_front(task_chain& taken, std::uint32_t most) noexcept {
       front.push(t);
     else
       break;
-  const std::uint32_t end = queues_.ring.taken(); // before a thief comes: never beyond what is in the ring
-  if (queues_.ring.push_front(front) != 0) {
-    front_ends_ = end;
-    return;
-  }
+  if (queues_.ring.push_front(front) != 0) return;
   while (task_header* t = taken.pop()) front.push(t);
   taken = front;
 }

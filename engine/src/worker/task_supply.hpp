@@ -49,15 +49,12 @@ class task_supply {
   // --- taking
 
   task_header* take_class(domain_classes& from, task_class c) noexcept;
-  /// Takes the newest fork. A batch in the front of the ring comes before it.
-  [[gnu::hot]] task_header* take_fork() noexcept;
   /// Takes one task from the inbox, or else a batch from the group's injection queue.
   [[gnu::hot]] task_header* take_shared() noexcept;
-  /// Takes a batch from the inbox or else from the injection queue, or the other way round.
-  [[gnu::hot]] task_header* take_batch(bool injection_first) noexcept;
-  /// Takes a batch from the inbox.
-  task_header* take_inbox_batch() noexcept;
-  task_header* take_injected(group_id from) noexcept;
+  /// Takes a batch from the inbox or else from the injection queue, or the other way round. Of the latter, up
+  /// to `in_front` tasks go before what is in the ring.
+  [[gnu::hot]] task_header* take_batch(bool injection_first, std::uint32_t in_front) noexcept;
+  task_header* take_injected(group_id from, std::uint32_t in_front = 0) noexcept;
   /// Returns the first task of those taken, and pushes the others into the ring, which has room for them: up
   /// to `in_front` of them before what is there.
   [[gnu::hot]] task_header* push_all_but_first(task_chain taken, std::uint32_t in_front = 0) noexcept;
@@ -65,15 +62,6 @@ class task_supply {
   std::uint32_t room() const noexcept;
   /// Notes that the worker has taken tasks from the victim's queues.
   void note_stolen(worker& victim, level distance, std::uint32_t tasks) noexcept;
-
-  // --- the front of the ring
-
-  /// Returns whether the ring's oldest task belongs to a batch that comes before the LIFO slot and the forks.
-  bool batch_is_in_front() const noexcept {
-    return static_cast<std::int32_t>(front_ends_ - queues_.ring.taken()) > 0;
-  }
-  /// Notes that no batch is in front. Call it now and then, before the positions have gone round.
-  void end_front() noexcept { front_ends_ = queues_.ring.taken(); }
 
   // --- searching
 
@@ -99,7 +87,6 @@ class task_supply {
   const holder<rules>& rules_;
   worker_counters& counts_;
   sole_taker takers_; // among what only the worker reads and writes, for it is written at each task
-  std::uint32_t front_ends_ = 0; // the ring's position at which the batch in its front ends
   bool yielded_alone_ = false;
   bool searching_ = false;
 };

@@ -16,7 +16,7 @@ void worker::begin_work() noexcept {
   if (!answers_.hold_for(engine_.group(place_.group).task_time_ns()))
     note_task_time(); // else the answers of the end of work still hold
   report_.begin_work(now);
-  lifo_.begin_work(queues().takers.alone());
+  lifo_.begin_work();
   // The worker has found nothing in the shared sources, or comes from there. A background task that waits
   // keeps its turn.
   const class_queue& background = supply_.classes().of(task_class::background);
@@ -37,7 +37,7 @@ void worker::look_at_clock() noexcept {
   engine_.publish_load(place_);
   const auto now = monotonic::now();
   report_.note_clock(now);
-  engine_.look_at_timers(*this, now);
+  engine_.timers().look(*this, place_.group, now);
   if (tick_.ends(now, budget)) end_tick(now);
 }
 
@@ -47,12 +47,10 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   renew_rules();
   const auto& injection = rules_in_force().settings.injection;
   plan_.set_interval(interval_of(injection.target_latency, tick_.average_ns(), injection.interval));
-  if (!supply_.batch_is_in_front()) supply_.end_front();
   note_task_time();
   engine_.publish_least_of(place_.group);
   tick_.begin(now, rules_in_force().settings.queues.budget);
   publishing_.begin_tick();
-  lifo_.begin_tick();
   engine_.drains().progress();
 }
 

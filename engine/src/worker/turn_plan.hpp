@@ -87,8 +87,8 @@ class turn_plan {
   // --- when the shared sources are due
 
   /// Notes that a poll has left tasks in the shared sources, and `in_ring` in the ring (ADR 0028).
-  void note_backlog(backlog_look rule, std::uint32_t in_ring) noexcept {
-    until_shared_ = look_at_backlog(rule, until_shared_, in_ring);
+  void note_backlog(std::uint32_t in_ring) noexcept {
+    until_shared_ = look_at_backlog(until_shared_, in_ring);
   }
   /// Begins the interval again: the worker has just found nothing in the shared sources, or comes from there.
   void begin_interval() noexcept { until_shared_ = interval_; }

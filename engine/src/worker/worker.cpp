@@ -1,16 +1,17 @@
 #include "worker/worker.hpp"
 
-#include "base/faults.hpp"
 #include "worker/shared.hpp"
 
 #include <cassert>
 
-// The loop. It asks the sources of tasks in the order of turn_plan.hpp.
+// The loop. It asks the sources of tasks in the order of turn_plan.hpp, and its discipline D where
+// disciplines differ (disciplines.hpp).
 
 namespace corewise::detail {
 
 worker::worker(shared& engine, worker_id id, const queue_memory& memory)
     : engine_(engine),
+      stage_byte_(engine.stage_byte()),
       place_(engine.layout()[id]),
       entry_(memory.slot),
       supply_(engine, place_, memory, rules_, counts_),
@@ -22,36 +23,54 @@ worker::worker(shared& engine, worker_id id, const queue_memory& memory)
 }
 
 bool worker::run() {
+  const discipline d = engine_.settings().queues.discipline;
+  if (d == discipline::standard) return run_by(standard_discipline{});
+  return run_by(general_discipline(d, queues(), counts_));
+}
+
+template <class D> bool worker::run_by(D rules) {
   for (;;) {
     task_header* t = std::exchange(rotated_, nullptr);
     if (t == nullptr) {
-      if (engine_.ended()) return end_work(), note_left(), true;
-      t = retired_ ? nullptr : poll();
-      if (t == nullptr) t = linger();
-      if (t == nullptr) t = rest();
+      if (shared::is_over(stage_byte_)) return leave();
+      t = retired_ ? nullptr : poll(rules);
+      if (t == nullptr) t = linger(rules);
+      if (t == nullptr) t = rest(rules);
     }
     if (t != nullptr && !execute(t)) return false;
   }
 }
 
+/// Leaves the seat for good. Returns true: it is still the caller's.
+[[gnu::cold]] bool worker::leave() noexcept {
+  engine_.end_child();
+  end_work();
+  note_left();
+  return true;
+}
+
 /// Asks the worker's own sources and those that it shares. Returns null if they have nothing.
-task_header* worker::poll() noexcept {
+template <class D> task_header* worker::poll(D& rules) noexcept {
   worker_queues& own = queues();
   const class_queue& latency = supply_.classes().of(task_class::latency);
   if (latency.waiting()) [[unlikely]]
     if (task_header* t = poll_latency()) return t;
   task_header* t = nullptr;
   if (plan_.count_poll()) [[unlikely]]
-    t = poll_due();
-  const bool from_slot = t == nullptr && !own.lifo.empty() && (t = poll_slot()) != nullptr;
-  if (t == nullptr && !own.forks.empty()) t = supply_.take_fork();
+    t = poll_due(rules);
+  const bool from_slot = t == nullptr && !own.lifo.empty() && (t = poll_slot(rules)) != nullptr;
+  if (t == nullptr && !own.forks.empty() && !rules.batch_is_in_front()) t = own.forks.pop();
   if (t != nullptr) {
     supply_.announce_yielded();
   } else {
     supply_.forget_yielded();
     t = own.ring.pop();
-    if (t == nullptr) t = supply_.take_shared();
-    if (t == nullptr) t = poll_slot(); // the ring's task that was to go first was stolen meanwhile
+    if (t == nullptr) {
+      rules.begin_take();
+      t = supply_.take_shared();
+      rules.end_take();
+    }
+    if (t == nullptr) t = poll_slot(rules); // the ring's task that was to go first was stolen meanwhile
     if (t == nullptr) return latency.waiting() ? poll_latency() : nullptr;
   }
   if (!from_slot) lifo_.count_other();
@@ -71,7 +90,7 @@ task_header* worker::poll_latency() noexcept {
 
 /// Asks the shared sources first, since they are due. A worker that comes from idling has had time for
 /// background tasks, and may leave one to others.
-task_header* worker::poll_due() noexcept {
+template <class D> task_header* worker::poll_due(D& rules) noexcept {
   worker_queues& own = queues();
   const std::uint32_t started = own.started();
   if (plan_.pick_background(started) && working_ && supply_.classes().of(task_class::background).waiting())
@@ -79,49 +98,63 @@ task_header* worker::poll_due() noexcept {
       return plan_.count_background(started), t;
   if (!own.forks.empty() && plan_.pick_ring())
     if (task_header* t = own.ring.pop()) return t;
-  if (looks_behind_ring()) return nullptr;
-  task_header* t =
-      sheds_in_batches() ? supply_.take_inbox_batch() : supply_.take_batch(plan_.pick_injection());
-  if (own.in.size() != 0 || engine_.injection(place_.group).size() != 0)
-    plan_.note_backlog(rules_in_force().settings.injection.backlog, own.ring.size());
+  rules.begin_take();
+  task_header* t = supply_.take_batch(plan_.pick_injection(), rules.most_in_front());
+  rules.end_take();
+  if (rules.polls_backlog() && (own.in.size() != 0 || engine_.injection(place_.group).size() != 0))
+    plan_.note_backlog(own.ring.size());
   return t;
 }
 
-/// Takes the task of the LIFO slot, while it may come before others. Else the task waits for its next turn or
-/// goes behind the ring, as `lifo_counts` says.
-task_header* worker::poll_slot() noexcept {
+/// Takes the task of the LIFO slot, while it may come before others. Else the task waits for its next turn.
+task_header* worker::poll_slot(standard_discipline& /*rules*/) noexcept {
   worker_queues& own = queues();
-  if (own.lifo.empty() || supply_.batch_is_in_front()) return nullptr;
-  const bool counted = lifo_.counts_now([&] { return !own.ring.nothing_waits() || !own.forks.empty(); });
-  if (counted && lifo_.used_up()) {
-    if (lifo_.waits()) return nullptr;
-    if (task_header* t = own.lifo.take_own()) supply_.push(t);
-    return nullptr;
-  }
+  if (own.lifo.empty()) return nullptr;
+  const bool overtakes = !own.ring.nothing_waits() || !own.forks.empty();
+  if (overtakes && lifo_.used_up()) return nullptr;
   task_header* t = own.lifo.take_own();
   if (t == nullptr) return nullptr; // it had aged
-  if (counted) lifo_.count_run();
+  if (overtakes) lifo_.count_run();
+  counts_.lifo_runs.add();
+  return t;
+}
+
+/// Takes the task of the LIFO slot, while the cap leaves a run. Else the task goes behind the ring.
+task_header* worker::poll_slot(general_discipline& rules) noexcept {
+  worker_queues& own = queues();
+  if (own.lifo.empty() || rules.batch_is_in_front()) return nullptr;
+  const bool behind = rules.slot_is_used_up(lifo_);
+  task_header* t = own.lifo.take_own();
+  if (t == nullptr) return nullptr; // it had aged
+  if (behind) {
+    supply_.push(t);
+    engine_.idle().notify_pushed(id());
+    return nullptr;
+  }
+  rules.count_slot_run(lifo_);
   counts_.lifo_runs.add();
   return t;
 }
 
 /// Waits a little for more tasks where many short ones came, before the worker announces that it is idle.
-task_header* worker::linger() noexcept {
+template <class D> task_header* worker::linger(D& rules) noexcept {
   if (!working_ || retired_ || !publishing_.tasks_are_short()) return nullptr;
-  return searcher_.linger() ? poll() : nullptr;
+  return searcher_.linger() ? poll(rules) : nullptr;
 }
 
 /// Looks for work elsewhere, and sleeps if there is none. Returns null after it has slept, or if the engine
 /// has ended.
-task_header* worker::rest() noexcept {
+template <class D> task_header* worker::rest(D& rules) noexcept {
   entry_.owner.running.store(0, std::memory_order_relaxed);
   end_work();
   renew_rules();
+  rules.begin_take();
   if (retired_) {
     send_away();
   } else if (!queues().lifo.empty()) {
-    return poll(); // the worker was called back before it had sent that away
+    return poll(rules); // the worker was called back before it had sent that away
   } else if (task_header* t = searcher_.search()) {
+    rules.end_take();
     note_found();
     return t;
   }
@@ -133,8 +166,8 @@ task_header* worker::rest() noexcept {
   return nullptr;
 }
 
-/// Runs a task. Returns false if the task gave the seat away; do not touch the seat then. After a task that
-/// was suspended the seat goes on being counted as busy, until it has the next one or rests.
+/// Runs a task. Returns false if the task gave the seat away; then do no more than count there. After a task
+/// that was suspended the seat goes on being counted as busy, until it has the next one or rests.
 inline bool worker::execute(task_header* t) {
   const std::uint8_t phase = t->phase;
   if (this_execution.phase != phase) [[unlikely]] {
@@ -153,6 +186,8 @@ inline bool worker::execute(task_header* t) {
     engine_.failed();
   }
   if (this_execution.seat != this) [[unlikely]] {
+    engine_.end_child();
+    counts_.count_without_seat();
     if (ended) engine_.finished_without_seat(phase);
     return false;
   }
@@ -160,7 +195,7 @@ inline bool worker::execute(task_header* t) {
     entry_.owner.running.store(0, std::memory_order_relaxed);
     counts_.executed.add();
     books_.finished[phase].add();
-    engine_.release_one();
+    engine_.release_one(phase);
   } else {
     counts_.executed.add();
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "books/ledger.hpp"
+#include "worker/disciplines.hpp"
 #include "worker/lender.hpp"
 #include "worker/lifo_turns.hpp"
 #include "worker/load_publishing.hpp"
@@ -128,12 +129,15 @@ class alignas(128) worker {
 
  private:
   // The loop (worker.cpp)
-  [[gnu::hot]] task_header* linger() noexcept;
-  [[gnu::hot]] task_header* rest() noexcept;
-  [[gnu::hot]] task_header* poll() noexcept;
+  template <class D> [[gnu::hot]] bool run_by(D rules);
+  bool leave() noexcept;
+  template <class D> [[gnu::hot]] task_header* linger(D& rules) noexcept;
+  template <class D> [[gnu::hot]] task_header* rest(D& rules) noexcept;
+  template <class D> [[gnu::hot]] task_header* poll(D& rules) noexcept;
   task_header* poll_latency() noexcept;
-  [[gnu::hot]] task_header* poll_due() noexcept;
-  [[gnu::hot]] task_header* poll_slot() noexcept;
+  template <class D> [[gnu::hot]] task_header* poll_due(D& rules) noexcept;
+  [[gnu::hot]] task_header* poll_slot(standard_discipline& rules) noexcept;
+  task_header* poll_slot(general_discipline& rules) noexcept;
   void note_found() noexcept {
     if (!working_ || supply_.is_searching()) [[unlikely]]
       leave_idling();
@@ -166,6 +170,7 @@ class alignas(128) worker {
   void send_away() noexcept;
 
   shared& engine_;
+  const atomic<std::uint8_t>& stage_byte_; // of the engine
   const worker_place& place_;
   board_entry& entry_; // of the load board
   holder<rules> rules_;

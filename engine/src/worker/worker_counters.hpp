@@ -26,8 +26,14 @@ struct worker_counters {
   book spilled;
   book blocking;
   book regained;
-  book handed_over;
+  book taken;
   book busy_ns;
+  atomic<std::uint64_t> executed_without_seat{0}; // relaxed: a count
+
+  /// Counts a task that ended, or was suspended, on a thread that has lost the seat. Call from that thread.
+  [[gnu::noinline]] void count_without_seat() noexcept {
+    executed_without_seat.fetch_add(1, std::memory_order_relaxed);
+  }
 };
 
 } // namespace corewise::detail

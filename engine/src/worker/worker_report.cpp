@@ -1,29 +1,103 @@
 #include "worker/worker_report.hpp"
 
+#include "base/chain_walk.hpp"
+#include "base/demangled.hpp"
+#include "base/function_name.hpp"
+#include "base/peek.hpp"
 #include "worker/shared.hpp"
+#include "worker/task_label.hpp"
 #include "worker/worker.hpp"
 
 #include <corewise/engine/detail/execution.hpp>
+#include <corewise/engine/future.hpp>
 
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace corewise::detail {
+
+namespace {
+
+constexpr std::size_t longest_name = 120;
+constexpr std::size_t longest_symbol = 65'536;
+
+constexpr auto peek_at = [](const auto* from, auto& to) { return peek(from, to); };
+
+/// Returns the text at an address, cut after `most` characters; nothing if there is no memory, or no text.
+std::string text_at(const char* from, std::size_t most) {
+  constexpr std::size_t page = 4096;
+  std::string text;
+  while (text.size() != most) {
+    char part[128];
+    const std::size_t to_page_end = page - reinterpret_cast<std::uintptr_t>(from) % page;
+    const std::size_t bytes = std::min({most - text.size(), to_page_end, sizeof(part)});
+    if (!peek(from, part, bytes)) return {};
+    const char* const end = std::find_if(part, part + bytes, [](unsigned char c) { return c < ' '; });
+    text.append(static_cast<const char*>(part), end);
+    if (end != part + bytes) return *end == 0 ? text : std::string();
+    from += bytes;
+  }
+  return text;
+}
+
+/// Returns the name of the coroutine with that frame.
+std::string name_of_frame(const void* frame) {
+  const void* resume = nullptr; // at its end: null
+  if (!peek(static_cast<const void* const*>(frame), resume) || resume == nullptr) return {};
+  return coroutine_name(resume);
+}
+
+/// Returns the kind of the task whose coroutine runs: the function of the user's coroutine, or where a label
+/// has made a coroutine of a closure, that closure.
+std::string kind_at(const strand& s, const task_label& label) {
+  const void* const frame = const_cast<strand&>(s).frame().address(); // by its address alone
+  std::uint8_t mark = 0;
+  if (!peek(&s.mark, mark)) return {};
+  if (static_cast<strand_role>(mark) != strand_role::root) return name_of_frame(frame);
+  std::coroutine_handle<> future;
+  const void* work = label.frame;
+  if (peek(&s.continuation, future) && future != nullptr)
+    static_cast<void>(peek(&static_cast<const future_state*>(future.address())->work, work));
+  else if (label.kind != nullptr)
+    return kind_text(text_at(label.kind, longest_symbol).c_str());
+  return name_of_frame(work != nullptr ? work : frame);
+}
+
+} // namespace
 
 void worker_report::note_thread() noexcept {
   clockid_t clock{};
   ::pthread_getcpuclockid(::pthread_self(), &clock);
   thread_.store(::gettid(), std::memory_order_relaxed);
   thread_clock_.store(clock, std::memory_order_relaxed);
+  execution_.store(&this_execution, std::memory_order_relaxed);
 }
 
-const char* worker_report::task_kind() const noexcept {
+/// Never reads from a task, which may end meanwhile: it copies words by the system, and what it finds may be
+/// of the next task.
+seen_task worker_report::task() const {
+  seen_task seen;
   const act_function act = act_.load(std::memory_order_relaxed);
-  if (act == nullptr) return nullptr;
-  act(nullptr, task_action::identify);
-  return std::exchange(this_execution.kind, nullptr);
+  const execution* const there = execution_.load(std::memory_order_relaxed);
+  if (act == nullptr) return seen;
+  const char* const kind = kind_of(act);
+  seen.kind = kind_text(kind);
+  const coroutine_root* root = nullptr;
+  value_chain within;
+  if (!peek(&there->root, root) || !peek(&there->within, within)) return seen;
+  task_label label;
+  const bound_value* const at = chain_walk::find(&label_key, root, within, /*most=*/1000, peek_at);
+  const bool labelled = at != nullptr && peek(static_cast<const task_label*>(at), label);
+  if (labelled && label.name != nullptr) seen.name = text_at(label.name, longest_name);
+  seen.id = label.id;
+  if (root == nullptr || kind != coroutine_kind) return seen;
+  if (std::string found = kind_at(static_cast<const strand&>(*root), label); !found.empty())
+    seen.kind = std::move(found);
+  return seen;
 }
 
 std::chrono::nanoseconds worker_report::task_age() const noexcept {
@@ -47,7 +121,7 @@ worker_metrics worker::metrics() const noexcept {
   m.forked = counts_.forked.read();
   m.in_place = counts_.in_place.read();
   m.leapfrogged = counts_.leapfrogged.read();
-  m.executed = counts_.executed.read();
+  m.executed = counts_.executed.read() + counts_.executed_without_seat.load(std::memory_order_relaxed);
   m.expired = counts_.expired.read();
   m.ticks = counts_.ticks.read();
   m.lifo_runs = counts_.lifo_runs.read();
@@ -60,7 +134,7 @@ worker_metrics worker::metrics() const noexcept {
   m.injected = counts_.injected.read();
   m.spilled = counts_.spilled.read();
   m.regained_seats = counts_.regained.read();
-  m.handed_over_seats = counts_.handed_over.read();
+  m.taken_seats = counts_.taken.read();
   m.blocking_calls = counts_.blocking.read();
   m.busy = std::chrono::nanoseconds{static_cast<std::int64_t>(counts_.busy_ns.read())} +
            report_.busy_for().value_or(std::chrono::nanoseconds{0});

@@ -4,13 +4,24 @@
 
 #include <corewise/engine/detail/task_header.hpp>
 #include <corewise/policies/detail/atomic.hpp>
+#include <corewise/policies/trace_id.hpp>
 
 #include <sys/types.h>
 
 #include <ctime>
 #include <optional>
+#include <string>
 
 namespace corewise::detail {
+
+struct execution;
+
+/// A task for people. Empty where it is not known.
+struct seen_task {
+  std::string kind; ///< in 120 characters at most
+  std::string name; ///< `hint::name`
+  trace_id id;
+};
 
 /// What a worker notes for people: its task, since when it has work, and its thread. The seat's thread writes
 /// it, and any thread reads it. All of it is relaxed: the words are read for people, and one by one.
@@ -38,8 +49,9 @@ class worker_report {
 
   // --- for any thread
 
-  /// Returns the kind of the task that ran last, as a mangled type or a word, or null before the first.
-  const char* task_kind() const noexcept;
+  /// Returns the task that ran last. Cost: some system calls, and for a coroutine a search through the
+  /// symbols of its file. Throws `std::bad_alloc`.
+  seen_task task() const;
   /// Returns how long ago the worker read the clock last, before or after its task began.
   std::chrono::nanoseconds task_age() const noexcept;
   /// Returns how long the worker has had work without a pause, or nothing while it has none.
@@ -55,6 +67,7 @@ class worker_report {
   atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy
   atomic<pid_t> thread_{0};
   atomic<clockid_t> thread_clock_{};
+  atomic<const execution*> execution_{nullptr}; // of that thread; for `peek` only
 };
 
 } // namespace corewise::detail

@@ -58,11 +58,16 @@ bool began_with_defaults(const tuning_result& r) {
   return r.tuned.name == profile{}.name;
 }
 
+/// Names the profile that the figures are of.
+std::string best_of(const tuning_result& r) {
+  return r.shipped.empty() ? "The best profile of the search" : "The shipped profile " + r.shipped;
+}
+
 std::string verdict(const tuning_result& r, const tuning_options& options) {
   if (r.gained) return "Gain: " + sentence(r.over_start, options.goal, "the start");
   if (r.changes.empty())
     return "No gain beyond luck: on this machine, under this profile, there is nothing to search.";
-  if (!is_changed(r))
+  if (!is_changed(r) && r.shipped.empty())
     return "No gain beyond luck: the search found nothing better than the start, which is kept.";
   const std::string found = sentence(r.over_start, options.goal, "the start");
   if (!r.p99_kept && r.over_start.beyond_luck)
@@ -71,10 +76,43 @@ std::string verdict(const tuning_result& r, const tuning_options& options) {
                        found);
   if (r.over_start.certain())
     return fmt::format(
-        "No gain that is worth a change. The best profile of the search has {} That is not luck, but "
-        "less than 1%. The start is kept.",
-        found);
-  return fmt::format("No gain beyond luck. The best profile of the search has {} The start is kept.", found);
+        "No gain that is worth a change. {} has {} That is not luck, but less than 1%. The start is kept.",
+        best_of(r), found);
+  return fmt::format("No gain beyond luck. {} has {} The start is kept.", best_of(r), found);
+}
+
+/// Says which shipped profile the answer is, or comes from; "" for none.
+std::string descent(const tuning_result& r) {
+  if (!r.gained || (r.shipped.empty() && r.basis.empty())) return "";
+  const std::string kept =
+      "What the simulator does not model, and what bounds memory, stays that of the start.";
+  if (r.shipped.empty())
+    return fmt::format("The search has changed the shipped profile {}. {}", r.basis, kept);
+  return fmt::format("This is the shipped profile {}, which no profile of the search surpassed. {}",
+                     r.shipped, kept);
+}
+
+/// Compares the figures with those of the shipped profiles, in one sentence.
+std::string beside_purposes(const tuning_result& r, tuning_goal goal) {
+  std::string list;
+  for (const auto& p : r.over_purposes)
+    list += fmt::format("{}{} than with {}", list.empty() ? "" : ", ", change_of(p.over.ratio, goal), p.name);
+  return fmt::format("Beside the {}shipped profiles, {}: {}.", r.shipped.empty() ? "" : "other ",
+                     detail::subject_of(goal), list);
+}
+
+/// Says what a user pays: CPU time of idle workers, wake-ups and energy.
+std::string price(const tuning_result& r) {
+  const tuning_figures& now = r.of_candidate;
+  const tuning_figures& before = r.of_start;
+  std::string energy; // a machine may need none
+  if (before.joules_per_task > 0)
+    energy = fmt::format("; {} energy per task",
+                         change_of(now.joules_per_task / before.joules_per_task, tuning_goal::energy));
+  return fmt::format("The cost: workers are awake without a task for {:.1f}% of their time (with the start "
+                     "{:.1f}%); {:.2g} wake-ups a task ({:.2g}){}.",
+                     100 * now.awake_share, 100 * before.awake_share, now.wake_ups_per_task,
+                     before.wake_ups_per_task, energy);
 }
 
 /// Adds more figures about the changes.
@@ -90,16 +128,22 @@ void add_figures(std::vector<std::string>& to, const tuning_result& r, const tun
       to.push_back(fmt::format("Workload {} alone: {}; {}.", w + 1,
                                change_of(r.by_workload[w].ratio, options.goal),
                                range_of(r.by_workload[w], options.goal)));
-  to.push_back(fmt::format("On the seeds of the search: {}; this figure flatters.",
-                           change_of(r.searched_ratio, options.goal)));
+  to.push_back(fmt::format("On the seeds of the search: {}{}.", change_of(r.searched_ratio, options.goal),
+                           r.shipped.empty() ? "; this figure flatters" : ""));
 }
 
 } // namespace
 
 std::vector<std::string> findings(const tuning_result& r, const tuning_options& options) {
   std::vector<std::string> lines{verdict(r, options)};
-  if (is_changed(r)) add_figures(lines, r, options);
+  const bool found = is_changed(r) || !r.shipped.empty();
+  if (std::string from = descent(r); !from.empty()) lines.push_back(std::move(from));
+  if (found) add_figures(lines, r, options);
+  if (!r.over_purposes.empty()) lines.push_back(beside_purposes(r, options.goal));
+  if (r.gained) lines.push_back(price(r));
   lines.insert(lines.end(), options.assumed.begin(), options.assumed.end());
+  if (!options.energy_assumed.empty() && (r.gained || options.goal == tuning_goal::energy))
+    lines.push_back(options.energy_assumed);
   return lines;
 }
 

@@ -75,6 +75,25 @@ std::vector<double> mean_log_ratios(const figure_table& a, const figure_table& b
   return means;
 }
 
+tuning_figures mean_figures(const figure_table& table) {
+  tuning_figures sum;
+  double count = 0;
+  for (const auto& runs : table)
+    for (const tuning_figures& f : runs) {
+      sum.p99_ns += f.p99_ns;
+      sum.ns_per_task += f.ns_per_task;
+      sum.joules_per_task += f.joules_per_task;
+      sum.awake_share += f.awake_share;
+      sum.wake_ups_per_task += f.wake_ups_per_task;
+      ++count;
+    }
+  return {.p99_ns = sum.p99_ns / count,
+          .ns_per_task = sum.ns_per_task / count,
+          .joules_per_task = sum.joules_per_task / count,
+          .awake_share = sum.awake_share / count,
+          .wake_ups_per_task = sum.wake_ups_per_task / count};
+}
+
 double searched_cost(const figure_table& candidate, const figure_table& start, tuning_goal goal) {
   double cost = mean_of(mean_log_ratios(candidate, start, goal));
   if (goal != tuning_goal::energy) return cost;

@@ -25,6 +25,9 @@ std::vector<double> mean_log_ratios(const figure_table& a, const figure_table& b
 /// workload's 99th percentile is more than a tenth worse.
 double searched_cost(const figure_table& candidate, const figure_table& start, tuning_goal goal);
 
+/// The means of all runs' figures.
+tuning_figures mean_figures(const figure_table& table);
+
 /// How much worse the 99th percentile may be for `energy`, as a ratio.
 inline constexpr double p99_ratio_most = 1.1;
 

@@ -1,5 +1,7 @@
 #include "search.hpp"
 
+#include <corewise/engine/profile_text.hpp>
+
 #include <nlopt.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@ namespace corewise::detail {
 
 namespace {
 
-constexpr double worth_a_change = 0.001; ///< of the cost, which is a logarithm
 constexpr std::uint32_t rounds_most = 20;
 constexpr unsigned long first_random_seed = 20'250'101;
 
@@ -40,17 +41,20 @@ using optimizer = std::unique_ptr<std::remove_pointer_t<nlopt_opt>, destroys>;
 
 } // namespace
 
-search::search(const profile& start, std::vector<tuned_field> fields, searched_function cost,
-               search_limits limits)
+bool equal(const profile& a, const profile& b) { return profile_text(a) == profile_text(b); }
+
+search::search(const profile& start, double start_cost, std::vector<tuned_field> fields,
+               searched_function cost, search_limits limits)
     : start_(start),
       fields_(std::move(fields)),
       cost_(std::move(cost)),
-      limits_(limits) {
+      limits_(limits),
+      best_cost_(start_cost) {
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     if (fields_[i].choices.empty()) numbers_.push_back(i);
     best_.push_back(fields_[i].read(start_));
   }
-  known_[best_] = 0; // all others are compared with the start
+  known_[best_] = start_cost;
 }
 
 void search::run() {
@@ -69,19 +73,26 @@ void search::run() {
   }
 }
 
-void search::take_back_what_is_for_nothing() {
+void search::take_back_what_is_for_nothing(const profile& to) {
   limits_ = {UINT32_MAX, std::chrono::steady_clock::time_point::max()};
   const std::uint32_t searched = evaluations_;
-  const double found = best_cost_;
+  const double most = best_cost_ + worth_a_change;
+  const auto adopt = [&](const profile& made, double cost) {
+    for (std::size_t i = 0; i < fields_.size(); ++i) best_[i] = fields_[i].read(made);
+    best_cost_ = cost;
+  };
+  if (const profile bare = with_values(to, fields_, best_); !equal(to, start_)) {
+    if (const double cost = cost_(bare); cost <= most) {
+      start_ = to;
+      known_.clear();
+      adopt(bare, cost);
+    }
+  }
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     std::vector<double> values = best_;
-    values[i] = fields_[i].read(start_);
+    values[i] = fields_[i].read(to);
     if (values == best_) continue;
-    const double cost = cost_of(values);
-    if (cost > found + worth_a_change) continue;
-    const profile made = with_values(start_, fields_, values);
-    for (std::size_t j = 0; j < fields_.size(); ++j) best_[j] = fields_[j].read(made);
-    best_cost_ = cost;
+    if (const double cost = cost_of(values); cost <= most) adopt(with_values(start_, fields_, values), cost);
   }
   evaluations_ = searched;
 }
@@ -123,17 +134,14 @@ std::vector<double> search::best_point() const {
 
 bool search::try_choices() {
   const double before = best_cost_;
-  try_choices(best_, 0);
-  return best_cost_ < before;
-}
-
-void search::try_choices(std::vector<double> values, std::size_t field) {
-  while (field < fields_.size() && fields_[field].choices.empty()) ++field;
-  if (field == fields_.size()) return void(cost_of(std::move(values)));
-  for (const double choice : fields_[field].choices) {
-    values[field] = choice;
-    try_choices(values, field + 1);
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    std::vector<double> values = best_;
+    for (const double choice : fields_[i].choices) {
+      values[i] = choice;
+      cost_of(values);
+    }
   }
+  return best_cost_ < before;
 }
 
 bool search::look_everywhere() {

@@ -13,6 +13,12 @@ namespace corewise::detail {
 /// The function whose least value a search looks for.
 using searched_function = std::function<double(const profile&)>;
 
+/// Returns whether two profiles with the same workers and the same machine say the same.
+bool equal(const profile& a, const profile& b);
+
+/// The difference of two costs, which are logarithms, that is worth a change of a profile.
+inline constexpr double worth_a_change = 0.001;
+
 struct search_limits {
   std::uint32_t evaluations;
   std::chrono::steady_clock::time_point deadline;
@@ -21,26 +27,29 @@ struct search_limits {
 /// Looks for the profile of least cost. The profiles that it tries depend on the costs alone, not on the
 /// clock: the clock only says when it ends. So a search of as many evaluations finds the same again.
 ///
-///     the choices, all combinations of them
+///     the choices, one field after another, beside the best so far
 ///     numbers: DIRECT-L over all of their ranges, then Sbplx from the best
-///     rounds:  the choices again, beside the best; Sbplx if they have moved; a controlled random search,
-///              Sbplx
+///     rounds:  the choices again; Sbplx if they have moved; a controlled random search, Sbplx
 ///
 /// until a round has found nothing better. A profile that was tried before costs nothing.
 class search {
  public:
-  search(const profile& start, std::vector<tuned_field> fields, searched_function cost, search_limits limits);
+  /// `start_cost` is the cost of `start`.
+  search(const profile& start, double start_cost, std::vector<tuned_field> fields, searched_function cost,
+         search_limits limits);
 
   /// Called after each evaluation; may be empty.
   std::function<void(std::uint32_t evaluations, double best)> progress;
 
   /// Runs the search. Call it once. Throws what the cost throws.
   void run();
-  /// Sets each field back whose change is of no use: the cost changes by less than a thousandth. Call it
-  /// after `run`.
-  void take_back_what_is_for_nothing();
+  /// Goes back to `to`, as a whole but for the fields, and then in each field whose change is of no use: the
+  /// cost grows by less than a thousandth in all. Call it after `run`.
+  void take_back_what_is_for_nothing(const profile& to);
 
-  /// The best profile, in the order of the fields, and its cost; the start's cost is 0.
+  /// The profile that has the other fields: the start, or what it went back to.
+  const profile& basis() const noexcept { return start_; }
+  /// The best profile, in the order of the fields, and its cost.
   const std::vector<double>& best() const noexcept { return best_; }
   double best_cost() const noexcept { return best_cost_; }
   std::uint32_t evaluations() const noexcept { return evaluations_; }
@@ -63,7 +72,6 @@ class search {
   bool wander(std::uint32_t round);
   bool minimize(int algorithm, int evaluations, double step);
 
-  void try_choices(std::vector<double> values, std::size_t field);
   static double called_by_nlopt(unsigned n, const double* x, double* gradient, void* self);
 
   profile start_;
@@ -73,7 +81,7 @@ class search {
   search_limits limits_;
   std::map<std::vector<double>, double> known_;
   std::vector<double> best_;
-  double best_cost_ = 0;
+  double best_cost_;
   std::uint32_t evaluations_ = 0;
   bool exhausted_ = false;
   void* running_ = nullptr;    // the optimizer, to be stopped

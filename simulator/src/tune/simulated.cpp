@@ -29,9 +29,23 @@ class divided_machines {
   std::map<decltype(division_of(profile())), simulated_machine> machines_;
 };
 
+/// The share of all workers' time in which they are awake without a task.
+double awake_share_of(const simulation_result& r) {
+  double workers = 0, awake = 0;
+  for (const auto& kind : r.kinds) {
+    workers += kind.workers;
+    awake += kind.workers * (1 - kind.busy - kind.idle);
+  }
+  return workers > 0 ? awake / workers : 0;
+}
+
 tuning_figures figures_of(const simulation_result& r) {
   const auto tasks = static_cast<double>(r.tasks);
-  return {r.response.quantile(0.99), static_cast<double>(r.measured_ns) / tasks, r.joules() / tasks};
+  return {.p99_ns = r.response.quantile(0.99),
+          .ns_per_task = static_cast<double>(r.measured_ns) / tasks,
+          .joules_per_task = r.joules() / tasks,
+          .awake_share = awake_share_of(r),
+          .wake_ups_per_task = static_cast<double>(r.wake_ups) / tasks};
 }
 
 } // namespace

@@ -11,6 +11,7 @@ namespace corewise {
 
 namespace {
 
+using detail::equal;
 using detail::figure_table;
 using clock = std::chrono::steady_clock;
 
@@ -19,6 +20,32 @@ void check(const profile& start, const tuning_options& options) {
     throw std::invalid_argument("the profile to begin with: " + issues.front().to_string());
   if (options.workloads == 0 || options.seeds == 0 || options.held_out < 2)
     throw std::invalid_argument("tuning needs a workload, a seed to search on and two seeds to judge on");
+}
+
+/// A profile that the answer may be.
+struct contender {
+  std::string name; ///< of a purpose; empty: what the search has found
+  profile made;
+  double searched_cost = 0; ///< on the seeds of the search
+  figure_table held_out = {};
+  tuning_comparison over_start = {};
+  bool p99_kept = true;
+};
+
+/// Returns the purposes beside a start, without those that equal it or cannot be had beside it.
+std::vector<contender> beside(const profile& start, std::span<const profile> purposes) {
+  std::vector<contender> list;
+  for (const profile& purpose : purposes) {
+    profile made = with_purpose(start, purpose);
+    if (equal(made, start) || !check_profile(made).empty()) continue;
+    list.push_back({.name = purpose.name, .made = std::move(made)});
+  }
+  return list;
+}
+
+bool is_better(const contender& a, const contender& b) {
+  if (a.p99_kept != b.p99_kept) return a.p99_kept;
+  return a.over_start.ratio < b.over_start.ratio;
 }
 
 /// Tuning on an engine with an objective, step by step.
@@ -30,13 +57,15 @@ class tuning {
         start_(start),
         fields_(std::move(fields)),
         objective_(objective),
-        options_(options) {}
+        options_(options),
+        purposes_(beside(start, options.purposes)) {}
 
   tuning_result run() {
     const auto began = clock::now();
     const figure_table beginning = runs(start_, searched());
-    search_on(beginning, deadline(began, clock::now() - began));
-    judge();
+    const auto until = deadline(began, clock::now() - began);
+    for (contender& c : purposes_) c.searched_cost = cost_beside(beginning, c.made);
+    judge(search_on(beginning, until));
     return std::move(result_);
   }
 
@@ -56,7 +85,7 @@ class tuning {
   /// has passed.
   clock::time_point deadline(clock::time_point began, clock::duration one_profile) const {
     if (options_.budget >= std::chrono::hours{24 * 365}) return clock::time_point::max();
-    const double judging = 3.0 * options_.held_out / options_.seeds;
+    const double judging = static_cast<double>(3 + purposes_.size()) * options_.held_out / options_.seeds;
     const double reserved =
         (judging + static_cast<double>(fields_.size())) * static_cast<double>(one_profile.count());
     const auto budget = static_cast<double>(options_.budget.count());
@@ -64,44 +93,76 @@ class tuning {
            std::chrono::nanoseconds(static_cast<std::int64_t>(std::max(budget - reserved, budget / 2)));
   }
 
-  void search_on(const figure_table& beginning, clock::time_point deadline) {
-    const auto cost = [&](const profile& p) {
-      return detail::searched_cost(runs(p, searched()), beginning, options_.goal);
-    };
-    detail::search s(start_, fields_, cost, {options_.evaluations, deadline});
+  double cost_beside(const figure_table& beginning, const profile& p) {
+    return detail::searched_cost(runs(p, searched()), beginning, options_.goal);
+  }
+
+  /// Searches from the best of the start and the purposes. Returns what it has found.
+  contender search_on(const figure_table& beginning, clock::time_point deadline) {
+    contender best{.name = "", .made = start_};
+    for (const contender& c : purposes_)
+      if (c.searched_cost < best.searched_cost - detail::worth_a_change) best = c;
+    const auto cost = [&](const profile& p) { return cost_beside(beginning, p); };
+    detail::search s(best.made, best.searched_cost, fields_, cost, {options_.evaluations, deadline});
     s.progress = options_.progress;
     s.run();
     result_.evaluations = s.evaluations();
     result_.exhausted = s.exhausted();
-    s.take_back_what_is_for_nothing();
-    result_.searched_ratio = std::exp(s.best_cost());
-    result_.candidate = with_values(start_, fields_, s.best());
-    for (std::size_t i = 0; i < fields_.size(); ++i)
-      result_.changes.push_back({fields_[i], fields_[i].read(start_), s.best()[i]});
+    s.take_back_what_is_for_nothing(start_);
+    if (!equal(s.basis(), start_)) result_.basis = best.name;
+    return {.name = "", .made = with_values(s.basis(), fields_, s.best()), .searched_cost = s.best_cost()};
   }
 
-  bool is_changed() const {
-    return std::ranges::any_of(result_.changes, [](const auto& c) { return c.before != c.after; });
-  }
-
-  void judge() {
+  /// Judges what the search has found, and all purposes, on the held-out seeds.
+  void judge(contender found) {
+    std::vector<contender> all = std::move(purposes_);
+    if (std::ranges::none_of(all, [&](const contender& c) { return equal(c.made, found.made); }))
+      all.insert(all.begin(), std::move(found));
     const figure_table start = runs(start_, held_out());
-    const figure_table found = is_changed() ? runs(result_.candidate, held_out()) : start;
-    const figure_table defaults = runs(defaults_beside(start_), held_out());
-    const tuning_goal goal = options_.goal;
-    result_.over_start = compare(detail::mean_log_ratios(found, start, goal));
-    result_.over_default = compare(detail::mean_log_ratios(found, defaults, goal));
-    result_.p99_over_start = compare(detail::mean_log_ratios(found, start, tuning_goal::p99));
-    for (std::size_t w = 0; w < options_.workloads; ++w) judge_workload(found[w], start[w]);
-    result_.gained = result_.over_start.beyond_luck && result_.p99_kept;
-    result_.tuned = result_.gained ? result_.candidate : start_;
+    const profile defaults = defaults_beside(start_);
+    const figure_table of_defaults = equal(defaults, start_) ? start : runs(defaults, held_out());
+    for (contender& c : all) {
+      c.held_out = equal(c.made, start_) ? start : runs(c.made, held_out());
+      judge_beside(start, c, all.size());
+    }
+    const contender& best = *std::ranges::min_element(all, is_better);
+    tell(best, start, all.size());
+    result_.over_default = over(best, of_defaults, all.size());
+    for (const contender& c : all)
+      if (&c != &best && !c.name.empty())
+        result_.over_purposes.push_back({c.name, over(best, c.held_out, all.size())});
   }
 
-  void judge_workload(std::span<const tuning_figures> found, std::span<const tuning_figures> start) {
-    result_.by_workload.push_back(compare(detail::log_ratios(found, start, options_.goal)));
-    if (options_.goal == tuning_goal::energy &&
-        compare(detail::log_ratios(found, start, tuning_goal::p99)).high > detail::p99_ratio_most)
-      result_.p99_kept = false;
+  tuning_comparison over(const contender& c, const figure_table& other, std::size_t judged) const {
+    return compare(detail::mean_log_ratios(c.held_out, other, options_.goal), judged);
+  }
+
+  void judge_beside(const figure_table& start, contender& c, std::size_t judged) const {
+    c.over_start = over(c, start, judged);
+    if (options_.goal != tuning_goal::energy) return;
+    for (std::size_t w = 0; w < options_.workloads; ++w)
+      if (compare(detail::log_ratios(c.held_out[w], start[w], tuning_goal::p99), judged).high >
+          detail::p99_ratio_most)
+        c.p99_kept = false;
+  }
+
+  /// Writes the figures of the best into the result.
+  void tell(const contender& best, const figure_table& start, std::size_t judged) {
+    if (!best.name.empty()) result_.basis.clear();
+    result_.shipped = best.name;
+    result_.candidate = best.made;
+    for (const tuned_field& f : fields_) result_.changes.push_back({f, f.read(start_), f.read(best.made)});
+    result_.searched_ratio = std::exp(best.searched_cost);
+    result_.over_start = best.over_start;
+    result_.p99_kept = best.p99_kept;
+    result_.p99_over_start = compare(detail::mean_log_ratios(best.held_out, start, tuning_goal::p99), judged);
+    for (std::size_t w = 0; w < options_.workloads; ++w)
+      result_.by_workload.push_back(
+          compare(detail::log_ratios(best.held_out[w], start[w], options_.goal), judged));
+    result_.of_start = detail::mean_figures(start);
+    result_.of_candidate = detail::mean_figures(best.held_out);
+    result_.gained = best.over_start.beyond_luck && best.p99_kept;
+    result_.tuned = result_.gained ? best.made : start_;
   }
 
   engine& engine_;
@@ -109,6 +170,7 @@ class tuning {
   std::vector<tuned_field> fields_;
   const tuning_objective& objective_;
   const tuning_options& options_;
+  std::vector<contender> purposes_;
   tuning_result result_;
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
+#include <limits>
 
 namespace corewise {
 
@@ -12,15 +14,31 @@ namespace {
 
 /// The facts of a machine that give fields a meaning.
 struct machine_shape {
-  std::array<bool, level_count> levels{}; ///< whether two groups are so far from each other
+  std::vector<domain_kind> divided_by;    ///< the ways to divide it into domains; the first is the profile's
+  std::array<bool, level_count> levels{}; ///< whether two groups are so far from each other, in one of them
   std::size_t largest_domain = 0;         ///< its workers, or cores where they are not told apart
   bool unequal_kinds = false;
 };
 
-machine_shape shape_of(const profile& p, const topology& machine) {
-  const locality_groups groups(machine, p.topology.groups);
-  machine_shape shape;
-  shape.unequal_kinds = machine.kinds().size() > 1;
+locality_groups divided(const topology& machine, domain_kind by, std::uint32_t group_max) {
+  return {machine, {.group_by = by, .group_max = group_max}};
+}
+
+/// Returns the ways to divide the machine into domains: the profile's, and those that make other domains.
+std::vector<domain_kind> ways_to_divide(const profile& p, const topology& machine) {
+  std::vector<domain_kind> ways{p.topology.groups.group_by};
+  if (p.workers.per_group) return ways;
+  std::vector<std::size_t> domains{divided(machine, ways.front(), 0).domains().size()};
+  for (const domain_kind by : {domain_kind::llc, domain_kind::numa, domain_kind::package}) {
+    const std::size_t count = divided(machine, by, 0).domains().size();
+    if (std::ranges::find(domains, count) != domains.end()) continue;
+    domains.push_back(count);
+    ways.push_back(by);
+  }
+  return ways;
+}
+
+void add_shape(machine_shape& shape, const locality_groups& groups) {
   for (const auto& domain : groups.domains()) {
     std::size_t cores = 0;
     for (const group_id g : domain) cores += groups[g].cores.size();
@@ -29,6 +47,14 @@ machine_shape shape_of(const profile& p, const topology& machine) {
   for (const locality_group& a : groups.groups())
     for (const locality_group& b : groups.groups())
       shape.levels[static_cast<std::size_t>(groups.level_between(a.id, b.id))] = true;
+}
+
+machine_shape shape_of(const profile& p, const topology& machine) {
+  machine_shape shape;
+  shape.divided_by = ways_to_divide(p, machine);
+  shape.unequal_kinds = machine.kinds().size() > 1;
+  for (const domain_kind by : shape.divided_by)
+    add_shape(shape, divided(machine, by, p.topology.groups.group_max));
   return shape;
 }
 
@@ -50,6 +76,38 @@ tuned_field whole_number(std::string key, double least, double most, double (*re
   [](const profile& p) { return static_cast<double>(p.member); },                                            \
       [](profile& p, double v) { p.member = static_cast<decltype(p.member)>(v); }
 
+std::string score_name(double value) {
+  static constexpr std::array<const char*, 3> names{"expected_delay", "drain_time", "count"};
+  return names.at(static_cast<std::size_t>(value));
+}
+
+std::string domain_name(double value) {
+  static constexpr std::array<const char*, 5> names{"core", "llc", "numa", "package", "machine"};
+  return names.at(static_cast<std::size_t>(value));
+}
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// Writes a time in ns as profiles have it.
+std::string time_name(double ns) {
+  if (ns == never) return "never";
+  const auto whole = static_cast<std::int64_t>(ns);
+  if (whole % 1'000'000 == 0 && whole != 0) return fmt::format("{}ms", whole / 1'000'000);
+  return whole % 1'000 == 0 ? fmt::format("{}us", whole / 1'000) : fmt::format("{}ns", whole);
+}
+
+tuned_field choice(std::string key, std::vector<double> choices, double (*read)(const profile&),
+                   void (*write)(profile&, double), std::string (*name)(double) = nullptr) {
+  return {.key = std::move(key), .choices = std::move(choices), .read = read, .write = write, .name = name};
+}
+
+#define COREWISE_TIME(member)                                                                                \
+  [](const profile& p) { return static_cast<double>(p.member.count()); },                                    \
+      [](profile& p, double v) { p.member = std::chrono::nanoseconds(static_cast<std::int64_t>(v)); }
+
+constexpr double us = 1e3;
+constexpr double ms = 1e6;
+
 void add_score(std::vector<tuned_field>& fields) {
   fields.push_back(
       {.key = "dispatch.score",
@@ -57,7 +115,8 @@ void add_score(std::vector<tuned_field>& fields) {
                    static_cast<double>(score_kind::drain_time), static_cast<double>(score_kind::count)},
        .read = [](const profile& p) { return static_cast<double>(p.dispatch.weights.score); },
        .write = [](profile& p,
-                   double v) { p.dispatch.weights.score = static_cast<score_kind>(static_cast<int>(v)); }});
+                   double v) { p.dispatch.weights.score = static_cast<score_kind>(static_cast<int>(v)); },
+       .name = score_name});
 }
 
 void add_spill(std::vector<tuned_field>& fields, const machine_shape& shape) {
@@ -96,30 +155,81 @@ void add_searchers(std::vector<tuned_field>& fields, const machine_shape& shape)
                      COREWISE_NUMBER(idle.searchers_per_mille)));
 }
 
-#undef COREWISE_NUMBER
-
-std::size_t groups_of(const topology& machine, const profile& p, std::uint32_t group_max) {
-  grouping_options options = p.topology.groups;
-  options.group_max = group_max;
-  return locality_groups(machine, options).size();
+void add_batch_max(std::vector<tuned_field>& fields) {
+  fields.push_back(choice("steal.batch_max", {8, 32, 128}, COREWISE_NUMBER(steal.batch_max)));
 }
 
-/// Adds `group_max`, with only the sizes that divide the machine in different ways.
-void add_group_max(std::vector<tuned_field>& fields, const profile& p, const topology& machine) {
-  std::vector<std::size_t> divided{groups_of(machine, p, p.topology.groups.group_max)};
+void add_queues(std::vector<tuned_field>& fields, bool takes_from_others) {
+  fields.push_back(choice("queues.budget", {32, 128, 512}, COREWISE_NUMBER(queues.budget)));
+  if (takes_from_others)
+    fields.push_back(choice(
+        "queues.oldest_first", {5 * us, 50 * us, never},
+        [](const profile& p) {
+          const optional_duration& from = p.queues.oldest_first;
+          return from ? static_cast<double>(from->count()) : never;
+        },
+        [](profile& p, double v) {
+          p.queues.oldest_first.reset();
+          if (v != never) p.queues.oldest_first = std::chrono::nanoseconds(static_cast<std::int64_t>(v));
+        },
+        time_name));
+  fields.push_back(choice("injection.target_latency", {200 * us, 1 * ms, 10 * ms},
+                          COREWISE_TIME(injection.target_latency), time_name));
+}
+
+void add_spin(std::vector<tuned_field>& fields) {
+  fields.push_back(
+      choice("idle.spin", {0, 5 * us, 20 * us, 100 * us, 500 * us}, COREWISE_TIME(idle.spin), time_name));
+}
+
+#undef COREWISE_NUMBER
+#undef COREWISE_TIME
+
+void add_group_by(std::vector<tuned_field>& fields, const machine_shape& shape) {
+  if (shape.divided_by.size() == 1) return;
+  std::vector<double> ways;
+  for (const domain_kind by : shape.divided_by) ways.push_back(static_cast<double>(by));
+  fields.push_back(choice(
+      "topology.group_by", std::move(ways),
+      [](const profile& p) { return static_cast<double>(p.topology.groups.group_by); },
+      [](profile& p, double v) {
+        p.topology.groups.group_by = static_cast<domain_kind>(static_cast<int>(v));
+      },
+      domain_name));
+}
+
+/// Adds `group_max`, with only the sizes that divide the machine, or one of its domains, in different ways.
+void add_group_max(std::vector<tuned_field>& fields, const profile& p, const topology& machine,
+                   const machine_shape& shape) {
+  if (p.workers.per_group) return;
+  const auto groups = [&](std::uint32_t size) {
+    std::vector<std::size_t> counts;
+    for (const domain_kind by : shape.divided_by) counts.push_back(divided(machine, by, size).size());
+    return counts;
+  };
+  std::vector<std::vector<std::size_t>> known{groups(p.topology.groups.group_max)};
   std::vector<double> sizes{static_cast<double>(p.topology.groups.group_max)};
   for (const std::uint32_t size : {8U, 16U, 32U, 0U}) {
-    const std::size_t groups = groups_of(machine, p, size);
-    if (std::ranges::find(divided, groups) != divided.end()) continue;
-    divided.push_back(groups);
+    std::vector<std::size_t> counts = groups(size);
+    if (std::ranges::find(known, counts) != known.end()) continue;
+    known.push_back(std::move(counts));
     sizes.push_back(size);
   }
   if (sizes.size() == 1) return;
-  fields.push_back(
-      {.key = "topology.group_max",
-       .choices = std::move(sizes),
-       .read = [](const profile& q) { return static_cast<double>(q.topology.groups.group_max); },
-       .write = [](profile& q, double v) { q.topology.groups.group_max = static_cast<std::uint32_t>(v); }});
+  fields.push_back(choice(
+      "topology.group_max", std::move(sizes),
+      [](const profile& q) { return static_cast<double>(q.topology.groups.group_max); },
+      [](profile& q, double v) { q.topology.groups.group_max = static_cast<std::uint32_t>(v); }));
+}
+
+/// Makes the bounds and choices hold the value of the profile.
+void include_value(tuned_field& f, double value) {
+  if (f.choices.empty()) {
+    f.least = std::min(f.least, std::max(value, 0.01));
+    f.most = std::max(f.most, value);
+  } else if (std::ranges::find(f.choices, value) == f.choices.end()) {
+    f.choices.push_back(value);
+  }
 }
 
 /// Adjusts the searched costs so that distance never costs less than nearness.
@@ -144,26 +254,24 @@ void keep_what_was_sent(profile& p, std::span<const tuned_field> fields) {
 } // namespace
 
 std::string tuned_field::text(double value) const {
-  static constexpr std::array<const char*, 3> scores{"expected_delay", "drain_time", "count"};
-  if (key == "dispatch.score") return scores.at(static_cast<std::size_t>(value));
-  return fmt::format("{}", value);
+  return name != nullptr ? name(value) : fmt::format("{}", value);
 }
 
 std::vector<tuned_field> tuned_fields(const profile& p, const topology& machine) {
   const machine_shape shape = shape_of(p, machine);
   const bool weighs = p.dispatch.policy == "nearest_lightest";
-  const bool steals = p.steal.policy != "none";
+  const bool steals = p.steal.policy != "none" && machine.cores().size() > 1;
   std::vector<tuned_field> fields;
-  add_group_max(fields, p, machine);
+  add_group_by(fields, shape);
+  add_group_max(fields, p, machine, shape);
   if (weighs && shape.unequal_kinds) add_score(fields);
   if (weighs) add_spill(fields, shape);
+  if (steals) add_batch_max(fields);
   if (steals) add_thresholds(fields, shape);
+  add_queues(fields, steals);
   if (steals) add_searchers(fields, shape);
-  for (tuned_field& f : fields) {
-    if (!f.choices.empty()) continue;
-    f.least = std::min(f.least, std::max(f.read(p), 0.01));
-    f.most = std::max(f.most, f.read(p));
-  }
+  add_spin(fields);
+  for (tuned_field& f : fields) include_value(f, f.read(p));
   return fields;
 }
 

@@ -100,9 +100,8 @@ std::string tuned_profile_text(const tuning_result& r, const profile& file, cons
                                const tuning_story& story) {
   const std::string head = opening(r, options, story);
   if (!r.gained) return head + profile_text(file);
-  profile written = file;
+  profile written = with_purpose(file, r.tuned);
   written.name = name_after(file.name);
-  for (const auto& c : r.changes) c.field.write(written, c.after);
   return head + profile_text(written, [&](std::string_view key) -> std::string {
            for (const auto& c : r.changes)
              if (c.field.key == key && c.before != c.after) return remark_on(c);

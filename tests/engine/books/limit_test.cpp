@@ -64,6 +64,24 @@ TEST_CASE("limits: a task that submits never waits for room, since that would de
   CHECK(answer == static_cast<int>(submit_result::full));
 }
 
+TEST_CASE("limits: tasks of two full engines that submit to each other do not wait for each other") {
+  engine a(limited(1, full_action::wait));
+  engine b(limited(1, full_action::wait));
+  gate both;
+  std::atomic<int> full{0};
+  const auto submit_to = [&](engine& other) {
+    both.pass();
+    full += other.submit([] {}) == submit_result::full ? 1 : 0;
+  };
+  REQUIRE(a.submit([&] { submit_to(b); }) == submit_result::accepted);
+  REQUIRE(b.submit([&] { submit_to(a); }) == submit_result::accepted);
+  both.wait_for(2);
+  both.open();
+  a.drain();
+  b.drain();
+  CHECK(full >= 1); // the other may have ended by then
+}
+
 TEST_CASE("limits: try_submit does not wait") {
   engine e(limited(1, full_action::wait));
   gate held;

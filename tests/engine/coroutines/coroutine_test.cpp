@@ -9,6 +9,8 @@
 
 #include <thread>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // the one-piece oneshot
+
 using namespace corewise;
 
 namespace {
@@ -191,7 +193,7 @@ TEST_CASE("yield: outside of an engine, yield does nothing") {
     co_await yield();
     out = true;
   }(done);
-  auto awaiter = std::move(body).operator co_await();
+  auto&& awaiter = std::move(body).operator co_await();
   awaiter.await_suspend(std::noop_coroutine()).resume();
   CHECK(done);
 }
@@ -199,20 +201,20 @@ TEST_CASE("yield: outside of an engine, yield does nothing") {
 TEST_CASE("coroutines: one that blocked before its first suspension goes on at its seat") {
   engine e(small_profile(2));
   std::atomic<int> done{0};
-  oneshot<int> shot;
+  auto halves = make_oneshot<int>();
   const auto yields = [](std::atomic<int>& n) -> task<> {
     blocking([] {});
     co_await yield();
     ++n;
   };
-  const auto waits = [](oneshot<int>& from, std::atomic<int>& n) -> task<> {
+  const auto waits = [](oneshot_receiver<int> from, std::atomic<int>& n) -> task<> {
     blocking([] {});
     n += co_await from.receive();
   };
   REQUIRE(e.submit(yields(done)) == submit_result::accepted);
-  REQUIRE(e.submit(waits(shot, done)) == submit_result::accepted);
+  REQUIRE(e.submit(waits(std::move(halves.second), done)) == submit_result::accepted);
   std::this_thread::sleep_for(std::chrono::milliseconds{5});
-  shot.send(1);
+  halves.first.send(1);
   e.drain();
   CHECK(done == 2);
 }
@@ -357,7 +359,7 @@ TEST_CASE("schedule: a coroutine of another engine, or of none, is refused") {
   const auto body = [](engine& to) -> task<> { co_await to.schedule(); };
   CHECK_THROWS_AS(sync_wait(e, body(other)), std::logic_error);
   auto alone = body(e);
-  auto awaiter = std::move(alone).operator co_await();
+  auto&& awaiter = std::move(alone).operator co_await();
   awaiter.await_suspend(std::noop_coroutine()).resume();
   CHECK_THROWS_AS(awaiter.await_resume(), std::logic_error);
 }

@@ -108,9 +108,9 @@ TEST_CASE("resume_on: work that is awaited through an engine resumes its waiter 
       const int two = co_await b.run(strays());
       CHECK(on(a));
       CHECK(one + two == 3);
-      oneshot<int> answer;
-      CHECK(b.submit([&] { answer.send(3); }) == submit_result::accepted);
-      const int three = co_await answer.receive();
+      auto answer = make_oneshot<int>();
+      CHECK(b.submit([&] { answer.first.send(3); }) == submit_result::accepted);
+      const int three = co_await answer.second.receive();
       CHECK(three == 3);
       CHECK(on(a));
       const auto [x, y] = co_await when_all(run_there(b, child()), five());

@@ -23,7 +23,7 @@ TEST_CASE("run_blocking: a coroutine is on a worker again after a call in which 
     co_return answer == 7 && e.this_worker().has_value();
   };
   CHECK(sync_wait(e, work()));
-  CHECK(e.metrics().total().handed_over_seats == 1);
+  CHECK(e.metrics().total().taken_seats == 1);
 }
 
 TEST_CASE("run_blocking: a short call suspends nothing") {
@@ -72,7 +72,7 @@ TEST_CASE("run_blocking: outside of an engine's tasks it calls the function dire
   int answer = 0;
   const auto body = [&]() -> task<> { answer = co_await run_blocking([] { return 5; }); };
   auto alone = body();
-  auto awaiter = std::move(alone).operator co_await();
+  auto&& awaiter = std::move(alone).operator co_await();
   awaiter.await_suspend(std::noop_coroutine()).resume();
   CHECK(answer == 5);
 }

@@ -151,7 +151,7 @@ TEST_CASE("scope: when the engine ends, it drops the whole scope") {
 TEST_CASE("scope: outside of an engine's tasks it is refused") {
   const auto body = []() -> task<> { co_await in_scope([](scope&) -> task<> { co_return; }); };
   auto alone = body();
-  auto awaiter = std::move(alone).operator co_await();
+  auto&& awaiter = std::move(alone).operator co_await();
   awaiter.await_suspend(std::noop_coroutine()).resume();
   CHECK_THROWS_AS(awaiter.await_resume(), std::logic_error);
 }

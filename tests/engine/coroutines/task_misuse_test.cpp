@@ -24,6 +24,8 @@
 #include <optional>
 #include <thread>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // the one-piece oneshot
+
 // The messages of builds with assertions about misuse. Each misuse has a child process, since the process
 // does not survive it.
 
@@ -64,13 +66,13 @@ template <class F> std::string last_words(const F& f) {
 bool says(const std::string& words, const char* what) { return words.find(what) != std::string::npos; }
 
 task<int> one() { co_return 1; }
-task<> nothing() { co_return; }
+task<> ends_at_once() { co_return; }
 
 /// The result of a scope. The moves that bring it out of the body fork within the scope. The last move, which
 /// brings it out of `in_scope`, forks when all have ended and the scope is still there.
 struct forks_when_moved {
   explicit forks_when_moved(scope& s) noexcept : into(&s) {}
-  forks_when_moved(forks_when_moved&& other) noexcept : into(other.into) { into->fork(nothing()); }
+  forks_when_moved(forks_when_moved&& other) noexcept : into(other.into) { into->fork(ends_at_once()); }
   forks_when_moved& operator=(forks_when_moved&&) = delete;
   ~forks_when_moved() = default;
   scope* into;
@@ -117,7 +119,7 @@ TEST_CASE("misuse: builds with assertions notice that a task is awaited, forked 
   CHECK(says(last_words([&] { alone(forks_awaited()); }), "the forked task was awaited before"));
   CHECK(says(last_words([] {
                engine e(small_profile(1));
-               task<> t = nothing();
+               task<> t = ends_at_once();
                static_cast<void>(e.submit(std::move(t)));
                static_cast<void>(e.submit(std::move(t))); // NOLINT(bugprone-use-after-move)
              }),
@@ -237,5 +239,4 @@ TEST_CASE("misuse: builds with assertions notice a release, an unlock or a count
                sync_wait(b.arrive_and_wait());
              }),
              "all members have dropped out"));
-  CHECK(says(last_words([] { const latch too_many(latch::largest + 1); }), "can count"));
 }

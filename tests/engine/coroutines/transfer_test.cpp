@@ -42,7 +42,7 @@ task<long> deep_fork(int n) {
 }
 
 /// A coroutine that is resumed outside of an engine, where only the sender drives it.
-task<long> after(oneshot<int>& start, int n) {
+task<long> after(oneshot_receiver<int> start, int n) {
   co_await start.receive();
   co_return co_await many_awaits(n);
 }
@@ -62,10 +62,10 @@ TEST_CASE("transfers: a tree a hundred thousand deep needs no more stack than a 
 }
 
 TEST_CASE("transfers: coroutines that a thread outside of engines resumes need no more stack either") {
-  oneshot<int> start;
-  auto body = after(start, 1'000'000);
-  auto awaiter = std::move(body).operator co_await();
+  auto [sender, start] = make_oneshot<int>();
+  auto body = after(std::move(start), 1'000'000);
+  auto&& awaiter = std::move(body).operator co_await();
   awaiter.await_suspend(std::noop_coroutine()).resume();
-  start.send(1);
+  sender.send(1);
   CHECK(awaiter.await_resume() == 1'000'000);
 }

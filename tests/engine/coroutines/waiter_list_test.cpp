@@ -66,6 +66,40 @@ TEST_CASE("waiter_list: pops of one, some or all waiters give the same waiters a
   }
 }
 
+TEST_CASE("waiter_list: a waiter that is put back in front is popped next, and others keep their order") {
+  std::array<waiter, 3> waiters;
+  waiter_list list;
+  for (waiter& w : waiters) list.push(w);
+  REQUIRE(list.pop() == &waiters[0]);
+  list.push_front(waiters[0]);
+  CHECK(waiters[0].state == wait_state::queued);
+  for (waiter& w : waiters) CHECK(list.pop() == &w);
+  CHECK(list.empty());
+  list.push_front(waiters[1]);
+  list.push(waiters[2]);
+  CHECK(list.stop(waiters[1]));
+  CHECK(list.pop() == &waiters[2]);
+  CHECK(list.empty());
+}
+
+TEST_CASE("waiter_list: pop_if takes out the first waiter that is wanted, wherever it stands") {
+  std::array<waiter, 4> waiters;
+  waiter_list list;
+  for (waiter& w : waiters) list.push(w);
+  const auto any_of = [&](std::size_t a, std::size_t b) {
+    return [&waiters, a, b](const waiter& w) { return &w == &waiters[a] || &w == &waiters[b]; };
+  };
+  CHECK(list.pop_if(any_of(3, 1)) == &waiters[1]);
+  CHECK(waiters[1].state == wait_state::granted);
+  CHECK(list.pop_if(any_of(3, 1)) == &waiters[3]);
+  CHECK(list.pop_if(any_of(3, 1)) == nullptr);
+  list.push(waiters[1]);
+  CHECK(list.pop() == &waiters[0]);
+  CHECK(list.pop() == &waiters[2]);
+  CHECK(list.pop() == &waiters[1]);
+  CHECK(list.empty());
+}
+
 TEST_CASE("lock_word: one thread at a time holds it, and none is left asleep") {
   for (const int threads : {2, 16}) {
     lock_word word(0);

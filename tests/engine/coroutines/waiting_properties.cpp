@@ -14,6 +14,8 @@
 #include <optional>
 #include <utility>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // the one-piece oneshot
+
 // Any sequence of steps with the primitives that coroutines wait for, on one thread and without an engine,
 // gives the same answers in the same order as a plain queue of waiters. (Semaphore and channel:
 // primitives_properties.cpp.)

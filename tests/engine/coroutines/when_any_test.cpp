@@ -16,7 +16,7 @@ using namespace corewise;
 
 namespace {
 
-task<std::string> until_stopped(std::stop_token stop, std::atomic<int>& stopped) {
+task<std::string> waits_for_its_stop(std::stop_token stop, std::atomic<int>& stopped) {
   while (!stop.stop_requested()) co_await yield();
   stopped.fetch_add(1);
   throw std::runtime_error("stopped"); // no caller sees it
@@ -39,8 +39,11 @@ struct moves_so_often {
 template <class Error, class Throws> void check_thrown(std::uint32_t workers, const Throws& throws) {
   engine e(small_profile(workers));
   std::atomic<int> stopped{0};
-  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
-  const auto both = [&]() -> task<> { co_await when_any(slow, throws); };
+  const auto slow = [&](std::stop_token stop) { return waits_for_its_stop(std::move(stop), stopped); };
+  const auto both = [&]() -> task<> {
+    auto results = co_await when_any(slow, throws);
+    static_cast<void>(std::move(results).first());
+  };
   CHECK_THROWS_AS(sync_wait(e, both()), Error);
   CHECK(stopped == 1);
 }
@@ -51,26 +54,30 @@ TEST_CASE("when_any: it returns the first result, asks the others to stop and wa
   for (const std::uint32_t workers : {1U, 4U}) {
     engine e(small_profile(workers));
     std::atomic<int> stopped{0};
-    const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
+    const auto slow = [&](std::stop_token stop) { return waits_for_its_stop(std::move(stop), stopped); };
     const auto quick = [](std::stop_token) -> task<int> {
       co_await yield();
       co_return 7;
     };
     const auto quiet = [](std::stop_token) -> task<> { co_await yield(); };
     const auto second = [&]() -> task<int> {
-      auto first = co_await when_any(slow, quick, slow);
+      auto results = co_await when_any(slow, quick, slow);
+      auto first = std::move(results).first();
       static_assert(std::is_same_v<decltype(first), std::variant<std::string, int, std::string>>);
       co_return first.index() == 1 ? std::get<1>(first) : 0;
     };
     CHECK(sync_wait(e, second()) == 7);
     CHECK(stopped == 2);
-    const auto nothing = [&]() -> task<std::size_t> { co_return (co_await when_any(slow, quiet)).index(); };
+    const auto nothing = [&]() -> task<std::size_t> {
+      const auto results = co_await when_any(slow, quiet);
+      co_return results.index;
+    };
     CHECK(sync_wait(e, nothing()) == 1);
     CHECK(stopped == 3);
   }
 }
 
-TEST_CASE("when_any: if the first to end throws, when_any throws that exception after all have ended") {
+TEST_CASE("when_any: if the first to end throws, its result throws that exception, and all have ended") {
   check_thrown<std::logic_error>(2, [](std::stop_token) -> task<int> {
     co_await yield();
     throw std::logic_error("first");
@@ -79,15 +86,18 @@ TEST_CASE("when_any: if the first to end throws, when_any throws that exception 
 }
 
 TEST_CASE(
-    "when_any: if a move of the first value throws, when_any throws that exception after all have ended") {
+    "when_any: if a move of the first value throws, its result throws that exception, and all have ended") {
   engine e(small_profile(2));
   std::atomic<int> stopped{0};
-  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), stopped); };
+  const auto slow = [&](std::stop_token stop) { return waits_for_its_stop(std::move(stop), stopped); };
   int throwing = 1;
   for (bool thrown = true; thrown; ++throwing) {
     int moves = throwing;
     const auto winner = [&](std::stop_token) -> task<moves_so_often> { co_return moves_so_often(moves); };
-    const auto both = [&]() -> task<std::size_t> { co_return (co_await when_any(winner, slow)).index(); };
+    const auto both = [&]() -> task<std::size_t> {
+      auto results = co_await when_any(winner, slow);
+      co_return std::move(results).first().index();
+    };
     stopped = 0;
     try {
       const std::size_t first = sync_wait(e, both());
@@ -102,7 +112,7 @@ TEST_CASE(
   CHECK(throwing > 4); // the moves into the promise and out of it, into the race and out of it
 }
 
-TEST_CASE("when_any: if the first to end gets no memory, when_any throws that error") {
+TEST_CASE("when_any: if the first to end gets no memory, its result throws that error") {
   const auto no_frame = [](std::stop_token) -> task<int> { throw std::bad_alloc(); };
   check_thrown<std::bad_alloc>(1, no_frame);
 }
@@ -110,7 +120,7 @@ TEST_CASE("when_any: if the first to end gets no memory, when_any throws that er
 TEST_CASE("when_any: tasks and callables race together, and when_any waits for a task, which gets no stop") {
   engine e(small_profile(2));
   std::atomic<int> ended{0};
-  const auto slow = [&](std::stop_token stop) { return until_stopped(std::move(stop), ended); };
+  const auto slow = [&](std::stop_token stop) { return waits_for_its_stop(std::move(stop), ended); };
   const auto late = [&]() -> task<std::string> {
     while (ended == 0) co_await yield(); // wait until the other loser has ended
     ended.fetch_add(1);
@@ -118,7 +128,8 @@ TEST_CASE("when_any: tasks and callables race together, and when_any waits for a
   };
   const auto quick = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(7); };
   const auto first_of_three = [&]() -> task<int> {
-    auto first = co_await when_any(late(), slow, quick());
+    auto results = co_await when_any(late(), slow, quick());
+    auto first = std::move(results).first();
     static_assert(
         std::is_same_v<decltype(first), std::variant<std::string, std::string, std::unique_ptr<int>>>);
     co_return first.index() == 2 ? *std::get<2>(first) : 0;
@@ -138,7 +149,8 @@ TEST_CASE("when_any: of a range it returns the place and the value of the first"
         stopped.fetch_add(i == winner ? 0 : 1);
         co_return i * 10;
       });
-    co_return co_await when_any(bodies);
+    auto results = co_await when_any(bodies);
+    co_return std::move(results).first();
   };
   CHECK(sync_wait(e, of_callables(0)) == std::pair<std::size_t, std::size_t>(0, 0));
   CHECK(sync_wait(e, of_callables(7)) == std::pair<std::size_t, std::size_t>(7, 70));
@@ -149,12 +161,33 @@ TEST_CASE("when_any: of a range it returns the place and the value of the first"
       tasks.push_back([](int n) -> task<> {
         for (int k = n; k < 2; ++k) co_await yield();
       }(i));
-    const std::pair<std::size_t, std::monostate> first = co_await when_any(std::move(tasks));
-    co_return first.first;
+    const raced_range_results<std::monostate> results = co_await when_any(std::move(tasks));
+    co_return results.index;
   };
   CHECK(sync_wait(e, of_tasks()) < 3);
-  const auto of_none = []() -> task<> { co_await when_any(std::vector<task<int>>()); };
+  const auto of_none = []() -> task<> { static_cast<void>(co_await when_any(std::vector<task<int>>())); };
   CHECK_THROWS_AS(sync_wait(e, of_none()), std::invalid_argument);
+}
+
+TEST_CASE("when_any: it returns what the losers ended with as well") {
+  engine e(small_profile(2));
+  std::atomic<int> stopped{0};
+  const auto quick = []() -> task<int> { co_return 7; };
+  const auto also = [](std::stop_token stop) -> task<std::unique_ptr<int>> {
+    while (!stop.stop_requested()) co_await yield();
+    co_return std::make_unique<int>(8); // it ended too late, and has something all the same
+  };
+  const auto throws = [&](std::stop_token stop) { return waits_for_its_stop(std::move(stop), stopped); };
+  const auto race = [&]() -> task<int> {
+    auto results = co_await when_any(also, quick(), throws);
+    CHECK(results.index == 1);
+    CHECK(std::get<1>(results.all).value() == 7);
+    CHECK(std::get<1>(results.all).error() == nullptr);
+    CHECK_FALSE(std::get<2>(results.all).has_value());
+    CHECK_THROWS_AS(std::get<2>(results.all).value(), std::runtime_error);
+    co_return *std::get<0>(results.all).value();
+  };
+  CHECK(sync_wait(e, race()) == 8);
 }
 
 TEST_CASE("when_any: a stop from outside reaches all racers") {
@@ -166,13 +199,14 @@ TEST_CASE("when_any: a stop from outside reaches all racers") {
     co_return co_await sleep_for(std::chrono::hours{24}, std::move(stop));
   };
   const auto two = [&](std::stop_token outer) -> task<bool> {
-    const auto first = co_await when_any(std::move(outer), waits, waits);
+    auto results = co_await when_any(std::move(outer), waits, waits);
+    const auto first = std::move(results).first();
     co_return first.index() == 0 ? std::get<0>(first) : std::get<1>(first);
   };
   const auto range = [&](std::stop_token outer) -> task<bool> {
     std::vector bodies(2, waits);
-    const auto first = co_await when_any(std::move(outer), bodies);
-    co_return first.second;
+    auto results = co_await when_any(std::move(outer), bodies);
+    co_return std::move(results).first().second;
   };
   for (const bool of_range : {false, true}) {
     std::stop_source outside;
@@ -195,7 +229,7 @@ TEST_CASE("when_any: when the engine ends, it drops all racers") {
     begun.notify_all();
     co_await sleep_for(std::chrono::hours{24});
   };
-  const auto both = [&]() -> task<> { co_await when_any(waits, waits); };
+  const auto both = [&]() -> task<> { static_cast<void>(co_await when_any(waits, waits)); };
   future<void> dropped = e.run(both());
   for (int now = begun; now < 2; now = begun) begun.wait(now);
   static_cast<void>(e.shutdown(std::chrono::nanoseconds{0}));

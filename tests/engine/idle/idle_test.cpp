@@ -1,129 +1,22 @@
-// Which workers wake, search and may take tasks (engine/src/idle), on described machines whose workers the tests
-// hold where they are. A test counts what must not happen after a worker has looked; it waits for what must
-// happen, however long it takes.
+// Which workers wake, search and may take tasks (engine/src/idle), on described machines whose workers the
+// tests hold where they are. A test counts what must not happen after a worker has looked; it waits for what
+// must happen, however long it takes.
 
+#include "held_engine.hpp"
 #include "runtime/runtime.hpp"
 #include "small_engine.hpp"
 
-#include <corewise/engine/detail/execution.hpp>
-
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
 #include <cstdlib>
-#include <functional>
-#include <memory>
-#include <numeric>
 #include <thread>
-#include <vector>
 
 using namespace corewise;
+using namespace corewise::tests;
 using namespace std::chrono_literals;
-
-namespace {
-
-/// Returns a profile of a described machine with this many workers in each group.
-profile described(const std::string& machine, std::uint32_t per_group, domain_kind domains) {
-  profile p = small_profile(0);
-  p.workers.total.reset();
-  p.workers.per_group = per_group;
-  p.topology.machine.source = synthetic_source{machine};
-  p.topology.groups.group_by = domains;
-  p.idle.park_timeout.kind = park_timeout_setting::mode::never; // no worker wakes up by itself
-  p.queues.lifo_cap = 0;                                        // nor for the sake of a slot
-  return p;
-}
-
-profile packages(std::uint32_t count, std::uint32_t per_group) {
-  return described("pack:" + std::to_string(count) + " numa:1 l3:1 core:8 pu:1", per_group,
-                   domain_kind::machine);
-}
-
-/// Waits until it holds. Returns false if it does not hold within 60 s.
-bool in_the_end(const std::function<bool()>& holds) {
-  const auto patience = std::chrono::steady_clock::now() + 60s;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > patience) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
-
-/// An engine whose workers can each be held by a task.
-class held_engine {
- public:
-  explicit held_engine(const profile& p) : e_(p) {
-    for (std::size_t w = 0; w < e_.workers().size(); ++w) gates_.push_back(std::make_unique<gate>());
-    inside_ = &inside_of(e_);
-    REQUIRE(settled());
-    at_first_ = e_.metrics();
-  }
-  held_engine(const held_engine&) = delete;
-  held_engine& operator=(const held_engine&) = delete;
-  ~held_engine() {
-    for (std::uint32_t w = 0; w < gates_.size(); ++w) release(w);
-    e_.drain();
-  }
-
-  engine& get() { return e_; }
-  runtime& inside() { return *inside_; }
-
-  void submit_to(std::uint32_t w, const std::function<void()>& f) {
-    if (e_.submit(f, {.worker = worker_id{w}}) != submit_result::accepted) std::abort();
-  }
-  /// Keeps the worker, which sleeps, in a task until it is released.
-  void hold(std::uint32_t w) {
-    submit_to(w, [this] { hold_here(); });
-    gates_[w]->wait_for(1);
-  }
-  /// Holds the worker that runs this.
-  void hold_here() { gates_[e_.this_worker()->value]->pass(); }
-  void release(std::uint32_t w) { gates_[w]->open(); }
-
-  worker_metrics counts(std::uint32_t w) const { return e_.metrics().workers[w]; }
-  /// Returns how many tasks that worker, or all workers, have stolen since the constructor was done.
-  std::uint64_t stolen(std::uint32_t w, level l) const {
-    const auto of = static_cast<std::size_t>(l);
-    return counts(w).stolen[of] - at_first_.workers[w].stolen[of];
-  }
-  std::uint64_t stolen_by_all() const {
-    const auto sum = [](const metrics_snapshot& m) {
-      const auto all = m.total().stolen;
-      return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
-    };
-    return sum(e_.metrics()) - sum(at_first_);
-  }
-
-  bool parked(std::uint32_t w) const { return state(w) == seat_state::parked; }
-  seat_state state(std::uint32_t w) const { return e_.dump().seats[w].state; }
-  /// Returns whether all workers sleep in the end. None may be held.
-  bool settled() const {
-    return in_the_end([&] {
-      return std::ranges::all_of(e_.dump().seats,
-                                 [](const seat_dump& s) { return s.state == seat_state::parked; });
-    });
-  }
-  /// Wakes the worker, which sleeps, lets it look everywhere and sleep again. Returns false if it does not.
-  bool look_around(std::uint32_t w) {
-    for (int i = 0; i < 2; ++i) { // a sleep that has only just begun may be counted late
-      const std::uint64_t before = counts(w).parks;
-      submit_to(w, [] {});
-      if (!in_the_end([&] { return counts(w).parks > before && parked(w); })) return false;
-    }
-    return true;
-  }
-
- private:
-  std::vector<std::unique_ptr<gate>> gates_;
-  engine e_;
-  runtime* inside_ = nullptr;
-  metrics_snapshot at_first_;
-};
-
-} // namespace
 
 // --- tasks that wait elsewhere
 
@@ -352,6 +245,7 @@ TEST_CASE("idle: while a worker is held, its load shows the tasks that thieves h
 TEST_CASE("idle: a worker that is woken again and again hands over sentinel duty only once") {
   constexpr std::uint64_t rounds = 50;
   held_engine e(small_profile(2));
+  const timer far_off = e.get().after(1h, [] {}); // the sentinel waits for it
   for (std::uint32_t w = 0; w < 2; ++w) e.hold(w);
   e.release(0);
   REQUIRE(in_the_end([&] { return e.parked(0); })); // as the sentinel
@@ -376,6 +270,7 @@ bool duties_are_taken_among_searchers() {
   p.idle.searchers_per_mille = 1000;
   p.idle.spin = 60ms;
   held_engine e(p);
+  const timer far_off = e.get().after(1h, [] {}); // the sentinel waits for it
   for (std::uint32_t w = 0; w < 3; ++w) e.hold(w);
   for (std::uint32_t w = 0; w < 2; ++w) {
     e.release(w);
@@ -437,39 +332,4 @@ TEST_CASE(
       CHECK(e.get().metrics().total().lifo_rescued == 0);
     }
   }
-}
-
-// --- when a tick ends
-
-namespace {
-
-void take(std::chrono::microseconds time) {
-  const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-  }
-}
-
-/// Returns how many ticks one worker needs for this many waiting tasks.
-std::uint64_t ticks_of(std::uint32_t tasks, std::chrono::microseconds time, std::uint32_t budget) {
-  profile p = packages(1, 1);
-  p.queues.budget = budget;
-  held_engine e(p);
-  e.hold(0);
-  const std::uint64_t before = e.counts(0).ticks;
-  for (std::uint32_t i = 0; i < tasks; ++i) e.submit_to(0, [&] { take(time); });
-  e.release(0);
-  e.get().drain();
-  return e.counts(0).ticks - before;
-}
-
-} // namespace
-
-TEST_CASE("tick: it ends after 500 us, although more tasks wait") {
-  CHECK(ticks_of(40, 600us, 512) >= 40);
-  CHECK(ticks_of(40, 260us, 512) >= 20);
-}
-
-TEST_CASE("tick: it ends after its budget of tasks, also when they are very short") {
-  CHECK(ticks_of(512, 0us, 16) >= 32);
-  CHECK(ticks_of(512, 0us, 1) >= 512);
 }

@@ -10,6 +10,7 @@
 #include <corewise/engine/mutex.hpp>
 #include <corewise/engine/parallel_for.hpp>
 #include <corewise/engine/parallel_reduce.hpp>
+#include <corewise/engine/run_blocking.hpp>
 #include <corewise/engine/scope.hpp>
 #include <corewise/engine/semaphore.hpp>
 #include <corewise/engine/sync_wait.hpp>
@@ -139,6 +140,37 @@ TEST_CASE("waiting takes nothing from operator new, for each primitive, with a s
     meeting_places at;
     CHECK(sync_wait(e, both_sides(at, 2000)) == 0);
   }
+}
+
+namespace {
+
+/// Makes calls, with a stop token and without. Returns the allocations after its first 100 rounds.
+task<std::uint64_t> make_calls(int rounds) {
+  const std::stop_source nobody;
+  const auto call = [] { std::this_thread::sleep_for(std::chrono::microseconds{1}); };
+  std::uint64_t before = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (i == 100) before = allocations.load();
+    co_await run_blocking(call);
+    co_await run_blocking(call, nobody.get_token());
+  }
+  co_return allocations.load() - before;
+}
+
+task<std::uint64_t> make_calls_at_once(int rounds) {
+  auto [some, more, most] = co_await when_all(make_calls(rounds), make_calls(rounds), make_calls(rounds));
+  co_return some + more + most;
+}
+
+} // namespace
+
+TEST_CASE("waiting suspended for a blocking call's turn takes nothing from operator new") {
+  profile p = small_profile(2);
+  p.blocking.max_concurrent = 1;
+  p.blocking.spares_max = 0; // a thread would take some
+  engine e(p);
+  CHECK(sync_wait(e, make_calls_at_once(1000)) == 0);
+  CHECK(e.metrics().blocking_calls_waited > 100);
 }
 
 namespace {

@@ -40,7 +40,7 @@ TEST_CASE("the schema accepts each profile that the loader accepts") {
         "topology: {source: {xml: a.xml}}", "topology: {source: live, capacity: {P: 1024}}",
         "topology: {kinds: [{cpus: 0-3, name: P}]}", "topology: {distances: [[10, 20], [20, 10]]}",
         "topology: {use: {cpus: 5, packages: [0]}}", "queues: {lifo_age: never, local: 64}",
-        "queues: {inbox: unbounded, lifo_counts: in_a_row}\nsteal: {policy: none}",
+        "queues: {inbox: unbounded, discipline: tokio}\nsteal: {policy: none}",
         "injection: {interval: {fixed: 61}}", "injection: {interval: {min: 3}}", "idle: {park_timeout: 10ms}",
         "dispatch: {spill: {same_domain: 0.5}}", "name: 2024"}) {
     CAPTURE(right);

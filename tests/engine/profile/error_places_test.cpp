@@ -55,7 +55,7 @@ TEST_CASE("numbers are plain decimal numbers") {
 TEST_CASE("durations need their unit") {
   CHECK(error_in("idle: {spin: 20}") ==
         "f:1:14: idle.spin: found \"20\"; expected a duration with its unit from 0us to "
-        "100ms; write the unit, such as 20us or 20ms");
+        "100ms; write the unit, such as 20ns, 20us or 20ms");
   CHECK(error_in("idle: {spin: 20 us}") ==
         "f:1:14: idle.spin: found \"20 us\"; expected a duration with its unit from 0us to 100ms");
   CHECK(error_in("idle: {spin: 2h}") ==

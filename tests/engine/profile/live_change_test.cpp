@@ -31,15 +31,12 @@ TEST_CASE("live changes: keys that the reference page calls live need no restart
   p.steal.batch_max = 7;
   p.steal.minimum_at = {3, 3, 3};
   p.queues.lifo_cap = 0;
-  p.queues.lifo_counts = lifo_count::all;
   p.queues.lifo_age.reset();
   p.queues.budget = 9;
   p.queues.oldest_first.reset();
-  p.injection.buffer = 32;
   p.injection.target_latency = 2ms;
   p.injection.interval = {61, 61};
   p.injection.batch = {1, 2};
-  p.injection.backlog = backlog_look::interval;
   p.idle.searchers_per_mille = 1;
   p.idle.spin = 1us;
   p.idle.wake = wake_order::lowest;
@@ -47,6 +44,8 @@ TEST_CASE("live changes: keys that the reference page calls live need no restart
   p.blocking.spares_max = 0;
   p.blocking.keep_alive = 1ms;
   p.blocking.stuck_after.reset();
+  p.blocking.max_concurrent = 3;
+  p.blocking.on_full = excess_action::refuse;
   p.limits = {5, full_action::wait};
   p.on_exception = exception_action::report;
   CHECK(check_profile(p).empty());
@@ -62,12 +61,14 @@ TEST_CASE(
   p.topology.groups.group_max = 4;
   p.topology.smt = smt_use::all;
   p.workers.pin = pin_to::core;
+  p.queues.discipline = discipline::volt;
   p.queues.local = 8;
   p.strict = true;
-  CHECK(keys_between({}, p) ==
-        std::vector<std::string>{"topology.source", "topology.source.synthetic", "topology.use.packages[0]",
-                                 "topology.group_max", "topology.smt", "topology.capacity",
-                                 "topology.capacity.P", "workers.pin", "queues.local", "strict"});
+  CHECK(keys_between({}, p) == std::vector<std::string>{"topology.source", "topology.source.synthetic",
+                                                        "topology.use.packages[0]", "topology.group_max",
+                                                        "topology.smt", "topology.capacity",
+                                                        "topology.capacity.P", "workers.pin",
+                                                        "queues.discipline", "queues.local", "strict"});
   CHECK(keys_between(p, p).empty());
 }
 

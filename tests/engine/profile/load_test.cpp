@@ -41,10 +41,10 @@ dispatch:
   score: drain_time
   spill: {same_domain: 0.5, same_node: 1, same_package: 2, cross_package: 40}
 steal: {policy: none, start: random, batch_max: 7, minimum_at: {same_node: 5, same_package: 6, cross_package: 7}}
-queues: {local: 64, overflow: half, lifo_cap: 0, lifo_counts: all, lifo_age: never, budget: 9, inbox: unbounded, oldest_first: 3ms}
-injection: {scope: engine, buffer: 5, target_latency: 2ms, interval: {fixed: 61}, batch: {min: 2, max: 3}, backlog: interval}
+queues: {discipline: volt, local: 64, overflow: half, lifo_cap: 0, lifo_age: never, budget: 9, inbox: unbounded, oldest_first: 3ms}
+injection: {scope: engine, target_latency: 2ms, interval: {fixed: 61}, batch: {min: 2, max: 3}}
 idle: {searchers_per_mille: 1, spin: 0us, wake: lowest, park_timeout: 10ms}
-blocking: {spares_max: 0, keep_alive: 1min, stuck_after: never}
+blocking: {spares_max: 0, keep_alive: 1min, stuck_after: never, max_concurrent: 7, on_full: throw}
 limits: {in_flight: 1000000000000, on_full: wait}
 debug: {stack_signal: SIGPROF}
 on_exception: report
@@ -85,15 +85,13 @@ strict: true
   CHECK(p.steal.minimum_at.cross_package == 7);
   CHECK(p.queues.local == 64);
   CHECK(p.queues.lifo_cap == 0);
-  CHECK(p.queues.lifo_counts == lifo_count::all);
+  CHECK(p.queues.discipline == discipline::volt);
   CHECK(p.queues.lifo_age == std::nullopt);
   CHECK(p.queues.budget == 9);
   CHECK(p.queues.inbox == std::nullopt);
   CHECK(p.queues.oldest_first == 3ms);
   CHECK(p.injection.scope == injection_scope::engine);
-  CHECK(p.injection.buffer == 5);
   CHECK(p.injection.target_latency == 2ms);
-  CHECK(p.injection.backlog == backlog_look::interval);
   CHECK(p.injection.interval.min == 61);
   CHECK(p.injection.interval.max == 61);
   CHECK(p.injection.batch.min == 2);
@@ -106,6 +104,8 @@ strict: true
   CHECK(p.blocking.spares_max == 0);
   CHECK(p.blocking.keep_alive == 1min);
   CHECK(p.blocking.stuck_after == std::nullopt);
+  CHECK(p.blocking.max_concurrent == 7);
+  CHECK(p.blocking.on_full == excess_action::refuse);
   CHECK(p.debug.stack_signal == SIGPROF);
   CHECK(p.limits.in_flight == 1'000'000'000'000);
   CHECK(p.limits.on_full == full_action::wait);

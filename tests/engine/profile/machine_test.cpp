@@ -30,7 +30,7 @@ name: small
 source: {synthetic: "numa:2 core:4 pu:1"}
 kinds: [{cpus: "0-1,4-5", name: P, capacity: 1024}, {cpus: "2-3,6-7", name: E, capacity: 512}]
 distances: [[10, 21], [21, 10]]
-costs: {wake_up: 5000, steal: {same_node: 120.5, cross_package: 900}, slowdown: {cross_package: 1.6}}
+costs: {wake_up: 5us, run: 0ns, steal: {same_node: 120ns, cross_package: 0.9us}, slowdown: {cross_package: 1.6}}
 energy: {P: {active: 3.5, idle: 0}, E: {active: 1}}
 )",
                                                             "f");
@@ -40,7 +40,8 @@ energy: {P: {active: 3.5, idle: 0}, E: {active: 1}}
   CHECK(m.distances[0][1] == 21);
   CHECK(m.costs.wake_up == 5000);
   CHECK(m.costs.waking == machine_costs{}.waking);
-  CHECK(m.costs.steal[2] == 120.5);
+  CHECK(m.costs.run == 0);
+  CHECK(m.costs.steal[2] == 120);
   CHECK(m.costs.steal[4] == 900);
   CHECK(m.costs.slowdown.cross_package == 1.6);
   CHECK(m.costs.energy_of("P").active == 3.5);
@@ -56,7 +57,13 @@ TEST_CASE("errors in a machine file have places") {
   CHECK(machine_error("source: live\nkinds:\n  - {cpus: 0-1, name: P, capacity: 5000}\n") ==
         "f:3:36: kinds[0].capacity: found \"5000\"; expected a whole number from 1 to 1024");
   CHECK(machine_error("source: live\ncosts: {wake_up: fast}\n") ==
-        "f:2:18: costs.wake_up: found \"fast\"; expected a number from 0 to 1000000000");
+        "f:2:18: costs.wake_up: found \"fast\"; expected a duration with its unit from 0us to 1s");
+  CHECK(machine_error("source: live\ncosts: {wake_up: 5000}\n") ==
+        "f:2:18: costs.wake_up: found \"5000\"; expected a duration with its unit from 0us to 1s; write the "
+        "unit, "
+        "such as 5000ns, 5000us or 5000ms");
+  CHECK(machine_error("source: live\ncosts: {steal: {same_node: 2s}}\n") ==
+        "f:2:28: costs.steal.same_node: found \"2s\"; expected a duration with its unit from 0us to 1s");
   CHECK(machine_error("source: live\ncosts: {slowdown: {cross_package: .9}}\n") ==
         "f:2:35: costs.slowdown.cross_package: found \".9\"; expected a number from 1 to 1000");
   CHECK(machine_error("source: live\ncosts: {wakeup: 1}\n")
@@ -98,6 +105,12 @@ TEST_CASE("a machine is live, a file of either format, or a synthetic descriptio
   const auto yaml = tree.write("m.yml", "source: {xml: m.xml}\n");
   const auto yaml_without_suffix = tree.write("described", "source: live\n");
   CHECK(std::holds_alternative<live_source>(used("live").source));
+  tree.write("recorded/sys/devices/system/cpu/online", "0-3\n");
+  const auto recorded = tree.root() / "recorded";
+  CHECK(std::get<live_source>(used(recorded.string()).source).root == recorded);
+  CHECK(discover(used(recorded.string())).cpus().size() == 4);
+  CHECK(error_lines([&] { (void)used(tree.root().string()); }).front().find("hwloc-gather-topology") !=
+        std::string::npos);
   CHECK(std::get<xml_source>(used(xml.string()).source).file == xml);
   CHECK(std::get<xml_source>(used(xml_without_suffix.string()).source).file == xml_without_suffix);
   CHECK(std::get<xml_source>(used(yaml.string()).source).file == tree.root() / "m.xml");
@@ -129,11 +142,14 @@ TEST_CASE("a missing machine file is an error that names it") {
   const std::string yaml = (tree.root() / "no.yaml").string();
   CHECK(why(xml) == line_list{xml + ": cannot be read: No such file or directory"});
   CHECK(why(yaml) == line_list{yaml + ": cannot be read: No such file or directory"});
-  CHECK(why(tree.root().string()) == line_list{tree.root().string() + ": cannot be read: Is a directory"});
+  CHECK(why(tree.root().string()) ==
+        line_list{tree.root().string() +
+                  ": has no folder sys/devices/system/cpu; expected a recorded machine with the "
+                  "folders sys and proc, as hwloc-gather-topology makes it"});
   CHECK(why("machines/no") ==
         line_list{
             "machines/no: no such file, and not a synthetic description such as \"pack:2 numa:1 l3:4 core:8 "
-            "pu:2\"; give live, FILE.xml, FILE.yaml or such a description"});
+            "pu:2\"; give live, FILE.xml, FILE.yaml, FOLDER or such a description"});
   for (const char* nothing : {"", "alive", "Live", "two-socket", "2x4", "pack:", "pack:x"})
     CHECK_MESSAGE(why(nothing).size() == 1, nothing);
   const auto wrong = tree.write("wrong.yaml", "source: {xml: gone.xml}\n");

@@ -3,6 +3,7 @@
 #include "shown_settings.hpp"
 
 #include <corewise/policies/policy.hpp>
+#include <corewise/policies/steal_policy.hpp>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -140,4 +141,17 @@ TEST_CASE("every row of the table has a description") {
     const bool is_capacity = field.facts.rule.max == full_capacity;
     if (counts && !is_number_of_a_thing && !is_capacity) CHECK_FALSE(field.facts.unit.empty());
   }
+}
+
+TEST_CASE("the descriptions of the policies name each policy of the registry") {
+  const auto described = [](std::string_view path, const std::vector<std::string_view>& names) {
+    const auto& fields = detail::profile_fields();
+    const auto field = std::ranges::find_if(fields, [&](const auto& f) { return f.facts.path == path; });
+    REQUIRE(field != fields.end());
+    for (const std::string_view name : names)
+      CHECK_MESSAGE(field->facts.description.find(fmt::format("(`{}`)", name)) != std::string::npos,
+                    path << " does not describe " << name);
+  };
+  described("dispatch.policy", policy_names());
+  described("steal.policy", steal_policy_names());
 }

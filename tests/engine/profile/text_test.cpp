@@ -41,6 +41,8 @@ TEST_CASE("lists, names and texts with quotes in them are read back") {
   p.injection.interval = {61, 61};
   p.queues.lifo_age.reset();
   p.blocking.stuck_after.reset();
+  p.blocking.max_concurrent = 8;
+  p.blocking.on_full = excess_action::refuse;
   p.debug.stack_signal = 34;
   p.dispatch.weights.spill.cross_package = 0.1 + 0.2 + 8;
   p.limits.on_full = full_action::wait;

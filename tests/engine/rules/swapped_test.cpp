@@ -120,7 +120,7 @@ TEST_CASE("swapped: readers that come and go never see a destroyed object, and t
   for (int n = 1; n <= replacements; ++n) {
     word.replace(make(n, alive));
     word.reclaim(each);
-    CHECK(word.old() <= readers.size());
+    CHECK(word.old() <= 2 * readers.size()); // one is let go just then, and one is announced too late
   }
   over = true;
   for (std::thread& t : threads) t.join();

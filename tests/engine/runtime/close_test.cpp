@@ -1,5 +1,6 @@
 #include "small_engine.hpp"
 
+#include <corewise/engine/event.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/yield.hpp>
 
@@ -81,7 +82,7 @@ task<> yields_for_ever(std::shared_ptr<int> /*held*/, std::atomic<int>& begun) {
   for (begun.fetch_add(1);;) co_await yield();
 }
 
-task<> receives_one(std::shared_ptr<int> /*held*/, oneshot<int>& from) { co_await from.receive(); }
+task<> waits_for_one(std::shared_ptr<int> /*held*/, event& happens) { co_await happens.wait(); }
 
 } // namespace
 
@@ -90,16 +91,16 @@ TEST_CASE("shutdown: coroutines that yield on the only worker are dropped once, 
   constexpr int several = 100;
   for (int round = 0; round < 20; ++round) {
     auto token = std::make_shared<int>(1);
-    std::vector<oneshot<int>> shots(several);
+    std::vector<event> events(several);
     std::atomic<int> begun{0};
     engine e(small_profile(1));
-    for (oneshot<int>& shot : shots) {
+    for (event& happens : events) {
       CHECK(e.submit(yields_for_ever(token, begun)) == submit_result::accepted);
-      CHECK(e.submit(receives_one(token, shot)) == submit_result::accepted);
+      CHECK(e.submit(waits_for_one(token, happens)) == submit_result::accepted);
     }
     while (begun.load() != several) std::this_thread::yield();
     std::thread waking([&] { // a wake-up after the end of an engine drops the tasks queued there
-      for (oneshot<int>& shot : shots) shot.send(1);
+      for (event& happens : events) happens.set();
     });
     e.shutdown(0ms);
     waking.join();
@@ -170,32 +171,24 @@ TEST_CASE("destructor: it logs the work that remained") {
 }
 
 TEST_CASE("shutdown: a coroutine that a dropped task wakes is dropped as well, and a drain meanwhile ends") {
-  // Sends in any case, also when it is destroyed before it has run.
-  struct sender {
-    explicit sender(oneshot<int>& s) : shot(&s) {}
-    sender(sender&& other) noexcept : shot(std::exchange(other.shot, nullptr)) {}
-    sender& operator=(sender&&) = delete;
-    ~sender() {
-      if (shot != nullptr) shot->send(1);
-    }
-    oneshot<int>* shot;
-  };
   auto token = std::make_shared<int>(1);
-  oneshot<int> shot;
+  auto halves = make_oneshot<int>();
   gate held;
   std::atomic<bool> waits{false};
   engine e(small_profile(1));
-  const auto receive = [](oneshot<int>& from, std::atomic<bool>& begun, std::shared_ptr<int>) -> task<> {
+  const auto receive = [](oneshot_receiver<int> from, std::atomic<bool>& begun,
+                          std::shared_ptr<int>) -> task<> {
     begun = true;
     co_await from.receive();
   };
-  REQUIRE(e.submit(receive(shot, waits, token)) == submit_result::accepted);
+  REQUIRE(e.submit(receive(std::move(halves.second), waits, token)) == submit_result::accepted);
   while (!waits) std::this_thread::yield();
   REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
   held.wait_for(1);              // the receiver is suspended
   for (int i = 0; i < 3000; ++i) // more than the inbox holds: the sender waits in the injection queue
     REQUIRE(e.submit([] {}) == submit_result::accepted);
-  REQUIRE(e.submit([s = sender(shot)] {}) == submit_result::accepted);
+  // A sender that is destroyed with its task wakes the receiver.
+  REQUIRE(e.submit([s = std::move(halves.first)] {}) == submit_result::accepted);
   std::thread drains([&] { e.drain(); });
   CHECK(e.shutdown(20ms).dropped == 3002);
   CHECK(token.use_count() == 1);

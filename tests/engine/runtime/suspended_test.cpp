@@ -1,4 +1,7 @@
+// The end of an engine while coroutines are suspended, for each thing that a coroutine may wait for.
+
 #include "small_engine.hpp"
+#include "suspended.hpp"
 #include "token.hpp"
 
 #include <corewise/engine/barrier.hpp>
@@ -13,48 +16,20 @@
 #include <corewise/engine/yield.hpp>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <array>
-#include <random>
-#include <string>
-#include <thread>
 #include <vector>
 
-// The end of an engine while coroutines are suspended.
-
 using namespace corewise;
+using namespace corewise::tests;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr int several = 3;
 
 /// Waits, and then must not be reached.
 template <class Wait> task<> waits(Wait wait, token /*held*/) {
   static_cast<void>(co_await wait());
   FAIL("it went on");
-}
-
-std::uint64_t number(const std::vector<suspended_in>& all, wait_kind kind) {
-  for (const suspended_in& s : all)
-    if (s.kind == kind) return s.coroutines;
-  return 0;
-}
-
-std::uint64_t number(const std::vector<suspended_in>& all) {
-  std::uint64_t sum = 0;
-  for (const suspended_in& s : all) sum += s.coroutines;
-  return sum;
-}
-
-void wait_until_suspended(engine& e, std::uint64_t coroutines) {
-  while (number(e.dump().suspended) != coroutines) std::this_thread::yield();
-}
-
-void wait_until_none(const std::atomic<int>& alive) {
-  while (alive != 0) std::this_thread::yield();
 }
 
 /// Lets several coroutines wait with `wait`, and ends the engine. Checks that none of them is left.
@@ -163,18 +138,24 @@ TEST_CASE("shutdown: waiting senders and receivers are dropped, and the channel 
 }
 
 TEST_CASE("shutdown: a waiter of a oneshot is dropped, and another coroutine may receive the value") {
-  std::array<oneshot<int>, several> shots;
+  std::vector<oneshot_sender<int>> senders;
+  std::vector<oneshot_receiver<int>> receivers;
+  for (int i = 0; i < several; ++i) {
+    auto halves = make_oneshot<int>();
+    senders.push_back(std::move(halves.first));
+    receivers.push_back(std::move(halves.second));
+  }
   std::atomic<std::size_t> turn{0};
-  end_while_they_wait(wait_kind::oneshot, [&] { return shots.at(turn.fetch_add(1)).receive(); });
+  end_while_they_wait(wait_kind::oneshot, [&] { return receivers.at(turn.fetch_add(1)).receive(); });
   turn = 0;
   end_while_they_wait_stoppably(wait_kind::oneshot, [&](std::stop_token t) {
-    return shots.at(turn.fetch_add(1)).receive(std::move(t));
+    return receivers.at(turn.fetch_add(1)).receive(std::move(t));
   });
   engine next(small_profile(1));
-  for (oneshot<int>& shot : shots) {
-    shot.send(7);
-    CHECK(sync_wait(next, [](oneshot<int>& from) -> task<int> { co_return co_await from.receive(); }(shot)) ==
-          7);
+  const auto receives = [](oneshot_receiver<int>& from) -> task<int> { co_return co_await from.receive(); };
+  for (std::size_t i = 0; i < receivers.size(); ++i) {
+    senders[i].send(7);
+    CHECK(sync_wait(next, receives(receivers[i])) == 7);
   }
 }
 
@@ -290,12 +271,12 @@ TEST_CASE("shutdown: while a task runs, no coroutine is dropped that the task ma
     auto held = std::make_shared<gate>();
     engine e(small_profile(2));
     const auto asks = [&](token) -> task<> {
-      oneshot<int> answer; // lies in this frame, and the task that runs uses it
+      event answer; // lies in this frame, and the task that runs uses it
       const submit_result asked = e.submit([&answer, held, sends] {
         held->pass();
-        if (sends) answer.send(1);
+        if (sends) answer.set();
       });
-      if (asked == submit_result::accepted) co_await answer.receive();
+      if (asked == submit_result::accepted) co_await answer.wait();
       FAIL("it went on");
     };
     REQUIRE(e.submit(asks(token(alive))) == submit_result::accepted);
@@ -303,7 +284,7 @@ TEST_CASE("shutdown: while a task runs, no coroutine is dropped that the task ma
     wait_until_suspended(e, 1);
     const shutdown_report report = e.shutdown(10ms);
     CHECK(report.running.size() >= 1);
-    CHECK(number(report.suspended, wait_kind::oneshot) == 1);
+    CHECK(number(report.suspended, wait_kind::event) == 1);
     CHECK(report.dropped == 0);
     CHECK(alive == 1);
     held->open();
@@ -332,211 +313,4 @@ TEST_CASE("destructor: the thread of a task that outlives its engine destroys th
   CHECK(alive == 1);
   held->open();
   wait_until_none(alive);
-}
-
-TEST_CASE("destructor: it logs the suspended coroutines") {
-  event never;
-  std::string heard;
-  {
-    engine_hooks hooks;
-    hooks.log = [&](std::string_view line) { heard += line; };
-    engine e(small_profile(1), hooks);
-    REQUIRE(e.submit([](event& until) -> task<> { co_await until.wait(); }(never)) ==
-            submit_result::accepted);
-    wait_until_suspended(e, 1);
-    static_cast<void>(e.shutdown(0ms));
-  }
-  CHECK(heard.find("coroutines that waited for event: 1") != std::string::npos);
-}
-
-TEST_CASE("dump: it counts suspended coroutines by wait kind, as text and JSON") {
-  event go;
-  semaphore none(0);
-  engine e(small_profile(2));
-  const auto both = [](event& first, semaphore& second) -> task<> {
-    co_await first.wait();
-    co_await second.acquire();
-  };
-  for (int i = 0; i < several; ++i) REQUIRE(e.submit(both(go, none)) == submit_result::accepted);
-  wait_until_suspended(e, several);
-  CHECK(e.dump().to_text().find("coroutines that wait for event: 3") != std::string::npos);
-  go.set();
-  while (number(e.dump().suspended, wait_kind::semaphore) != several) std::this_thread::yield();
-  CHECK(nlohmann::json::parse(e.dump().to_json())["suspended"] == nlohmann::json{{"semaphore", several}});
-  none.release(several);
-  e.drain();
-  CHECK(e.dump().suspended.empty());
-  CHECK(e.shutdown(10s).clean());
-}
-
-TEST_CASE("dump: it counts no suspended coroutine after all have gone on, on any worker") {
-  constexpr int pairs = 200; // more coroutines than threads keep free entries for
-  constexpr int rounds = 200;
-  channel<int> c(0);
-  semaphore done(0);
-  engine e(small_profile(3));
-  const auto sends = [](channel<int>& to) -> task<> {
-    for (int i = 0; i < rounds; ++i) co_await to.send(i);
-  };
-  const auto receives = [](channel<int>& from) -> task<> {
-    for (int i = 0; i < rounds; ++i) static_cast<void>(co_await from.receive());
-  };
-  for (int i = 0; i < pairs; ++i) {
-    REQUIRE(e.submit(receives(c)) == submit_result::accepted);
-    REQUIRE(e.submit(sends(c)) == submit_result::accepted);
-  }
-  e.drain();
-  CHECK(e.dump().suspended.empty());
-}
-
-namespace {
-
-/// A coroutine of a foreign type: it runs at once, and its caller owns its frame.
-struct eager {
-  struct promise_type {
-    eager get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
-    std::suspend_never initial_suspend() const noexcept { return {}; }
-    std::suspend_always final_suspend() const noexcept { return {}; }
-    void return_void() const noexcept {}
-    void unhandled_exception() const noexcept { std::terminate(); }
-  };
-  std::coroutine_handle<promise_type> frame;
-};
-
-eager waits_eagerly(event& until) { co_await until.wait(); }
-
-} // namespace
-
-TEST_CASE("dump: a coroutine whose frame was destroyed while it waited is not counted any more") {
-  event never;
-  engine e(small_profile(1));
-  const auto destroys = [](event& until) -> task<> {
-    const eager waiting = waits_eagerly(until);
-    waiting.frame.destroy();
-    co_return;
-  };
-  REQUIRE(e.submit(destroys(never)) == submit_result::accepted);
-  e.drain();
-  CHECK(e.dump().suspended.empty());
-  CHECK(e.shutdown(10s).clean());
-}
-
-namespace {
-
-/// All that a coroutine may wait for. Threads end the waits.
-struct places {
-  event all;
-  auto_reset_event one;
-  semaphore permits{0};
-  mutex alone;
-  latch down{3};
-  channel<int> values{1};
-  std::array<oneshot<int>, 4> shots;
-  std::stop_source stop;
-  std::atomic<std::size_t> shot{0};
-  std::atomic<int> ended{0};
-};
-
-task<> waits_somewhere(places& at, std::uint32_t where, token held) {
-  const std::stop_token stop = at.stop.get_token();
-  switch (where % 9) {
-  case 0: co_await at.all.wait(); break;
-  case 1: co_await at.one.wait(stop); break;
-  case 2: co_await at.permits.acquire(); break;
-  case 3: {
-    const mutex_guard lock = co_await at.alone.lock(stop);
-    co_await at.all.wait(stop);
-    break;
-  }
-  case 4: co_await at.down.wait(stop); break;
-  case 5: static_cast<void>(co_await at.values.receive()); break;
-  case 6: co_await at.values.send(1, stop); break;
-  case 7: co_await when_all(waits_somewhere(at, 0, held), waits_somewhere(at, 2, held)); break;
-  default: {
-    const std::size_t mine = at.shot.fetch_add(1);
-    if (mine < at.shots.size()) co_await at.shots[mine].receive(stop);
-  }
-  }
-  at.ended.fetch_add(1);
-}
-
-void let_go(places& at, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::array<int, 8> turns{0, 1, 2, 3, 4, 5, 6, 7};
-  std::shuffle(turns.begin(), turns.end(), random);
-  for (const int turn : turns) {
-    switch (turn) {
-    case 0: at.all.set(); break;
-    case 1: at.one.set(); break;
-    case 2: at.permits.release(2); break;
-    case 3: at.down.count_down(); break;
-    case 4: static_cast<void>(at.values.try_send(1)); break;
-    case 5: static_cast<void>(at.values.try_receive()); break;
-    case 6:
-      if (random() % 4 == 0) at.values.close();
-      break;
-    default:
-      if (random() % 4 == 0) at.stop.request_stop();
-    }
-    for (auto pause = random() % 200; pause != 0; --pause)
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-  }
-}
-
-} // namespace
-
-TEST_CASE("shutdown: while threads wake waiters, each coroutine ends once or is destroyed once") {
-  const std::uint64_t seed = std::random_device{}();
-  CAPTURE(seed);
-  std::mt19937_64 random(seed);
-  int dropped = 0;
-  int ended = 0;
-  for (int round = 0; round < 300; ++round) {
-    CAPTURE(round);
-    places at;
-    std::atomic<int> alive{0};
-    {
-      engine e(small_profile(2));
-      for (int i = 0; i < 30; ++i)
-        REQUIRE(e.submit(waits_somewhere(at, static_cast<std::uint32_t>(random()), token(alive))) ==
-                submit_result::accepted);
-      std::vector<std::thread> threads;
-      for (int t = 0; t < 2; ++t) threads.emplace_back([&at, s = random()] { let_go(at, s); });
-      threads.emplace_back([&at] {
-        for (oneshot<int>& shot : at.shots) shot.send(1);
-      });
-      const shutdown_report report = e.shutdown(std::chrono::microseconds{random() % 100});
-      for (std::thread& t : threads) t.join();
-      dropped += static_cast<int>(report.dropped);
-      wait_until_none(alive);
-      e.drain();
-      CHECK(e.dump().suspended.empty());
-    }
-    ended += at.ended;
-  }
-  MESSAGE("ended " << ended << ", dropped " << dropped);
-}
-
-TEST_CASE("shutdown: an engine may end while tasks of another engine wake its coroutines") {
-  const std::uint64_t seed = std::random_device{}();
-  CAPTURE(seed);
-  std::mt19937_64 random(seed);
-  engine wakes(small_profile(1));
-  for (int round = 0; round < 200; ++round) {
-    std::array<oneshot<int>, 20> shots;
-    std::atomic<int> alive{0};
-    {
-      engine e(small_profile(1));
-      const auto receives = [](oneshot<int>& from, token) -> task<> { co_await from.receive(); };
-      for (oneshot<int>& shot : shots)
-        REQUIRE(e.submit(receives(shot, token(alive))) == submit_result::accepted);
-      REQUIRE(wakes.submit([&] {
-        for (oneshot<int>& shot : shots) shot.send(1);
-      }) == submit_result::accepted);
-      static_cast<void>(e.shutdown(std::chrono::microseconds{random() % 50}));
-      wakes.drain();
-      wait_until_none(alive);
-      e.drain();
-    }
-  }
 }

@@ -16,7 +16,7 @@ TEST_CASE("tokio: at most 3 tasks run from the slot one after another") {
     return w.lifo_runs * 4 > w.executed * 3 + 4;
   };
   CHECK_FALSE(beyond());
-  p.queues.lifo_counts = lifo_count::overtaking;
+  p.queues.discipline = discipline::standard;
   CHECK(beyond());
 }
 

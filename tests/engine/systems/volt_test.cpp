@@ -52,7 +52,7 @@ TEST_CASE("volt: at most 3 tasks a tick run from the slot") {
   CHECK(lifo_runs_beyond_three_a_tick(p) == 0);
   p.workers.total = 2;
   CHECK(lifo_runs_beyond_three_a_tick(p) == 0);
-  p.queues.lifo_counts = lifo_count::overtaking; // shows that the check can fail
+  p.queues.discipline = discipline::standard; // shows that the check can fail
   CHECK(lifo_runs_beyond_three_a_tick(p) > 0);
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("volt: of a batch from the global queue 32 run before the local tasks,
   CHECK(order.front() == -1); // the batch is taken when it is due
   CHECK(run_together(order) == 1 + 32);
   CHECK(order.back() == 39);
-  p.injection.buffer = 0;
+  p.queues.discipline = discipline::standard;
   CHECK(run_together(order_of_a_batch(p)) == 1);
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("pinning: a spare thread that takes a seat is pinned as well, from any
   for (const pin_to where : {pin_to::automatic, pin_to::group, pin_to::core}) {
     engine e(pinned(where));
     // Under load a call may be over before a spare thread has come.
-    for (int round = 0; e.metrics().total().handed_over_seats < 5; ++round) {
+    for (int round = 0; e.metrics().total().taken_seats < 5; ++round) {
       REQUIRE(round < 500);
       std::vector<cpu_set> found(e.workers().size());
       for (const worker_place& p : e.workers().workers()) {
@@ -76,13 +76,21 @@ TEST_CASE("pinning: a spare thread that takes a seat is pinned as well, from any
   }
 }
 
-TEST_CASE("pinning: threads are named after their group") {
-  engine e(pinned(pin_to::none));
-  std::string name(16, '\0');
-  CHECK(e.submit([&] { ::pthread_getname_np(::pthread_self(), name.data(), name.size()); },
-                 {.worker = worker_id{0}}) == submit_result::accepted);
-  e.drain();
-  CHECK(name.substr(0, name.find('\0')) == "corewise-g0");
+TEST_CASE("pinning: threads are named after the profile and their group, or their worker") {
+  profile p = pinned(pin_to::none);
+  const auto name_of_worker = [&](std::uint32_t w) {
+    engine e(p);
+    std::string name(16, '\0');
+    CHECK(e.submit([&] { ::pthread_getname_np(::pthread_self(), name.data(), name.size()); },
+                   {.worker = worker_id{w}}) == submit_result::accepted);
+    e.drain();
+    return name.substr(0, name.find('\0'));
+  };
+  CHECK(name_of_worker(0) == "corewise/g0");
+  p.debug.thread_names = thread_naming::worker;
+  CHECK(name_of_worker(1) == "corewise/g0w1");
+  p.name = "a-server-with-a-long-name";
+  CHECK(name_of_worker(0) == "a-server-w/g0w0");
 }
 
 TEST_CASE("pinning: a second engine on the same CPUs warns and names them") {

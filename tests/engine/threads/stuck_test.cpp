@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -61,7 +62,7 @@ std::optional<std::filesystem::path> supervisor_of_this_process() {
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
     std::ifstream(thread.path() / "comm") >> name;
-    if (name == "corewise-watch") return thread.path();
+    if (name == "corewise/watch") return thread.path();
   }
   return std::nullopt;
 }
@@ -72,6 +73,13 @@ long sleeps(const std::filesystem::path& thread) {
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("voluntary_ctxt_switches:")) return std::stol(line.substr(line.find(':') + 1));
   return -1;
+}
+
+long sleeps_of_process() {
+  long sum = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    sum += sleeps(thread.path());
+  return sum;
 }
 
 } // namespace
@@ -164,6 +172,7 @@ TEST_CASE("stuck: there is no supervisor before the first task, and none if the 
   CHECK_FALSE(supervisor_of_this_process());
   profile p = small_profile(1);
   p.blocking.stuck_after.reset();
+  p.idle.park_timeout.kind = park_timeout_setting::mode::never;
   engine unwatched(p);
   REQUIRE(unwatched.submit([] {}) == submit_result::accepted);
   unwatched.drain();
@@ -176,12 +185,14 @@ TEST_CASE("stuck: there is no supervisor before the first task, and none if the 
 TEST_CASE(
     "stuck: without tasks the supervisor sleeps without waking up, and it wakes for the next stuck task") {
   log_book log;
-  engine e(watched(2, 5ms), log.hooks());
+  profile p = watched(2, 5ms);
+  p.idle.park_timeout.kind = park_timeout_setting::mode::never; // else it wakes up once a second
+  engine e(p, log.hooks());
   REQUIRE(e.submit(counts_primes{&log, 1}) == submit_result::accepted);
   e.drain();
   const auto thread = supervisor_of_this_process();
   REQUIRE(thread);
-  // The supervisor looks around for a second, in the end every 100 ms. So half a second without a look means
+  // The supervisor looks around for a second, in the end every 20 ms. So half a second without a look means
   // that it sleeps for good.
   bool sleeps_on = false;
   for (int i = 0; i < 240 && !sleeps_on; ++i) {
@@ -194,6 +205,25 @@ TEST_CASE(
   REQUIRE(e.submit(counts_primes{&log, 2}) == submit_result::accepted);
   e.drain();
   CHECK(e.metrics().total().stuck == 2);
+}
+
+TEST_CASE("stuck: while one task runs and the other workers sleep, the process wakes up less than 100 times "
+          "a second") {
+  profile p; // the default one: it looks for tasks that do not end, or that age in slots
+  p.workers.total = 2;
+  engine e(p);
+  std::atomic<bool> ends{false};
+  REQUIRE(e.submit([&] { ends.wait(false); }) == submit_result::accepted);
+  const auto parked = [](const seat_dump& s) { return s.state == seat_state::parked; };
+  while (std::ranges::count_if(e.dump().seats, parked) != 1 || !supervisor_of_this_process())
+    std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(200ms); // the slots have been empty for a while
+  const long before = sleeps_of_process();
+  std::this_thread::sleep_for(1s);
+  CHECK(sleeps_of_process() - before < 100);
+  ends = true;
+  ends.notify_all();
+  e.drain();
 }
 
 TEST_CASE(

@@ -17,10 +17,11 @@ constexpr std::uint32_t interval = 100;
 
 /// Lets two tasks yield to each other while `waiting` tasks from outside run. Returns how many turns the two
 /// had from the first of these tasks to the last. One worker.
-int turns_meanwhile(backlog_look rule, injection_scope scope, std::optional<std::uint32_t> inbox) {
+int turns_meanwhile(discipline rules, injection_scope scope, std::optional<std::uint32_t> inbox) {
   profile p = small_profile(1);
   p.queues.inbox = inbox;
-  p.injection = {.scope = scope, .interval = {interval, interval}, .batch = {1, batch}, .backlog = rule};
+  p.injection = {.scope = scope, .interval = {interval, interval}, .batch = {1, batch}};
+  p.queues.discipline = rules;
   if (!inbox) p.steal.policy = "none";
   gate held;
   engine e(p);
@@ -55,18 +56,18 @@ static_assert(most_by_turns < least_by_interval);
 TEST_CASE("backlog: tasks that yield for ever have one turn for each batch of tasks in the inbox") {
   for (const std::optional<std::uint32_t> inbox : {std::optional<std::uint32_t>{1024}, {}}) {
     const injection_scope scope = inbox ? injection_scope::group : injection_scope::none;
-    const int by_turns = turns_meanwhile(backlog_look::turn, scope, inbox);
+    const int by_turns = turns_meanwhile(discipline::standard, scope, inbox);
     CHECK(by_turns <= most_by_turns);
     CHECK(by_turns >= waiting / static_cast<int>(batch)); // the yielders have not starved
-    CHECK(turns_meanwhile(backlog_look::interval, scope, inbox) >= least_by_interval);
+    CHECK(turns_meanwhile(discipline::tokio, scope, inbox) >= least_by_interval);
   }
 }
 
 TEST_CASE("backlog: tasks that yield for ever have one turn for each batch of tasks in the injection queue") {
   for (const injection_scope scope : {injection_scope::group, injection_scope::engine}) {
-    const int by_turns = turns_meanwhile(backlog_look::turn, scope, 2);
+    const int by_turns = turns_meanwhile(discipline::standard, scope, 2);
     CHECK(by_turns <= most_by_turns);
     CHECK(by_turns >= waiting / static_cast<int>(batch));
-    CHECK(turns_meanwhile(backlog_look::interval, scope, 2) >= least_by_interval);
+    CHECK(turns_meanwhile(discipline::tokio, scope, 2) >= least_by_interval);
   }
 }

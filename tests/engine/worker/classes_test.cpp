@@ -200,23 +200,23 @@ TEST_CASE("classes: while the inbox is backed up a background task has its turn 
 
 TEST_CASE("classes: a coroutine keeps its class when it yields and when it is resumed") {
   engine e(small_profile(1));
-  oneshot<int> shot;
+  auto outer = make_oneshot<int>();
   std::atomic<int> got{0};
-  const auto body = [](oneshot<int>& from, std::atomic<int>& result) -> task<> {
+  const auto body = [](oneshot_receiver<int> from, std::atomic<int>& result) -> task<> {
     for (int i = 0; i < 4; ++i) co_await yield();
     result = co_await from.receive();
   };
-  CHECK(e.submit(body(shot, got), urgent) == submit_result::accepted);
+  CHECK(e.submit(body(std::move(outer.second), got), urgent) == submit_result::accepted);
   while (e.metrics().latency_placed != 5 || e.metrics().waiting() != 0) std::this_thread::yield();
-  shot.send(42); // from outside: the coroutine goes back to the queue of the domain where it was last
+  outer.first.send(42); // from outside: the coroutine goes back to the queue of the domain where it was last
   e.drain();
   CHECK(got == 42);
   CHECK(e.metrics().latency_placed == 6);
   CHECK(e.metrics().total().latency_runs == 6);
 
-  oneshot<int> inner;
-  CHECK(e.submit(body(inner, got), patient) == submit_result::accepted);
-  CHECK(e.submit([&] { inner.send(43); }) == submit_result::accepted);
+  auto inner = make_oneshot<int>();
+  CHECK(e.submit(body(std::move(inner.second), got), patient) == submit_result::accepted);
+  CHECK(e.submit([&] { inner.first.send(43); }) == submit_result::accepted);
   e.drain();
   CHECK(got == 43);
   CHECK(e.metrics().background_placed >= 5);

@@ -10,7 +10,7 @@ using namespace corewise;
 namespace {
 
 constexpr int links = 400;
-constexpr int waiting = 60;
+constexpr int in_ring = 60;
 
 void add_link(engine& e, std::vector<bool>& order, int left) {
   order.push_back(true);
@@ -24,7 +24,7 @@ std::vector<bool> order_of(const profile& p) {
   std::vector<bool> order; // only one worker writes it
   engine e(p);
   const auto first = [&] {
-    for (int i = 0; i < waiting; ++i)
+    for (int i = 0; i < in_ring; ++i)
       if (e.submit([&] { order.push_back(false); }) != submit_result::accepted) std::abort();
     if (e.submit([&] { add_link(e, order, links); }) != submit_result::accepted) std::abort();
   };
@@ -38,17 +38,17 @@ std::vector<bool> order_of(const profile& p) {
 TEST_CASE(
     "LIFO slot: a chain in the slot overtakes waiting tasks three times in a row, then a waiting task runs") {
   const std::vector<bool> order = order_of(small_profile(1));
-  REQUIRE(order.size() == waiting + links + 1);
-  for (std::size_t i = 0; i < waiting * 4; ++i) {
+  REQUIRE(order.size() == in_ring + links + 1);
+  for (std::size_t i = 0; i < in_ring * 4; ++i) {
     CAPTURE(i);
     CHECK(order[i] == (i % 4 != 3));
   }
-  CHECK(std::count(order.begin() + waiting * 4, order.end(), false) == 0);
+  CHECK(std::count(order.begin() + in_ring * 4, order.end(), false) == 0);
 }
 
 TEST_CASE("LIFO slot: with a cap of 0 there is no slot, and waiting tasks run first") {
   profile p = small_profile(1);
   p.queues.lifo_cap = 0;
   const std::vector<bool> order = order_of(p);
-  CHECK(std::none_of(order.begin(), order.begin() + waiting, [](bool link) { return link; }));
+  CHECK(std::none_of(order.begin(), order.begin() + in_ring, [](bool link) { return link; }));
 }

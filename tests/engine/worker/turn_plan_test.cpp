@@ -7,7 +7,8 @@ using namespace corewise::detail;
 
 namespace {
 
-/// Returns how many polls pass up to the one in which the shared sources come first, which is the last of them.
+/// Returns how many polls pass up to the one in which the shared sources come first, which is the last of
+/// them.
 std::uint32_t polls_until_shared(turn_plan& plan) {
   std::uint32_t polls = 1;
   while (!plan.count_poll()) ++polls;
@@ -48,9 +49,8 @@ TEST_CASE("turn plan: a shorter interval holds at once") {
 
 TEST_CASE("turn plan: a backlog is polled after one turn of the ring") {
   turn_plan plan = plan_of(100);
-  plan.note_backlog(backlog_look::turn, 7);
+  plan.note_backlog(7);
   CHECK(polls_until_shared(plan) == 8);
-  plan.note_backlog(backlog_look::interval, 7);
   CHECK(polls_until_shared(plan) == 100);
 }
 

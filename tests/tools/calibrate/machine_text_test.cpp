@@ -48,10 +48,10 @@ TEST_CASE("the file has kinds and costs, with quoted names and with the spread b
         "# Beware: it is busy.\n", "name: \"A \\\"new\\\" CPU \\\\ of 2026\"\n",
         "  - {cpus: \"1\", name: \"slow \\\"E\\\"\", capacity: 512}  # [486, 537], 100 samples\n",
         "  - {cpus: \"0\", name: \"P: #1\", capacity: 1024}",
-        "  submit: 40.2  # [38.2, 42.3], 100 samples; CPUs 0 and 1\n",
+        "  submit: 40ns  # [38.2, 42.3], 100 samples; CPUs 0 and 1\n",
         "  # wake_up: not measured: nobody slept\n",
-        "  waking: 1500.0  # [750.0, 2250.0], 100 samples; noisy: ",
-        "  transfer:\n    same_group: 1000000000.0  # ", "  # steal:\n    # same_group: not measured: "})
+        "  waking: 1500ns  # [750.0, 2250.0], 100 samples; noisy: ",
+        "  transfer:\n    same_group: 1000000000ns  # ", "  # steal:\n    # same_group: not measured: "})
     CHECK_MESSAGE(contains(text, line), line, " in\n", text);
 }
 

@@ -3,6 +3,8 @@
 
 #include <corewise/engine/oneshot.hpp>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // the one-piece oneshot: it needs no block
+
 namespace corewise::command {
 
 namespace {

@@ -13,7 +13,7 @@ namespace corewise::command {
 namespace {
 
 constexpr std::size_t longest_name = 64; // of a machine
-constexpr double largest_cost = 1e9;     // a machine file takes no larger cost
+constexpr double largest_cost = 1e9;     // in ns; a machine file takes no larger cost
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";
@@ -35,11 +35,11 @@ std::string head(const host_facts& host) {
       fmt::format("# Measured by `corewise calibrate`, {}, on {}.\n", host.date,
                   host.cpu_model.empty() ? std::string("a CPU without a name") : host.cpu_model);
   for (const std::string& doubt : host.doubts) text += fmt::format("# Beware: {}.\n", doubt);
-  text +=
-      "#\n"
-      "# Costs in ns. A figure is the median; behind it are the 10th and the 90th percentile, the number of\n"
-      "# samples and the CPUs. A figure that was not measured is left out, and its default holds\n"
-      "# (docs/command.md).\n";
+  text += "#\n"
+          "# A figure is the median; behind it are the 10th and the 90th percentile, in ns, the number of "
+          "samples\n"
+          "# and the CPUs. A figure that was not measured is left out, and its default holds\n"
+          "# (docs/command.md).\n";
   if (!host.cpu_model.empty())
     text += fmt::format("name: {}\n", quoted(host.cpu_model.substr(0, longest_name)));
   return text + "source: live\n";
@@ -88,7 +88,7 @@ std::string line_of(std::string_view name, const finding* f) {
   if (f == nullptr || !f->value)
     return fmt::format("{}# {}: not measured: {}\n", indent, key,
                        f == nullptr ? "nothing here measures it" : f->why_not);
-  return fmt::format("{}{}: {:.1f}  # {}{}{}\n", indent, key, std::min(f->value->median, largest_cost),
+  return fmt::format("{}{}: {:.0f}ns  # {}{}{}\n", indent, key, std::min(f->value->median, largest_cost),
                      told(*f->value, 1), f->how.empty() ? "" : "; ", f->how);
 }
 

@@ -24,6 +24,24 @@ json by_workload(const tuning_result& r, const tuning_story& story) {
   return list;
 }
 
+json purposes_of(const tuning_result& r) {
+  json list = json::array();
+  for (const auto& p : r.over_purposes) {
+    json one{{"name", p.name}};
+    one.update(json_of(p.over));
+    list.push_back(one);
+  }
+  return list;
+}
+
+json price_of(const tuning_figures& f) {
+  return {{"awake_without_task_share", f.awake_share},
+          {"wake_ups_per_task", f.wake_ups_per_task},
+          {"joules_per_task", f.joules_per_task}};
+}
+
+json name_or_null(const std::string& name) { return name.empty() ? json() : json(name); }
+
 json changes_of(const tuning_result& r) {
   json list = json::array();
   for (const auto& c : r.changes)
@@ -56,9 +74,13 @@ json json_of(const tuning_result& r, const tuning_options& options, const tuning
   return {{"machine", story.machine},
           {"start", story.start},
           {"gained", r.gained},
+          {"shipped", name_or_null(r.shipped)},
+          {"basis", name_or_null(r.basis)},
           {"findings", findings(r, options)},
           {"over_start", json_of(r.over_start)},
           {"over_default", json_of(r.over_default)},
+          {"over_purposes", purposes_of(r)},
+          {"price", {{"start", price_of(r.of_start)}, {"found", price_of(r.of_candidate)}}},
           {"p99_over_start", json_of(r.p99_over_start)},
           {"by_workload", by_workload(r, story)},
           {"searched_ratio", r.searched_ratio},

@@ -24,6 +24,7 @@ class meeting {
   bool enter(waiter& w) noexcept;
   bool leave(waiter& w) noexcept;
   void give_back() const noexcept {}
+  bool take_back(const waiter&) const noexcept { return false; } // all have met
 
  private:
   woken come(lock_word::bits missing) noexcept;
@@ -42,7 +43,8 @@ class barrier {
  public:
   static constexpr std::uint32_t largest = detail::lock_word::largest;
 
-  explicit barrier(std::uint32_t expected) noexcept : meeting_(expected) {}
+  /// Throws `std::invalid_argument` when the number is above `largest`.
+  explicit barrier(std::uint32_t expected) : meeting_(detail::lock_word::checked(expected)) {}
 
   /// `co_await b.arrive_and_wait()`: arrives, and waits until all expected coroutines have arrived. Call from
   /// any coroutine, one for each that is expected. The last one is not suspended. Of the others, the first to

@@ -12,7 +12,6 @@
 #include <memory>
 #include <stop_token>
 #include <type_traits>
-#include <typeinfo>
 #include <utility>
 
 // How a plain task forks calls and waits for them, on its own stack.
@@ -48,6 +47,8 @@ class blocking_scope;
 class engine;
 
 namespace detail {
+
+class chain_walk;
 
 /// Where a child of a scope runs. These are values of `task_header::mark` that no other task in a deque has.
 enum class child_place : std::uint8_t {
@@ -103,7 +104,7 @@ class child_run {
   child_run* next_ = nullptr;
   child_run* previous_ = nullptr;
   // The state of the thread before this run.
-  blocking_scope* within_ = nullptr;
+  value_chain within_;
   coroutine_root* root_ = nullptr;
 };
 
@@ -114,7 +115,7 @@ template <class F> struct scope_call final : scope_child {
   }
 
   static bool perform(task_header* t, task_action action) {
-    if (action == task_action::identify) return this_execution.kind = typeid(F).name(), false;
+    if (action == task_action::identify) return this_execution.kind = kind_name<F>(), false;
     auto* const self = static_cast<scope_call*>(t);
     child_run run(*self);
     if (action == task_action::discard)
@@ -173,9 +174,10 @@ class blocking_scope {
   }
 
   /// Calls a copy of `f` once, here in `wait` or before that on another worker. An exception that leaves `f`
-  /// stops the scope. If the engine refuses the call, or drops it when the engine ends, `wait` throws
-  /// `not_run`. Cost in a task: a recycled block and two fences; no locked instruction unless another worker
-  /// takes the call. Throws what copying or moving `f` throws, `std::bad_alloc`.
+  /// stops the scope. If the engine refuses the call, or drops it when the engine ends, or in the child of a
+  /// process fork, `wait` throws `not_run`. Cost in a task: a recycled block and two fences; no locked
+  /// instruction unless another worker takes the call. Throws what copying or moving `f` throws,
+  /// `std::bad_alloc`.
   template <std::invocable F> void fork(F&& f) {
     start(*detail::recycled<detail::scope_call<std::decay_t<F>>>::make(*this, std::forward<F>(f)));
   }
@@ -202,6 +204,7 @@ class blocking_scope {
 
  private:
   friend detail::child_run;
+  friend detail::chain_walk;
 
   struct stops; // the tokens; apart, since most scopes have none
   struct end_stops {
@@ -210,9 +213,17 @@ class blocking_scope {
 
   explicit blocking_scope(runtime& on) noexcept
       : engine_(&on),
-        around_(detail::this_execution.within),
+        around_(chain_here()),
         exceptions_(std::uncaught_exceptions()) {}
 
+  /// Returns the chain of the values that the calling task has bound.
+  static detail::value_chain chain_here() noexcept {
+    const detail::execution& here = detail::this_execution;
+    if (here.root != nullptr) [[unlikely]]
+      return chain_of(*here.root);
+    return here.within;
+  }
+  [[gnu::cold]] static detail::value_chain chain_of(const detail::coroutine_root& maker) noexcept;
   static runtime& engine_here() {
     runtime* const here = detail::this_execution.engine;
     if (here == nullptr) [[unlikely]]
@@ -225,19 +236,22 @@ class blocking_scope {
   [[noreturn]] void rethrow();
   void start(detail::scope_child& child);
   void join() noexcept;
+  void abandon() noexcept;
   void run_own() noexcept;
+  std::unique_lock<detail::mutex> lock_away();
   detail::scope_child* take_own() noexcept;
   bool help_thieves() noexcept;
   task_header* leapfrog(detail::worker& seat) noexcept;
   void sleep() noexcept;
+  const blocking_scope* scope_around() const noexcept;
   bool is_around(const task_header* t) const noexcept;
   bool all_have_arrived() const noexcept {
     return arrived_.load(std::memory_order_acquire) == left_; // pairs: arrived
   }
 
   runtime* const engine_;
-  blocking_scope* const around_;   // the scope whose call made this one
-  detail::worker* seat_ = nullptr; // the seat on which it forks, from position `first_` of the deque on
+  const detail::value_chain around_; // the scope whose call made this one, and values bound meanwhile
+  detail::worker* seat_ = nullptr;   // the seat on which it forks, from position `first_` of the deque on
   std::uint64_t first_ = 0;
   std::uint32_t left_ = 0; // calls that were forked and not run here
   const int exceptions_;   // in flight when it was made

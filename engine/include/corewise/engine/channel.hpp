@@ -31,23 +31,33 @@ template <class T> class channel {
   };
   enum class outcome : std::uint8_t { done, closed, waits, cannot };
 
+  /// Notes that a closed channel leaves nothing to wait for. Returns whether the waiter has what it came for.
+  static bool ended(detail::waiter& w, outcome is) noexcept {
+    if (is == outcome::closed) w.state = detail::wait_state::stopped;
+    return is == outcome::done;
+  }
+
   struct sending {
     static constexpr bool enters_at_once = true;
     channel& to;
 
-    bool try_pass(sender& s) noexcept { return to.put(*s.value, nullptr) == outcome::done; }
+    const void* list() const noexcept { return &to; }
+    bool try_pass(sender& s) noexcept { return ended(s, to.put(*s.value, nullptr)); }
     bool enter(sender& s) noexcept { return to.put(*s.value, &s) == outcome::waits; }
     bool leave(sender& s) noexcept { return to.leave(to.senders_, s); }
     void give_back() const noexcept {}
+    bool take_back(const sender&) const noexcept { return false; } // the value is gone
   };
   struct receiving {
     static constexpr bool enters_at_once = true;
     channel& from;
 
-    bool try_pass(receiver& r) noexcept { return from.take(r.value, nullptr) == outcome::done; }
+    const void* list() const noexcept { return &from; }
+    bool try_pass(receiver& r) noexcept { return ended(r, from.take(r.value, nullptr)); }
     bool enter(receiver& r) noexcept { return from.take(r.value, &r) == outcome::waits; }
     bool leave(receiver& r) noexcept { return from.leave(from.receivers_, r); }
     void give_back() const noexcept {} // a value that a task received goes with the task
+    bool take_back(receiver& r) noexcept { return from.put_back(r.value); }
   };
 
   template <class Awaiting> struct sent : Awaiting {
@@ -109,7 +119,9 @@ template <class T> class channel {
   /// channel is closed and all values that were sent before have been received. Call from any coroutine.
   /// Cost: as `send`.
   auto receive() noexcept { return received<receive_awaiting>(receiving{*this}); }
-  /// Acts as above, until `token` is told to stop: then the await returns nothing, too.
+  /// Acts as above, until `token` is told to stop: then the await returns nothing, too. A value that came
+  /// meanwhile goes to the next receiver or to the front of the channel; where there is no room for it, or
+  /// the channel is closed, the await returns it.
   auto receive(std::stop_token token) noexcept {
     return received<stoppable_receive>(std::move(token), receiving{*this});
   }
@@ -147,6 +159,8 @@ template <class T> class channel {
   /// stopped.
   outcome put(T& value, sender* s) noexcept {
     const bits word = word_.lock();
+    if (s != nullptr && s->part != nullptr) [[unlikely]]
+      return join_race(*s, senders_, receivers_, size_ != capacity_, word);
     if (is_closed(word)) {
       settle(s, detail::wait_state::stopped);
       return word_.unlock(word), outcome::closed;
@@ -168,6 +182,8 @@ template <class T> class channel {
   /// stopped.
   outcome take(std::optional<T>& value, receiver* r) noexcept {
     const bits word = word_.lock();
+    if (r != nullptr && r->part != nullptr) [[unlikely]]
+      return join_race(*r, receivers_, senders_, size_ != 0, word);
     auto* const s = static_cast<sender*>(senders_.pop());
     if (s == nullptr && size_ == 0) {
       const outcome is = is_closed(word) ? outcome::closed : wait(receivers_, r);
@@ -187,6 +203,30 @@ template <class T> class channel {
     return outcome::done;
   }
 
+  /// Gives a value, which was received last, to the receiver that has waited longest, or puts it in front of
+  /// all others. Returns false if there is no room, or no receiver may come any more.
+  bool put_back(std::optional<T>& value) noexcept {
+    const bits word = word_.lock();
+    detail::waiter* const r = receivers_.pop();
+    const bool taken = r != nullptr || (size_ != capacity_ && !is_closed(word));
+    if (r == nullptr && taken) push_front(*value);
+    word_.unlock(word);
+    if (r != nullptr) {
+      static_cast<receiver*>(r)->value.emplace(std::move(*value));
+      r->wake();
+    }
+    if (taken) value.reset();
+    return taken;
+  }
+
+  /// Puts a waiter that is in a race into its list, unless it need not wait. Releases the lock.
+  [[gnu::noinline, gnu::cold]] outcome join_race(detail::waiter& w, detail::waiter_list& own,
+                                                 const detail::waiter_list& facing, bool possible,
+                                                 bits word) noexcept {
+    const bool ready = is_closed(word) || possible || facing.has_other(*w.part->race);
+    const outcome is = ready ? outcome::cannot : wait(own, &w);
+    return word_.unlock(word), is;
+  }
   static outcome wait(detail::waiter_list& list, detail::waiter* w) noexcept {
     if (w == nullptr || w->state == detail::wait_state::stopped) return outcome::cannot;
     return list.push(*w), outcome::waits;
@@ -202,6 +242,11 @@ template <class T> class channel {
     std::construct_at(room_ + (size_ < to_the_end ? head_ + size_ : size_ - to_the_end), std::move(value));
     ++size_;
   }
+  void push_front(T& value) noexcept {
+    head_ = (head_ == 0 ? capacity_ : head_) - 1;
+    std::construct_at(room_ + head_, std::move(value));
+    ++size_;
+  }
   void pop_front() noexcept {
     std::destroy_at(room_ + head_);
     if (++head_ == capacity_) head_ = 0;
@@ -209,8 +254,8 @@ template <class T> class channel {
   }
 
   detail::lock_word word_{0};     // 1: the channel is closed
-  detail::waiter_list senders_;   // only while there is no room
-  detail::waiter_list receivers_; // only while there is no value
+  detail::waiter_list senders_;   // only while there is no room, except for those whose race is over
+  detail::waiter_list receivers_; // only while there is no value, as above
   std::size_t head_ = 0;
   std::size_t size_ = 0;
   std::size_t capacity_;

@@ -39,15 +39,14 @@ class stop_timer {
 ///
 ///     const bool in_time = co_await with_deadline(50ms, [](std::stop_token token) -> task<bool> { ... });
 template <std::invocable<std::stop_token> F>
-std::invoke_result_t<F, std::stop_token> with_deadline(std::stop_token outer, std::chrono::nanoseconds d,
-                                                       F f) {
+std::invoke_result_t<F, std::stop_token> with_deadline(std::stop_token outer, any_duration d, F f) {
   std::stop_source source;
   const std::stop_callback stopped_from_outside(std::move(outer), [&source] { source.request_stop(); });
   const detail::stop_timer limit(d, source);
   co_return co_await f(source.get_token());
 }
 template <std::invocable<std::stop_token> F>
-std::invoke_result_t<F, std::stop_token> with_deadline(std::chrono::nanoseconds d, F f) {
+std::invoke_result_t<F, std::stop_token> with_deadline(any_duration d, F f) {
   return with_deadline(std::stop_token{}, d, std::move(f));
 }
 
@@ -57,14 +56,13 @@ std::invoke_result_t<F, std::stop_token> with_deadline(std::chrono::nanoseconds 
 /// when the time has come. An exception of the task comes out, late or not. Cost: a frame and two looks at
 /// the clock; with `stop` a timer, and then only within an engine's coroutines, else it throws
 /// `std::logic_error`.
-/// `std::logic_error`.
 ///
 ///     std::stop_source stop;
 ///     const answer a = co_await with_deadline(ask(stop.get_token()), 50ms, stop);
 template <class T>
-task<T> with_deadline(task<T> work, std::chrono::nanoseconds d,
+task<T> with_deadline(task<T> work, any_duration d,
                       std::stop_source stop = std::stop_source(std::nostopstate)) {
-  const auto until = detail::later(std::chrono::steady_clock::now(), d);
+  const std::chrono::steady_clock::time_point until = from_now(d);
   std::optional<detail::stop_timer> limit;
   if (stop.stop_possible()) limit.emplace(d, std::move(stop));
   const auto check = [until] {

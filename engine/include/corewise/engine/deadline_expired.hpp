@@ -24,6 +24,8 @@ namespace detail {
 /// both tasks are destroyed.
 task_header* before_deadline(task_header* t, std::chrono::steady_clock::time_point deadline,
                              task_header* otherwise, std::exception_ptr* error);
+/// Returns the task that `before_deadline` made such a task of. Both are unbegun.
+unbegun_task without_deadline(unbegun_task guarded) noexcept;
 
 } // namespace detail
 

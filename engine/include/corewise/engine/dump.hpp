@@ -1,6 +1,7 @@
 #pragma once
 
 #include <corewise/engine/suspended.hpp>
+#include <corewise/policies/trace_id.hpp>
 #include <corewise/policies/worker_load.hpp>
 #include <corewise/topology/ids.hpp>
 
@@ -32,7 +33,13 @@ struct seat_dump {
   std::uint32_t ring_depth = 0;  ///< tasks in its ring
   std::uint32_t inbox_depth = 0; ///< tasks in its inbox
   std::uint32_t fork_depth = 0;  ///< tasks in its deque of forks
-  std::string task_kind;         ///< of the task that it runs: the closure's type, or `coroutine`; else empty
+  /// The kind of the task that it runs: the type of the closure, the function of the coroutine, `parallel
+  /// loop` and so on (`coroutine` where that is not known: the system refuses to let this process read its own memory, or the
+  /// coroutine is about to end). Where the program is stripped, the function is `FILE+0x1234`, for
+  /// `addr2line`. Empty: it runs none.
+  std::string task_kind;
+  std::string task_name; ///< `hint::name` of that task
+  trace_id task_id;      ///< and `hint::id`
   /// For how long it has run that task, at most: a worker reads the clock every few tasks, not for each.
   std::optional<std::chrono::nanoseconds> task_age;
 };
@@ -47,12 +54,16 @@ struct class_depths {
 /// words that workers write anyway, never from a task. The seats are looked at one after another while their
 /// workers go on.
 struct engine_dump {
-  std::vector<seat_dump> seats;                ///< by worker id
-  std::vector<std::uint32_t> injection_depths; ///< by group; where all share one, 0 but for the first
-  std::vector<class_depths> class_queues;      ///< by domain
-  std::vector<suspended_in> suspended;         ///< by kind of wait; kinds without waiters are absent
-  std::uint64_t in_flight = 0;                 ///< accepted and not finished, suspended ones included
+  std::vector<seat_dump> seats; ///< by worker id
+  /// By group. Where all groups share one queue, its tasks count for the first.
+  std::vector<std::uint32_t> injection_depths;
+  std::vector<class_depths> class_queues; ///< by domain
+  std::vector<suspended_in> suspended;    ///< by kind of wait; kinds without waiters are absent
+  std::uint64_t in_flight = 0;            ///< accepted and not finished, suspended ones included
   std::uint64_t spare_threads = 0;
+  std::uint64_t tasks_waiting_for_a_seat = 0; ///< as in `metrics_snapshot`, and so the next two
+  std::uint64_t blocking_calls_running = 0;
+  std::uint64_t blocking_calls_waiting = 0;
 
   std::string to_text() const;
   std::string to_json() const;

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <corewise/engine/apply_result.hpp>
+#include <corewise/engine/blocking_full.hpp>
 #include <corewise/engine/detail/schedule.hpp>
 #include <corewise/engine/dump.hpp>
 #include <corewise/engine/future.hpp>
+#include <corewise/engine/health.hpp>
 #include <corewise/engine/hint.hpp>
+#include <corewise/engine/log_record.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile.hpp>
 #include <corewise/engine/submit_result.hpp>
@@ -37,7 +40,8 @@ class moving_to_engine;
 struct engine_hooks {
   std::function<void(worker_id)> on_worker_start; ///< on each thread that takes a worker's seat
   std::function<void(worker_id)> on_worker_stop;
-  std::function<void(std::string_view)> log; ///< warnings and reports; silent by default
+  std::function<void(std::string_view)> log;            ///< warnings and reports; silent by default
+  std::function<void(const log_record&)> on_log_record; ///< the same for programs: with a code and numbers
   std::function<void(std::exception_ptr)>
       on_exception; ///< a task's exception, when the profile says `report`
 };
@@ -47,6 +51,9 @@ struct shutdown_report {
   struct running_task {
     worker_id worker;
     std::chrono::nanoseconds since; ///< how long the worker has been busy without a pause
+    std::string task_kind = {};     ///< as in `seat_dump`
+    std::string task_name = {};
+    trace_id task_id = {};
   };
   std::vector<running_task>
       running; ///< tasks that had not ended at the deadline; their threads go on until they do
@@ -56,6 +63,10 @@ struct shutdown_report {
   /// still run, the suspended ones. A task that still runs might wake these, so they are destroyed when the
   /// last such task has ended.
   std::uint64_t dropped = 0;
+  /// The coroutines, of those above, that were neither resumed nor destroyed, by kind of wait: each waits for
+  /// something into which another thread will write, a one-piece `oneshot`. Such a coroutine and all that
+  /// await it are kept for ever. Empty while tasks still run, as above.
+  std::vector<suspended_in> kept;
 
   bool clean() const noexcept { return running.empty() && suspended.empty() && dropped == 0; }
 };
@@ -67,7 +78,11 @@ struct shutdown_report {
 ///     e.drain();
 ///
 /// Call any member from any thread, and from tasks unless it says otherwise. In the child of a process fork
-/// every call returns `stopping` or does nothing.
+/// every call on an engine of the parent's returns at once: `stopping`, an empty answer, or `not_run` from a
+/// future whose work had not ended at the fork. No thread is a worker there. The child may make engines of
+/// its own after `fork`, not after `_Fork`. A child that returns from the task that forked ends by
+/// `_exit(0)`, and one whose task throws by `_exit(1)`: nothing else of the parent's runs there, and no hook
+/// is called.
 class engine {
  public:
   /// Starts the workers that the profile asks for. Trouble with the machine becomes `warnings()`, or with
@@ -75,17 +90,18 @@ class engine {
   explicit engine(profile p, engine_hooks hooks = {});
   /// Does the same with the default profile.
   engine();
-  /// Calls `shutdown(destructor_deadline)`, and tells the log what remained.
+  /// Calls `shutdown(destructor_deadline)`, and tells the log what remained. In a task of this engine (the
+  /// last owner, or `exit`) it does not wait for tasks: the calling one would wait for itself.
   ~engine();
   engine(engine&&) = delete;
 
   static constexpr std::chrono::seconds destructor_deadline{10};
 
   /// Runs `f()` once on a worker near the caller, or where `wish` says. With `limits.on_full: wait` a thread
-  /// from outside waits for room. A task never waits (it would deadlock) and gets `full`. Cost: no system
-  /// call while a worker is awake; one when a sleeper is woken. Allocates from recycled blocks. A callable
-  /// that is trivially copyable and captures at most 16 bytes crosses to another core in fewer cache lines
-  /// than others. Throws what copying or moving `f` throws, `std::bad_alloc`.
+  /// from outside waits for room. A task of any engine never waits (it could deadlock) and gets `full`. Cost:
+  /// no system call while a worker is awake; one when a sleeper is woken. Allocates from recycled blocks. A
+  /// callable that is trivially copyable and captures at most 16 bytes crosses to another core in fewer cache
+  /// lines than others. Throws what copying or moving `f` throws, `std::bad_alloc`.
   template <std::invocable F> submit_result submit(F&& f, const hint& wish = no_hint) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/true);
   }
@@ -105,6 +121,19 @@ class engine {
     task_header* const otherwise = make_closure(std::forward<G>(on_expired));
     return accept(std::move(coroutine).release_to(*runtime_), wish, otherwise);
   }
+  /// Acts as `submit`. If the engine refuses the task, it calls `on_refused(std::move(f), why)` at once, on
+  /// the calling thread, where `f` is the callable that was passed: so nothing that it owns is lost. What
+  /// `on_refused` throws goes on.
+  template <std::invocable F, std::invocable<std::decay_t<F>, submit_result> G>
+  submit_result submit_or(F&& f, G&& on_refused, const hint& wish = no_hint) {
+    detail::unbegun_task task(make_closure(std::forward<F>(f)));
+    const submit_result in = offer(task, wish);
+    if (in != submit_result::accepted) {
+      auto& refused = static_cast<detail::closure<std::decay_t<F>>&>(*task);
+      std::forward<G>(on_refused)(std::move(refused.function), in);
+    }
+    return in;
+  }
   /// Acts as `submit`, but never waits.
   template <std::invocable F> submit_result try_submit(F&& f, const hint& wish = no_hint) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/false);
@@ -118,8 +147,11 @@ class engine {
     auto* const state = new future_state_of<T>;
     settlement<T> end(state);
     future<T> result(state);
+    state->work = fork_access::frame_of(work);
     task<> ends = settlement<T>::when_ended(std::move(end), std::move(work));
-    accept_work(std::move(ends).release_to(*runtime_), wish, *state);
+    task_header* const root = std::move(ends).release_to(*runtime_);
+    static_cast<strand*>(root)->note_future(*state);
+    accept_work(root, wish, *state);
     return result;
   }
   /// Calls a copy of `f` once, as a task. If `f` returns a `task<T>`, runs that task, and the copy lives
@@ -133,10 +165,8 @@ class engine {
       auto* const state = new future_state_of<result>;
       settlement<result> end(state);
       future<result> answer(state);
-      accept_work(make_closure([end = std::move(end), body = std::forward<F>(f)]() mutable {
-                    end.with_result_of(body);
-                  }),
-                  wish, *state);
+      accept_work(make_closure(settling<result, std::decay_t<F>>{std::move(end), std::forward<F>(f)}), wish,
+                  *state);
       return answer;
     }
   }
@@ -152,12 +182,12 @@ class engine {
   /// Cost: a lock, and a recycled block for as long as the call is pending or the handle is kept: 40 bytes
   /// for the timer and 64 for the call, beside `f`; so 128 bytes where `f` has no more than 24. A coroutine
   /// that sleeps has the 40 in its frame. Throws what copying or moving `f` throws, `std::bad_alloc`.
-  template <std::invocable F> timer after(std::chrono::nanoseconds d, F&& f) {
+  template <std::invocable F> timer after(any_duration d, F&& f) {
     return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), d, {});
   }
   /// Acts as above, until a stop is requested: that cancels the call as the handle does, whether the handle
   /// is kept or not.
-  template <std::invocable F> timer after(std::chrono::nanoseconds d, F&& f, std::stop_token token) {
+  template <std::invocable F> timer after(any_duration d, F&& f, std::stop_token token) {
     return call_until_stop(std::forward<F>(f), std::move(token), d, {});
   }
   /// Calls `f()` as `after` does at every multiple of `period` from now, until the handle cancels it or the
@@ -165,12 +195,12 @@ class engine {
   /// (`timer::skipped`) if its time passes while the call before still runs, or if the engine has no room for
   /// it. An exception ends a call, not the beats. Throws `std::invalid_argument` when the period is not above
   /// 0.
-  template <std::invocable F> timer every(std::chrono::nanoseconds period, F&& f) {
+  template <std::invocable F> timer every(any_duration period, F&& f) {
     check_period(period);
     return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), period, period);
   }
   /// Acts as above, until a stop is requested; a call that runs goes on to its end.
-  template <std::invocable F> timer every(std::chrono::nanoseconds period, F&& f, std::stop_token token) {
+  template <std::invocable F> timer every(any_duration period, F&& f, std::stop_token token) {
     check_period(period);
     return call_until_stop(std::forward<F>(f), std::move(token), period, period);
   }
@@ -179,11 +209,20 @@ class engine {
   /// in turn. Throws `std::logic_error` on a worker of this engine, where it would deadlock.
   void drain();
 
-  /// Ends the engine: accepts nothing from outside any more, runs queued tasks until the deadline, then drops
-  /// the rest, suspended coroutines among them. Returns the tasks that still run then; their threads end when
-  /// the tasks do. Later calls return the same report. Other threads may wake coroutines meanwhile. Throws
-  /// `std::logic_error` on a worker of this engine.
-  shutdown_report shutdown(std::chrono::nanoseconds deadline);
+  /// Ends the engine: accepts nothing from outside any more, requests the stop of `stop_token`, runs queued
+  /// tasks until the deadline, then drops the rest. Suspended coroutines are destroyed, except for those
+  /// whose waits another thread will settle (`shutdown_report::kept`). Returns the tasks that still run then;
+  /// their threads end when the tasks do. Later calls return the same report. Other threads may wake
+  /// coroutines meanwhile. Throws `std::logic_error` on a worker of this engine. A callback of the stop must
+  /// not shut the engine down.
+  shutdown_report shutdown(any_duration deadline) { return shutdown(std::chrono::nanoseconds{0}, deadline); }
+  /// Acts as above, but requests the stop only when `grace` is over, or all tasks have ended. Both times
+  /// count from the call.
+  shutdown_report shutdown(any_duration grace, any_duration deadline);
+
+  /// Returns the token that tells tasks that the engine is about to drop what does not end. Call from any
+  /// thread. Cost: two locked instructions.
+  std::stop_token stop_token() const noexcept;
 
   /// Replaces the profile without losing a task, or refuses the new one as a whole, with the list of what
   /// needs a restart (docs/profile.md says of each key whether it does). Workers take the new profile up one
@@ -198,6 +237,9 @@ class engine {
   metrics_snapshot metrics() const;
   /// Returns what every worker is doing now. Safe on a live daemon: no worker waits for it.
   engine_dump dump() const;
+  /// Returns whether the engine does its work now, for a watchdog or a readiness probe. Cost: a few words of
+  /// each worker. Throws `std::bad_alloc`.
+  health_report health() const;
   /// Returns what the machine could not give, which is complete when the constructor returns; then the first
   /// reports of stuck workers (`blocking.stuck_after`), 32 at most.
   std::vector<std::string> warnings() const;
@@ -225,6 +267,7 @@ class engine {
 
   [[gnu::hot]] submit_result accept(task_header* t, const hint& wish, bool may_wait);
   submit_result accept(task_header* t, const hint& wish, task_header* otherwise);
+  submit_result offer(detail::unbegun_task& t, const hint& wish);
   void accept_work(task_header* t, const hint& wish, detail::future_state& settled_by_it);
   timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period,
                    detail::scheduled::on_set before = nullptr);
@@ -262,10 +305,21 @@ template <std::invocable F> auto sync_wait(engine& on, F f) -> decltype(f().awai
 
 namespace detail {
 
+class blocking_limit;
 class worker;
 
-/// While it lives, the calling task does not hold a worker: its seat is lent, and no task is placed there. If
-/// that lasts, a spare thread takes the seat for good; otherwise the caller gets it back.
+/// A seat that a task has lent, or none. The task does not hold a worker, and no task is placed there. If
+/// that lasts, a spare thread takes the seat for good; otherwise the task gets it back.
+struct lent_seat {
+  /// Lends the seat, if it is one.
+  void lend(worker* own) noexcept;
+  void regain() const noexcept;
+
+  worker* seat = nullptr; // null: none
+  std::uint64_t lending = 0;
+};
+
+/// While it lives, the calling thread's seat is lent.
 class blocking_region {
  public:
   blocking_region() noexcept;
@@ -274,8 +328,29 @@ class blocking_region {
   ~blocking_region();
 
  private:
-  worker* seat_ = nullptr; // the seat that was lent
-  std::uint64_t lending_ = 0;
+  lent_seat lent_;
+};
+
+/// A call of `blocking` while it lasts: it lends the seat, and has a place where the engine limits its calls
+/// (`blocking.max_concurrent`). Calls that the thread makes within it need no other place.
+class blocking_turn {
+ public:
+  /// Lends the seat, and then waits for a place, if the call needs one. Throws `blocking_full` before that
+  /// where the call is not to wait.
+  blocking_turn();
+  /// Takes over a place that was taken for the call. Null: the call needs none.
+  explicit blocking_turn(blocking_limit* taken) noexcept;
+  blocking_turn(const blocking_turn&) = delete;
+  blocking_turn& operator=(const blocking_turn&) = delete;
+  ~blocking_turn();
+
+ private:
+  // These have no destructors, so that the constructor has no code for exceptions.
+  blocking_limit* place_ = nullptr; // null: the call needs no place
+  lent_seat lent_;
+
+  void begin_in_place();
+  void end_in_place() const noexcept;
 };
 
 } // namespace detail
@@ -283,10 +358,12 @@ class blocking_region {
 /// Calls `f`, which may block (files, locks, waiting), from a task without taking a worker away from the
 /// other tasks. When `f` takes longer than about 100 us, a spare thread takes the worker's seat, and this
 /// thread finishes the task beside it. Until `f` has returned the task is on no worker. Outside a task it
-/// just calls `f`. Cost: about 60 ns when `f` is short, else a thread is woken, 5-20 us. Throws what `f`
-/// throws.
+/// just calls `f`. Where `blocking.max_concurrent` calls run already, the call first waits on this thread,
+/// with the worker lent, or throws `blocking_full` (`blocking.on_full`); a call within another is a part of
+/// that one and does not wait. Cost: about 60 ns when `f` is short, else a thread is woken, 5-20 us; two
+/// locks more under such a limit. Throws what `f` throws, `blocking_full`.
 template <std::invocable F> decltype(auto) blocking(F&& f) {
-  const detail::blocking_region region;
+  const detail::blocking_turn turn;
   return std::forward<F>(f)();
 }
 

@@ -26,7 +26,8 @@ class event {
   /// behind the tasks that wait there; or each runs on its own worker when the caller is no worker of its
   /// engine. Call from any thread.
   void set() noexcept { gate_.count(1); }
-  /// Makes coroutines wait again from now on; those that went on do so. Call from any thread.
+  /// Makes coroutines that come from now on wait again; those that `set` has woken still go on. Call from any
+  /// thread.
   void reset() noexcept { gate_.close(1); }
   bool is_set() const noexcept { return gate_.open(); }
 
@@ -38,7 +39,7 @@ class event {
 /// waits, the next one that comes. Two sets before any coroutine comes count as one. 24 bytes.
 class auto_reset_event {
  public:
-  explicit auto_reset_event(bool set = false) noexcept : happened_(set ? 1 : 0) {}
+  explicit auto_reset_event(bool set = false) noexcept : happened_(set ? 1 : 0, 1) {}
 
   /// Waits as `event::wait` does, and takes the event. Cost: a compare-and-swap when it is set.
   auto wait() noexcept { return detail::awaiting<wait_kind::auto_reset_event, detail::permits&>(happened_); }

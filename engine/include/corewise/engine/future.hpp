@@ -3,6 +3,7 @@
 #include <corewise/engine/deadline_expired.hpp>
 #include <corewise/engine/detail/suspension.hpp>
 #include <corewise/engine/task.hpp>
+#include <corewise/policies/any_duration.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 
 #include <cassert>
@@ -16,7 +17,7 @@
 namespace corewise {
 
 /// The exception of a future whose work never ran to its end: the engine refused it, or dropped it when it
-/// shut down.
+/// shut down, or this is the child of a process fork, and the work had not ended at the fork.
 class not_run : public std::runtime_error {
  public:
   not_run() : std::runtime_error("the engine refused or dropped the task") {}
@@ -37,7 +38,7 @@ struct future_waiter;
 // | tag     | release site             | acquire site        | publishes          | weakened          |
 // |---------|--------------------------|---------------------|--------------------|-------------------|
 // | settled | settle: exchange, store  | ready, wait: loads; | the value or the   | a half-made value |
-// |         | of `done_`               | begin_waiting: CAS  | error              |                   |
+// |         | of `pending_`            | begin_waiting: CAS  | error              |                   |
 // | waits   | begin_waiting, wait: CAS | settle: exchange    | the waiter's frame | resumed too early |
 // | dropped | release: fetch_sub       | release: fetch_sub  | the other side's   | freed while it is |
 // |         |                          |                     | last use           | used              |
@@ -53,17 +54,20 @@ class future_state {
   /// Sleeps on the calling thread until the state is ready, or, if there is a limit, for at most so long.
   /// Returns whether it is ready. Throws as `check_may_wait` if it is not.
   bool wait(std::optional<std::chrono::nanoseconds> limit);
-  /// Returns false if the state is ready, so that the coroutine goes on.
-  bool suspend(future_waiter& waits, std::coroutine_handle<> suspended) noexcept;
+  /// Returns false if the state is ready, or never will be, so that the waiter goes on.
+  bool begin_waiting(resumption* waiter) noexcept;
   /// Takes the waiter out. Returns false if the state is settled.
   bool withdraw(resumption& waits) noexcept;
   /// Settles the state, once: the value or the error is there, or there will be none.
   void settle() noexcept;
+  /// Notes that the work begins in this process. Call before the work is queued.
+  void begin() noexcept;
 
   /// Lets go. Returns whether the caller is the last.
   bool release() noexcept { return users_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: dropped
 
-  std::exception_ptr error; ///< the work's, until it is settled
+  std::exception_ptr error;   ///< the work's, until it is settled
+  const void* work = nullptr; ///< the frame of the coroutine that is the work; for reports
 
  private:
   // Two values that are never dereferenced.
@@ -74,10 +78,11 @@ class future_state {
     return reinterpret_cast<resumption*>(bytes + n);
   }
 
-  bool begin_waiting(resumption* who) noexcept;
+  bool left_behind() const noexcept;
 
   detail::atomic<resumption*> waiter_{nullptr};
-  detail::atomic<std::uint32_t> done_{0}; // the word on which a thread sleeps
+  /// The word on which a thread sleeps: the number of the process in which the work is, or 0 when it is done.
+  detail::atomic<std::uint32_t> pending_{1};
   detail::atomic<std::uint32_t> users_{2};
 };
 
@@ -92,7 +97,16 @@ struct future_waiter : suspension {
       state.withdraw(*this);
   }
 
+  template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    suspend(suspended, how_);
+    take_entry();
+    return state.begin_waiting(this);
+  }
+
   future_state& state;
+
+ private:
+  static const wait_record how_;
 };
 
 template <class T> struct future_state_of : future_state {
@@ -170,6 +184,14 @@ template <class T> class settlement {
   std::unique_ptr<future_state_of<T>, let_go_of_state> state_;
 };
 
+/// Calls `body` and settles with what comes of it.
+template <class T, class F> struct settling {
+  using calls = F;
+  settlement<T> end;
+  F body;
+  void operator()() noexcept { end.with_result_of(body); }
+};
+
 } // namespace detail
 
 /// The result of work that runs on an engine (`engine::run`). Move-only. It has one value, once, for one
@@ -188,7 +210,11 @@ template <class T> class [[nodiscard]] future {
   /// for itself; `co_await` it there, or wait within `corewise::blocking`.
   void wait() const { state().wait({}); }
   /// Waits as `wait`, at most for `limit`. Returns whether the result is there.
-  bool wait_for(std::chrono::nanoseconds limit) const { return state().wait(limit); }
+  bool wait_for(any_duration limit) const { return state().wait(std::chrono::nanoseconds(limit)); }
+  /// Waits as `wait`, at most until the moment `t`. Returns whether the result is there.
+  bool wait_until(any_moment t) const {
+    return wait_for(later(t, -std::chrono::steady_clock::now().time_since_epoch()).time_since_epoch());
+  }
   /// Waits, and returns the value. Throws the work's exception; `not_run` if the work did not run to its end;
   /// `deadline_expired` if its hint had a deadline and it did not begin in time.
   T get() {
@@ -202,9 +228,7 @@ template <class T> class [[nodiscard]] future {
       explicit awaiter(owner&& from) noexcept : owner(std::move(from)), future_waiter(**this) {}
 
       bool await_ready() const noexcept { return state.ready(); }
-      bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-        return state.suspend(*this, suspended);
-      }
+      using future_waiter::await_suspend;
       T await_resume() {
         resumed();
         return (*this)->take();

@@ -21,6 +21,7 @@ class cpu_set;
 
 // hint.hpp
 enum class task_class : std::uint8_t;
+struct trace_id;
 struct placement_hint;
 using hint = placement_hint;
 
@@ -28,8 +29,8 @@ using hint = placement_hint;
 class engine;
 struct engine_hooks;
 struct shutdown_report;
-// Defined by engine.hpp too: apply_result.hpp, deadline_expired.hpp, dump.hpp, future.hpp, metrics.hpp,
-// profile.hpp, task.hpp, timer.hpp
+// Headers that engine.hpp includes: apply_result.hpp, blocking_full.hpp, deadline_expired.hpp, dump.hpp,
+// future.hpp, metrics.hpp, profile.hpp, task.hpp, timer.hpp
 struct apply_result;
 struct engine_dump;
 struct metrics_snapshot;
@@ -39,12 +40,14 @@ class profile_error;
 class timer;
 class not_run;
 class deadline_expired;
+class blocking_full;
 template <class T> class future;
 template <class T = void> class task;
 
 // The standard library has some of these names, too; `scope` is final, and its destructor needs not be virtual.
 // NOLINTBEGIN(bugprone-forward-declaration-namespace,cppcoreguidelines-virtual-class-destructor)
-// Each in the header of its name; auto_reset_event in event.hpp, mutex_guard in mutex.hpp
+// Each in the header of its name; auto_reset_event in event.hpp, mutex_guard in mutex.hpp, and broken,
+// oneshot_sender and oneshot_receiver in oneshot.hpp
 class event;
 class auto_reset_event;
 class semaphore;
@@ -55,7 +58,11 @@ class barrier;
 class scope;
 class blocking_scope;
 template <class T> class channel;
+template <class T> class task_local;
+class broken;
 template <class T> class oneshot;
+template <class T> class oneshot_sender;
+template <class T> class oneshot_receiver;
 template <class T> class group_local;
 // NOLINTEND(bugprone-forward-declaration-namespace,cppcoreguidelines-virtual-class-destructor)
 

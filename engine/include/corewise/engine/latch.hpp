@@ -12,7 +12,8 @@ class latch {
  public:
   static constexpr std::uint32_t largest = detail::gate::largest;
 
-  explicit latch(std::uint32_t expected) noexcept : gate_(expected) {}
+  /// Throws `std::invalid_argument` when the number is above `largest`.
+  explicit latch(std::uint32_t expected) : gate_(detail::lock_word::checked(expected)) {}
 
   /// Counts down by `by`; at 0 the number stays there. Call from any thread. Cost: a compare-and-swap. The
   /// call that reaches 0 wakes the waiters: the first runs next on the calling worker, and the others go

@@ -17,28 +17,28 @@ struct worker_metrics {
   std::uint64_t active = 1;          ///< 1: takes tasks; 0: the profile has retired it
   std::uint64_t placed = 0;          ///< sent to its queues by submitters, the worker itself among them
   std::uint64_t executed = 0;        ///< run on it, until they ended or were suspended
-  std::uint64_t expired = 0;         ///< of these, dropped because they had not begun at their deadline
-  std::uint64_t lifo_runs = 0;       ///< of these, taken from its LIFO slot
-  std::uint64_t latency_runs = 0;    ///< of these, from the latency queue of some domain
-  std::uint64_t background_runs = 0; ///< of these, from the background queue of some domain
+  std::uint64_t expired = 0;         ///< of the executed, dropped: they had not begun at their deadline
+  std::uint64_t lifo_runs = 0;       ///< of the executed, taken from its LIFO slot
+  std::uint64_t latency_runs = 0;    ///< of the executed, taken from the latency queue of some domain
+  std::uint64_t background_runs = 0; ///< of the executed, taken from the background queue of some domain
   std::uint64_t forked = 0;          ///< forked by tasks on it, into its deque
-  std::uint64_t in_place = 0;        ///< of these, taken back and run within the task that had forked them
+  std::uint64_t in_place = 0;        ///< of the forked, taken back and run in the task that forked them
   std::uint64_t leapfrogged = 0; ///< taken, while a task on it waited, from a thief that had taken its forks
   std::uint64_t ticks = 0;       ///< ticks that ended; a tick is at most `queues.budget` tasks
   std::uint64_t load = 0;        ///< tasks that wait in its queues now, and the one that it runs
   std::array<std::uint64_t, level_count> stolen{}; ///< taken from others, by the victim's level
   std::uint64_t injected = 0;                      ///< taken from injection queues
-  std::uint64_t overflowed = 0;         ///< moved from its full ring to its group's injection queue
-  std::uint64_t spilled = 0;            ///< sent by tasks on it to a worker outside its domain
-  std::uint64_t lifo_rescued = 0;       ///< taken by it, as the sentinel, from LIFO slots where they had aged
-  std::uint64_t parks = 0;              ///< times that it went to sleep
-  std::uint64_t wakes = 0;              ///< times that another thread woke it
-  std::uint64_t timeouts = 0;           ///< times that the sentinel's time-out woke it
-  std::uint64_t rescued_by_timeout = 0; ///< work that only a time-out found: a lost wake-up; stays 0
+  std::uint64_t overflowed = 0;   ///< moved from its full ring to its group's injection queue
+  std::uint64_t spilled = 0;      ///< sent by tasks on it to a worker outside its domain
+  std::uint64_t lifo_rescued = 0; ///< taken from its LIFO slot, where they had aged, and given to others
+  std::uint64_t parks = 0;        ///< times that it went to sleep
+  std::uint64_t wakes = 0;        ///< times that another thread woke it
+  std::uint64_t timeouts = 0;     ///< times that a time-out of `idle.park_timeout` woke it
+  std::uint64_t rescued_by_timeout = 0; ///< lost wake-ups: only a time-out found the work; stays 0
   std::uint64_t blocking_calls = 0;     ///< times that a task lent its seat, to block
-  std::uint64_t regained_seats = 0;     ///< of these: it was back before a spare thread had come
-  std::uint64_t handed_over_seats = 0;  ///< of these: a spare thread took the seat
-  std::uint64_t stuck = 0;          ///< that ran for `blocking.stuck_after` or more, as the supervisor saw
+  std::uint64_t regained_seats = 0;     ///< of these calls, ended before a spare thread had come
+  std::uint64_t taken_seats = 0;        ///< of these calls, those in which a spare thread took the seat
+  std::uint64_t stuck = 0;          ///< tasks that the supervisor saw run for `blocking.stuck_after` or more
   std::chrono::nanoseconds busy{0}; ///< from finding work to having none
 };
 
@@ -48,10 +48,11 @@ struct metrics_snapshot {
   std::vector<worker_metrics> workers; ///< by worker id
   std::uint64_t submitted = 0;
   std::uint64_t finished = 0;
+  std::uint64_t daemons = 0;  ///< (`hint::daemon`) that have not ended; not among the tasks counted above
   std::uint64_t rejected = 0; ///< refused by `limits.in_flight`
   std::uint64_t failed = 0;   ///< ended by an exception
-  /// Tasks that wait in injection queues; from some 600 on up to 36 too many for each thread outside that has
-  /// filled them.
+  /// Tasks that wait in injection queues. Above some 600 the number may be too high, by up to 36 for each
+  /// thread outside that puts tasks there.
   std::uint64_t injected = 0;
   std::uint64_t latency_placed =
       0; ///< put into a domain's latency queue, when submitted and when they went on
@@ -62,8 +63,22 @@ struct metrics_snapshot {
   std::uint64_t timers_fired = 0;      ///< timers whose time came
   std::uint64_t timers_cancelled = 0;  ///< cancelled or stopped before it
   std::uint64_t spare_threads = 0;
-  std::uint64_t reloads = 0;  ///< profiles that were applied since the engine began
-  std::uint64_t outdated = 0; ///< of these and the first: replaced, still in use; 0: all use the newest
+  std::uint64_t spares_exhausted = 0; ///< times that workers stood still for want of a spare thread
+  /// Tasks that wait for workers whose tasks are in blocking calls, and that no spare thread has relieved.
+  std::uint64_t tasks_waiting_for_a_seat = 0;
+  /// Calls of `blocking` and `run_blocking` that have a place under `blocking.max_concurrent`. Without that
+  /// limit calls are not counted here.
+  std::uint64_t blocking_calls_running = 0;
+  std::uint64_t blocking_calls_waiting = 0; ///< that wait for a place now, suspended or on their thread
+  std::uint64_t blocking_calls_waited = 0;  ///< that have had to wait for a place
+  std::uint64_t blocking_calls_refused = 0; ///< that threw `blocking_full`
+  /// Memory of the process's recycled blocks, of all engines together: in pages that the system has given and
+  /// not got back; of these, in tasks and frames, and in the blocks that each thread keeps, 64 of a size.
+  std::uint64_t memory_blocks_held_bytes = 0;
+  std::uint64_t memory_blocks_used_bytes = 0;
+  std::uint64_t memory_pages_refused = 0; ///< pages that the system did not take back, as under `mlockall`
+  std::uint64_t reloads = 0;              ///< profiles that were applied since the engine began
+  std::uint64_t outdated = 0; ///< replaced profiles that some worker still uses; 0: all use the newest
 
   std::uint64_t in_flight() const noexcept { return submitted - finished; }
   /// Returns how many tasks are queued or run now: loads, injection queues and class queues together.

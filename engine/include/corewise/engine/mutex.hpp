@@ -72,7 +72,7 @@ class mutex {
     return locked ? mutex_guard(*this, std::adopt_lock) : mutex_guard();
   }
 
-  detail::permits free_{1};
+  detail::permits free_{1, 1};
 };
 
 inline void mutex_guard::unlock() noexcept {

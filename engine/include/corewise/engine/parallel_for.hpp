@@ -30,7 +30,9 @@ class [[nodiscard]] for_loop final : public loop_of<loop_piece> {
         f_(std::move(f)) {}
 
   bool await_ready() const noexcept { return all_.size == 0; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) { return start(parent); }
+  template <class Promise> std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
+    return start(parent);
+  }
   auto await_resume() const {
     const bool all = complete();
     if constexpr (Stops) return all;

@@ -47,7 +47,9 @@ class [[nodiscard]] reduce_loop final : public loop_of<partial<T>> {
         combine_(std::move(combine)) {}
 
   bool await_ready() const noexcept { return all_.size == 0; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) { return this->start(parent); }
+  template <class Promise> std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
+    return this->start(parent);
+  }
   std::conditional_t<Stops, std::optional<T>, T> await_resume() {
     const bool all = this->complete();
     if constexpr (Stops)

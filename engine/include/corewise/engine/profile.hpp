@@ -1,9 +1,8 @@
 #pragma once
 
-#include <corewise/policies/backlog_look.hpp>
+#include <corewise/policies/discipline.hpp>
 #include <corewise/policies/dispatch_weights.hpp>
 #include <corewise/policies/integer_range.hpp>
-#include <corewise/policies/lifo_rules.hpp>
 #include <corewise/policies/steal_start.hpp>
 #include <corewise/topology/discovery.hpp>
 #include <corewise/topology/groups.hpp>
@@ -30,9 +29,12 @@ enum class pin_to : std::uint8_t {
 };
 /// Where workers' memory is taken from.
 enum class memory_on : std::uint8_t { node, anywhere };
+enum class thread_naming : std::uint8_t { group, worker };
 enum class injection_scope : std::uint8_t { group, engine, none };
 enum class wake_order : std::uint8_t { nearest, lowest };
 enum class full_action : std::uint8_t { reject, wait };
+/// The fate of a plain `blocking` call in excess of `blocking.max_concurrent`.
+enum class excess_action : std::uint8_t { wait, refuse };
 enum class exception_action : std::uint8_t { terminate, report };
 
 /// A duration that can be "never".
@@ -48,7 +50,9 @@ struct park_timeout_setting {
 /// from YAML. docs/profile.md describes each field; it is made from the same table as the checks.
 struct profile {
   std::uint32_t version = 1;
-  std::string name = "default";
+  /// The name of a profile that has no name of its own.
+  static constexpr const char* unnamed = "default";
+  std::string name = unnamed;
 
   struct topology_section {
     machine_description machine; ///< source, use, capacity, kinds, distances
@@ -81,10 +85,10 @@ struct profile {
   } steal;
 
   struct queues_section {
+    corewise::discipline discipline = corewise::discipline::standard;
     std::uint32_t local = 256;
     std::string overflow = "half";
     std::uint32_t lifo_cap = 3;
-    lifo_count lifo_counts = lifo_count::overtaking;
     optional_duration lifo_age = std::chrono::microseconds{50};
     std::uint32_t budget = 512;
     std::optional<std::uint32_t> inbox = 1024; ///< nothing: unbounded
@@ -93,11 +97,9 @@ struct profile {
 
   struct injection_section {
     injection_scope scope = injection_scope::group;
-    std::uint32_t buffer = 0;
     std::chrono::nanoseconds target_latency = std::chrono::milliseconds{1};
     integer_range interval{8, 255};
     integer_range batch{4, 64};
-    backlog_look backlog = backlog_look::turn;
   } injection;
 
   struct idle_section {
@@ -111,6 +113,8 @@ struct profile {
     std::uint32_t spares_max = 64;
     std::chrono::nanoseconds keep_alive = std::chrono::seconds{10};
     optional_duration stuck_after = std::chrono::milliseconds{100};
+    std::uint32_t max_concurrent = 0; ///< 0: no limit
+    excess_action on_full = excess_action::wait;
   } blocking;
 
   struct limits_section {
@@ -122,6 +126,7 @@ struct profile {
 
   struct debug_section {
     std::optional<int> stack_signal; ///< nothing: none
+    thread_naming thread_names = thread_naming::group;
   } debug;
 
   bool strict = false;
@@ -177,8 +182,9 @@ inline worker_options worker_options_of(const profile& p,
           .start_cpu = start_cpu};
 }
 
-/// Reads the argument of `--machine`, live | FILE.xml | FILE.yaml | SYNTHETIC, into `into`: the source, and
-/// for a machine file also its kinds and distances. Throws `profile_error` or `topology_error`.
+/// Reads the argument of `--machine`, live | FILE.xml | FILE.yaml | FOLDER | SYNTHETIC, into `into`: the
+/// source, and for a machine file also its kinds and distances. FOLDER is a recorded machine with its `sys`
+/// and `proc`. Throws `profile_error` or `topology_error`.
 void use_machine(machine_description& into, const std::string& machine);
 
 /// Return the JSON schema of a profile (draft 2020-12), and the reference page, both made from the table of

@@ -17,10 +17,14 @@ class [[nodiscard]] moving_to_group {
   moving_to_group& operator=(const moving_to_group&) = delete;
 
   bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> suspended);
+  template <class Promise> void await_suspend(std::coroutine_handle<Promise> suspended) {
+    move(suspended, of_task<Promise>());
+  }
   void await_resume() const noexcept {}
 
  private:
+  void move(std::coroutine_handle<> suspended, bool is_of_task);
+
   group_id to_;
   resumption place_;
 };
@@ -34,12 +38,12 @@ class [[nodiscard]] moving_to_engine {
 
   bool await_ready() const noexcept { return false; }
   template <class Promise> void await_suspend(std::coroutine_handle<Promise> suspended) {
-    move(suspended, nested(suspended));
+    move(suspended, of_task<Promise>(), nested(suspended));
   }
   void await_resume() const noexcept {}
 
  private:
-  void move(std::coroutine_handle<> suspended, bool is_nested);
+  void move(std::coroutine_handle<> suspended, bool is_of_task, bool is_nested);
 
   runtime& to_;
   resumption place_;
@@ -53,8 +57,8 @@ class [[nodiscard]] moving_to_engine {
 inline detail::moving_to_group resume_on(group_id g) noexcept { return detail::moving_to_group(g); }
 
 /// `co_await resume_on(e)`: the calling coroutine goes on with the workers of engine `e`, and stays there
-/// until it moves again. From then on it is a task of `e`: the `drain` of `e` waits for it, its shutdown
-/// drops it, its `on_exception` holds.
+/// until it moves again. From then on it is a task of `e`: the `drain` of `e` waits for it, the shutdown of
+/// `e` drops it, and the profile of `e` says what an exception does (`on_exception`).
 ///
 /// All coroutines of one task move together: a coroutine that awaits the calling one (`co_await f()`) goes on
 /// with `e` as well. A coroutine that awaits through an engine does not: if it awaits a `future`, or a

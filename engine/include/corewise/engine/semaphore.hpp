@@ -13,12 +13,15 @@ class semaphore {
  public:
   static constexpr std::uint32_t largest = detail::permits::largest;
 
-  explicit semaphore(std::uint32_t number) noexcept : permits_(number) {}
+  /// Throws `std::invalid_argument` when the number is above `largest`.
+  explicit semaphore(std::uint32_t number) : permits_(detail::lock_word::checked(number)) {}
 
   /// `co_await s.acquire()`: takes a permit. Call from any coroutine. Cost: a compare-and-swap when there is
   /// a permit, else two locked instructions and a resumption; allocates nothing.
   auto acquire() noexcept { return detail::awaiting<wait_kind::semaphore, detail::permits&>(permits_); }
-  /// Acts as above, until `token` is told to stop. The await returns true with a permit, false without.
+  /// Acts as above, until `token` is told to stop. The await returns true with a permit, false without. A
+  /// coroutine that was granted a permit, and is told to stop before it goes on, gives the permit to the
+  /// next.
   auto acquire(std::stop_token token) noexcept {
     return detail::stoppable_awaiting<wait_kind::semaphore, detail::permits&>(std::move(token), permits_);
   }
@@ -26,7 +29,7 @@ class semaphore {
   [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
   /// Releases permits. The first coroutine that gets one runs next on the calling worker, and the others go
   /// behind the tasks that wait there; or each runs on its own worker when the caller is no worker of its
-  /// engine. There may be at most `largest` permits at a time. Call from any thread, also from one that
+  /// engine. Above `largest` permits there are `largest`. Call from any thread, also from one that
   /// acquired nothing.
   void release(std::uint32_t number = 1) noexcept { permits_.give(number); }
   /// Returns how many permits there are at the moment. Call from any thread.

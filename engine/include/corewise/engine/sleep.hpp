@@ -2,6 +2,7 @@
 
 #include <corewise/engine/detail/resumption.hpp>
 #include <corewise/engine/detail/timer_node.hpp>
+#include <corewise/policies/any_duration.hpp>
 
 #include <chrono>
 #include <optional>
@@ -13,7 +14,7 @@ namespace detail {
 
 using steady_time = std::chrono::steady_clock::time_point;
 
-/// Awaits a moment. Lives in the awaiting frame, and so does its timer. 88 bytes.
+/// Awaits a moment. Lives in the awaiting frame, and so does its timer. 96 bytes.
 class [[nodiscard]] sleeping {
  public:
   /// `now` is about the present, and not later.
@@ -29,29 +30,48 @@ class [[nodiscard]] sleeping {
   bool await_ready() noexcept { return past() || (!in_engine() && sleep_thread({})); }
   /// Returns false if the sleep was stopped, so that the coroutine goes on. After true, do not touch this
   /// again.
-  bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+  template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     prepare(suspended);
     return set();
   }
   void await_resume() const noexcept {}
 
+  // For `select`, as in `awaiting`.
+
+  bool try_race() noexcept { return past(); }
+  static const void* race_place() noexcept { return nullptr; } // the wheel sends no race back
+  /// Throws `std::logic_error` outside of an engine's coroutines.
+  template <class Promise> void join_race(std::coroutine_handle<Promise> suspended) {
+    check_in_engine();
+    prepare(suspended);
+    timer_.raced = true;
+  }
+  bool enter_race(const race_part& part) noexcept;
+  void leave_race() noexcept;
+  void end_race() noexcept {}
+
  protected:
   timer_state state() const noexcept { return timer_.state.load(std::memory_order_relaxed); }
   bool past() const noexcept { return timer_.deadline_ns <= now_ns_; }
   static bool in_engine() noexcept;
+  static void check_in_engine();
   /// Makes the thread sleep as long as the coroutine would. Returns true.
   bool sleep_thread(const std::stop_token& token) noexcept;
   void note_stopped() noexcept { timer_.state.store(timer_state::stopped, std::memory_order_relaxed); }
-  void prepare(std::coroutine_handle<> suspended) noexcept;
+  template <class Promise> void prepare(std::coroutine_handle<Promise> suspended) noexcept {
+    place_.suspend(suspended);
+    prepare_timer();
+  }
   bool set() noexcept;
   /// Ends the sleep if it still lasts, or has not begun. Call from any thread.
   void stop() noexcept;
 
  private:
+  void prepare_timer() noexcept;
   void forget() noexcept;
 
   resumption place_;
-  timer_node timer_;
+  raced_timer timer_;
   std::int64_t now_ns_;
 };
 
@@ -68,11 +88,12 @@ class [[nodiscard]] stoppable_sleeping : public sleeping {
     note_stopped();
     return true;
   }
-  bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+  template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     prepare(suspended);
     stopper_.emplace(token_, stopper{this}); // it may be called here, and any time from now on
     return set();
   }
+  bool try_race() = delete; // a race takes a stop as an event
   /// Returns whether the moment came; false if the sleep was stopped.
   bool await_resume() noexcept {
     stopper_.reset(); // waits for it, unless this thread is in it
@@ -89,10 +110,6 @@ class [[nodiscard]] stoppable_sleeping : public sleeping {
   std::optional<std::stop_callback<stopper>> stopper_;
 };
 
-inline steady_time later(steady_time now, std::chrono::nanoseconds by) noexcept {
-  return by > steady_time::max() - now ? steady_time::max() : now + by;
-}
-
 } // namespace detail
 
 /// `co_await sleep_until(t)`: goes on at `t` or later, never before; a past moment does not suspend the
@@ -101,25 +118,22 @@ inline steady_time later(steady_time now, std::chrono::nanoseconds by) noexcept 
 /// While all workers are busy it wakes up within a tick (500 us), or when the first of them has ended a
 /// longer task. Outside of an engine's tasks, and in the child of a process fork, the thread sleeps. `drain`
 /// waits for a task that sleeps; `shutdown` destroys it at its deadline. Cost: a lock; allocates nothing.
-inline detail::sleeping sleep_until(std::chrono::steady_clock::time_point t) noexcept {
-  return {std::chrono::steady_clock::now(), t};
-}
+inline detail::sleeping sleep_until(any_moment t) noexcept { return {std::chrono::steady_clock::now(), t}; }
 
 /// Sleeps as `sleep_until` does, for `d` from the call on.
-inline detail::sleeping sleep_for(std::chrono::nanoseconds d) noexcept {
+inline detail::sleeping sleep_for(any_duration d) noexcept {
   const auto now = std::chrono::steady_clock::now();
-  return {now, detail::later(now, d)};
+  return {now, later(now, d)};
 }
 
 /// Acts as above, until `token` is told to stop. The await returns true when the moment came, false when it
 /// was stopped. The thread that requests the stop may run the stopped coroutine next.
-inline detail::stoppable_sleeping sleep_until(std::chrono::steady_clock::time_point t,
-                                              std::stop_token token) noexcept {
+inline detail::stoppable_sleeping sleep_until(any_moment t, std::stop_token token) noexcept {
   return {std::chrono::steady_clock::now(), t, std::move(token)};
 }
-inline detail::stoppable_sleeping sleep_for(std::chrono::nanoseconds d, std::stop_token token) noexcept {
+inline detail::stoppable_sleeping sleep_for(any_duration d, std::stop_token token) noexcept {
   const auto now = std::chrono::steady_clock::now();
-  return {now, detail::later(now, d), std::move(token)};
+  return {now, later(now, d), std::move(token)};
 }
 
 } // namespace corewise

@@ -18,12 +18,14 @@ enum class wait_kind : std::uint8_t {
   receive, ///< a channel's next value
   oneshot,
   future,
+  blocking_call, ///< `run_blocking`, while `blocking.max_concurrent` other calls run
 };
-inline constexpr std::size_t wait_kinds = static_cast<std::size_t>(wait_kind::future) + 1;
+inline constexpr std::size_t wait_kinds = static_cast<std::size_t>(wait_kind::blocking_call) + 1;
 std::string_view to_string(wait_kind kind) noexcept;
 
 /// The number of coroutines that wait for things of one kind. Coroutines that sleep, or wait for their
-/// children, are not among them. Each child of `when_all` or of a scope counts for itself.
+/// children, are not among them. Each child of `when_all` or of a scope counts for itself, and a
+/// coroutine in `select` once for each thing.
 struct suspended_in {
   wait_kind kind = wait_kind::event;
   std::uint64_t coroutines = 0;

@@ -4,7 +4,10 @@
 #include <corewise/engine/fwd.hpp>
 
 #include <cassert>
+#include <cstddef>
 #include <exception>
+#include <memory>
+#include <new>
 #include <optional>
 
 namespace corewise {
@@ -48,8 +51,30 @@ struct task_promise_base : strand {
   final_step final_suspend() const noexcept { return {}; }
 };
 
+/// The value of a task, in room that is not aligned. So the promise is where it is in each frame.
+template <class T> class wide_value {
+ public:
+  wide_value() noexcept = default;
+  wide_value(const wide_value&) = delete;
+  wide_value& operator=(const wide_value&) = delete;
+  ~wide_value() {
+    if (value_ != nullptr) std::destroy_at(value_);
+  }
+
+  template <class U> void emplace(U&& u) {
+    void* place = room_;
+    std::size_t bytes = sizeof(room_);
+    value_ = ::new (std::align(alignof(T), sizeof(T), place, bytes)) T(std::forward<U>(u));
+  }
+  T&& operator*() && noexcept { return std::move(*value_); }
+
+ private:
+  std::byte room_[sizeof(T) + alignof(T)];
+  T* value_ = nullptr;
+};
+
 template <class T> struct task_promise : task_promise_base {
-  std::optional<T> value;
+  std::conditional_t<(alignof(T) > 2 * sizeof(void*)), wide_value<T>, std::optional<T>> value;
 
   task<T> get_return_object() noexcept;
   template <class U> void return_value(U&& u) { value.emplace(std::forward<U>(u)); }
@@ -89,26 +114,32 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
  public:
   using promise_type = detail::task_promise<T>;
 
-  task(task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  task(task&& other) noexcept { held_.frame = std::exchange(other.held_.frame, nullptr); }
   task& operator=(task&& other) noexcept {
-    std::swap(frame_, other.frame_);
+    std::swap(held_.frame, other.held_.frame);
     return *this;
   }
   ~task() {
-    if (frame_) frame_.destroy();
+    if (held_.frame) held_.frame.destroy();
   }
 
-  auto operator co_await() && noexcept { return awaiter{frame_}; }
+#ifdef __clang__
+  auto& operator co_await() && noexcept { return held_; }
+#else
+  auto operator co_await() && noexcept {
+    return awaiter_of{held_};
+  } // GCC 12 copies an awaiter that it gets by reference
+#endif
 
   /// Gives up the frame, which becomes a root of `engine`. For the engine.
   task_header* release_to(runtime& engine) && noexcept
     requires std::same_as<T, void>
   {
-    assert(frame_ && "the submitted task was moved from or submitted before");
-    promise_type& root = std::exchange(frame_, nullptr).promise();
+    assert(held_.frame && "the submitted task was moved from or submitted before");
+    promise_type& root = held_.promise();
+    held_.frame = nullptr;
     assert(!root.continuation && "the submitted task was awaited before");
     root.act = &detail::coroutine_root::perform;
-    root.frame = std::coroutine_handle<promise_type>::from_promise(root);
     root.engine = &engine;
     return &root;
   }
@@ -117,30 +148,56 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
   friend promise_type;
   friend class detail::fork_access;
 
-  struct awaiter {
-    std::coroutine_handle<promise_type> frame;
+  /// Owns the frame and awaits it. The engine's end takes the frame out of here when it has destroyed it.
+  struct awaiter : detail::frame_owner {
+    awaiter() noexcept = default;
+    awaiter(const awaiter&) = delete;
+    awaiter& operator=(const awaiter&) = delete;
+
+    promise_type& promise() const noexcept { return handle().promise(); }
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+      assert(frame && "the awaited task was moved from or submitted before");
+      assert(!promise().continuation && "a task is awaited twice");
+      promise().continuation = waiting;
+      promise().nested = detail::nested(waiting);
+      if constexpr (detail::of_task<Promise>()) promise().owner = this;
+      return detail::transfer_to(frame);
+    }
+    T await_resume() const { return promise().take(); }
+
+   private:
+    std::coroutine_handle<promise_type> handle() const noexcept {
+      return std::coroutine_handle<promise_type>::from_address(frame.address());
+    }
+  };
+
+  /// Awaits the task by its awaiter.
+  struct awaiter_of {
+    awaiter& held;
 
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> waiting) const noexcept {
-      assert(frame && "the awaited task was moved from or submitted before");
-      assert(!frame.promise().continuation && "a task is awaited twice");
-      frame.promise().continuation = waiting;
-      frame.promise().nested = detail::nested(waiting);
-      return detail::transfer_to(frame);
+      return held.await_suspend(waiting);
     }
-    T await_resume() const { return frame.promise().take(); }
+    T await_resume() const { return held.await_resume(); }
   };
 
-  explicit task(promise_type& promise) noexcept
-      : frame_(std::coroutine_handle<promise_type>::from_promise(promise)) {}
+  explicit task(promise_type& promise) noexcept {
+    held_.frame = std::coroutine_handle<promise_type>::from_promise(promise);
+  }
 
-  std::coroutine_handle<promise_type> frame_;
+  awaiter held_;
 };
 
 namespace detail {
 
-template <class T> task<T> task_promise<T>::get_return_object() noexcept { return task<T>(*this); }
+template <class T> task<T> task_promise<T>::get_return_object() noexcept {
+  static_assert(alignof(task_promise) <= 2 * sizeof(void*), "`coroutine_root::frame` finds it");
+  return task<T>(*this);
+}
 inline task<void> task_promise<void>::get_return_object() noexcept { return task<void>(*this); }
 
 } // namespace detail

@@ -73,7 +73,7 @@ template <class F> struct scheduled_call final : scheduled {
   }
 
   static bool perform(task_header* t, task_action action) {
-    if (action == task_action::identify) return this_execution.kind = typeid(F).name(), false;
+    if (action == task_action::identify) return this_execution.kind = kind_name<F>(), false;
     auto* self = static_cast<scheduled_call*>(t);
     if (action != task_action::run || !self->begin()) return self->abandon(), true;
     struct ending {
@@ -99,6 +99,7 @@ bool cancel(scheduled& call, const std::weak_ptr<runtime>& engine) noexcept;
 /// then.
 template <class F> class until_stop {
  public:
+  using calls = F;
   template <class G>
   until_stop(G&& g, std::stop_token token) : function_(std::forward<G>(g)),
                                              token_(std::move(token)) {}

@@ -38,12 +38,14 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///     wake_for_injection(group)   wakes a worker that takes from its injection queue
 ///     least_at(level)       returns how many tasks must wait in a domain before a worker at that level takes
 ///                           them
+///     stands_still(domain)  returns whether its workers have begun nothing for a while though tasks wait
+///                           there
 ///     class_waits(domain, class)  returns whether a task of that class waits there
 ///     own_work(worker)      returns whether a task waits in its queues
 ///     work_for(worker)      returns whether a task waits, anywhere, that it may take
 ///     spins_in(group)       returns whether a worker of it looks for work, and takes part
 ///     on_its_way(group)     returns whether a worker of it was woken and has not come yet
-///     wake_to_hand_over(domain)   where no worker of the domain takes part, wakes a worker that hands over
+///     wake_to_send_away(domain)   where no worker of the domain takes part, wakes a worker that sends away
 ///                           what waits there
 ///
 /// engine/src/idle/wake_ups.hpp gives the reasons.
@@ -120,7 +122,7 @@ template <class Self> class idle_rules {
   }
 
   void wake_for_class(std::uint32_t domain, task_class c) noexcept {
-    if (wake_suited(domain, c) || self().wake_to_hand_over(domain)) return;
+    if (wake_suited(domain, c) || self().wake_to_send_away(domain)) return;
     if (self().stealing()) wake_farther(groups_.domains()[domain].front());
   }
 
@@ -267,11 +269,12 @@ template <class Self> class idle_rules {
       if (as_fast(g) && self().wake_any(g)) return;
   }
 
-  /// How many tasks must wait in the domain of `victim` before a worker at that level takes them.
+  /// How many tasks must wait in the domain of `victim` before a worker at that level takes them. One, if
+  /// no worker of that domain comes.
   std::uint32_t threshold(level l, group_id victim) const noexcept {
     const auto& domain = groups_.domains()[groups_[victim].domain];
     const bool nobody = std::ranges::all_of(domain, [&](group_id g) { return self().active_in(g) == 0; });
-    return nobody ? 1 : self().least_at(l); // no other worker comes
+    return nobody || self().stands_still(groups_[victim].domain) ? 1 : self().least_at(l);
   }
 
   Self& self() noexcept { return static_cast<Self&>(*this); }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <corewise/policies/any_duration.hpp>
 #include <corewise/policies/task_class.hpp>
+#include <corewise/policies/trace_id.hpp>
 #include <corewise/topology/ids.hpp>
 
 #include <chrono>
@@ -12,7 +14,7 @@ namespace corewise {
 /// What the submitter wishes. Workers that fulfil all of it are preferred to all others; when no worker does,
 /// or none that is available, the hint is as good as absent. Policies know neither addresses nor classes nor
 /// deadlines: the engine turns an address into a node; for a task with a class only the domain of the
-/// policy's answer counts; a deadline changes nothing about the place.
+/// policy's answer counts; a deadline, a name, an id and being a daemon change nothing about the place.
 struct placement_hint {
   std::optional<group_id> group = {};
   std::optional<std::uint32_t> package = {}; ///< index into `topology::packages()`
@@ -24,15 +26,23 @@ struct placement_hint {
   /// distance.
   const void* address = nullptr;
   task_class run_as = task_class::normal;
-  /// The engine drops the task when its turn comes, if it has not begun by then.
-  std::chrono::steady_clock::time_point deadline = no_deadline;
+  /// The engine drops the task when its turn comes, if it has not begun by then. `from_now(d)` is a deadline
+  /// that does not overflow.
+  any_moment deadline = no_deadline;
+  /// What people call the task: a text that lives as long as the program. Null: no name.
+  const char* name = nullptr;
+  trace_id id = {};    ///< of the request for which it works
+  bool daemon = false; ///< `drain` does not wait for the task, and `limits.in_flight` does not count it
 
-  static constexpr auto no_deadline = std::chrono::steady_clock::time_point::max();
+  [[gnu::visibility("hidden")]] static constexpr any_moment no_deadline =
+      std::chrono::steady_clock::time_point::max();
 
   /// Returns whether the hint names no place.
   bool empty() const noexcept { return !group && !package && !node && !worker && !kind; }
   /// Returns whether the hint wishes nothing of where and as what the task runs.
   bool plain() const noexcept { return empty() && address == nullptr && run_as == task_class::normal; }
+  /// Returns whether the hint says what the task is called or for which request it works.
+  bool labelled() const noexcept { return (reinterpret_cast<std::uintptr_t>(name) | id.high | id.low) != 0; }
 };
 
 } // namespace corewise

@@ -44,7 +44,8 @@ class placement_rng {
   std::uint64_t state_;
 };
 
-/// The state that a policy must keep between two decisions of one submitting thread.
+/// The state that a policy may keep between two decisions of one submitting thread: the policy in force reads
+/// and writes it as it likes. It begins at 0, and after a reload it is as the policy before has left it.
 struct placement_cursor {
   std::uint32_t position = 0; ///< of the rotation over all workers
   std::uint32_t among_hinted =
@@ -64,7 +65,7 @@ enum class placement_reason : std::uint8_t {
   kept_local,     ///< a worker keeps what it submits, whatever its load
   injected,       ///< the injection queue, from which the first free worker takes it
   next_in_turn,   ///< the rotation has come to it
-  drawn,          ///< at random
+  drawn,          ///< at random. The last one: tests count reasons up to it
 };
 std::string_view to_string(placement_reason reason) noexcept;
 
@@ -98,7 +99,7 @@ struct considered {
 /// simulator and `explain` run the very code that the engine runs. Any number of threads may call `place` at
 /// once.
 ///
-/// To add one: a file in policies/builtin/ and its line in policies/src/registry.cpp.
+/// To add one: CONTRIBUTING.md, "Add a policy".
 class policy {
  public:
   virtual ~policy() = default;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <corewise/policies/backlog_look.hpp>
 #include <corewise/policies/integer_range.hpp>
 
 #include <algorithm>
@@ -27,9 +26,8 @@ constexpr std::uint32_t interval_of(std::chrono::nanoseconds target, std::uint64
 /// How many own tasks a worker runs before it looks again at queues in which it has left tasks behind, when
 /// it has `in_ring` in its ring. So no more than one of its batches runs for each turn of the tasks that
 /// yield or spawn without end.
-constexpr std::uint32_t look_at_backlog(backlog_look rule, std::uint32_t interval,
-                                        std::uint32_t in_ring) noexcept {
-  return rule == backlog_look::turn ? std::min(interval, in_ring + 1) : interval;
+constexpr std::uint32_t look_at_backlog(std::uint32_t interval, std::uint32_t in_ring) noexcept {
+  return std::min(interval, in_ring + 1);
 }
 
 /// Returns whether a background task has its turn now that shared work is due. Looks at a backlog are due

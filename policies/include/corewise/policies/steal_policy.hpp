@@ -26,7 +26,7 @@ struct steal_stop {
 /// be taken from so far (`steal.minimum_at`). The caller also refuses loads that a thief may see but not take
 /// (a LIFO slot that is too young).
 ///
-/// To add one: a file in policies/builtin/steal/ and its line in policies/src/steal_registry.cpp.
+/// To add one: CONTRIBUTING.md, "Add a policy".
 class steal_policy {
  public:
   virtual ~steal_policy() = default;

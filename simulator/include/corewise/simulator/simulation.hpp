@@ -64,6 +64,9 @@ struct simulation_options {
   /// How many events lie between two checks that boards and counters show what the queues hold; else the run
   /// throws std::logic_error. 0: no checks. Each check takes as long as hundreds of events.
   std::uint32_t look_through = 0;
+  /// How many tasks may be in the system at once: so many take more than a GB. A workload that brings more is
+  /// refused.
+  std::uint64_t most_in_system = std::uint64_t{1} << 24;
   /// Another thread sets it to end the run at once with `simulation_stopped`; may be null.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -120,7 +123,8 @@ struct simulation_stopped : std::exception {
 
 /// Runs a workload on a machine under a profile. Deterministic: the same arguments give the same result.
 /// Memory does not grow with the number of tasks, but with those in the system at once. Any thread. Cost:
-/// about 1 us a task. Throws `workload_error`, `simulation_stopped`.
+/// about 1 us a task. Throws `workload_error`, also if the run passes 146 years of simulated time or
+/// `most_in_system`; `simulation_stopped`.
 simulation_result simulate(const profile& p, const simulated_machine& machine, const workload& w,
                            const simulation_options& options);
 

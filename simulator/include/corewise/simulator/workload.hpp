@@ -116,7 +116,8 @@ struct arrival {
 class arrival_stream {
  public:
   /// Begins a stream. `capacity` is that of the machine, in workers of the fastest kind; it turns `load` into
-  /// a rate. Throws `workload_error` if the trace cannot be read, or has no arrivals.
+  /// a rate. Throws `workload_error` if the trace cannot be read, or has no arrivals, or if bursts are so
+  /// short that the rate changes more than 1000 times between two arrivals.
   arrival_stream(const workload& w, double capacity, std::uint64_t seed);
   ~arrival_stream();
   arrival_stream(arrival_stream&&) noexcept;

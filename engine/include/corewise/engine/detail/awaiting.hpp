@@ -13,15 +13,22 @@
 //                        whether it did: then the waiter is not the caller's any more
 //     bool leave(W&)     calls `waiter_list::stop` under the list's lock; after true the caller must wake it
 //     void give_back()   takes back what was granted to a waiter that is destroyed before it went on
+//     bool take_back(W&) takes back what was granted to a waiter that was told to stop before it went on;
+//                        returns false if it is the waiter's all the same
 //
 // The engine's end takes a waiter out as a stop does.
+//
+// Where the waiter is a part of a race (`W::part`), `enter` takes nothing: if what the waiter waits for is
+// there, or will not come, it answers false and leaves the waiter idle, and `try_pass` takes it. A `Place`
+// that is no reference has `list()`, the address of what it waits for.
 //
 // A `Place` whose `enter` is cheap says `enters_at_once`; then `try_pass` is not called before.
 
 namespace corewise::detail {
 
 /// Awaits `Place`, a reference or a small object. Lives in the awaiting frame.
-template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]] awaiting : private Waiter {
+template <wait_kind Kind, class Place, class Waiter = waiter>
+class [[nodiscard]] awaiting : protected Waiter {
  public:
   using threads_may_wait = void;
 
@@ -41,11 +48,42 @@ template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]
     return try_pass();
   }
   /// Returns false if the coroutine goes on. After true, do not touch this again.
-  bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+  template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     suspend(suspended);
     return place_.enter(own());
   }
   void await_resume() noexcept { static_cast<void>(take()); }
+
+  // For `select`: it tries; it joins once, then enters and leaves, perhaps several times; then it takes what
+  // it waited for by `await_resume`, or ends.
+
+  /// Takes what is there, or finds that nothing will come. Returns whether either is so. Call while it is in
+  /// no list.
+  bool try_race() noexcept
+    requires(Kind != wait_kind::barrier)
+  {
+    own().state = wait_state::idle;
+    return try_pass() || own().state == wait_state::stopped;
+  }
+  const void* race_place() const noexcept {
+    if constexpr (std::is_reference_v<Place>)
+      return &place_;
+    else
+      return place_.list();
+  }
+  template <class Promise> void join_race(std::coroutine_handle<Promise> suspended) noexcept {
+    suspend(suspended);
+  }
+  /// Enters the list. Returns false if that which it waits for is there, or will not come.
+  bool enter_race(const race_part& as) noexcept {
+    own().part = &as;
+    own().state = wait_state::idle;
+    return place_.enter(own());
+  }
+  void leave_race() noexcept {
+    if (own().part != nullptr) place_.leave(own());
+  }
+  void end_race() noexcept { this->resumed(); }
 
  protected:
   bool try_pass() noexcept {
@@ -53,7 +91,9 @@ template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]
     own().state = wait_state::granted;
     return true;
   }
-  void suspend(std::coroutine_handle<> suspended) noexcept { Waiter::suspend(suspended, how); }
+  template <class Promise> void suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    Waiter::suspend(suspended, how);
+  }
   /// Returns whether the waiter was granted what it waited for; false if it was stopped.
   bool take() noexcept {
     this->resumed();
@@ -63,14 +103,21 @@ template <wait_kind Kind, class Place, class Waiter = waiter> class [[nodiscard]
   }
   Waiter& own() noexcept { return *this; }
   Place& place() noexcept { return place_; }
+  /// Gives back what the waiter, which was told to stop, was granted before it went on.
+  void take_back() noexcept {
+    if (own().state == wait_state::granted && place_.take_back(own())) note_stopped();
+  }
   void note_stopped() noexcept { own().state = wait_state::stopped; }
 
  private:
   static bool withdraw(suspension& s) noexcept {
     auto& self = static_cast<awaiting&>(s);
-    return self.place_.leave(self);
+    if (self.part == nullptr) return self.place_.leave(self);
+    if (!self.claim()) return false;
+    self.place_.leave(self); // another part's waker may have taken it out, in vain
+    return true;
   }
-  static constexpr wait_record how{Kind, &withdraw};
+  [[gnu::visibility("hidden")]] static constexpr wait_record how{Kind, &withdraw};
 
   /// Ends a wait that was stopped, never awaited, or whose frame is destroyed before it went on.
   void end_untaken() noexcept {
@@ -100,17 +147,22 @@ class [[nodiscard]] stoppable_awaiting : public awaiting<Kind, Place, Waiter> {
     if (!this->try_pass()) this->note_stopped();
     return true;
   }
-  bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+  template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     this->suspend(suspended);
     stopper_.emplace(token_, stopper{this}); // it may be called here, and any time from now on
     return this->place().enter(this->own());
   }
   /// Returns whether the waiter was granted what it waited for; false if it was stopped.
   bool await_resume() noexcept { return take(); }
+  bool try_race() = delete; // a race takes a stop as an event
 
  protected:
   bool take() noexcept {
-    stopper_.reset(); // waits for it, unless this thread is in it
+    if (stopper_) {
+      stopper_.reset(); // waits for it, unless this thread is in it
+      if (token_.stop_requested()) [[unlikely]]
+        this->take_back();
+    }
     return base::take();
   }
 

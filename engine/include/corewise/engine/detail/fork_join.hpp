@@ -4,6 +4,7 @@
 #include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/ids.hpp>
 
+#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <exception>
@@ -30,6 +31,12 @@
 // A dropped child (the engine ends) counts like one that ends, and the last child drops the parent instead of
 // resuming it. So nothing of a parent is destroyed before all its children are still.
 //
+// The same holds for a child of `when_all` that was dropped, and the coroutines that it awaits: the last
+// child unwinds them all (resumption.hpp). It finds the children from `next_`: the forked ones are linked by
+// `sibling` from there on, and the child in place puts itself before them when it is dropped. Behind itself a
+// dropped child puts the innermost coroutine that it awaits. A child of a scope ends by itself, so its frames
+// go at once.
+//
 // | tag    | release site                   | acquire site | publishes         | weakened              |
 // |--------|--------------------------------|--------------|-------------------|-----------------------|
 // | joined | arrive_in_place, arrive_away:  | the same     | results, the      | half a result is read |
@@ -38,7 +45,9 @@
 
 namespace corewise::detail {
 
+class chain_walk;
 class join_point;
+class future_state;
 
 /// The role of a coroutine among others that run at the same time.
 enum class strand_role : std::uint8_t {
@@ -46,6 +55,7 @@ enum class strand_role : std::uint8_t {
   in_place, ///< a child that its parent's worker runs, one after another
   away,     ///< a child that is queued, or was taken from a queue
   in_scope, ///< a child that ends by itself
+  dropped,  ///< a child of `when_all` that does not go on
 };
 
 /// A coroutine that may be a strand.
@@ -54,12 +64,42 @@ struct strand : coroutine_root {
     std::coroutine_handle<> continuation{}; ///< the coroutine that awaits it
     join_point* join;                       ///< of a child
   };
-  strand* sibling = nullptr; ///< the next to run in place
-  std::exception_ptr error;  ///< the exception that has left it
+  /// The next to run in place, or to be destroyed. From its beginning on, with the lowest bit set: the value
+  /// that it has bound last.
+  strand* sibling = nullptr;
+  std::exception_ptr error; ///< the exception that has left it
+
+  /// Notes the future that this root will settle; the engine's end asks. The continuation's place is free in
+  /// a root.
+  void note_future(future_state& f) noexcept { continuation = std::coroutine_handle<>::from_address(&f); }
+  future_state* future() const noexcept { return static_cast<future_state*>(continuation.address()); }
+
+  /// Returns the value that it has bound last, or null. Call after its beginning.
+  const bound_value* bound() const noexcept { return bound_in(sibling); }
+  static const bound_value* bound_in(const strand* word) noexcept {
+    const auto bits = std::bit_cast<std::uintptr_t>(word);
+    return (bits & 1) != 0 ? std::bit_cast<const bound_value*>(bits - 1) : nullptr;
+  }
+  /// Notes the value bound last. Returns what stood in its place. Call from its thread, or before it begins.
+  strand* bind(const bound_value& v) noexcept {
+    return std::exchange(sibling, std::bit_cast<strand*>(std::bit_cast<std::uintptr_t>(&v) | 1));
+  }
+
+  /// Makes `sibling` what it was at the beginning. Call when nothing of the strand will run again.
+  void forget_bound() noexcept {
+    while (const bound_value* const v = bound()) sibling = static_cast<const binding*>(v)->before();
+  }
 
   strand_role role() const noexcept { return static_cast<strand_role>(mark); }
   void play(strand_role r) noexcept { mark = static_cast<std::uint8_t>(r); }
 };
+
+/// What a coroutine answers to `task_action::identify`.
+extern const char coroutine_kind[];
+/// Returns the strand of a frame that is a task's (`of_task`).
+inline strand& strand_at(std::coroutine_handle<> frame) noexcept {
+  return std::coroutine_handle<strand>::from_address(frame.address()).promise();
+}
 
 bool identify_coroutine() noexcept;
 
@@ -78,9 +118,12 @@ class join_point {
   join_point(const join_point&) = delete;
   join_point& operator=(const join_point&) = delete;
 
-  /// Ends a strand that is queued, or suspended, without running it any further. Returns whether the root of
-  /// all ended with it.
-  static bool discard(strand& child) noexcept;
+  /// Ends a strand that is queued, or suspended, without running it any further. `innermost` is the suspended
+  /// one of its coroutines, or the strand itself if that is not a task's. If the strand was the last child of
+  /// a join, ends the parent as well, and so on. Returns whether the root of all ended with it.
+  static bool discard(strand& s, strand& innermost) noexcept;
+  /// Returns the root of all, to whose coroutines `s` belongs.
+  static strand& top_of(coroutine_root& s) noexcept;
 
  protected:
   join_point() noexcept = default;
@@ -88,32 +131,34 @@ class join_point {
 
   /// Notes the calling coroutine as the parent that will wait. Throws `std::logic_error` outside of an
   /// engine's tasks.
-  void suspend(std::coroutine_handle<> parent) {
+  template <class Promise> void suspend(std::coroutine_handle<Promise> parent) {
     const execution& here = this_execution;
     root_ = here.root;
     if (root_ == nullptr) [[unlikely]]
       refuse();
     parent_ = parent;
+    if constexpr (!of_task<Promise>()) parent_is_foreign_ = true;
     if (here.seat != nullptr) root_->last = here.seat; // the last child may end without one
   }
-  /// Makes `child` a child of the parent.
-  void adopt(strand& child, strand_role role) noexcept {
-    enlist(child);
+  /// Makes `child` a child of the parent, which ran last on the seat `last`.
+  void adopt(strand& child, strand_role role, worker* last) noexcept {
+    enlist(child, last);
     child.act = &coroutine_root::perform;
     child.play(role);
     child.join = this;
   }
   /// Gives `child` what any child has of the parent: engine, phase, class.
-  void enlist(coroutine_root& child) const noexcept {
-    const execution& here = this_execution;
-    child.engine = root_->engine;
-    child.last = here.seat != nullptr ? here.seat : root_->last;
-    child.phase = here.phase;
-    child.run_as = root_->run_as;
+  void enlist(coroutine_root& child) const noexcept { enlist(child, here_or_last()); }
+  /// Returns the caller's seat; if it has none, the parent's last one.
+  worker* here_or_last() const noexcept {
+    worker* const here = this_execution.seat;
+    return here != nullptr ? here : root_->last;
   }
+  /// Returns the seat on which the parent was suspended.
+  worker* parents_seat() const noexcept { return root_->last; }
   static std::coroutine_handle<> begin(strand& child) noexcept {
     this_execution.root = &child;
-    return transfer_to(child.frame);
+    return transfer_to(child.frame());
   }
   /// Begins the first child in place; where the parent is `nested`, a worker's loop begins it instead.
   static std::coroutine_handle<> begin_first(strand& child, bool nested) noexcept {
@@ -122,28 +167,44 @@ class join_point {
     fork_task(child);
     return std::noop_coroutine();
   }
-  /// Resumes the parent when all children have come, or drops it as a child was.
-  std::coroutine_handle<> go_on() noexcept {
-    if (discarded_.load(std::memory_order_relaxed)) [[unlikely]]
-      return drop();
+  /// Resumes the parent when all children have come and none was dropped.
+  std::coroutine_handle<> resume_parent() noexcept {
     this_execution.root = root_;
     return transfer_to(parent_);
   }
   /// Does the same where the last child was no coroutine. Returns whether the root of all ended.
-  bool go_on_from_task() noexcept;
+  bool resume_parent_from_task() noexcept { return resume_frame(root_, parent_); }
+  /// Drops the parent when all children have come and one was dropped. Returns what goes on in its place.
+  std::coroutine_handle<> drop_parent() noexcept;
+  /// Does the same where the last child was no coroutine. Returns whether the root of all ended.
+  bool drop_parent_from_task() noexcept;
   /// Notes that the parent must be dropped as well, once all children have come.
   void note_discarded() noexcept { discarded_.store(true, std::memory_order_relaxed); }
+  bool was_discarded() const noexcept { return discarded_.load(std::memory_order_relaxed); }
 
  private:
+  friend chain_walk;
+
   [[noreturn]] static void refuse();
-  std::coroutine_handle<> drop() noexcept;
+  void enlist(coroutine_root& child, worker* last) const noexcept {
+    child.engine = root_->engine;
+    child.last = last;
+    child.phase = this_execution.phase;
+    child.run_as = root_->run_as;
+  }
+  static bool arrive_dropped(strand& child, strand& innermost) noexcept;
+  strand& parent_strand() const noexcept;
+  /// Returns the parent, with which unwinding begins; its strand if the parent is no task.
+  strand& parent_to_unwind() const noexcept;
 
   std::coroutine_handle<> parent_;
   coroutine_root* root_ = nullptr; // the parent's
   atomic<bool> discarded_{false};  // relaxed: published with the last arrival
+  bool parent_is_foreign_ = false; // no task (`of_task`)
 };
 
-/// The join of `when_all`. Lives in the parent's frame; its children's frames outlive it.
+/// The join of `when_all`. Lives in the parent's frame; its children's frames outlive it, unless they were
+/// dropped.
 class fork_join : public join_point {
  public:
   using join_point::suspend;
@@ -151,14 +212,14 @@ class fork_join : public join_point {
   /// Forks a child. If it runs in place, it runs after the children that will be forked later. Call from the
   /// suspended parent.
   void fork(strand& child) noexcept {
-    adopt(child, strand_role::away);
+    adopt(child, strand_role::away, parents_seat());
     child.sibling = std::exchange(next_, &child);
     ++left_;
     fork_task(child);
   }
   /// Returns the child with which to begin, after all others have been forked.
   std::coroutine_handle<> start(strand& first, bool nested) noexcept {
-    adopt(first, strand_role::in_place);
+    adopt(first, strand_role::in_place, parents_seat());
     return begin_first(first, nested);
   }
 
@@ -181,8 +242,20 @@ class fork_join : public join_point {
   }
   bool arrive_away() noexcept { return away_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: joined
 
+  /// Counts a child that is dropped. If it is the last, destroys those that were dropped. Returns whether it
+  /// is the last.
+  bool arrive_dropped(strand& child, strand& innermost) noexcept;
+
  private:
-  strand* next_ = nullptr; // to run in place
+  std::coroutine_handle<> go_on() noexcept {
+    if (was_discarded()) [[unlikely]]
+      return drop();
+    return resume_parent();
+  }
+  std::coroutine_handle<> drop() noexcept;
+  void destroy_dropped() noexcept;
+
+  strand* next_ = nullptr; // to run in place, or to be destroyed
   std::uint32_t left_ = 0; // children that did not run in place
   atomic<std::int32_t> away_{0};
 };
@@ -195,14 +268,14 @@ class scope_join : public join_point {
   /// Begins the first child of the scope, in place. Call from the suspended parent.
   std::coroutine_handle<> enter(strand& first, bool nested) noexcept {
     open_.store(1, std::memory_order_relaxed); // published by the queues that the others pass through
-    adopt(first, strand_role::in_scope);
+    adopt(first, strand_role::in_scope, parents_seat());
     return begin_first(first, nested);
   }
   /// Forks a child of the scope. Call from a strand of the scope.
   void fork(strand& child) noexcept {
     assert(open_.load(std::memory_order_relaxed) != 0 && "a task is forked into a scope that has ended");
     open_.fetch_add(1, std::memory_order_relaxed); // the caller counts, so it does not end meanwhile
-    adopt(child, strand_role::in_scope);
+    adopt(child, strand_role::in_scope, here_or_last());
     fork_task(child);
   }
   std::coroutine_handle<> ended(strand& child) noexcept;
@@ -235,19 +308,36 @@ inline std::coroutine_handle<> end_strand(strand& child) noexcept {
 /// The operations that awaiters may do on a task.
 class fork_access {
  public:
-  template <class Task> static strand& strand_of(const Task& t) noexcept {
-    assert(t.frame_ && "the forked task was moved from or submitted before");
-    auto& promise = t.frame_.promise();
-    assert(!promise.continuation && "the forked task was awaited before");
-    promise.frame = t.frame_;
-    return promise;
+  /// Returns the strand of a task that stays the owner of its frame.
+  template <class Task> static strand& strand_of(Task& t) noexcept {
+    strand& s = unawaited(t);
+    s.owner = &t.held_;
+    return s;
   }
-  template <class Task> static decltype(auto) take(const Task& t) { return t.frame_.promise().take(); }
+  template <class Task> static const void* frame_of(const Task& t) noexcept {
+    return t.held_.frame.address();
+  }
+  /// Makes a root that is not queued a task again.
+  template <class Task> static Task retake(strand& root) noexcept {
+    root.act = nullptr;
+    root.engine = nullptr;
+    root.continuation = nullptr;
+    return Task(static_cast<typename Task::promise_type&>(root));
+  }
+  template <class Task> static decltype(auto) take(const Task& t) { return t.held_.promise().take(); }
   /// Gives up the frame, which ends by itself.
   template <class Task> static strand& release(Task&& t) noexcept {
-    strand& s = strand_of(t);
-    t.frame_ = nullptr;
+    strand& s = unawaited(t);
+    t.held_.frame = nullptr;
     return s;
+  }
+
+ private:
+  template <class Task> static strand& unawaited(const Task& t) noexcept {
+    assert(t.held_.frame && "the forked task was moved from or submitted before");
+    auto& promise = t.held_.promise();
+    assert(!promise.continuation && "the forked task was awaited before");
+    return promise;
   }
 };
 

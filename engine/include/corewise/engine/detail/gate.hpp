@@ -36,6 +36,7 @@ class gate {
   bool enter(waiter& w) noexcept;
   bool leave(waiter& w) noexcept;
   void give_back() const noexcept {}
+  bool take_back(const waiter&) const noexcept { return false; } // it is open
 
  private:
   void count_locked(lock_word::bits happened) noexcept;

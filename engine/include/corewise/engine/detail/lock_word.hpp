@@ -27,12 +27,12 @@ class lock_word {
   using bits = std::uint32_t;
   static constexpr bits largest = (bits{1} << 29) - 1;
 
-  explicit lock_word(bits number) noexcept : word_(of(number, false)) {
-    assert(number <= largest && "the number is above the most that a semaphore, latch or barrier can count");
-  }
+  explicit lock_word(bits number) noexcept : word_(of(number, false)) {}
   lock_word(const lock_word&) = delete;
   lock_word& operator=(const lock_word&) = delete;
 
+  /// Returns `number`. Throws `std::invalid_argument` when it is above `largest`.
+  static bits checked(bits number);
   static constexpr bits of(bits number, bool waited_for) noexcept {
     return number << shift | (waited_for ? waiting : 0);
   }

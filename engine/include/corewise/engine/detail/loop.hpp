@@ -111,7 +111,10 @@ class loop : public join_point {
 
   /// Runs the calling worker's part of the loop. Returns the coroutine that goes on in place of the suspended
   /// parent. Throws as `suspend`.
-  std::coroutine_handle<> start(std::coroutine_handle<> parent);
+  template <class Promise> std::coroutine_handle<> start(std::coroutine_handle<Promise> parent) {
+    suspend(parent);
+    return start_own_part();
+  }
 
  protected:
   ~loop() = default;
@@ -126,6 +129,7 @@ class loop : public join_point {
   virtual void run(loop_piece& in, std::uint64_t from, std::uint64_t to) = 0;
   virtual loop_piece* make() = 0; // throws `std::bad_alloc`
 
+  std::coroutine_handle<> start_own_part();
   bool work(loop_piece* p) noexcept;
   bool go_through(loop_piece*& p) noexcept;
   void begin_turn(loop_piece& p, const worker& seat) noexcept;

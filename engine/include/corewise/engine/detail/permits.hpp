@@ -13,7 +13,10 @@ class permits {
   static constexpr bool enters_at_once = false;
   static constexpr lock_word::bits largest = lock_word::largest;
 
-  explicit permits(lock_word::bits number) noexcept : word_(number) {}
+  /// Above `most` permits none is given back, since another may have been given meanwhile.
+  explicit permits(lock_word::bits number, lock_word::bits most = largest) noexcept
+      : word_(number),
+        most_(most) {}
   permits(const permits&) = delete;
   permits& operator=(const permits&) = delete;
   ~permits() { assert(waiters_.empty() && "destroyed while a coroutine waits for it"); }
@@ -42,7 +45,8 @@ class permits {
   bool try_pass(const waiter&) noexcept { return try_take(); }
   bool enter(waiter& w) noexcept;
   bool leave(waiter& w) noexcept;
-  void give_back() noexcept { give(1); }
+  void give_back() noexcept { give(1, most_); }
+  bool take_back(const waiter&) noexcept { return give_back(), true; }
 
  private:
   static lock_word::bits sum(lock_word::bits there, lock_word::bits more, lock_word::bits most) noexcept {
@@ -53,6 +57,7 @@ class permits {
   void unlock(lock_word::bits number) noexcept { word_.unlock(lock_word::of(number, !waiters_.empty())); }
 
   lock_word word_;
+  const lock_word::bits most_; ///< of what is given back
   waiter_list waiters_;
 };
 

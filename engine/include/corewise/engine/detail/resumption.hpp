@@ -4,6 +4,8 @@
 #include <corewise/engine/detail/task_header.hpp>
 #include <corewise/engine/detail/transfer.hpp>
 
+#include <type_traits>
+
 // How coroutines are queued. The coroutine that was submitted, and runs as a task, is a *root*. It awaits
 // others, which await others. When any of them suspends it puts a *resumption* into its own frame, and the
 // resumption is queued, or left where a waker will find it. So suspending allocates nothing, and any type of
@@ -11,19 +13,36 @@
 //
 // A root that yields needs no resumption: it is queued itself, as it was at first.
 //
+// The end of an engine drops coroutines. A frame's destructor destroys the coroutine that the frame awaits,
+// and that one's frame its own, on the stack. So a dropped coroutine is *unwound* first: the innermost frame
+// is destroyed, then the one that awaits it, and so on to the root or to a forked child (fork_join.hpp).
+// When the last of several children was dropped, their parent is unwound in the same way. A frame of another
+// type than `task` ends that, since nothing tells which coroutine awaits it; what is left is destroyed on the
+// stack.
+//
 // A coroutine that a task resumes by hand belongs to that task's root. It must end, or be destroyed, before
 // that task ends or moves to another engine (ADR 0037).
 
 namespace corewise::detail {
 
+/// The owner of a coroutine's frame; null: it owns none. While the coroutine is awaited, or is a child of
+/// `when_all`, it stays in its place.
+struct frame_owner {
+  std::coroutine_handle<> frame;
+};
+
 /// A coroutine that an engine runs as one task, from submission to end, however often it is suspended.
 struct coroutine_root : task_header {
   /// Set in a coroutine that is awaited: a task may have resumed its awaiter by hand, and may wait beneath.
   bool nested = false;
-  std::coroutine_handle<> frame; ///< its own
-  runtime* engine = nullptr;     ///< null: not submitted; another coroutine awaits it
-  worker* last = nullptr;        ///< the seat that it ran on last; null: none yet
+  /// Of its frame, if another task awaits it or forked it by `when_all`; else null.
+  frame_owner* owner = nullptr;
+  runtime* engine = nullptr; ///< null: not submitted; another coroutine awaits it
+  worker* last = nullptr;    ///< the seat that it ran on last; null: none yet
 
+  std::coroutine_handle<> frame() noexcept {
+    return std::coroutine_handle<coroutine_root>::from_promise(*this);
+  }
   /// Returns whether the calling coroutine is the one that its thread runs as a task, and not awaited by that
   /// one.
   bool runs() const noexcept { return this_execution.root == this; }
@@ -35,14 +54,22 @@ struct coroutine_root : task_header {
   [[gnu::hot]] static bool perform(task_header* t, task_action action);
 };
 
+/// Returns whether a frame with such a promise is that of a task.
+template <class Promise> constexpr bool of_task() noexcept {
+  return std::is_base_of_v<coroutine_root, Promise>;
+}
+
 /// The entry of a suspended coroutine in a queue. Lives in the coroutine's frame, within an awaiter.
 struct resumption : task_header {
   std::coroutine_handle<> frame;
   coroutine_root* root = nullptr;
 
   /// Notes the suspended coroutine. Call from that coroutine, before any other thread can see the resumption.
-  void suspend(std::coroutine_handle<> suspended) noexcept {
-    act = &perform;
+  template <class Promise> void suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    suspend(suspended, of_task<Promise>());
+  }
+  void suspend(std::coroutine_handle<> suspended, bool is_of_task) noexcept {
+    act = is_of_task ? &perform : &perform_foreign;
     frame = suspended;
     root = this_execution.root;
     phase = this_execution.phase;
@@ -58,7 +85,9 @@ struct resumption : task_header {
   /// Does the same, but queues the coroutine behind the tasks that wait on the caller's worker.
   void wake_behind() noexcept;
 
+  /// The `act` where the suspended frame is that of a task, and where it is not.
   [[gnu::hot]] static bool perform(task_header* t, task_action action);
+  [[gnu::hot]] static bool perform_foreign(task_header* t, task_action action);
 };
 
 /// Returns whether a task may wait beneath that coroutine until it gives the thread back: where the coroutine

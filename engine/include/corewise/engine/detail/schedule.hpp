@@ -13,10 +13,14 @@ class [[nodiscard]] rescheduling {
   rescheduling& operator=(const rescheduling&) = delete;
 
   bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> suspended);
+  template <class Promise> void await_suspend(std::coroutine_handle<Promise> suspended) {
+    move(suspended, of_task<Promise>());
+  }
   void await_resume() const noexcept {}
 
  private:
+  void move(std::coroutine_handle<> suspended, bool is_of_task);
+
   runtime& on_;
   hint wish_;
   resumption place_;

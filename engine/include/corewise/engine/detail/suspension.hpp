@@ -23,6 +23,13 @@
 // then. That waker finds the engine ended and destroys the coroutine with the queued tasks. A frame frees its
 // entry before it goes.
 //
+// A coroutine whose wait *settles* is withdrawn as well, and then kept (dropping.hpp): nothing resumes it,
+// and nothing destroys it, so that the thread that is late writes into memory that is still there.
+//
+// The end waits until no entry is taken: a waker that took a coroutine out just then needs its engine until
+// it has queued it. That waker has announced itself (`runtime::send_woken`), and the engine's memory stays
+// until it has left.
+//
 //     free ──suspend──► taken ──resumed──► free          the engine's threads, as long as there are any
 //                         ├──withdrawn──► free           under the lock: the engine's end
 //                         └──frame destroyed──► free     under the lock: a thread that drops queued tasks
@@ -33,11 +40,19 @@ namespace corewise::detail {
 
 struct suspension;
 
-/// The common data of all coroutines that wait in one way.
+/// What the engine's end does with a coroutine that still waits (ADR 0049).
+enum class wait_end : std::uint8_t {
+  unlink, ///< takes it out of what it waits for, and destroys it
+  settle, ///< keeps it: another thread writes into what it waits for, and that may lie in its frame
+};
+
+/// The common data of all coroutines that wait in one way. Constants of this type are hidden: GCC makes
+/// others unique in the process, and then modules with them are never unloaded.
 struct wait_record {
   wait_kind kind;
   /// Takes the coroutine out of what it waits for. Returns false if another thread has done so, and wakes it.
   bool (*withdraw)(suspension& s) noexcept;
+  wait_end end = wait_end::unlink;
 };
 
 struct suspension_entry {
@@ -45,8 +60,8 @@ struct suspension_entry {
   /// it is changed under a lock.
   atomic<const wait_record*> in{nullptr};
   union {
-    suspension* who = nullptr; ///< of a taken entry
-    suspension_entry* next;    ///< of a free entry
+    suspension* held = nullptr; ///< by a taken entry
+    suspension_entry* next;     ///< of a free entry
   };
 };
 
@@ -59,7 +74,8 @@ struct suspension : resumption {
   suspension_entry* slot = nullptr; ///< null: it stands in no entry
 
   /// Acts as `resumption::suspend`, and sees to it that there is a free entry. `how` must live for ever.
-  void suspend(std::coroutine_handle<> suspended, const wait_record& how) noexcept {
+  template <class Promise>
+  void suspend(std::coroutine_handle<Promise> suspended, const wait_record& how) noexcept {
     resumption::suspend(suspended);
     record = &how;
     if (this_execution.free_entries == nullptr && root != nullptr) [[unlikely]]
@@ -74,7 +90,7 @@ struct suspension : resumption {
       return;
     here.free_entries = free->next;
     --here.free_entry_count;
-    free->who = this;
+    free->held = this;
     free->in.store(record, std::memory_order_relaxed);
     slot = free;
   }

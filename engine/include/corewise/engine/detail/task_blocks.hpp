@@ -6,7 +6,8 @@
 namespace corewise::detail {
 
 /// Tasks and coroutine frames live in recycled blocks of these sizes; larger ones are allocated plainly.
-inline constexpr std::size_t block_sizes[] = {64, 128, 256, 512, 1024, 2048, 4096};
+[[gnu::visibility("hidden")]] inline constexpr std::size_t block_sizes[] = {64,   128,  256, 512,
+                                                                            1024, 2048, 4096};
 inline constexpr std::size_t block_alignment = 64;
 inline constexpr std::size_t block_classes = std::size(block_sizes);
 

@@ -8,8 +8,14 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#ifdef __cpp_rtti
 #include <typeinfo>
+#endif
 #include <utility>
+
+#if !defined(__cpp_exceptions)
+#error "corewise needs exceptions: tasks and futures hand them on, so compile without -fno-exceptions"
+#endif
 
 namespace corewise {
 
@@ -35,6 +41,17 @@ struct task_header {
 
 namespace detail {
 
+/// Returns the name of a callable's type for dumps and reports: mangled, or where there is no RTTI the name
+/// of this function. A callable of the library that calls one of the user names that one, as `F::calls`.
+template <class F> const char* kind_name() noexcept {
+  if constexpr (requires { typename F::calls; }) return kind_name<typename F::calls>();
+#ifdef __cpp_rtti
+  return typeid(F).name();
+#else
+  return __PRETTY_FUNCTION__;
+#endif
+}
+
 /// The bytes for which a cell of an inbox has room, besides the header.
 inline constexpr std::size_t relocatable_bytes = 16;
 
@@ -54,7 +71,7 @@ template <class F> struct closure : task_header {
   }
 
   static bool perform(task_header* t, task_action action) {
-    if (action == task_action::identify) return this_execution.kind = typeid(F).name(), false;
+    if (action == task_action::identify) return this_execution.kind = kind_name<F>(), false;
     struct owner {
       closure* self;
       ~owner() { recycled<closure>::destroy(self); }

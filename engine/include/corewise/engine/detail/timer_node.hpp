@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/detail/race.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 
 #include <cstdint>
@@ -29,8 +30,31 @@ struct timer_node : timer_link {
   /// resumed since.
   atomic<timer_state> state{timer_state::idle};
   bool submits = false; ///< `task` is new to the engine: `after`, `every`; else it is a resumption
+  bool raced = false;   ///< it is a `raced_timer`
 };
 static_assert(sizeof(timer_node) <= 64,
               "a pending timer fits into one cache line, so that a million of them are cheap");
+
+/// A timer that may be a part of a race.
+struct raced_timer : timer_node {
+  const race_part* part = nullptr; ///< if it is raced
+
+  static raced_timer& of(timer_node& t) noexcept { return static_cast<raced_timer&>(t); }
+};
+
+/// Returns whether the timer may fire. Call under the lock of its group's timers, once.
+inline bool claim(timer_node& t) noexcept {
+  if (!t.raced) [[likely]]
+    return true;
+  const race_part& part = *raced_timer::of(t).part;
+  return part.race->claim(part);
+}
+/// Returns whether the timer's task may be destroyed in place of its firing, at the engine's end. Call as
+/// above.
+inline bool claim_at_end(timer_node& t) noexcept {
+  return !t.raced || (raced_timer::of(t).part->race->sleeps && claim(t));
+}
+/// Returns whether the coroutine of a timer that has fired must be resumed; if not, t may be gone.
+inline bool resumes(timer_node& t) noexcept { return !t.raced || raced_timer::of(t).part->race->meet(); }
 
 } // namespace corewise::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/detail/race.hpp>
 #include <corewise/engine/detail/suspension.hpp>
 
 #include <cstdint>
@@ -24,6 +25,28 @@ struct waiter : suspension {
   waiter* before = nullptr;
   /// Changed under the lock of the list. The waiter reads it without the lock, after it was resumed.
   wait_state state = wait_state::idle;
+  const race_part* part = nullptr; ///< of the race (`select`) in which it waits; null: in none
+
+  /// Returns whether the waiter may be granted something. Call under the lock of its list, once.
+  bool claim() const noexcept {
+    if (part == nullptr) [[likely]]
+      return true;
+    return claim_race();
+  }
+  /// Wake the waiter, unless its coroutine is still entering other lists: then that goes on by itself.
+  void wake() noexcept {
+    if (part == nullptr || meet_race()) [[likely]]
+      resumption::wake();
+  }
+  void wake_behind() noexcept {
+    if (part == nullptr || meet_race()) [[likely]]
+      resumption::wake_behind();
+  }
+
+ private:
+  // Functions of their own, so that waiters that are in no race save no registers for them.
+  [[gnu::noinline, gnu::cold]] bool claim_race() const noexcept { return part->race->claim(*part); }
+  [[gnu::noinline, gnu::cold]] bool meet_race() const noexcept { return part->race->meet(); }
 };
 
 /// The waiters that were taken out of a list at once, in order.
@@ -62,34 +85,47 @@ class waiter_list {
     (last_ == nullptr ? first_ : last_->after) = &w;
     last_ = &w;
     w.state = wait_state::queued;
-    w.take_entry();
+    // A race enters again with the entry that it has.
+    if (w.part == nullptr || w.slot == nullptr) [[likely]]
+      w.take_entry();
   }
-  /// Takes the waiter that has waited longest out of the list. Returns null if none waits.
+  /// Puts a waiter back that was taken out, in front of the others. It keeps its entry.
+  void push_front(waiter& w) noexcept {
+    w.before = nullptr;
+    w.after = first_;
+    (first_ == nullptr ? last_ : first_->before) = &w;
+    first_ = &w;
+    w.state = wait_state::queued;
+  }
+  /// Takes the waiter that has waited longest out of the list, and those before it whose race another part
+  /// has won. Returns null if none waits.
   waiter* pop(wait_state gets = wait_state::granted) noexcept {
     waiter* const w = first_;
-    if (w != nullptr) remove(*w, gets);
+    if (w == nullptr) return nullptr;
+    if (w->part != nullptr) [[unlikely]]
+      return pop_racing(gets);
+    remove(*w, gets);
     return w;
   }
-  /// Takes out the waiters that have waited longest, at most `most`. Reduces `most` by their number.
-  woken pop_some(std::uint32_t& most) noexcept {
-    waiter* const first = first_;
-    waiter* end = first;
-    for (; end != nullptr && most != 0; --most) {
-      end->state = wait_state::granted;
-      end = end->after;
-    }
-    if (end == first) return {};
-    waiter* const last = end == nullptr ? last_ : end->before;
-    last->after = nullptr;
-    first_ = end;
-    (end == nullptr ? last_ : end->before) = nullptr;
-    return woken(first);
+  /// Takes out the first waiter for which `wanted` holds. Returns null if there is none. For lists in which
+  /// no race waits.
+  template <class F> waiter* pop_if(const F& wanted) noexcept {
+    waiter* w = first_;
+    while (w != nullptr && !wanted(*w)) w = w->after;
+    if (w != nullptr) remove(*w, wait_state::granted);
+    return w;
   }
+  /// Returns whether a waiter of another race, or of none, waits.
+  bool has_other(const race_word& than) const noexcept {
+    const waiter* w = first_;
+    while (w != nullptr && w->part != nullptr && w->part->race == &than) w = w->after;
+    return w != nullptr;
+  }
+  /// Takes out the waiters that have waited longest, at most `most`. Reduces `most` by their number.
+  woken pop_some(std::uint32_t& most) noexcept { return pop_up_to(most, wait_state::granted); }
   woken pop_all(wait_state gets = wait_state::granted) noexcept {
-    waiter* const first = first_;
-    for (waiter* w = first; w != nullptr; w = w->after) w->state = gets;
-    first_ = last_ = nullptr;
-    return woken(first);
+    auto most = static_cast<std::uint32_t>(-1);
+    return pop_up_to(most, gets);
   }
   /// Takes out a waiter that is in the list.
   void remove(waiter& w, wait_state gets) noexcept {
@@ -107,6 +143,20 @@ class waiter_list {
   }
 
  private:
+  [[gnu::noinline, gnu::cold]] waiter* pop_racing(wait_state gets) noexcept {
+    for (waiter* w = first_; w != nullptr; w = first_) {
+      const bool claimed = w->claim();
+      remove(*w, claimed ? gets : wait_state::stopped);
+      if (claimed) return w;
+    }
+    return nullptr;
+  }
+  woken pop_up_to(std::uint32_t& most, wait_state gets) noexcept {
+    waiter* const first = most == 0 ? nullptr : pop(gets);
+    for (waiter* w = first; w != nullptr && --most != 0; w = w->after) w->after = pop(gets);
+    return woken(first);
+  }
+
   waiter* first_ = nullptr;
   waiter* last_ = nullptr;
 };

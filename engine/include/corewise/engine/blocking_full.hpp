@@ -1,0 +1,14 @@
+#pragma once
+
+#include <stdexcept>
+
+namespace corewise {
+
+/// The exception of a `blocking` call that finds `blocking.max_concurrent` calls running, where
+/// `blocking.on_full` is `throw`. The function has not been called.
+class blocking_full : public std::runtime_error {
+ public:
+  blocking_full() : std::runtime_error("`blocking.max_concurrent` calls run already") {}
+};
+
+} // namespace corewise

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/engine/detail/waiter_list.hpp>
+#include <corewise/engine/profile.hpp>
+#include <corewise/policies/detail/atomic.hpp>
+
+#include <cstdint>
+
+// How many blocking calls of an engine run at once (`blocking.max_concurrent`; ADR 0052).
+//
+// A call needs a *place*. Where none is free, the coroutine or the thread waits in one list, and is served in
+// the order of arrival. The thread that gives a place back passes it to the first waiter:
+//
+//     a waiting thread      runs its call at once
+//     a waiting coroutine   is *called up*: sent to a worker, which begins the call when it comes to it
+//
+// A place of a coroutine that is called up counts as taken, so no newcomer gets it. But the coroutine needs a
+// worker, and all workers may be in calls that wait for a place. So waiting threads look now and then. If no
+// coroutine has begun in the meantime, the first thread takes such a place over. The coroutine that then
+// finds no place goes back to the front of the list. So a thread waits only for calls that run.
+//
+// Invariant: running + called up <= most, except for calls that were let in before a reload lowered `most`.
+// While any waits, both are equal, or a change of `most` is about to serve the list.
+//
+// One lock guards all of it: a call takes microseconds at least. An engine without a limit reads one word.
+
+namespace corewise::detail {
+
+class blocking_limit {
+ public:
+  explicit blocking_limit(const profile& p) noexcept;
+
+  /// Puts the limit of another profile in force, and lets calls in for which there is room now. Calls that
+  /// began without a limit hold no place. Call from any thread.
+  void change(const profile& p) noexcept;
+
+  /// Returns whether there is a limit. Call from any thread.
+  bool limits() const noexcept { return most_.load(std::memory_order_relaxed) != 0; }
+  /// Returns the limit for a call that the calling thread begins now. Returns null if the call needs no
+  /// place: there is no limit, or the call is a part of another, or is made outside of an engine's tasks.
+  static blocking_limit* here() noexcept;
+
+  /// Takes a place if one is free. Returns whether it did. Call from any thread.
+  bool try_take() noexcept;
+  /// Does the same for a plain call. Throws `blocking_full` where the call is not to wait.
+  bool try_take_or_throw();
+  /// Takes a place. The calling thread sleeps until there is one, so lend its seat before.
+  void wait() noexcept;
+  /// Gives a place back. Call from any thread.
+  void give() noexcept;
+
+  // For a coroutine, as a `Place` of `awaiting`:
+
+  /// Takes a place, or puts the coroutine into the list. Returns whether it waits.
+  bool enter(waiter& w) noexcept;
+  bool leave(waiter& w) noexcept;
+  /// Takes the place for which the coroutine was called up. If a thread has taken that one over, returns
+  /// false: the coroutine waits again, and is not the caller's any more. Call from the worker's thread.
+  bool begin(waiter& w) noexcept;
+  /// Passes on the place of a coroutine that was called up, and is destroyed before it has begun.
+  void give_back() noexcept;
+
+  struct counts {
+    std::uint64_t running = 0; ///< that have a place now
+    std::uint64_t waiting = 0; ///< for a place now
+    std::uint64_t waited = 0;  ///< in all
+    std::uint64_t refused = 0; ///< by `blocking_full`
+  };
+  /// Call from any thread.
+  counts count() const noexcept;
+
+ private:
+  struct sleeper;
+  struct sight {
+    bool any_called = false;
+    std::uint64_t begun = 0;
+  };
+
+  bool of_parent() const noexcept;
+  void set(const profile& p) noexcept;
+  bool has_room() const noexcept;
+  bool take_free() noexcept;
+  void push(waiter& w) noexcept;
+  waiter* serve() noexcept;
+  waiter* take_over(sight& before) noexcept;
+  static void wake(waiter* first) noexcept;
+
+  const std::uint32_t process_;   // in which it was made
+  atomic<std::uint32_t> most_{0}; // 0: no limit. Changed under the lock; relaxed without it: a setting
+  mutable mutex mutex_;           // guards the rest
+  excess_action on_full_ = excess_action::wait;
+  std::uint64_t called_ = 0; // places of coroutines that were called up and have not begun
+  std::uint64_t begun_ = 0;  // coroutines that have begun after they were called up
+  counts counts_;
+  waiter_list waiters_;
+};
+
+/// What `run_blocking` waits for: a place in the limit of the engine that runs the coroutine.
+struct place_for_call {
+  static constexpr bool enters_at_once = false;
+
+  bool try_pass(const waiter& w) noexcept;
+  bool enter(waiter& w) noexcept { return limit->enter(w); }
+  bool leave(waiter& w) noexcept { return limit->leave(w); }
+  void give_back() noexcept {
+    if (limit != nullptr) limit->give_back();
+  }
+
+  blocking_limit* limit = nullptr; ///< null: the call needs no place
+};
+
+/// While it lives, blocking calls of the calling thread need no place.
+class unlimited_calls {
+ public:
+  unlimited_calls() noexcept;
+  unlimited_calls(const unlimited_calls&) = delete;
+  unlimited_calls& operator=(const unlimited_calls&) = delete;
+  ~unlimited_calls();
+
+ private:
+  const bool before_;
+};
+
+/// Sets whether blocking calls of the calling thread need no place. Returns the former answer.
+bool set_unlimited(bool unlimited) noexcept;
+/// Returns whether they need none.
+bool is_unlimited() noexcept;
+
+} // namespace corewise::detail

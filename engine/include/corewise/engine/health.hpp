@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corewise {
+
+/// Whether an engine does its work.
+enum class health_state : std::uint8_t {
+  ok,
+  degraded, ///< it works, but some of its workers do not
+  wedged,   ///< tasks wait, and every worker stands in a task that does not end, or lacks a spare thread
+  ended,    ///< it shuts down, or this process is a fork of the one that made it
+};
+std::string_view to_string(health_state state) noexcept;
+
+/// The answer to a watchdog. A task that has run for `blocking.stuck_after` outside `blocking` counts as one
+/// that does not end; where that is `never`, none does.
+struct health_report {
+  health_state state = health_state::ok;
+  std::vector<std::string> why; ///< a sentence for each trouble; empty if `ok`
+
+  bool ok() const noexcept { return state == health_state::ok; }
+};
+
+} // namespace corewise

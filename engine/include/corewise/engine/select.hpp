@@ -1,0 +1,168 @@
+#pragma once
+
+#include <corewise/engine/detail/awaiting.hpp>
+#include <corewise/engine/detail/race.hpp>
+#include <corewise/engine/sleep.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace corewise {
+
+namespace detail {
+
+/// An awaiter that may be a part of a race (race.hpp).
+template <class A>
+concept race_awaiter = requires(A& a, race_part& part, std::coroutine_handle<> h) {
+  { a.try_race() } -> std::same_as<bool>;
+  { a.race_place() } -> std::same_as<const void*>;
+  { a.enter_race(part) } -> std::same_as<bool>;
+  a.join_race(h);
+  a.leave_race();
+  a.end_race();
+};
+
+/// Returns a number below `n` by which a race begins: none of several that are ready comes first each time.
+inline std::size_t race_turn(std::size_t n) noexcept {
+  static thread_local std::uint32_t state = 0x9E3779B9;
+  state ^= state << 13;
+  state ^= state >> 17;
+  state ^= state << 5;
+  return state % n;
+}
+
+template <class T> using race_value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+/// Awaits the first of several. Lives in the awaiting frame, as the awaiters do to which it refers.
+template <class... A> class [[nodiscard]] selecting {
+  static constexpr std::size_t size = sizeof...(A);
+  using result = std::variant<race_value<decltype(std::declval<A&>().await_resume())>...>;
+
+ public:
+  explicit selecting(A&... parts) noexcept : awaiters_(parts...) {}
+  selecting(const selecting&) = delete;
+  selecting& operator=(const selecting&) = delete;
+  ~selecting() {
+    if (suspended_) leave_all(); // its frame is destroyed
+  }
+
+  bool await_ready() noexcept { return try_all(); }
+  template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) {
+    each([&](std::size_t /*place*/, auto& a) { a.join_race(suspended); });
+    suspended_ = true;
+    const std::array<std::size_t, size> order = in_order();
+    for (;;) {
+      race_.open();
+      bool ready = false;
+      for (std::size_t i = 0; i < size && !ready; ++i)
+        at(order[i], [&](auto& a) { ready = !a.enter_race(parts_[order[i]]); });
+      // After true, a thread that has granted a part lets the coroutine go on.
+      if (!ready || !race_.claim(own_)) return end_entering();
+      leave_all();
+      if (try_all()) return false;
+    }
+  }
+  result await_resume() {
+    const std::size_t won = winner();
+    if (std::exchange(suspended_, false)) {
+      leave_all();
+      each([&](std::size_t place, auto& a) {
+        if (place != won) a.end_race();
+      });
+    }
+    return take(won);
+  }
+
+ private:
+  bool end_entering() noexcept {
+    if (race_.queued_last == nullptr) [[likely]]
+      return !race_.meet();
+    race_.queued_last->wake();
+    return true;
+  }
+  template <class F> void each(const F& f) {
+    std::size_t place = 0;
+    std::apply([&](auto&... a) { (f(place++, a), ...); }, awaiters_);
+  }
+  template <class F> void at(std::size_t wanted, const F& f) {
+    each([&](std::size_t place, auto& a) {
+      if (place == wanted) f(a);
+    });
+  }
+  /// Takes one of those that are ready. Returns whether any was.
+  bool try_all() noexcept {
+    const std::size_t first = race_turn(size);
+    bool taken = false;
+    for (std::size_t i = 0; i < size && !taken; ++i) {
+      taken_ = (first + i) % size;
+      at(taken_, [&](auto& a) { taken = a.try_race(); });
+    }
+    if (!taken) taken_ = size;
+    return taken;
+  }
+  void leave_all() noexcept {
+    each([](std::size_t /*place*/, auto& a) { a.leave_race(); });
+  }
+  std::array<std::size_t, size> in_order() noexcept {
+    std::array<const void*, size> lists{};
+    std::array<std::size_t, size> order{};
+    each([&](std::size_t place, auto& a) {
+      lists[place] = a.race_place();
+      std::size_t i = place;
+      for (; i != 0 && std::less<>()(lists[place], lists[order[i - 1]]); --i) order[i] = order[i - 1];
+      order[i] = place;
+    });
+    for (race_part& p : parts_) p.race = &race_;
+    return order;
+  }
+  std::size_t winner() const noexcept {
+    return taken_ != size ? taken_ : static_cast<std::size_t>(race_.winner() - parts_.data());
+  }
+  /// Ends the wait that has won.
+  template <std::size_t I = 0> result take(std::size_t won) {
+    if constexpr (I + 1 < size)
+      if (won != I) return take<I + 1>(won);
+    auto& a = std::get<I>(awaiters_);
+    if constexpr (std::is_void_v<decltype(a.await_resume())>) {
+      a.await_resume();
+      return result(std::in_place_index<I>);
+    } else {
+      return result(std::in_place_index<I>, a.await_resume());
+    }
+  }
+
+  std::tuple<A&...> awaiters_;
+  std::array<race_part, size> parts_;
+  race_part own_;
+  race_word race_{(std::is_base_of_v<sleeping, A> && ...)};
+  std::size_t taken_ = size; // the part that `try_all` has taken
+  bool suspended_ = false;
+};
+
+} // namespace detail
+
+/// `auto r = co_await select(c.receive(), d.send(std::move(v)), s.acquire(), e.wait(), sleep_for(1ms))`:
+/// waits for the first of them that is possible, and does that alone: nothing is received, sent or acquired
+/// for the others. The await returns a `std::variant` with the result of that one; its index says which it is
+/// (`std::monostate` for void). Of several that are possible at once it takes one at random. A channel that
+/// is closed is ready: `receive` answers nothing, `send` answers false.
+///
+/// It takes the waits without a stop token of `channel`, `semaphore`, `mutex`, `event`, `auto_reset_event`
+/// and `latch`, and `sleep_for` and `sleep_until`; call them in the same expression. A deadline is a sleep,
+/// and a stop is an event. Call within an engine's coroutines. A coroutine that waits counts once for each
+/// thing in `dump`. Cost: that of each wait until one is ready, at least two locked instructions for each;
+/// allocates nothing.
+template <detail::race_awaiter... A>
+  requires(sizeof...(A) != 0 && (!std::is_lvalue_reference_v<A> && ...))
+detail::selecting<A...> select(A&&... those) noexcept {
+  return detail::selecting<A...>(those...);
+}
+
+} // namespace corewise

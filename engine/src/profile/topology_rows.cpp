@@ -1,0 +1,111 @@
+#include "profile_rows.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace corewise::detail {
+
+namespace {
+
+row use_cpus() {
+  return make_field<profile>(
+      "topology.use.cpus", cpu_lists(),
+      [](profile& p, const element&, const setting& v) {
+        p.topology.machine.use.cpus = cpu_set::parse(std::get<std::string>(v));
+      },
+      [](const profile& p, const auto& visit) {
+        if (const auto& cpus = p.topology.machine.use.cpus) visit({}, cpus->to_string());
+      });
+}
+
+row use_reserve() {
+  return make_field<profile>(
+      "topology.use.reserve", cpu_lists(),
+      [](profile& p, const element&, const setting& v) {
+        p.topology.machine.use.reserve = *cpu_set::parse(std::get<std::string>(v));
+      },
+      [](const profile& p, const auto& visit) { visit({}, p.topology.machine.use.reserve.to_string()); });
+}
+
+rows selection() {
+  return {
+      with(list_field<profile>("topology.use.packages[]", COREWISE_AT(topology.machine.use.packages),
+                               integers(0, 65535)),
+           restart, {.description = "Packages (sockets) to use, by number", .default_text = "all"}),
+      with(list_field<profile>("topology.use.numa[]", COREWISE_AT(topology.machine.use.nodes),
+                               integers(0, 65535)),
+           restart, {.description = "NUMA nodes whose CPUs are used, by number", .default_text = "all"}),
+      with(list_field<profile>("topology.use.kinds[]", COREWISE_AT(topology.machine.use.kinds), texts(32)),
+           restart, {.description = "Core kinds to use, by name", .default_text = "all"}),
+      with(use_cpus(), restart,
+           {.description = "CPUs to use. Those that are absent, offline or not allowed are left out, with a "
+                           "warning; with `strict` they are an error",
+            .default_text = "all"}),
+      with(use_reserve(), restart, {.description = "CPUs that are left to others; they need not be there"}),
+  };
+}
+
+rows grouping() {
+  return {
+      with(choice_field<profile, domain_kind>("topology.group_by", COREWISE_AT(topology.groups.group_by),
+                                              {{"core", domain_kind::core},
+                                               {"llc", domain_kind::llc},
+                                               {"numa", domain_kind::numa},
+                                               {"package", domain_kind::package},
+                                               {"machine", domain_kind::machine}}),
+           restart,
+           {.description = "The part of the machine that forms a locality domain; a domain always lies "
+                           "within one NUMA node and one package"}),
+      with(integer_field<profile>("topology.group_max", COREWISE_AT(topology.groups.group_max),
+                                  integers(0, 65536)),
+           restart,
+           {.unit = "cores",
+            .description = "The most cores in a locality group; a larger domain is cut evenly into groups. "
+                           "0: no domain is cut"}),
+      with(choice_field<profile, smt_use>("topology.smt", COREWISE_AT(topology.smt),
+                                          {{"one_per_core", smt_use::one_per_core}, {"all", smt_use::all}}),
+           restart, {.description = "The hardware threads of a core that get a worker"}),
+  };
+}
+
+row capacity_auto() {
+  return make_field<profile>(
+      "topology.capacity", one_of({"auto"}),
+      [](profile& p, const element&, const setting&) { p.topology.machine.capacities.clear(); },
+      [](const profile& p, const auto& visit) {
+        if (p.topology.machine.capacities.empty()) visit({}, "auto");
+      });
+}
+
+row capacity_of_kind() {
+  return make_field<profile>(
+      "topology.capacity.*", integers(1, full_capacity),
+      [](profile& p, const element& e, const setting& v) {
+        p.topology.machine.capacities[e.names.at(0)] = static_cast<std::uint32_t>(std::get<std::uint64_t>(v));
+      },
+      [](const profile& p, const auto& visit) {
+        for (const auto& [name, capacity] : p.topology.machine.capacities)
+          visit({{}, {name}}, std::uint64_t{capacity});
+      });
+}
+
+rows capacities() {
+  return {
+      with(capacity_auto(), restart,
+           {.description = "The speed of each core kind; `auto` takes it from the machine"}),
+      with(capacity_of_kind(), restart,
+           {.description = "The capacity of the core kind with this name; the fastest kind has 1024",
+            .default_text = "as discovered"}),
+  };
+}
+
+} // namespace
+
+rows topology_rows() {
+  rows table;
+  for (rows section : {selection(), grouping(), capacities()})
+    std::ranges::move(section, std::back_inserter(table));
+  return table;
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,82 @@
+#include "worker/task_label.hpp"
+
+#include <corewise/engine/detail/recycled.hpp>
+#include <corewise/engine/task.hpp>
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace corewise::detail {
+
+namespace {
+
+/// A label, and the task that has it.
+struct labelled_task : task_label {
+  unbegun_task call;          // where it is a closure
+  std::optional<task<>> work; // where it is a coroutine
+
+  struct destroy {
+    void operator()(labelled_task* l) const noexcept { recycled<labelled_task>::destroy(l); }
+  };
+  using owner = std::unique_ptr<labelled_task, destroy>;
+
+  /// The root in whose chain the label is.
+  static task<> run(owner self) {
+    if (self->work) {
+      co_await *std::exchange(self->work, std::nullopt);
+    } else {
+      task_header* const t = self->call.release();
+      t->act(t, task_action::run);
+    }
+  }
+};
+
+} // namespace
+
+const char label_key = 0;
+
+const char* kind_of(bool (*act)(task_header*, task_action)) noexcept {
+  act(nullptr, task_action::identify);
+  return std::exchange(this_execution.kind, nullptr);
+}
+
+task_header* with_label(task_header* t, const hint& wish, runtime& engine) {
+  unbegun_task given(t);
+  labelled_task::owner made(recycled<labelled_task>::make());
+  labelled_task& label = *made;
+  label.key = &label_key;
+  label.name = wish.name;
+  label.id = wish.id;
+  future_state* settles = nullptr;
+  if (const char* const kind = kind_of(t->act); kind == coroutine_kind) {
+    auto& root = static_cast<strand&>(*given.release());
+    settles = root.future();
+    label.frame = root.frame().address();
+    label.work.emplace(fork_access::retake<task<>>(root));
+  } else {
+    label.kind = kind;
+    label.call = std::move(given);
+  }
+  task<> runs = labelled_task::run(std::move(made));
+  auto& root = static_cast<strand&>(*std::move(runs).release_to(engine));
+  root.bind(label);
+  if (settles != nullptr) root.note_future(*settles);
+  return &root;
+}
+
+unbegun_task without_label(unbegun_task labelled) noexcept {
+  const auto& root = static_cast<const strand&>(*labelled);
+  return std::move(static_cast<labelled_task&>(const_cast<bound_value&>(*root.bound())).call);
+}
+
+std::string task_text(std::string_view kind, std::string_view name, trace_id id) {
+  std::string label(name);
+  if (id) label += (label.empty() ? "" : ", ") + to_string(id);
+  if (kind.empty()) return label;
+  return label.empty() ? std::string(kind) : fmt::format("{} ({})", kind, label);
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,138 @@
+#include "small_engine.hpp"
+
+#include <corewise/engine/blocking_scope.hpp>
+#include <corewise/engine/event.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+// One allocation on a thread of the engine fails, each in turn: the engine does without, and says so.
+
+namespace {
+thread_local bool tests_own = false; // the thread of the test, which always gets memory
+std::atomic<int> before_refusal{0};  // allocations on other threads; 0: none is refused
+
+bool refused_now() { return !tests_own && before_refusal.load() > 0 && before_refusal.fetch_sub(1) == 1; }
+} // namespace
+
+// Neither is inlined: if GCC 12 has inlined one of a pair, it takes the pair for a mistake.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (refused_now()) throw std::bad_alloc();
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int most_allocations = 40;
+
+/// Runs `act` once for each allocation that it makes on other threads, and refuses that one.
+template <class F> void refuse_each(const F& act) {
+  tests_own = true;
+  for (int n = 1; n <= most_allocations; ++n) {
+    before_refusal.store(n);
+    act();
+    before_refusal.store(0);
+  }
+}
+
+bool has(const std::vector<std::string>& warnings, const std::string& part) {
+  return std::ranges::any_of(warnings,
+                             [&](const std::string& w) { return w.find(part) != std::string::npos; });
+}
+
+} // namespace
+
+TEST_CASE("no memory: an engine that cannot have a supervisor, or tie a thread, runs its tasks and warns") {
+  profile p;
+  p.workers.total = 2; // tied to their group
+  int unwatched = 0;
+  int untied = 0;
+  refuse_each([&] {
+    std::atomic<int> ran{0};
+    engine e(p);
+    for (int i = 0; i < 10; ++i) CHECK(e.submit([&] { ran.fetch_add(1); }) == submit_result::accepted);
+    e.drain();
+    CHECK(ran == 10);
+    std::this_thread::sleep_for(1ms); // the supervisor ties itself
+    const std::vector<std::string> warnings = e.warnings();
+    unwatched += has(warnings, "stuck workers are not reported");
+    untied += has(warnings, "workers are not pinned") || has(warnings, "the supervisor is tied");
+  });
+  CHECK(unwatched > 0);
+  CHECK(untied > 0);
+}
+
+TEST_CASE("no memory: a task that blocks without a spare thread, or loses its worker, ends and is counted") {
+  int alone = 0;
+  refuse_each([&] {
+    std::atomic<int> ran{0};
+    engine e(small_profile(1));
+    for (int i = 0; i < 3; ++i)
+      CHECK(e.submit([&] {
+        blocking([] { std::this_thread::sleep_for(2ms); });
+        ran.fetch_add(1);
+      }) == submit_result::accepted);
+    e.drain();
+    CHECK(ran == 3);
+    CHECK(e.metrics().in_flight() == 0);
+    alone += has(e.warnings(), "got no spare thread");
+  });
+  CHECK(alone > 0);
+}
+
+TEST_CASE("no memory: an engine that drops tasks at its end counts each of them") {
+  refuse_each([] {
+    std::atomic<int> ran{0};
+    gate held;
+    event never;
+    engine e(small_profile(1));
+    const auto waits = [&]() -> task<> { co_await never.wait(); };
+    CHECK(e.submit(waits()) == submit_result::accepted);
+    while (e.dump().suspended.empty() && e.metrics().in_flight() != 0) std::this_thread::yield();
+    CHECK(e.submit([&] {
+      held.pass();
+      for (int i = 0; i < 10; ++i) static_cast<void>(e.try_submit([&] { ran.fetch_add(1); }));
+      std::this_thread::sleep_for(1ms);
+    }) == submit_result::accepted);
+    held.wait_for(1);
+    held.open();
+    const shutdown_report report = e.shutdown(0s);
+    CHECK(report.running.empty());
+    CHECK(ran + static_cast<int>(report.dropped) <= 11);
+    CHECK(e.metrics().in_flight() == 0);
+  });
+}
+
+TEST_CASE("no memory: a task that fails, or forks calls, without memory reports it and the engine goes on") {
+  profile p = small_profile(2);
+  p.on_exception = exception_action::report;
+  engine_hooks hooks;
+  hooks.log = [](std::string_view) {};
+  refuse_each([&] {
+    std::atomic<int> ended{0};
+    engine e(p, hooks);
+    for (int i = 0; i < 10; ++i)
+      CHECK(e.submit([&] {
+        blocking_scope s;
+        for (int k = 0; k < 40; ++k) s.fork([] {});
+        s.wait();
+        ended.fetch_add(1);
+        throw std::runtime_error(std::string(100, 'x'));
+      }) == submit_result::accepted);
+    e.drain();
+    CHECK(ended >= 9);
+    CHECK(e.metrics().in_flight() == 0);
+  });
+}
