@@ -1,14 +1,6 @@
 # The settings that all targets of the project share.
 include(GNUInstallDirs)
 
-# fmt is a header only, so that a program with corewise in it needs no library of that name. Linked, the
-# slowest sources compile in two thirds of the time.
-option(COREWISE_LINK_FMT "Link fmt's library: quicker to build, but not to be installed" OFF)
-set(corewise_fmt fmt::fmt-header-only)
-if(COREWISE_LINK_FMT)
-  set(corewise_fmt fmt::fmt)
-endif()
-
 # corewise_compile_options(TARGET): the language and the warnings.
 function(corewise_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
@@ -22,9 +14,8 @@ function(corewise_compile_options target)
     $<$<BOOL:${COREWISE_WERROR}>:-Werror>)
 endfunction()
 
-# GCC's build compiles what is installed source by source. Other builds, and tests, compile sources in batches, in a third
-# of the time, most of which goes to headers.
-set(COREWISE_UNITY OFF CACHE BOOL "Compile several sources at once")
+# Sources are compiled in batches, in a third of the time, most of which goes to headers.
+option(COREWISE_UNITY "Compile several sources at once" ON)
 
 # corewise_in_batches(TARGET): the target's sources may be compiled together, so names in their anonymous namespaces differ.
 # A source that clashes on purpose has the property SKIP_UNITY_BUILD_INCLUSION.
@@ -32,8 +23,9 @@ function(corewise_in_batches target)
   if(COREWISE_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
     # A name in another source may be shadowed, and types of an included source be in others; where each is compiled by
-    # itself, the compiler warns of both.
-    target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    # itself (clang-tidy's analyzer; ./test --long), the compiler warns of both.
+    target_compile_options(${target} PRIVATE -Wno-shadow
+      $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local -Wno-subobject-linkage>)
   endif()
 endfunction()
 

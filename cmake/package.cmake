@@ -26,7 +26,7 @@ string(REGEX REPLACE "[^/]+" ".." to_prefix ${to_prefix})
 # Archives need the libraries below them, with and without `pkg-config --static`; a shared library brings them along. They are
 # named here, and not required as packages: these would add what only their own archives need, such as hwloc's libudev.
 list(JOIN hwloc_LDFLAGS " " corewise_pc_needs)
-foreach(flag IN LISTS numa_LDFLAGS ITEMS -lyaml-cpp)
+foreach(flag IN LISTS numa_LDFLAGS ITEMS -lyaml-cpp -lfmt)
   string(APPEND corewise_pc_needs " ${flag}")
 endforeach()
 if(BUILD_SHARED_LIBS)
