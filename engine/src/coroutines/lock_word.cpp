@@ -3,13 +3,15 @@
 
 #include <corewise/engine/detail/lock_word.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 
 namespace corewise::detail {
 
 namespace {
-constexpr int looks_before_sleep = 100; // some microseconds: less than a system call and a thread switch
+constexpr int most_pauses = 64; // between two looks: some microseconds in all, and then it sleeps
 }
 
 lock_word::bits lock_word::checked(bits number) {
@@ -19,41 +21,19 @@ lock_word::bits lock_word::checked(bits number) {
   return number;
 }
 
-lock_word::bits lock_word::lock() noexcept {
-  bits seen = word_.load(std::memory_order_relaxed);
-  for (int looks = 0; looks < looks_before_sleep; ++looks) {
-    if (locked(seen)) {
-      pause_core();
-      seen = word_.load(std::memory_order_relaxed);
-    } else if (word_.compare_exchange_weak(seen, seen | lock_bit, std::memory_order_acquire, // pairs: word
-                                           std::memory_order_relaxed)) {
-      return seen;
-    }
-  }
-  return lock_held();
-}
-
-/// Locks the word after sleeping. A thread that has slept cannot know whether others still sleep, so it
-/// leaves the mark of sleepers: then the next unlock wakes one of them.
-lock_word::bits lock_word::lock_held() noexcept {
-  bits seen = word_.load(std::memory_order_relaxed);
-  for (;;) {
+/// Waits longer each time, and so leaves the word, and the lines behind it, to the holder for some operations.
+lock_word::bits lock_word::lock_contended() noexcept {
+  for (int pauses = 1;; pauses = std::min(2 * pauses, most_pauses)) {
+    for (int i = 0; i < pauses; ++i) pause_core();
+    bits seen = word_.load(std::memory_order_relaxed);
     if (!locked(seen)) {
-      if (word_.compare_exchange_weak(seen, seen | lock_bit | sleepers,
-                                      std::memory_order_acquire, // pairs: word
+      if (word_.compare_exchange_weak(seen, seen | lock_bit, std::memory_order_acquire, // pairs: word
                                       std::memory_order_relaxed))
         return seen;
-    } else if ((seen & sleepers) != 0 ||
-               word_.compare_exchange_weak(seen, seen | sleepers, std::memory_order_relaxed,
-                                           std::memory_order_relaxed)) {
-      futex_wait(word_, seen | sleepers);
-      seen = word_.load(std::memory_order_relaxed);
+    } else if (pauses == most_pauses) {
+      futex_wait(word_, seen, std::chrono::microseconds(50)); // the holder was preempted, most likely
     }
   }
 }
-
-/// Wakes a sleeper. Only the address is used: the word may be gone, and a thread that sleeps there then wakes
-/// up for nothing.
-void lock_word::wake_sleeper() noexcept { futex_wake(word_, 1); }
 
 } // namespace corewise::detail

@@ -1,10 +1,18 @@
 #pragma once
 
 #include <corewise/engine/detail/awaiting.hpp>
-#include <corewise/engine/detail/lock_word.hpp>
+#include <corewise/engine/detail/channel_end.hpp>
+#include <corewise/engine/task.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
 #include <type_traits>
+#include <vector>
 
 namespace corewise {
 
@@ -15,7 +23,7 @@ namespace corewise {
 ///
 ///     for (auto v = co_await c.receive(); v; v = co_await c.receive()) use(*v);
 ///
-/// One lock guards the channel. It is held for as long as a value takes to be moved, twice at most; so send
+/// A lock guards each end of the channel. It is held for as long as 32 values take to be moved at most; so send
 /// values that are cheap to move. Each value is received once. When all waiters have gone on the channel may
 /// be destroyed, with the values that no coroutine has received.
 template <class T> class channel {
@@ -38,22 +46,24 @@ template <class T> class channel {
   }
 
   struct sending {
-    static constexpr bool enters_at_once = true;
+    static constexpr bool enters_at_once = false;
     channel& to;
 
     const void* list() const noexcept { return &to; }
-    bool try_pass(sender& s) noexcept { return ended(s, to.put(*s.value, nullptr)); }
+    bool try_quickly(sender& s) noexcept { return to.put_alone(*s.value); }
+    bool try_pass(sender& s) noexcept { return ended(s, to.try_put(*s.value)); }
     bool enter(sender& s) noexcept { return to.put(*s.value, &s) == outcome::waits; }
     bool leave(sender& s) noexcept { return to.leave(to.senders_, s); }
     void give_back() const noexcept {}
     bool take_back(const sender&) const noexcept { return false; } // the value is gone
   };
   struct receiving {
-    static constexpr bool enters_at_once = true;
+    static constexpr bool enters_at_once = false;
     channel& from;
 
     const void* list() const noexcept { return &from; }
-    bool try_pass(receiver& r) noexcept { return ended(r, from.take(r.value, nullptr)); }
+    bool try_quickly(receiver& r) noexcept { return from.take_alone(r.value); }
+    bool try_pass(receiver& r) noexcept { return ended(r, from.try_take(r.value)); }
     bool enter(receiver& r) noexcept { return from.take(r.value, &r) == outcome::waits; }
     bool leave(receiver& r) noexcept { return from.leave(from.receivers_, r); }
     void give_back() const noexcept {} // a value that a task received goes with the task
@@ -74,7 +84,8 @@ template <class T> class channel {
   template <class Awaiting> struct received : Awaiting {
     using Awaiting::Awaiting;
     std::optional<T> await_resume() noexcept {
-      return this->take() ? std::move(this->own().value) : std::nullopt;
+      if (!this->take()) return std::nullopt;
+      return std::optional<T>(std::in_place, std::move(*this->own().value)); // GCC 12 copies a whole one in halves
     }
   };
 
@@ -84,16 +95,16 @@ template <class T> class channel {
   using stoppable_send = detail::stoppable_awaiting<wait_kind::send, sending, sender>;
 
  public:
-  /// Allocates room for `capacity` values, once. Throws `std::bad_alloc`.
-  explicit channel(std::size_t capacity)
-      : capacity_(capacity),
-        room_(capacity == 0 ? nullptr : std::allocator<T>().allocate(capacity)) {}
+  /// Allocates room for `capacity` values, once. Throws `std::bad_alloc`; `std::length_error` if `capacity` is
+  /// above 536,870,911.
+  explicit channel(std::size_t capacity) : channel(capacity, allocate(capacity)) {}
   channel(const channel&) = delete;
   channel& operator=(const channel&) = delete;
   ~channel() {
     assert(senders_.empty() && receivers_.empty() && "destroyed while a coroutine waits for it");
-    while (size_ != 0) pop_front();
-    if (room_ != nullptr) std::allocator<T>().deallocate(room_, capacity_);
+    for (std::size_t left = values(sending_.word.look(), receiving_.word.look()); left != 0; --left)
+      pop_front();
+    if (sending_.room != nullptr) std::allocator<T>().deallocate(sending_.room, capacity());
   }
 
   /// `co_await c.send(value)`: sends a value. The await returns true when the value was received or has room
@@ -112,7 +123,7 @@ template <class T> class channel {
   }
   /// Sends a value without waiting. Returns whether it was sent; if not, the value is still the caller's.
   /// Call from any thread.
-  [[nodiscard]] bool try_send(T&& value) noexcept { return put(value, nullptr) == outcome::done; }
+  [[nodiscard]] bool try_send(T&& value) noexcept { return try_put(value) == outcome::done; }
   [[nodiscard]] bool try_send(const T& value) { return try_send(T(value)); }
 
   /// `std::optional<T> v = co_await c.receive()`: receives a value. The await returns nothing when the
@@ -128,52 +139,163 @@ template <class T> class channel {
   /// Receives a value without waiting. Returns nothing if none is there. Call from any thread.
   [[nodiscard]] std::optional<T> try_receive() noexcept {
     std::optional<T> value;
-    static_cast<void>(take(value, nullptr));
+    static_cast<void>(try_take(value));
     return value;
+  }
+
+  /// `co_await c.send_all(values)`: sends the values, in their order; those of other senders may come in
+  /// between. The await returns how many were sent: all, or fewer if the channel was closed, or `token` told
+  /// to stop; those that were sent are moved from. The values must live until then. Cost: a coroutine's frame,
+  /// two locked instructions for 32 values while there is room, else as `send`.
+  task<std::size_t> send_all(std::span<T> values, std::stop_token token = {}) {
+    std::size_t sent = 0;
+    while (sent != values.size()) {
+      sent += put_alone(&values[sent], std::min(values.size() - sent, at_once));
+      if (sent == values.size()) break;
+      const bool one = co_await send(std::move(values[sent]), token);
+      if (!one) break;
+      ++sent;
+    }
+    co_return sent;
+  }
+  /// `co_await c.receive_some(into, most)`: waits for a value, and appends it and those that follow at once to
+  /// `into`, at most `most`, nor more than fit into the channel. The await returns how many: 0 if the channel is
+  /// closed and empty, or `token` was told to stop, or `most` is 0. Throws `std::bad_alloc` before anything is
+  /// received. Cost: as above.
+  task<std::size_t> receive_some(std::vector<T>& into, std::size_t most, std::stop_token token = {}) {
+    most = std::min(most, std::max<std::size_t>(capacity(), 1));
+    into.reserve(into.size() + most);
+    if (most == 0) co_return 0;
+    std::optional<T> first = co_await receive(token);
+    if (!first) co_return 0;
+    into.push_back(std::move(*first));
+    std::size_t received = 1;
+    for (std::size_t more = 1; more != 0 && received != most; received += more)
+      more = take_alone(std::min(most - received, at_once), [&](T&& got) { into.push_back(std::move(got)); });
+    co_return received;
   }
 
   /// Closes the channel, so that nothing can be sent any more. Waiting senders get false; receivers get
   /// nothing when no value is left. Call from any thread, any number of times.
   void close() noexcept {
-    word_.lock();
+    auto [sending, receiving] = lock_both();
     const detail::woken receivers = receivers_.pop_all(detail::wait_state::stopped);
     const detail::woken senders = senders_.pop_all(detail::wait_state::stopped);
-    word_.unlock(closed_word);
+    unlock_both(sending | end::closed, receiving);
     receivers.wake();
     senders.wake();
   }
-  bool closed() const noexcept { return is_closed(word_.look()); }
-  std::size_t capacity() const noexcept { return capacity_; }
+  bool closed() const noexcept { return (sending_.word.look() & end::closed) != 0; }
+  std::size_t capacity() const noexcept { return sending_.capacity; }
 
  private:
-  using bits = detail::lock_word::bits;
-  static constexpr bits closed_word = detail::lock_word::of(1, false);
-  static bool is_closed(bits seen) noexcept { return detail::lock_word::number(seen) != 0; }
+  using end = detail::channel_end<T>;
+  using bits = typename end::bits;
+  static constexpr std::size_t at_once = 32; // under a lock
+  /// The words of both ends, which are locked.
+  struct both_words {
+    bits sending, receiving;
+  };
+
+  channel(std::size_t capacity, T* room) noexcept
+      : sending_{.capacity = capacity, .room = room},
+        receiving_{.capacity = capacity, .room = room} {}
+  static T* allocate(std::size_t capacity) {
+    if (capacity > end::largest) throw std::length_error("a channel has room for 536870911 values at most");
+    return capacity == 0 ? nullptr : std::allocator<T>().allocate(capacity);
+  }
+
+  static std::size_t values(bits sending, bits receiving) noexcept {
+    return end::distance(receiving, sending);
+  }
+  both_words lock_both() noexcept {
+    const bits sending = sending_.word.lock();
+    const bits receiving = receiving_.word.lock();
+    receiving_.other = sending;
+    return {sending, receiving};
+  }
+  void unlock_both(bits sending, bits receiving) noexcept {
+    sending = receivers_.empty() ? sending & ~end::waited_for : sending | end::waited_for;
+    receiving = senders_.empty() ? receiving & ~end::waited_for : receiving | end::waited_for;
+    sending_.other = receiving;
+    receiving_.word.unlock(receiving);
+    sending_.word.unlock(sending);
+  }
 
   /// Sets the state of `w`, under the lock; from here on a stop comes too late.
   static void settle(detail::waiter* w, detail::wait_state gets) noexcept {
     if (w != nullptr) w->state = gets;
   }
 
+  static bits look(end& own, const end& other) noexcept { return own.other = other.word.look(); }
+
+  /// Sends values at the sending end alone, as many as it can. Returns how many: fewer where there is no room,
+  /// or where it takes both ends.
+  std::size_t put_alone(T* from, std::size_t most) noexcept {
+    end& e = sending_;
+    if (e.capacity == 0) return 0;
+    const bits word = e.word.lock();
+    std::size_t number = 0;
+    if ((word & (end::closed | end::waited_for)) == 0) [[likely]] {
+      number = e.capacity - values(word, e.other);
+      if (number < most) number = e.capacity - values(word, look(e, receiving_));
+      number = std::min(number, most);
+      for (std::size_t i = 0; i < number; ++i) put_here(from[i]);
+    }
+    e.word.unlock(end::beyond(word, number));
+    return number;
+  }
+  /// Receives the oldest values at the receiving end alone, as many as it can, each by `store(T&&)`. Returns
+  /// how many, as above.
+  template <class F> std::size_t take_alone(std::size_t most, const F& store) noexcept {
+    end& e = receiving_;
+    if (e.capacity == 0) return 0;
+    const bits word = e.word.lock();
+    std::size_t number = 0;
+    if ((word & end::waited_for) == 0) [[likely]] {
+      number = values(e.other, word);
+      if (number < most) number = values(look(e, sending_), word);
+      number = std::min(number, most);
+      for (std::size_t i = 0; i < number; ++i) {
+        store(std::move(*e.here()));
+        pop_front();
+      }
+    }
+    e.word.unlock(end::beyond(word, number));
+    return number;
+  }
+  bool put_alone(T& value) noexcept { return put_alone(&value, 1) != 0; }
+  bool take_alone(std::optional<T>& value) noexcept {
+    return take_alone(1, [&](T&& got) { value.emplace(std::move(got)); }) != 0;
+  }
+
+  outcome try_put(T& value) noexcept { return put_alone(value) ? outcome::done : put(value, nullptr); }
+  outcome try_take(std::optional<T>& value) noexcept {
+    return take_alone(value) ? outcome::done : take(value, nullptr);
+  }
+
   /// Sends `value`, and moves from it if that is done. Otherwise `s` waits, if there is one and it was not
   /// stopped.
   outcome put(T& value, sender* s) noexcept {
-    const bits word = word_.lock();
+    const auto [sending, receiving] = lock_both();
+    const bool room = values(sending, receiving) != capacity();
     if (s != nullptr && s->part != nullptr) [[unlikely]]
-      return join_race(*s, senders_, receivers_, size_ != capacity_, word);
-    if (is_closed(word)) {
+      return join_race(*s, senders_, receivers_, room, sending, receiving);
+    if ((sending & end::closed) != 0) {
       settle(s, detail::wait_state::stopped);
-      return word_.unlock(word), outcome::closed;
+      return unlock_both(sending, receiving), outcome::closed;
     }
     detail::waiter* const r = receivers_.pop();
-    if (r == nullptr && size_ == capacity_) {
+    if (r == nullptr && !room) {
       const outcome is = wait(senders_, s);
-      return word_.unlock(word), is;
+      return unlock_both(sending, receiving), is;
     }
     settle(s, detail::wait_state::granted);
-    if (r == nullptr) push_back(value);
-    word_.unlock(word);
-    if (r == nullptr) return outcome::done;
+    if (r == nullptr) {
+      put_here(value);
+      return unlock_both(sending + end::step, receiving), outcome::done;
+    }
+    unlock_both(sending, receiving);
     static_cast<receiver*>(r)->value.emplace(std::move(value));
     return r->wake(), outcome::done;
   }
@@ -181,23 +303,27 @@ template <class T> class channel {
   /// Moves the oldest value into `value`. If there is none, `r` waits, if there is one and it was not
   /// stopped.
   outcome take(std::optional<T>& value, receiver* r) noexcept {
-    const bits word = word_.lock();
+    auto [sending, receiving] = lock_both();
+    const bool direct = values(sending, receiving) == 0; // there is no room in between
     if (r != nullptr && r->part != nullptr) [[unlikely]]
-      return join_race(*r, receivers_, senders_, size_ != 0, word);
+      return join_race(*r, receivers_, senders_, !direct, sending, receiving);
     auto* const s = static_cast<sender*>(senders_.pop());
-    if (s == nullptr && size_ == 0) {
-      const outcome is = is_closed(word) ? outcome::closed : wait(receivers_, r);
+    if (s == nullptr && direct) {
+      const outcome is = (sending & end::closed) != 0 ? outcome::closed : wait(receivers_, r);
       if (is == outcome::closed) settle(r, detail::wait_state::stopped);
-      return word_.unlock(word), is;
+      return unlock_both(sending, receiving), is;
     }
     settle(r, detail::wait_state::granted);
-    const bool direct = size_ == 0; // there is no room in between
     if (!direct) {
-      value.emplace(std::move(room_[head_]));
+      value.emplace(std::move(*receiving_.here()));
       pop_front();
-      if (s != nullptr) push_back(*s->value);
+      receiving += end::step;
+      if (s != nullptr) {
+        put_here(*s->value);
+        sending += end::step;
+      }
     }
-    word_.unlock(word);
+    unlock_both(sending, receiving);
     if (direct) value.emplace(std::move(*s->value));
     if (s != nullptr) s->wake();
     return outcome::done;
@@ -206,11 +332,16 @@ template <class T> class channel {
   /// Gives a value, which was received last, to the receiver that has waited longest, or puts it in front of
   /// all others. Returns false if there is no room, or no receiver may come any more.
   bool put_back(std::optional<T>& value) noexcept {
-    const bits word = word_.lock();
+    auto [sending, receiving] = lock_both();
     detail::waiter* const r = receivers_.pop();
-    const bool taken = r != nullptr || (size_ != capacity_ && !is_closed(word));
-    if (r == nullptr && taken) push_front(*value);
-    word_.unlock(word);
+    const bool taken =
+        r != nullptr || (values(sending, receiving) != capacity() && (sending & end::closed) == 0);
+    if (r == nullptr && taken) {
+      receiving_.go_back();
+      std::construct_at(receiving_.here(), std::move(*value));
+      receiving -= end::step;
+    }
+    unlock_both(sending, receiving);
     if (r != nullptr) {
       static_cast<receiver*>(r)->value.emplace(std::move(*value));
       r->wake();
@@ -219,47 +350,39 @@ template <class T> class channel {
     return taken;
   }
 
-  /// Puts a waiter that is in a race into its list, unless it need not wait. Releases the lock.
+  /// Puts a waiter that is in a race into its list, unless it need not wait. Releases the locks.
   [[gnu::noinline, gnu::cold]] outcome join_race(detail::waiter& w, detail::waiter_list& own,
                                                  const detail::waiter_list& facing, bool possible,
-                                                 bits word) noexcept {
-    const bool ready = is_closed(word) || possible || facing.has_other(*w.part->race);
+                                                 bits sending, bits receiving) noexcept {
+    const bool ready = (sending & end::closed) != 0 || possible || facing.has_other(*w.part->race);
     const outcome is = ready ? outcome::cannot : wait(own, &w);
-    return word_.unlock(word), is;
+    return unlock_both(sending, receiving), is;
   }
   static outcome wait(detail::waiter_list& list, detail::waiter* w) noexcept {
     if (w == nullptr || w->state == detail::wait_state::stopped) return outcome::cannot;
     return list.push(*w), outcome::waits;
   }
   bool leave(detail::waiter_list& list, detail::waiter& w) noexcept {
-    const bits word = word_.lock();
+    const auto [sending, receiving] = lock_both();
     const bool was_in = list.stop(w);
-    return word_.unlock(word), was_in;
+    return unlock_both(sending, receiving), was_in;
   }
 
-  void push_back(T& value) noexcept {
-    const std::size_t to_the_end = capacity_ - head_;
-    std::construct_at(room_ + (size_ < to_the_end ? head_ + size_ : size_ - to_the_end), std::move(value));
-    ++size_;
-  }
-  void push_front(T& value) noexcept {
-    head_ = (head_ == 0 ? capacity_ : head_) - 1;
-    std::construct_at(room_ + head_, std::move(value));
-    ++size_;
+  void put_here(T& value) noexcept {
+    std::construct_at(sending_.here(), std::move(value));
+    sending_.go_on();
   }
   void pop_front() noexcept {
-    std::destroy_at(room_ + head_);
-    if (++head_ == capacity_) head_ = 0;
-    --size_;
+    std::destroy_at(receiving_.here());
+    receiving_.go_on();
   }
 
-  detail::lock_word word_{0};     // 1: the channel is closed
+  end sending_;
+  // Both, and their marks in the other end's word, are changed under both locks. They keep the ends on lines of their own.
   detail::waiter_list senders_;   // only while there is no room, except for those whose race is over
   detail::waiter_list receivers_; // only while there is no value, as above
-  std::size_t head_ = 0;
-  std::size_t size_ = 0;
-  std::size_t capacity_;
-  T* room_;
+  [[maybe_unused]] std::byte apart_[32];
+  end receiving_;
 };
 
 } // namespace corewise

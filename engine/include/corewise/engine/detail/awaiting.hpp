@@ -22,7 +22,8 @@
 // there, or will not come, it answers false and leaves the waiter idle, and `try_pass` takes it. A `Place`
 // that is no reference has `list()`, the address of what it waits for.
 //
-// A `Place` whose `enter` is cheap says `enters_at_once`; then `try_pass` is not called before.
+// A `Place` whose `enter` is cheap says `enters_at_once`; then `try_pass` is not called before. One that has
+// `try_quickly(W&)` has that called instead: it may answer false though the waiter could have it.
 
 namespace corewise::detail {
 
@@ -44,8 +45,12 @@ class [[nodiscard]] awaiting : protected Waiter {
   }
 
   bool await_ready() noexcept {
-    if constexpr (std::remove_cvref_t<Place>::enters_at_once) return false;
-    return try_pass();
+    if constexpr (std::remove_cvref_t<Place>::enters_at_once)
+      return false;
+    else if constexpr (requires { place_.try_quickly(own()); })
+      return note_granted(place_.try_quickly(own()));
+    else
+      return try_pass();
   }
   /// Returns false if the coroutine goes on. After true, do not touch this again.
   template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
@@ -86,11 +91,7 @@ class [[nodiscard]] awaiting : protected Waiter {
   void end_race() noexcept { this->resumed(); }
 
  protected:
-  bool try_pass() noexcept {
-    if (!place_.try_pass(own())) return false;
-    own().state = wait_state::granted;
-    return true;
-  }
+  bool try_pass() noexcept { return note_granted(place_.try_pass(own())); }
   template <class Promise> void suspend(std::coroutine_handle<Promise> suspended) noexcept {
     Waiter::suspend(suspended, how);
   }
@@ -110,6 +111,10 @@ class [[nodiscard]] awaiting : protected Waiter {
   void note_stopped() noexcept { own().state = wait_state::stopped; }
 
  private:
+  bool note_granted(bool is) noexcept {
+    if (is) own().state = wait_state::granted;
+    return is;
+  }
   static bool withdraw(suspension& s) noexcept {
     auto& self = static_cast<awaiting&>(s);
     if (self.part == nullptr) return self.place_.leave(self);

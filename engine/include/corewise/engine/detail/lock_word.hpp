@@ -9,23 +9,23 @@ namespace corewise::detail {
 
 /// A number, a lock, and whether a waiter waits for the number to change, in one word.
 ///
-/// Invariant: the thread that holds the lock has the word and the list of waiters to itself. One exchange
-/// publishes the new number and unlocks. After that exchange the thread does not touch the word any more, so
-/// a thread that sees the new number may destroy the object to which the word belongs.
+/// Invariant: the thread that holds the lock has the word and the list of waiters to itself. One store
+/// publishes the new number and unlocks. After that store the thread does not touch the word any more, so a
+/// thread that sees the new number may destroy the object to which the word belongs.
 ///
 /// An operation that needs no list of waiters is one compare-and-swap while no thread holds the lock
-/// (`replace`). The holder of the lock moves links and numbers, at most one value, and wakes no thread.
+/// (`replace`). The holder of the lock moves links and numbers, at most one value, and wakes no thread. A
+/// thread that finds the lock held for longer than that, since its holder was preempted, looks again every 50
+/// us: so an unlock need not know whether any thread sleeps.
 ///
 /// | tag  | release site     | acquire site         | publishes           | weakened                    |
 /// |------|------------------|----------------------|---------------------|-----------------------------|
 /// | word | replace: CAS;    | look: load; replace: | what was done       | a half-linked list; a mutex |
-/// |      | unlock: exchange | CAS; lock: CASes     | before; the waiters | that excludes no thread     |
-///
-/// Source of the sleeping: U. Drepper, Futexes Are Tricky, 2011.
+/// |      | unlock: store    | CAS; lock: CASes     | before; the waiters | that excludes no thread     |
 class lock_word {
  public:
   using bits = std::uint32_t;
-  static constexpr bits largest = (bits{1} << 29) - 1;
+  static constexpr bits largest = (bits{1} << 30) - 1;
 
   explicit lock_word(bits number) noexcept : word_(of(number, false)) {}
   lock_word(const lock_word&) = delete;
@@ -50,24 +50,26 @@ class lock_word {
                                        std::memory_order_acquire);            // pairs: word
   }
 
-  /// Locks the word. Returns it without the lock. A thread sleeps only while another thread holds the lock,
-  /// for a few dozen instructions.
-  bits lock() noexcept;
+  /// Locks the word. Returns it without the lock.
+  bits lock() noexcept {
+    bits seen = word_.load(std::memory_order_relaxed);
+    if (!locked(seen) &&
+        word_.compare_exchange_weak(seen, seen | lock_bit, std::memory_order_acquire, // pairs: word
+                                    std::memory_order_relaxed)) [[likely]]
+      return seen;
+    return lock_contended();
+  }
   void unlock(bits next) noexcept {
-    const bits before = word_.exchange(next, std::memory_order_acq_rel); // pairs: word
-    assert(locked(before));
-    if ((before & sleepers) != 0) [[unlikely]]
-      wake_sleeper();
+    assert(locked(word_.load(std::memory_order_relaxed)));
+    word_.store(next, std::memory_order_release); // pairs: word
   }
 
  private:
   static constexpr bits lock_bit = 1;
-  static constexpr bits sleepers = 2; // only while it is locked
-  static constexpr bits waiting = 4;
-  static constexpr int shift = 3;
+  static constexpr bits waiting = 2;
+  static constexpr int shift = 2;
 
-  bits lock_held() noexcept;
-  void wake_sleeper() noexcept;
+  bits lock_contended() noexcept;
 
   atomic<bits> word_;
 };

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <corewise/engine/detail/lock_word.hpp>
+
+#include <cstddef>
+
+// How senders and receivers of a channel pass each other.
+//
+// Invariant: values lie in the ring from the position of the receiving end up to, but not including, that of
+// the sending end. No coroutine waits to receive while there is a value, and none to send while there is
+// room.
+//
+//              receiving end            sending end
+//                    ▼                       ▼
+//     [       │   oldest  │  ...  │ newest │        ]
+//
+// Each end is a word: a lock, the position, whether the channel is closed, and whether coroutines wait at the
+// *other* end. A thread that holds one end sends or receives alone if nobody waits at the other and it has
+// seen room, or a value: it keeps the position of the other end where it saw it last, and looks again only
+// when that does not suffice. So senders and receivers touch each other's lines seldom. Everything else takes
+// both ends, the sending one first: to wait, to wake, to close, to give a value back.
+//
+// A position is published by the exchange that unlocks its end, and neither end is told more of the other than
+// is published. A thread that holds both ends unlocks the sending one last. So a sender has left the channel
+// when its value is received, and the receiver may destroy the channel.
+//
+// `tests/model/channel.pml` is the protocol, with its mutants.
+
+namespace corewise::detail {
+
+/// An end of a channel. Its data belongs to the thread that holds its lock.
+template <class T> struct channel_end {
+  using bits = lock_word::bits;
+  static constexpr bits closed = lock_word::of(1, false);
+  static constexpr bits waited_for = lock_word::of(0, true); ///< at the other end
+  static constexpr bits step = lock_word::of(2, false);      ///< from a position to the next; wraps
+  static constexpr std::size_t largest = (lock_word::largest >> 1);
+
+  lock_word word{0};
+  bits other =
+      0; ///< the other end's word, as this one's holder saw it last; never ahead by more than `capacity`
+  std::size_t place = 0; ///< in the ring
+  std::size_t capacity;  ///< as the channel's: what one end reads, the other must not write
+  T* room;
+
+  static bits beyond(bits word, std::size_t number) noexcept {
+    return word + static_cast<bits>(number) * step;
+  }
+  /// Returns how many positions are from one word to another.
+  static std::size_t distance(bits from, bits to) noexcept { return ((to & -step) - (from & -step)) / step; }
+  T* here() noexcept { return room + place; }
+  void go_on() noexcept {
+    if (++place == capacity) place = 0;
+  }
+  void go_back() noexcept { place = (place == 0 ? capacity : place) - 1; }
+};
+
+} // namespace corewise::detail
