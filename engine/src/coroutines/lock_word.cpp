@@ -11,8 +11,10 @@
 namespace corewise::detail {
 
 namespace {
-constexpr int most_pauses = 64; // between two looks: some microseconds in all, and then it sleeps
-}
+// Between two looks; some microseconds in all, and then it sleeps.
+constexpr int fewest_pauses = 16;
+constexpr int most_pauses = 128;
+} // namespace
 
 lock_word::bits lock_word::checked(bits number) {
   if (number > largest)
@@ -23,7 +25,7 @@ lock_word::bits lock_word::checked(bits number) {
 
 /// Waits longer each time, and so leaves the word, and the lines behind it, to the holder for some operations.
 lock_word::bits lock_word::lock_contended() noexcept {
-  for (int pauses = 1;; pauses = std::min(2 * pauses, most_pauses)) {
+  for (int pauses = fewest_pauses;; pauses = std::min(2 * pauses, most_pauses)) {
     for (int i = 0; i < pauses; ++i) pause_core();
     bits seen = word_.load(std::memory_order_relaxed);
     if (!locked(seen)) {
