@@ -85,7 +85,8 @@ template <class T> class channel {
     using Awaiting::Awaiting;
     std::optional<T> await_resume() noexcept {
       if (!this->take()) return std::nullopt;
-      return std::optional<T>(std::in_place, std::move(*this->own().value)); // GCC 12 copies a whole one in halves
+      // GCC 12 moves a whole optional at once, and waits for the stores of its halves.
+      return std::optional<T>(std::in_place, std::move(*this->own().value));
     }
   };
 
