@@ -20,7 +20,7 @@
 // when that does not suffice. So senders and receivers touch each other's lines seldom. Everything else takes
 // both ends, the sending one first: to wait, to wake, to close, to give a value back.
 //
-// A position is published by the exchange that unlocks its end, and neither end is told more of the other than
+// A position is published by the store that unlocks its end, and neither end is told more of the other than
 // is published. A thread that holds both ends unlocks the sending one last. So a sender has left the channel
 // when its value is received, and the receiver may destroy the channel.
 //
@@ -37,10 +37,9 @@ template <class T> struct channel_end {
   static constexpr std::size_t largest = (lock_word::largest >> 1);
 
   lock_word word{0};
-  bits other =
-      0; ///< the other end's word, as this one's holder saw it last; never ahead by more than `capacity`
+  bits other = 0;        ///< the other end's word, as this one's holder saw it last
   std::size_t place = 0; ///< in the ring
-  std::size_t capacity;  ///< as the channel's: what one end reads, the other must not write
+  std::size_t capacity;  ///< of the channel, and the ring: at both ends, so that neither reads the other's line
   T* room;
 
   static bits beyond(bits word, std::size_t number) noexcept {
