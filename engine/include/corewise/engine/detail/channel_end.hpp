@@ -39,7 +39,8 @@ template <class T> struct channel_end {
   lock_word word{0};
   bits other = 0;        ///< the other end's word, as this one's holder saw it last
   std::size_t place = 0; ///< in the ring
-  std::size_t capacity;  ///< of the channel, and the ring: at both ends, so that neither reads the other's line
+  /// Of the channel: at both ends, so that neither reads the other's line.
+  std::size_t capacity;
   T* room;
 
   static bits beyond(bits word, std::size_t number) noexcept {
