@@ -53,6 +53,11 @@ def _outside(name, operation, **more):
     return Workload("outside-" + name, operation, "outside", **more)
 
 
+def _channel(figure, peers):
+    return Workload("channel-" + figure, "a value", "channel", 100_000, 1_000_000, 10_000_000, figure=figure,
+                    kinds=["coroutine"], peers=peers, kind_of_pools="thread")
+
+
 def _memory(name, operation, quick, usual, **more):
     return Workload("memory-" + name, operation, "memory", quick, usual, usual, figure=name, **more)
 
@@ -75,6 +80,8 @@ WORKLOADS = [
     _outside("call", "a call", figure="call", peers=[*PEERS, *C_REFERENCE], target=Target(60, "ns/op")),
     _outside("wake", "until the task begins", figure="wake", peers=[*PEERS, FLOOR], target=Target(1.1, FLOOR)),
     _outside("waking", "a call", figure="waking", peers=[*PEERS, FLOOR], target=Target(1.1, FLOOR)),
+    *(_channel(f"1to1-{room}", ["tbb", "tokio"]) for room in (1024, 65536)),
+    *(_channel(f"4to4-{room}", ["tbb"]) for room in (1024, 65536)),
     # A task takes 50 us of CPU time: 25 us a task if the two workers are never idle.
     Workload("blocking_mix", "a task", "blocking_mix", 2_000, 2_000, 2_000, target=Target(25_000 / 0.8, "ns/op")),
     Workload("fairness", "the longest wait of a pass", "fairness", 200, 200, 200, kinds=["coroutine"]),

@@ -7,6 +7,8 @@
 mod axes;
 #[path = "../../blocking_mix/tokio.rs"]
 mod blocking_mix;
+#[path = "../../channel/tokio.rs"]
+mod channel;
 mod cpu_time;
 #[path = "../../fairness/tokio.rs"]
 mod fairness;
@@ -85,6 +87,10 @@ fn run(workload: &str, o: &Options) -> Option<bool> {
         }
         "blocking_mix" => measure(workload, o, o.size, o.size, || blocking_mix::pass(runtime, o.size), |seen| seen),
         "fairness" => fairness::print(o, runtime),
+        _ if workload.starts_with("channel-") => {
+            let room = channel::room_of(workload)?;
+            measure(workload, o, o.size, channel::result(o.size), || channel::pass(runtime, room, o.size), |sum| sum)
+        }
         _ if workload.starts_with("outside-") => outside::run(workload, o, runtime),
         _ => {
             let (ops, pass) = axes::axis(workload)?;

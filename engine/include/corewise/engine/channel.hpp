@@ -149,15 +149,15 @@ template <class T> class channel {
   /// to stop; those that were sent are moved from. The values must live until then. Cost: a coroutine's frame,
   /// two locked instructions for 32 values while there is room, else as `send`.
   task<std::size_t> send_all(std::span<T> values, std::stop_token token = {}) {
-    std::size_t sent = 0;
-    while (sent != values.size()) {
-      sent += put_alone(&values[sent], std::min(values.size() - sent, at_once));
-      if (sent == values.size()) break;
-      const bool one = co_await send(std::move(values[sent]), token);
+    std::size_t number = 0;
+    while (number != values.size()) {
+      number += put_alone(&values[number], std::min(values.size() - number, at_once));
+      if (number == values.size()) break;
+      const bool one = co_await send(std::move(values[number]), token);
       if (!one) break;
-      ++sent;
+      ++number;
     }
-    co_return sent;
+    co_return number;
   }
   /// `co_await c.receive_some(into, most)`: waits for a value, and appends it and those that follow at once to
   /// `into`, at most `most`, nor more than fit into the channel. The await returns how many: 0 if the channel is
@@ -170,19 +170,19 @@ template <class T> class channel {
     std::optional<T> first = co_await receive(token);
     if (!first) co_return 0;
     into.push_back(std::move(*first));
-    std::size_t received = 1;
-    for (std::size_t more = 1; more != 0 && received != most; received += more)
-      more = take_alone(std::min(most - received, at_once), [&](T&& got) { into.push_back(std::move(got)); });
-    co_return received;
+    std::size_t number = 1;
+    for (std::size_t more = 1; more != 0 && number != most; number += more)
+      more = take_alone(std::min(most - number, at_once), [&](T&& got) { into.push_back(std::move(got)); });
+    co_return number;
   }
 
   /// Closes the channel, so that nothing can be sent any more. Waiting senders get false; receivers get
   /// nothing when no value is left. Call from any thread, any number of times.
   void close() noexcept {
-    auto [sending, receiving] = lock_both();
+    auto [tail, head] = lock_both();
     const detail::woken receivers = receivers_.pop_all(detail::wait_state::stopped);
     const detail::woken senders = senders_.pop_all(detail::wait_state::stopped);
-    unlock_both(sending | end::closed, receiving);
+    unlock_both(tail | end::closed, head);
     receivers.wake();
     senders.wake();
   }
@@ -193,9 +193,9 @@ template <class T> class channel {
   using end = detail::channel_end<T>;
   using bits = typename end::bits;
   static constexpr std::size_t at_once = 32; // under a lock
-  /// The words of both ends, which are locked.
+  /// The words of both ends, which are locked: of the sending one, and of the receiving one.
   struct both_words {
-    bits sending, receiving;
+    bits tail, head;
   };
 
   channel(std::size_t capacity, T* room) noexcept
@@ -206,21 +206,19 @@ template <class T> class channel {
     return capacity == 0 ? nullptr : std::allocator<T>().allocate(capacity);
   }
 
-  static std::size_t values(bits sending, bits receiving) noexcept {
-    return end::distance(receiving, sending);
-  }
+  static std::size_t values(bits tail, bits head) noexcept { return end::distance(head, tail); }
   both_words lock_both() noexcept {
-    const bits sending = sending_.word.lock();
-    const bits receiving = receiving_.word.lock();
-    receiving_.other = sending;
-    return {sending, receiving};
+    const bits tail = sending_.word.lock();
+    const bits head = receiving_.word.lock();
+    receiving_.other = tail;
+    return {tail, head};
   }
-  void unlock_both(bits sending, bits receiving) noexcept {
-    sending = receivers_.empty() ? sending & ~end::waited_for : sending | end::waited_for;
-    receiving = senders_.empty() ? receiving & ~end::waited_for : receiving | end::waited_for;
-    sending_.other = receiving;
-    receiving_.word.unlock(receiving);
-    sending_.word.unlock(sending);
+  void unlock_both(bits tail, bits head) noexcept {
+    tail = receivers_.empty() ? tail & ~end::waited_for : tail | end::waited_for;
+    head = senders_.empty() ? head & ~end::waited_for : head | end::waited_for;
+    sending_.other = head;
+    receiving_.word.unlock(head);
+    sending_.word.unlock(tail);
   }
 
   /// Sets the state of `w`, under the lock; from here on a stop comes too late.
@@ -278,25 +276,25 @@ template <class T> class channel {
   /// Sends `value`, and moves from it if that is done. Otherwise `s` waits, if there is one and it was not
   /// stopped.
   outcome put(T& value, sender* s) noexcept {
-    const auto [sending, receiving] = lock_both();
-    const bool room = values(sending, receiving) != capacity();
+    const auto [tail, head] = lock_both();
+    const bool room = values(tail, head) != capacity();
     if (s != nullptr && s->part != nullptr) [[unlikely]]
-      return join_race(*s, senders_, receivers_, room, sending, receiving);
-    if ((sending & end::closed) != 0) {
+      return join_race(*s, senders_, receivers_, room, tail, head);
+    if ((tail & end::closed) != 0) {
       settle(s, detail::wait_state::stopped);
-      return unlock_both(sending, receiving), outcome::closed;
+      return unlock_both(tail, head), outcome::closed;
     }
     detail::waiter* const r = receivers_.pop();
     if (r == nullptr && !room) {
       const outcome is = wait(senders_, s);
-      return unlock_both(sending, receiving), is;
+      return unlock_both(tail, head), is;
     }
     settle(s, detail::wait_state::granted);
     if (r == nullptr) {
       put_here(value);
-      return unlock_both(sending + end::step, receiving), outcome::done;
+      return unlock_both(tail + end::step, head), outcome::done;
     }
-    unlock_both(sending, receiving);
+    unlock_both(tail, head);
     static_cast<receiver*>(r)->value.emplace(std::move(value));
     return r->wake(), outcome::done;
   }
@@ -304,27 +302,27 @@ template <class T> class channel {
   /// Moves the oldest value into `value`. If there is none, `r` waits, if there is one and it was not
   /// stopped.
   outcome take(std::optional<T>& value, receiver* r) noexcept {
-    auto [sending, receiving] = lock_both();
-    const bool direct = values(sending, receiving) == 0; // there is no room in between
+    auto [tail, head] = lock_both();
+    const bool direct = values(tail, head) == 0; // there is no room in between
     if (r != nullptr && r->part != nullptr) [[unlikely]]
-      return join_race(*r, receivers_, senders_, !direct, sending, receiving);
+      return join_race(*r, receivers_, senders_, !direct, tail, head);
     auto* const s = static_cast<sender*>(senders_.pop());
     if (s == nullptr && direct) {
-      const outcome is = (sending & end::closed) != 0 ? outcome::closed : wait(receivers_, r);
+      const outcome is = (tail & end::closed) != 0 ? outcome::closed : wait(receivers_, r);
       if (is == outcome::closed) settle(r, detail::wait_state::stopped);
-      return unlock_both(sending, receiving), is;
+      return unlock_both(tail, head), is;
     }
     settle(r, detail::wait_state::granted);
     if (!direct) {
       value.emplace(std::move(*receiving_.here()));
       pop_front();
-      receiving += end::step;
+      head += end::step;
       if (s != nullptr) {
         put_here(*s->value);
-        sending += end::step;
+        tail += end::step;
       }
     }
-    unlock_both(sending, receiving);
+    unlock_both(tail, head);
     if (direct) value.emplace(std::move(*s->value));
     if (s != nullptr) s->wake();
     return outcome::done;
@@ -333,16 +331,15 @@ template <class T> class channel {
   /// Gives a value, which was received last, to the receiver that has waited longest, or puts it in front of
   /// all others. Returns false if there is no room, or no receiver may come any more.
   bool put_back(std::optional<T>& value) noexcept {
-    auto [sending, receiving] = lock_both();
+    auto [tail, head] = lock_both();
     detail::waiter* const r = receivers_.pop();
-    const bool taken =
-        r != nullptr || (values(sending, receiving) != capacity() && (sending & end::closed) == 0);
+    const bool taken = r != nullptr || (values(tail, head) != capacity() && (tail & end::closed) == 0);
     if (r == nullptr && taken) {
       receiving_.go_back();
       std::construct_at(receiving_.here(), std::move(*value));
-      receiving -= end::step;
+      head -= end::step;
     }
-    unlock_both(sending, receiving);
+    unlock_both(tail, head);
     if (r != nullptr) {
       static_cast<receiver*>(r)->value.emplace(std::move(*value));
       r->wake();
@@ -353,20 +350,20 @@ template <class T> class channel {
 
   /// Puts a waiter that is in a race into its list, unless it need not wait. Releases the locks.
   [[gnu::noinline, gnu::cold]] outcome join_race(detail::waiter& w, detail::waiter_list& own,
-                                                 const detail::waiter_list& facing, bool possible,
-                                                 bits sending, bits receiving) noexcept {
-    const bool ready = (sending & end::closed) != 0 || possible || facing.has_other(*w.part->race);
+                                                 const detail::waiter_list& facing, bool possible, bits tail,
+                                                 bits head) noexcept {
+    const bool ready = (tail & end::closed) != 0 || possible || facing.has_other(*w.part->race);
     const outcome is = ready ? outcome::cannot : wait(own, &w);
-    return unlock_both(sending, receiving), is;
+    return unlock_both(tail, head), is;
   }
   static outcome wait(detail::waiter_list& list, detail::waiter* w) noexcept {
     if (w == nullptr || w->state == detail::wait_state::stopped) return outcome::cannot;
     return list.push(*w), outcome::waits;
   }
   bool leave(detail::waiter_list& list, detail::waiter& w) noexcept {
-    const auto [sending, receiving] = lock_both();
+    const auto [tail, head] = lock_both();
     const bool was_in = list.stop(w);
-    return unlock_both(sending, receiving), was_in;
+    return unlock_both(tail, head), was_in;
   }
 
   void put_here(T& value) noexcept {
