@@ -1,6 +1,7 @@
 // `blocking.max_concurrent`: how many blocking calls run at once, and how the others wait.
 
 #include "child_process.hpp"
+#include "peeking.hpp"
 #include "small_engine.hpp"
 #include "suspended.hpp"
 #include "threads/limited_calls.hpp"
@@ -172,6 +173,7 @@ TEST_CASE("blocking limit: after a wait the coroutine has its call's result or e
 }
 
 TEST_CASE("blocking limit: a dump names the coroutine whose call its worker makes") {
+  if (skipped_without_peeking()) return;
   gate first;
   gate second;
   profile p = limited_calls(2, 1);
