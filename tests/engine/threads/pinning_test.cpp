@@ -78,7 +78,8 @@ TEST_CASE("pinning: a spare thread that takes a seat is pinned as well, from any
 
 TEST_CASE("pinning: threads are named after the profile and their group, or their worker") {
   profile p = pinned(pin_to::none);
-  p.steal.policy = "none";
+  p.workers.total = 2;
+  p.steal.policy = "none"; // a task stays with the worker that its hint names
   const auto name_of_worker = [&](std::uint32_t w) {
     engine e(p);
     std::string name(16, '\0');
