@@ -207,17 +207,21 @@ template <class T> class channel {
   }
 
   static std::size_t values(bits tail, bits head) noexcept { return end::distance(head, tail); }
+  /// Locks both ends. Without room in between the sending one guards the lists alone.
   both_words lock_both() noexcept {
     const bits tail = sending_.word.lock();
+    if (capacity() == 0) return {tail, tail};
     const bits head = receiving_.word.lock();
     receiving_.other = tail;
     return {tail, head};
   }
   void unlock_both(bits tail, bits head) noexcept {
-    tail = receivers_.empty() ? tail & ~end::waited_for : tail | end::waited_for;
-    head = senders_.empty() ? head & ~end::waited_for : head | end::waited_for;
-    sending_.other = head;
-    receiving_.word.unlock(head);
+    if (capacity() != 0) {
+      tail = receivers_.empty() ? tail & ~end::waited_for : tail | end::waited_for;
+      head = senders_.empty() ? head & ~end::waited_for : head | end::waited_for;
+      sending_.other = head;
+      receiving_.word.unlock(head);
+    }
     sending_.word.unlock(tail);
   }
 
