@@ -167,12 +167,14 @@ template <class T> class channel {
     most = std::min(most, std::max<std::size_t>(capacity(), 1));
     into.reserve(into.size() + most);
     if (most == 0) co_return 0;
-    std::optional<T> first = co_await receive(token);
-    if (!first) co_return 0;
-    into.push_back(std::move(*first));
-    std::size_t number = 1;
-    for (std::size_t more = 1; more != 0 && number != most; number += more)
-      more = take_alone(std::min(most - number, at_once), [&](T&& got) { into.push_back(std::move(got)); });
+    const auto store = [&into](T&& got) { into.push_back(std::move(got)); };
+    std::size_t number = 0;
+    for (std::optional<T> next = co_await receive(token); next; next = try_receive()) {
+      store(std::move(*next)); // by itself, since senders may wait behind it
+      ++number;
+      number += take_alone(std::min(most - number, at_once), store);
+      if (number == most) break;
+    }
     co_return number;
   }
 
