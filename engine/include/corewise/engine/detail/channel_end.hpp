@@ -15,7 +15,7 @@
 //     [       │   oldest  │  ...  │ newest │        ]
 //
 // Each end is a word: a lock, the position, whether the channel is closed, and whether coroutines wait at the
-// *other* end. A thread that holds one end sends or receives alone if nobody waits at the other and it has
+// *other* end. A thread that holds one end sends or receives alone if none waits at the other, and it has
 // seen room, or a value: it keeps the position of the other end where it saw it last, and looks again only
 // when that does not suffice. So senders and receivers touch each other's lines seldom. Everything else takes
 // both ends, the sending one first: to wait, to wake, to close, to give a value back.
