@@ -106,9 +106,9 @@ TEST_CASE("channel, batches: many senders and receivers, and no value is lost or
     channel<std::size_t> c(capacity);
     std::vector<std::atomic<int>> seen(senders * each);
     std::atomic<std::size_t> sending{senders};
-    const auto sends = [&](std::size_t who) -> task<> {
+    const auto sends = [&](std::size_t sender) -> task<> {
       std::vector<std::size_t> values(each);
-      std::iota(values.begin(), values.end(), who * each);
+      std::iota(values.begin(), values.end(), sender * each);
       for (std::size_t at = 0, batch = 1; at != each; batch = batch % 70 + 1) {
         const std::size_t wanted = std::min(batch, each - at);
         const std::size_t sent = co_await c.send_all(std::span(values).subspan(at, wanted));
@@ -128,7 +128,8 @@ TEST_CASE("channel, batches: many senders and receivers, and no value is lost or
     };
     for (const std::size_t most : {1U, 5U, 100U})
       REQUIRE(e.submit(receives(most)) == submit_result::accepted);
-    for (std::size_t who = 0; who < senders; ++who) REQUIRE(e.submit(sends(who)) == submit_result::accepted);
+    for (std::size_t sender = 0; sender < senders; ++sender)
+      REQUIRE(e.submit(sends(sender)) == submit_result::accepted);
     e.drain();
     CHECK(std::all_of(seen.begin(), seen.end(), [](const std::atomic<int>& n) { return n == 1; }));
   }

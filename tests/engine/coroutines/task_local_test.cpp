@@ -1,4 +1,4 @@
-// Task-local values: who sees which.
+// Task-local values: which task sees which.
 
 #include "small_engine.hpp"
 

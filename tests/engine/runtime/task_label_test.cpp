@@ -1,4 +1,4 @@
-// What a task is called, and for which request it works: who sees it.
+// What a task is called, and for which request it works: where both are seen.
 
 #include "peeking.hpp"
 #include "small_engine.hpp"
