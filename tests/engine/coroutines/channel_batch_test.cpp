@@ -95,6 +95,10 @@ TEST_CASE("channel, batches: a close or a stop ends them, and what was not sent 
   std::string said;
   outside r(receive_some_and_say(empty, 4, source.get_token(), said));
   CHECK(said == "r");
+  empty.close();
+  std::vector<int> late = count_to(2);
+  outside refused(send_all_and_say(empty, late, {}, said)); // though there is room
+  CHECK(said == "rs0");
 }
 
 TEST_CASE("channel, batches: many senders and receivers, and no value is lost or doubled") {

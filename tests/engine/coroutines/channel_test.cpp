@@ -118,6 +118,11 @@ TEST_CASE("channel: a closed channel refuses senders, and receivers drain its va
   outside two(receive_and_say(empty, said));
   empty.close();
   CHECK(said == "ssxx1---");
+  // It has room, and takes nothing.
+  CHECK(!empty.try_send(6));
+  outside refused(send_and_say(empty, 7, said));
+  CHECK(said == "ssxx1---x");
+  CHECK(empty.try_receive() == std::nullopt);
 }
 
 TEST_CASE("channel: a value that was not sent still belongs to the caller") {
