@@ -8,7 +8,6 @@
 
 #include <array>
 #include <numeric>
-#include <vector>
 
 using namespace corewise;
 using namespace bench::nqueens;
@@ -30,10 +29,9 @@ std::uint64_t scoped(const board& b, std::uint64_t n) {
 
 task<std::uint64_t> forked(board b, std::uint64_t n) {
   if (b.rows == n) co_return 1;
-  std::vector<task<std::uint64_t>> children;
-  children.reserve(n);
+  bounded_vector<task<std::uint64_t>, size_max> children;
   each_next(b, n, [&](const board& next) { children.push_back(forked(next, n)); });
-  const std::vector<std::uint64_t> sums = co_await when_all(std::move(children));
+  const auto sums = co_await when_all(std::move(children));
   co_return std::accumulate(sums.begin(), sums.end(), std::uint64_t{0});
 }
 

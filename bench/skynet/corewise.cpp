@@ -8,7 +8,7 @@
 
 #include <array>
 #include <numeric>
-#include <utility>
+#include <ranges>
 
 using namespace corewise;
 using bench::skynet::children;
@@ -27,18 +27,13 @@ std::uint64_t scoped(std::uint64_t first, std::uint64_t leaves) {
   return std::accumulate(sums.begin(), sums.end(), std::uint64_t{0});
 }
 
-task<std::uint64_t> leaf(std::uint64_t number) { co_return number; }
-task<std::uint64_t> forked(std::uint64_t first, std::uint64_t leaves);
-
-template <std::size_t... I>
-task<std::uint64_t> all_children(std::uint64_t first, std::uint64_t part, std::index_sequence<I...>) {
-  auto sums = co_await when_all(forked(first + I * part, part)...);
-  co_return (std::get<I>(sums) + ...);
-}
-
 task<std::uint64_t> forked(std::uint64_t first, std::uint64_t leaves) {
-  if (leaves == 1) return leaf(first);
-  return all_children(first, leaves / children, std::make_index_sequence<children>{});
+  if (leaves == 1) co_return first;
+  const std::uint64_t part = leaves / children;
+  const auto child = [=](std::uint64_t i) { return forked(first + i * part, part); };
+  const auto sums = co_await when_all<children>(std::views::iota(std::uint64_t{0}, children) |
+                                                std::views::transform(child));
+  co_return std::accumulate(sums.begin(), sums.end(), std::uint64_t{0});
 }
 
 } // namespace

@@ -4,6 +4,8 @@
 // check: pass
 // check: pass -DNO_GROWTH
 // check: pass -DTHIEVES=1 -DTHIEF_ROUNDS=4
+// check: pass -DNO_GROWTH -DROWS
+// check: pass -DTHIEVES=1 -DTHIEF_ROUNDS=4 -DROWS
 // check: fail -DNO_POP_FENCE
 // check: fail -DNO_STEAL_FENCE
 // check: fail -DLAST_WITHOUT_CAS
@@ -15,6 +17,8 @@
 // of `bottom` that other threads see lags behind the owner's stores until a fence or a read-modify-write of
 // the owner's; cells and the array are seen before.
 //
+// ROWS               the owner also pushes two tasks at once, and takes back tasks without looking whether
+//                    thieves have emptied the deque
 // NO_POP_FENCE       pop looks at top before others see that it has made bottom smaller
 // NO_STEAL_FENCE     a thief reads bottom before top
 // LAST_WITHOUT_CAS   the owner takes the last task as it takes any other
@@ -38,9 +42,9 @@ byte small_cells[SMALL];
 byte large_cells[LARGE];
 bool grown;
 bool freed;
-byte top;
-byte bottom;     // what others see
-byte own_bottom; // what the owner has stored
+byte top = 1;
+byte bottom = 1;     // what others see
+byte own_bottom = 1; // what the owner has stored
 chan buffer = [3] of { byte };
 bit taken[TASKS + 1];
 byte taken_count;
@@ -70,17 +74,24 @@ end:
   od
 }
 
-// fork_deque::push
+// fork_deque::push, push_row: of one or two
 inline push() {
   seen_top = top;
+  count = 1;
+#ifdef ROWS
   if
-  :: own_bottom - seen_top < SMALL || (grown && own_bottom - seen_top < LARGE)
+  :: next_task < TASKS -> count = 2
+  :: true
+  fi;
+#endif
+  if
+  :: own_bottom + count - seen_top <= SMALL || (grown && own_bottom + count - seen_top <= LARGE)
   :: else ->
 #ifdef NO_GROWTH
     goto pushed;
 #else
     assert(!grown);
-    // grow: from top to bottom; the new array is the owner's until the owner shows it
+    // reserve: from top to bottom; the new array is the owner's until the owner shows it
     d_step {
       do
       :: seen_top < own_bottom -> large_cells[seen_top % LARGE] = small_cells[seen_top % SMALL]; seen_top++
@@ -94,21 +105,29 @@ inline push() {
 #endif
   fi;
 #ifdef FORKED_RELAXED
-  store_bottom(own_bottom + 1);
-  d_step { put(own_bottom - 1, next_task); next_task++ }
+  store_bottom(own_bottom + count);
+  d_step { put_row(own_bottom - count) }
 #else
-  d_step { put(own_bottom, next_task); next_task++ }
-  store_bottom(own_bottom + 1);
+  d_step { put_row(own_bottom) }
+  store_bottom(own_bottom + count);
 #endif
 pushed:
   seen_top = 0
 }
+inline put_row(first) {
+  put(first, next_task);
+  next_task++;
+  if
+  :: count == 2 -> put(first + 1, next_task); next_task++
+  :: else
+  fi
+}
 
-// fork_deque::pop; sets `drained` when there is none
-inline pop() {
+// fork_deque::pop; sets `drained` when there is none. fork_deque::take_back, `blind`: does not look first
+inline pop(blind) {
   seen_top = top;
   if
-  :: seen_top == own_bottom -> drained = 1
+  :: !blind && seen_top == own_bottom -> drained = 1
   :: else ->
 #ifdef NO_POP_FENCE
     seen_top = top;
@@ -154,17 +173,20 @@ inline take_newest() {
 }
 
 active proctype owner() {
-  byte seen_top, next_task = 1;
+  byte seen_top, next_task = 1, count;
   bit drained, won;
   do
   :: next_task <= TASKS -> push()
-  :: pop()
+  :: pop(0)
+#ifdef ROWS
+  :: own_bottom > 1 -> pop(1) // there are cells
+#endif
   :: next_task > TASKS -> break
   od;
   drained = 0;
   do
   :: drained -> break
-  :: else -> pop()
+  :: else -> pop(0)
   od
 }
 

@@ -20,14 +20,15 @@ namespace detail {
 /// Begins a run. From here on the scope's waiting task finds the calls that this run forks, in the deque of
 /// its worker.
 void child_run::enter() noexcept {
-  within_ = std::exchange(this_execution.within, value_chain(&scope_));
-  root_ = std::exchange(this_execution.root, nullptr);
+  away_run& self = away_.emplace();
+  self.within = std::exchange(this_execution.within, value_chain(&scope_));
+  self.root = std::exchange(this_execution.root, nullptr);
   if (this_execution.seat == nullptr) return;
-  seat_ = this_execution.seat;
-  first_ = seat_->queues().forks.next_position();
+  self.seat = this_execution.seat;
+  self.first = self.seat->queues().forks.next_position();
   const std::scoped_lock lock(scope_.away_mutex_);
-  next_ = std::exchange(scope_.away_, this);
-  if (next_ != nullptr) next_->previous_ = this;
+  self.next = std::exchange(scope_.away_, &self);
+  if (self.next != nullptr) self.next->previous = &self;
 }
 
 void child_run::fail(std::exception_ptr error) noexcept {
@@ -38,12 +39,13 @@ void child_run::fail(std::exception_ptr error) noexcept {
 void child_run::drop() noexcept { fail(std::make_exception_ptr(not_run())); }
 
 bool child_run::leave_away() noexcept {
-  this_execution.within = within_;
-  this_execution.root = root_;
-  if (seat_ != nullptr && !scope_.engine_->after_process_fork()) {
+  const away_run& self = *away_;
+  this_execution.within = self.within;
+  this_execution.root = self.root;
+  if (self.seat != nullptr && !scope_.engine_->after_process_fork()) {
     const std::scoped_lock lock(scope_.away_mutex_);
-    (previous_ != nullptr ? previous_->next_ : scope_.away_) = next_;
-    if (next_ != nullptr) next_->previous_ = previous_;
+    (self.previous != nullptr ? self.previous->next : scope_.away_) = self.next;
+    if (self.next != nullptr) self.next->previous = self.previous;
   }
   detail::atomic<std::uint32_t>& arrived = scope_.arrived_;
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == 0) futex_wake_all(arrived); // pairs: arrived
@@ -218,8 +220,8 @@ task_header* blocking_scope::leapfrog(detail::worker& seat) noexcept {
   task_header* t = nullptr;
   {
     const std::scoped_lock lock(away_mutex_);
-    for (const detail::child_run* c = away_; c != nullptr && t == nullptr; c = c->next_)
-      if (c->seat_ != &seat) t = detail::steal_fork_since(*c->seat_, c->first_);
+    for (const detail::away_run* c = away_; c != nullptr && t == nullptr; c = c->next)
+      if (c->seat != &seat) t = detail::steal_fork_since(*c->seat, c->first);
   }
   if (t == nullptr) return nullptr;
   if (is_around(t)) return seat.count_leapfrogged(), t;

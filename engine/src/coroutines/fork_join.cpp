@@ -15,6 +15,30 @@ void fork_task(coroutine_root& child) noexcept {
   child.engine->send_home(&child, child);
 }
 
+namespace {
+
+/// Forks children where the caller's deque has no room for them yet, or they go elsewhere.
+[[gnu::noinline]] void fork_row_slowly(strand& newest, std::uint32_t count) noexcept {
+  worker* const seat = this_execution.seat;
+  if (seat != nullptr && newest.run_as == task_class::normal && seat->queues().forks.reserve(count))
+    return fork_row(newest, count);
+  strand* child = &newest;
+  for (; count != 0; --count) {
+    strand* const before = child->sibling; // read first: the child may begin at once
+    fork_task(*child);
+    child = before;
+  }
+}
+
+} // namespace
+
+void fork_row(strand& newest, std::uint32_t count) noexcept {
+  worker* const seat = this_execution.seat;
+  if (seat != nullptr && newest.run_as == task_class::normal && seat->try_fork_row(newest, count)) [[likely]]
+    return;
+  fork_row_slowly(newest, count);
+}
+
 void place_child(coroutine_root& child, group_id to) noexcept { child.engine->fork_to(child, to); }
 
 bool take_back(const task_header* t) noexcept {
@@ -40,6 +64,34 @@ bool coroutine_root::perform(task_header* t, task_action action) {
   if (root->role() != strand_role::root) return join_point::discard(*root, *root);
   root->frame().destroy();
   return true;
+}
+
+[[gnu::always_inline]] inline std::coroutine_handle<> fork_join::ended_in_place() noexcept {
+  worker* const seat = this_execution.seat;
+  if (left_ != 0 && seat != nullptr && seat->take_back(next_)) {
+    strand& next = *std::exchange(next_, next_->sibling);
+    --left_;
+    next.play(strand_role::in_place);
+    return begin(next);
+  }
+  return arrive_in_place() ? go_on() : std::noop_coroutine();
+}
+
+namespace {
+
+[[gnu::noinline]] std::coroutine_handle<> end_other_strand(strand& s) noexcept {
+  if (s.role() == strand_role::away) return static_cast<fork_join*>(s.join)->ended_away();
+  if (s.role() != strand_role::root) return static_cast<scope_join*>(s.join)->ended(s);
+  this_execution.root_ended = true;
+  s.frame().destroy();
+  return std::noop_coroutine();
+}
+
+} // namespace
+
+std::coroutine_handle<> end_strand(strand& s) noexcept {
+  if (s.role() == strand_role::in_place) return static_cast<fork_join*>(s.join)->ended_in_place();
+  return end_other_strand(s); // apart, so that the other one saves no registers
 }
 
 // --- how dropped strands end

@@ -30,7 +30,7 @@ std::coroutine_handle<> loop::start_own_part() {
   first_.all = this;
   first_.end = size_;
   first_.act = &perform;
-  enlist(first_);
+  enlist(first_, given_here());
   coroutine_root* const root = this_execution.root;
   if (work(&first_)) return was_discarded() ? drop_parent() : resume_parent();
   this_execution.root = root; // of a task that may wait beneath
@@ -129,7 +129,7 @@ loop_piece* loop::put_behind(loop_piece& p) noexcept {
   }
   added->all = this;
   added->act = &perform;
-  enlist(*added);
+  enlist(*added, given_here());
   added->pace = p.pace;
   added->next = std::exchange(p.next, added);
   open_.fetch_add(1, std::memory_order_relaxed); // p counts, so the loop does not end meanwhile
@@ -152,7 +152,7 @@ void loop::split(loop_piece& p) noexcept {
 loop_piece* loop::spare(loop_piece& p) noexcept {
   loop_piece* const right = std::exchange(p.taken_back, nullptr);
   if (right == nullptr) return put_behind(p);
-  enlist(*right);
+  enlist(*right, given_here());
   right->pace = p.pace;
   open_.fetch_add(1, std::memory_order_relaxed); // p counts
   return right;

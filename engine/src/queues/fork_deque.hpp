@@ -6,6 +6,7 @@
 #include <corewise/policies/detail/atomic.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -34,7 +35,7 @@
 // | tag    | release site         | acquire site       | publishes           | weakened                   |
 // |--------|----------------------|--------------------|---------------------|----------------------------|
 // | forked | each store of bottom | steal: bottom load | the tasks below it  | a thief takes a stale cell |
-// | grown  | push: store of       | steal: its load    | the cells that were | a thief reads no task      |
+// | grown  | reserve: store of    | steal: its load    | the cells that were | a thief reads no task      |
 // |        | `array_`             |                    | copied              |                            |
 // | stolen | steal: top CAS       | push: top load     | that the cell was   | the owner overwrites a     |
 // |        |                      |                    | read                | task                       |
@@ -67,13 +68,43 @@ class fork_deque {
   /// Pushes `t`. Returns false if the deque is full and there is no memory to grow. Owner only. Cost: two
   /// stores, no locked instruction.
   [[nodiscard]] bool push(task_header* t) noexcept {
+    while (!push_row(t, 1, [](task_header* only) { return only; }))
+      if (!reserve(1)) return false;
+    return true;
+  }
+  /// Pushes `count` tasks, one or more, `newest` last; `before` returns the one that comes before another.
+  /// Returns false if there is no room for all. Owner only. Cost: a store for each, and one more.
+  template <class Task, class F>
+  [[nodiscard]] bool push_row(Task* newest, std::uint32_t count, F before) noexcept {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
     const std::uint64_t top = top_.load(std::memory_order_acquire);       // pairs: stolen
-    array* cells = array_.load(std::memory_order_relaxed);                // own
-    if (bottom - top >= cells->capacity()) cells = grow(*cells, top, bottom);
-    if (cells == nullptr) return false;
-    cells->put(bottom, t);
-    bottom_.store(bottom + 1, std::memory_order_release); // pairs: forked
+    const cells own = own_;
+    if (bottom - top + count > own.capacity()) [[unlikely]]
+      return false;
+    Task* t = newest;
+    for (std::uint64_t at = bottom + count - 1; at != bottom; --at) {
+      own.put(at, t);
+      t = before(t);
+    }
+    own.put(bottom, t);
+    bottom_.store(bottom + count, std::memory_order_release); // pairs: forked
+    return true;
+  }
+  /// Makes room for `count` more tasks. Returns false if there is no memory. Owner only.
+  [[nodiscard, gnu::noinline]] bool reserve(std::uint32_t count) noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
+    const std::uint64_t top = top_.load(std::memory_order_relaxed);       // no cell is overwritten
+    const std::uint64_t needed = std::bit_ceil(bottom - top + count);
+    if (needed <= own_.capacity()) return true;
+    try {
+      auto larger = std::make_unique<array>(std::max({own_.capacity() * 2, first_capacity_, needed}));
+      for (std::uint64_t at = top; at != bottom; ++at) larger->put(at, own_.get(at));
+      arrays_.push_back(std::move(larger));
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    own_ = *arrays_.back();
+    array_.store(arrays_.back().get(), std::memory_order_release); // pairs: grown
     return true;
   }
 
@@ -83,29 +114,17 @@ class fork_deque {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
     // No other thread raises bottom, so a deque that looks empty is empty.
     if (bottom == top_.load(std::memory_order_relaxed)) return nullptr;
-    const std::uint64_t newest = bottom - 1;
-    bottom_.store(newest, std::memory_order_release); // pairs: forked
-    full_fence();                                     // pairs: last
-    std::uint64_t top = top_.load(std::memory_order_relaxed);
-    task_header* t = nullptr;
-    if (top < newest) return array_.load(std::memory_order_relaxed)->get(newest); // thieves are far from it
-    if (top == newest) {
-      t = array_.load(std::memory_order_relaxed)->get(newest);
-      if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, // pairs: last
-                                        std::memory_order_relaxed))
-        t = nullptr; // a thief was quicker
-    }
-    bottom_.store(bottom, std::memory_order_release); // pairs: forked
-    return t;
+    task_header* const newest = own_.get(bottom - 1);
+    return take_newest(bottom) ? newest : nullptr;
   }
 
   /// Takes the newest task if it is `t`, and returns whether it did. Owner only. Cost: a few loads if it is
   /// not `t`, else that of `pop`.
   bool take_back(const task_header* t) noexcept {
+    if (own_.capacity() == 0) return false;
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
-    if (bottom == top_.load(std::memory_order_relaxed)) return false;
-    if (array_.load(std::memory_order_relaxed)->get(bottom - 1) != t) return false;
-    return pop() != nullptr;
+    // In a deque that thieves have emptied, or its owner, the cell still holds an older task.
+    return own_.get(bottom - 1) == t && take_newest(bottom);
   }
 
   /// The position that the next push takes. Owner only.
@@ -152,49 +171,57 @@ class fork_deque {
   }
 
   /// The number of cells. Owner only.
-  std::uint64_t capacity() const noexcept { return array_.load(std::memory_order_relaxed)->capacity(); }
+  std::uint64_t capacity() const noexcept { return own_.capacity(); }
 
  private:
-  /// Cells by position, modulo the capacity.
-  class array {
+  /// The cells of an array, by position modulo the capacity.
+  class cells {
    public:
-    array() noexcept = default; // of capacity 0
-    explicit array(std::uint64_t capacity)
+    cells() noexcept = default; // of capacity 0
+    cells(atomic<task_header*>* first, std::uint64_t capacity) noexcept
         : mask_(capacity - 1),
-          cells_(std::make_unique<atomic<task_header*>[]>(capacity)) {}
+          first_(first) {}
 
     std::uint64_t capacity() const noexcept { return mask_ + 1; }
     task_header* get(std::uint64_t at) const noexcept {
-      return cells_[at & mask_].load(std::memory_order_relaxed); // ordered by bottom and top
+      return first_[at & mask_].load(std::memory_order_relaxed); // ordered by bottom and top
     }
-    void put(std::uint64_t at, task_header* t) noexcept {
-      cells_[at & mask_].store(t, std::memory_order_relaxed);
+    void put(std::uint64_t at, task_header* t) const noexcept {
+      first_[at & mask_].store(t, std::memory_order_relaxed);
     }
 
    private:
     std::uint64_t mask_ = ~std::uint64_t{0};
-    std::unique_ptr<atomic<task_header*>[]> cells_;
+    atomic<task_header*>* first_ = nullptr;
+  };
+  struct array : cells {
+    explicit array(std::uint64_t capacity)
+        : array(std::make_unique<atomic<task_header*>[]>(capacity), capacity) {}
+    array(std::unique_ptr<atomic<task_header*>[]> memory, std::uint64_t capacity) noexcept
+        : cells(memory.get(), capacity),
+          owned(std::move(memory)) {}
+
+    std::unique_ptr<atomic<task_header*>[]> owned;
   };
 
-  /// Returns a larger array, or null if there is no memory. A function of its own, so that a push saves no
-  /// registers for it.
-  [[gnu::noinline]] array* grow(const array& full, std::uint64_t top, std::uint64_t bottom) noexcept {
-    try {
-      auto larger = std::make_unique<array>(std::max(full.capacity() * 2, first_capacity_));
-      for (std::uint64_t at = top; at != bottom; ++at) larger->put(at, full.get(at));
-      arrays_.push_back(std::move(larger));
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
-    array_.store(arrays_.back().get(), std::memory_order_release); // pairs: grown
-    return arrays_.back().get();
+  /// Takes the newest task, unless the deque is empty. Returns whether it did.
+  bool take_newest(std::uint64_t bottom) noexcept {
+    bottom_.store(bottom - 1, std::memory_order_release); // pairs: forked
+    full_fence();                                         // pairs: last
+    std::uint64_t top = top_.load(std::memory_order_relaxed);
+    const auto below = static_cast<std::int64_t>(bottom - 1 - top);
+    if (below > 0) return true; // thieves are far from it
+    const bool taken = below == 0 && top_.compare_exchange_strong(top, bottom, std::memory_order_seq_cst,
+                                                                  std::memory_order_relaxed); // pairs: last
+    bottom_.store(bottom, std::memory_order_release);                                         // pairs: forked
+    return taken;
   }
 
   atomic<std::uint64_t>& bottom_;
   atomic<std::uint64_t>& top_;
   std::uint64_t first_capacity_;
-  array none_;
-  atomic<array*> array_{&none_};
+  cells own_;                                  // the owner's view of the array in use
+  atomic<const cells*> array_{nullptr};        // the same for thieves; they come after the first push
   std::vector<std::unique_ptr<array>> arrays_; // the owner's; the last one is in use
 };
 

@@ -19,6 +19,14 @@ inline void worker::fork(task_header* t) noexcept {
     push(t);
 }
 
+inline bool worker::try_fork_row(strand& newest, std::uint32_t count) noexcept {
+  if (!queues().forks.push_row(&newest, count, [](strand* s) { return s->sibling; })) [[unlikely]]
+    return false; // no memory to grow
+  counts_.forked.add(count);
+  engine_.idle().notify_pushed(id());
+  return true;
+}
+
 /// What comes before forks in the loop comes before them here. A fork that runs in place counts as a task of
 /// the interval and of the tick, so that the loop comes round in time, and as one that was begun, so that a
 /// row of forks is not taken for a task that does not end.

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <ranges>
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -156,6 +157,49 @@ TEST_CASE("when_all: a range of any size, also of none") {
       CAPTURE(size);
       CHECK(run_on(workers, body(size)) == size * (size - 1L) / 2);
     }
+}
+
+TEST_CASE("when_all: children in a std::array or a bounded_vector, also none, give their values in another") {
+  const auto body = []() -> task<int> {
+    std::array three{answer_later(1), answer_later(2), answer_later(3)};
+    const std::array<int, 3> first = co_await when_all(std::move(three));
+    bounded_vector<task<int>, 5> two;
+    two.push_back(answer_later(7));
+    two.push_back(answer_later(5));
+    const bounded_vector<int, 5> second = co_await when_all(std::move(two));
+    const auto none = co_await when_all(bounded_vector<task<int>, 5>());
+    co_return first[0] * 10000 + first[1] * 1000 + first[2] * 100 + second[0] * 10 + second[1] +
+        static_cast<int>(none.size());
+  };
+  for (const std::uint32_t workers : {1U, 4U}) CHECK(run_on(workers, body()) == 12375);
+}
+
+TEST_CASE("when_all: a range of at most so many children gives their values in order") {
+  const auto body = [](int size) -> task<long> {
+    const auto values =
+        co_await when_all<200>(std::views::iota(0, size) | std::views::transform(answer_later));
+    static_assert(std::is_same_v<decltype(values), const bounded_vector<int, 200>>);
+    for (int i = 0; i < size; ++i)
+      if (values[static_cast<std::size_t>(i)] != i) co_return -1;
+    co_return std::accumulate(values.begin(), values.end(), 0L);
+  };
+  for (const int size : {0, 1, 2, 199, 200})
+    for (const std::uint32_t workers : {1U, 4U}) {
+      CAPTURE(size);
+      CHECK(run_on(workers, body(size)) == size * (size - 1L) / 2);
+    }
+}
+
+TEST_CASE("when_all: if a range has more children than were announced, none of them runs") {
+  std::atomic<int> n{0};
+  const auto body = [](std::atomic<int>& counted, int size) -> task<> {
+    co_await when_all<3>(std::views::iota(0, size) |
+                         std::views::transform([&](int) { return count(counted); }));
+  };
+  run_on(2, body(n, 3));
+  CHECK(n == 3);
+  CHECK_THROWS_AS(run_on(2, body(n, 4)), std::length_error);
+  CHECK(n == 3);
 }
 
 TEST_CASE("when_all: it throws the leftmost exception when all have ended, for any set of children that "

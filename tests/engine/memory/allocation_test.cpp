@@ -23,6 +23,7 @@
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <ranges>
 #include <thread>
 #include <vector>
 
@@ -132,6 +133,23 @@ TEST_CASE("forking and running take nothing from operator new once the blocks ar
   REQUIRE(before != 0); // the counter counts
   for (int i = 0; i < 20; ++i) REQUIRE(sync_wait(e, fib(18)) == 2584);
   CHECK(allocations.load() - before == 0);
+}
+
+TEST_CASE("forking a range of at most so many children takes nothing from operator new") {
+  engine e(small_profile(1));
+  const auto forks = []() -> task<std::uint64_t> {
+    const auto child = [](int n) -> task<int> { co_return n; };
+    std::uint64_t before = 0;
+    int sum = 0;
+    for (int i = 0; i < 200; ++i) {
+      if (i == 100) before = allocations.load();
+      for (const int value : co_await when_all<10>(std::views::iota(0, 10) | std::views::transform(child)))
+        sum += value;
+    }
+    if (sum != 200 * 45) throw std::runtime_error("a value is missing");
+    co_return allocations.load() - before;
+  };
+  CHECK(sync_wait(e, forks()) == 0);
 }
 
 TEST_CASE("waiting takes nothing from operator new, for each primitive, with a stop token or without") {

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/state.h>
 
+#include <algorithm>
 #include <deque>
 
 // Any sequence of calls by one thread has the same effect on the fork deque as on a plain deque.
@@ -64,6 +65,27 @@ struct push : command {
     check_size(nextState(q), real);
   }
   void show(std::ostream& out) const override { out << "push"; }
+};
+
+struct push_row : command {
+  std::uint32_t count = *rc::gen::inRange<std::uint32_t>(1, 6);
+
+  void apply(plain_deque& q) const override {
+    for (std::uint32_t i = 0; i < count; ++i) q.waiting.push_back(q.next++);
+  }
+  void run(const plain_deque& q, real_deque& real) const override {
+    task_header* const newest = real.task(q.next + count - 1);
+    const auto before = [&](task_header* t) { return real.task(std::max(real.number(t), q.next + 1) - 1); };
+    const std::uint64_t room = real.queue.capacity() - q.waiting.size();
+    RC_ASSERT(real.queue.push_row(newest, count, before) == (count <= room));
+    if (count > room) {
+      RC_ASSERT(real.queue.size() == q.waiting.size());
+      RC_ASSERT(real.queue.reserve(count));
+      RC_ASSERT(real.queue.push_row(newest, count, before));
+    }
+    check_size(nextState(q), real);
+  }
+  void show(std::ostream& out) const override { out << "push a row of " << count; }
 };
 
 struct pop : command {
@@ -156,7 +178,7 @@ TEST_CASE("fork deque: any sequence of pushes, pops and steals, with a mark or w
   CHECK(rc::check([] {
     real_deque real(*rc::gen::element<std::uint64_t>(0, 3, 0xFFFFFFFE));
     rc::state::check(plain_deque{}, real,
-                     rc::state::gen::execOneOfWithArgs<push, push, push, pop, steal, take_back, set_mark,
+                     rc::state::gen::execOneOfWithArgs<push, push, push_row, pop, steal, take_back, set_mark,
                                                        pop_since, steal_since>());
   }));
 }

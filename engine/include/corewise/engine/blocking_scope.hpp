@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -69,6 +70,18 @@ struct scope_child : task_header {
   }
 };
 
+/// What a run of a child that is away needs.
+struct away_run {
+  // The scope's mutex guards these: where calls forked within this one go.
+  worker* seat = nullptr;
+  std::uint64_t first = 0;
+  away_run* next = nullptr;
+  away_run* previous = nullptr;
+  // The state of the thread before this run.
+  value_chain within;
+  coroutine_root* root = nullptr;
+};
+
 /// One run of a child. While it lasts the scope cannot end, and a thread that waits there finds the calls
 /// that this one forks.
 class child_run {
@@ -97,15 +110,8 @@ class child_run {
 
   blocking_scope& scope_;
   const child_place where_;
-  // The rest is only for a child that is away. The scope's mutex guards these: where calls forked within this
-  // one go.
-  worker* seat_ = nullptr;
-  std::uint64_t first_ = 0;
-  child_run* next_ = nullptr;
-  child_run* previous_ = nullptr;
-  // The state of the thread before this run.
-  value_chain within_;
-  coroutine_root* root_ = nullptr;
+
+  std::optional<away_run> away_;
 };
 
 template <class F> struct scope_call final : scope_child {
@@ -261,7 +267,7 @@ class blocking_scope {
   detail::atomic<bool> failed_{false};  // relaxed: its setter writes the error, which the arrival publishes
   std::exception_ptr error_;
   detail::mutex away_mutex_;
-  detail::child_run* away_ = nullptr;       // children that run elsewhere; guarded by away_mutex_
+  detail::away_run* away_ = nullptr;        // children that run elsewhere; guarded by away_mutex_
   std::unique_ptr<stops, end_stops> stops_; // guarded by it as well. The last: its end may use the others
 };
 

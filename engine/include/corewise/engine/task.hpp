@@ -14,6 +14,14 @@ namespace corewise {
 
 namespace detail {
 
+/// Returns the frame. Keeps the compiler from moving two neighbouring tasks by one wide load: it would wait
+/// until both narrow stores before it have left the store buffer.
+inline std::coroutine_handle<> loaded_alone(std::coroutine_handle<> frame) noexcept {
+  void* address = frame.address();
+  asm("" : "+r"(address));
+  return std::coroutine_handle<>::from_address(address);
+}
+
 /// Reports the exception in flight, which left a root.
 void root_failed(runtime& engine) noexcept;
 
@@ -34,15 +42,7 @@ struct task_promise_base : strand {
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
       task_promise_base& p = ended.promise();
-      return p.engine == nullptr ? transfer_to(p.continuation) : end_root(p, ended);
-    }
-    /// A function of its own, so that a coroutine that was only awaited saves no registers for it.
-    [[gnu::noinline]] static std::coroutine_handle<> end_root(task_promise_base& p,
-                                                              std::coroutine_handle<> ended) noexcept {
-      if (p.role() != strand_role::root) return end_strand(p);
-      this_execution.root_ended = true;
-      ended.destroy();
-      return std::noop_coroutine();
+      return p.engine == nullptr ? transfer_to(p.continuation) : end_strand(p);
     }
     void await_resume() const noexcept {}
   };
@@ -114,7 +114,9 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
  public:
   using promise_type = detail::task_promise<T>;
 
-  task(task&& other) noexcept { held_.frame = std::exchange(other.held_.frame, nullptr); }
+  task(task&& other) noexcept {
+    held_.frame = detail::loaded_alone(std::exchange(other.held_.frame, nullptr));
+  }
   task& operator=(task&& other) noexcept {
     std::swap(held_.frame, other.held_.frame);
     return *this;

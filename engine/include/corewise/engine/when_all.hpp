@@ -1,8 +1,10 @@
 #pragma once
 
+#include <corewise/engine/bounded_vector.hpp>
 #include <corewise/engine/task.hpp>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <ranges>
 #include <tuple>
@@ -33,8 +35,7 @@ template <class... T> class [[nodiscard]] all_of {
 
   bool await_ready() const noexcept { return false; }
   template <class Promise> std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
-    join_.suspend(parent);
-    return fork(std::index_sequence_for<T...>{}, nested(parent));
+    return start(std::index_sequence_for<T...>{}, join_.suspend(parent), nested(parent));
   }
   auto await_resume() {
     return std::apply(
@@ -47,44 +48,65 @@ template <class... T> class [[nodiscard]] all_of {
   }
 
  private:
-  template <std::size_t... I> std::coroutine_handle<> fork(std::index_sequence<I...>, bool nested) noexcept {
+  template <std::size_t... I>
+  std::coroutine_handle<> start(std::index_sequence<I...>, const fork_join::heritage& given,
+                                bool nested) noexcept {
     constexpr std::size_t last = sizeof...(I) - 1;
-    (fork_unless_first<last - I>(), ...);
-    return join_.start(fork_access::strand_of(std::get<0>(children_)), nested);
+    (add_unless_first<last - I>(given), ...);
+    return join_.start(fork_access::strand_of(std::get<0>(children_)), given, nested);
   }
-  template <std::size_t I> void fork_unless_first() noexcept {
-    if constexpr (I != 0) join_.fork(fork_access::strand_of(std::get<I>(children_)));
+  template <std::size_t I> void add_unless_first(const fork_join::heritage& given) noexcept {
+    if constexpr (I != 0) join_.add(fork_access::strand_of(std::get<I>(children_)), given);
   }
 
   std::tuple<task<T>...> children_;
   fork_join join_;
 };
 
-template <class T> class [[nodiscard]] all_of_range {
+/// Moves the values out of tasks that have ended, into a container like theirs.
+template <class T> std::vector<T> values_of(const std::vector<task<T>>& ended) {
+  std::vector<T> values;
+  values.reserve(ended.size());
+  for (const task<T>& child : ended) values.push_back(fork_access::take(child));
+  return values;
+}
+template <class T, std::size_t Most>
+bounded_vector<T, Most> values_of(const bounded_vector<task<T>, Most>& ended) {
+  return {ended.size(), [&](std::size_t i) { return fork_access::take(ended[i]); }};
+}
+template <class T, std::size_t N> std::array<T, N> values_of(const std::array<task<T>, N>& ended) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<T, N>{fork_access::take(ended[I])...};
+  }(std::make_index_sequence<N>{});
+}
+
+/// `Children`: a container of tasks.
+template <class Children> class [[nodiscard]] all_of_range {
  public:
-  explicit all_of_range(std::vector<task<T>>&& children) noexcept : children_(std::move(children)) {}
+  explicit all_of_range(Children&& children) noexcept : children_(std::move(children)) {}
+  template <class Range> all_of_range(Range&& tasks, std::in_place_t) {
+    for (auto&& child : tasks) children_.push_back(std::move(child));
+  }
   all_of_range(const all_of_range&) = delete;
   all_of_range& operator=(const all_of_range&) = delete;
 
   bool await_ready() const noexcept { return children_.empty(); }
   template <class Promise> std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
-    join_.suspend(parent);
-    for (std::size_t i = children_.size() - 1; i != 0; --i) join_.fork(fork_access::strand_of(children_[i]));
-    return join_.start(fork_access::strand_of(children_.front()), nested(parent));
+    const fork_join::heritage given = join_.suspend(parent);
+    for (std::size_t i = children_.size() - 1; i != 0; --i)
+      join_.add(fork_access::strand_of(children_[i]), given);
+    return join_.start(fork_access::strand_of(children_.front()), given, nested(parent));
   }
   auto await_resume() {
-    if constexpr (std::is_void_v<T>) {
-      for (const task<T>& ended : children_) fork_access::take(ended);
+    if constexpr (std::is_same_v<typename Children::value_type, task<void>>) {
+      for (const task<void>& ended : children_) fork_access::take(ended);
     } else {
-      std::vector<T> values;
-      values.reserve(children_.size());
-      for (const task<T>& ended : children_) values.push_back(fork_access::take(ended));
-      return values;
+      return values_of(children_);
     }
   }
 
  private:
-  std::vector<task<T>> children_;
+  Children children_;
   fork_join join_;
 };
 
@@ -94,6 +116,17 @@ template <class Range>
 struct task_range<Range> {
   template <class T> static T of(const task<T>&);
   using value = decltype(of(std::declval<std::ranges::range_value_t<Range>&>()));
+};
+
+/// The container in which `when_all` keeps the tasks of a range.
+template <class Range, class T> struct kept_children {
+  using type = std::vector<task<T>>;
+};
+template <class T, std::size_t N> struct kept_children<std::array<task<T>, N>, T> {
+  using type = std::array<task<T>, N>;
+};
+template <class T, std::size_t Most> struct kept_children<bounded_vector<task<T>, Most>, T> {
+  using type = bounded_vector<task<T>, Most>;
 };
 
 } // namespace detail
@@ -111,19 +144,30 @@ detail::all_of<T...> when_all(task<T>... children) noexcept {
 }
 
 /// Acts as above for a range of `task<T>`, which is moved from. The await returns a `std::vector<T>`, or
-/// nothing for `task<>`. Throws `std::bad_alloc`.
-template <std::ranges::input_range Range>
-auto when_all(Range&& children) -> detail::all_of_range<typename detail::task_range<Range>::value> {
+/// nothing for `task<>`. For a `std::array` or a `bounded_vector` it returns another such one, and allocates
+/// nothing. Throws `std::bad_alloc`.
+template <std::ranges::input_range Range> auto when_all(Range&& children) {
   using T = typename detail::task_range<Range>::value;
-  if constexpr (std::is_same_v<std::remove_cvref_t<Range>, std::vector<task<T>>>) {
-    std::vector<task<T>>& all = children;
-    return detail::all_of_range<T>(std::move(all));
+  using kept = typename detail::kept_children<std::remove_cvref_t<Range>, T>::type;
+  if constexpr (std::is_same_v<std::remove_cvref_t<Range>, kept>) {
+    kept& all = children;
+    return detail::all_of_range<kept>(std::move(all));
   } else {
-    std::vector<task<T>> all;
+    kept all;
     if constexpr (std::ranges::sized_range<Range>) all.reserve(std::ranges::size(children));
     for (auto&& child : children) all.push_back(std::move(child));
-    return detail::all_of_range<T>(std::move(all));
+    return detail::all_of_range<kept>(std::move(all));
   }
+}
+
+/// Acts as above for a range of at most `Most` tasks, and allocates nothing:
+/// `co_await when_all<10>(std::views::iota(0, n) | std::views::transform(child))`. The await returns a
+/// `bounded_vector<T, Most>`, or nothing for `task<>`. If the range has more tasks, throws
+/// `std::length_error`, and runs none.
+template <std::size_t Most, std::ranges::input_range Range>
+auto when_all(Range&& children)
+    -> detail::all_of_range<bounded_vector<task<typename detail::task_range<Range>::value>, Most>> {
+  return {std::forward<Range>(children), std::in_place};
 }
 
 } // namespace corewise

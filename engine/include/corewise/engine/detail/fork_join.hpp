@@ -106,6 +106,9 @@ bool identify_coroutine() noexcept;
 
 /// Pushes a child as the newest into the caller's deque. Call from any thread of its engine, in a task of it.
 void fork_task(coroutine_root& child) noexcept;
+/// Does the same for `count` children, which are linked by `sibling` from the newest on. Cost in a task
+/// without a class: that of one.
+[[gnu::hot]] void fork_row(strand& newest, std::uint32_t count) noexcept;
 /// Places a child as if it were submitted now, with a wish for a group. Call from any thread of its engine,
 /// in a task of it.
 void place_child(coroutine_root& child, group_id to) noexcept;
@@ -130,33 +133,43 @@ class join_point {
   join_point() noexcept = default;
   ~join_point() = default;
 
-  /// Notes the calling coroutine as the parent that will wait. Throws `std::logic_error` outside of an
-  /// engine's tasks.
-  template <class Promise> void suspend(std::coroutine_handle<Promise> parent) {
-    const execution& here = this_execution;
-    root_ = here.root;
+  /// What each child has of its parent.
+  struct heritage {
+    runtime* engine;
+    worker* last; ///< the caller's seat; if it has none, the parent's last one
+    std::uint8_t phase;
+    task_class run_as;
+  };
+  /// Notes the calling coroutine as the parent that will wait. Returns what its children have of it. Throws
+  /// `std::logic_error` outside of an engine's tasks.
+  template <class Promise> heritage suspend(std::coroutine_handle<Promise> parent) {
+    root_ = this_execution.root;
     if (root_ == nullptr) [[unlikely]]
       refuse();
     parent_ = parent;
     if constexpr (!of_task<Promise>()) parent_is_foreign_ = true;
-    if (here.seat != nullptr) root_->last = here.seat; // the last child may end without one
+    const heritage to_children = given_here();
+    root_->last = to_children.last; // the last child may end without one
+    return to_children;
   }
-  /// Makes `child` a child of the parent, which ran last on the seat `last`.
-  void adopt(strand& child, strand_role role, worker* last) noexcept {
-    enlist(child, last);
+  /// Returns what children that the caller forks have of the parent.
+  heritage given_here() const noexcept {
+    const execution& here = this_execution;
+    return {root_->engine, here.seat != nullptr ? here.seat : root_->last, here.phase, root_->run_as};
+  }
+  /// Makes `child` a child of the parent.
+  void adopt(strand& child, strand_role role, const heritage& given) noexcept {
+    enlist(child, given);
     child.act = &coroutine_root::perform;
     child.play(role);
     child.join = this;
   }
-  /// Gives `child` what any child has of the parent: engine, phase, class.
-  void enlist(coroutine_root& child) const noexcept { enlist(child, here_or_last()); }
-  /// Returns the caller's seat; if it has none, the parent's last one.
-  worker* here_or_last() const noexcept {
-    worker* const here = this_execution.seat;
-    return here != nullptr ? here : root_->last;
+  static void enlist(coroutine_root& child, const heritage& given) noexcept {
+    child.engine = given.engine;
+    child.last = given.last;
+    child.phase = given.phase;
+    child.run_as = given.run_as;
   }
-  /// Returns the seat on which the parent was suspended.
-  worker* parents_seat() const noexcept { return root_->last; }
   static std::coroutine_handle<> begin(strand& child) noexcept {
     this_execution.root = &child;
     return transfer_to(child.frame());
@@ -187,12 +200,6 @@ class join_point {
   friend chain_walk;
 
   [[noreturn]] static void refuse();
-  void enlist(coroutine_root& child, worker* last) const noexcept {
-    child.engine = root_->engine;
-    child.last = last;
-    child.phase = this_execution.phase;
-    child.run_as = root_->run_as;
-  }
   static bool arrive_dropped(strand& child, strand& innermost) noexcept;
   strand& parent_strand() const noexcept;
   /// Returns the parent, with which unwinding begins; its strand if the parent is no task.
@@ -208,32 +215,25 @@ class join_point {
 /// dropped.
 class fork_join : public join_point {
  public:
+  using join_point::heritage;
   using join_point::suspend;
 
-  /// Forks a child. If it runs in place, it runs after the children that will be forked later. Call from the
+  /// Adds a child. If it runs in place, it runs after the children that will be added later. Call from the
   /// suspended parent.
-  void fork(strand& child) noexcept {
-    adopt(child, strand_role::away, parents_seat());
+  void add(strand& child, const heritage& given) noexcept {
+    adopt(child, strand_role::away, given);
     child.sibling = std::exchange(next_, &child);
     ++left_;
-    fork_task(child);
   }
-  /// Returns the child with which to begin, after all others have been forked.
-  std::coroutine_handle<> start(strand& first, bool nested) noexcept {
-    adopt(first, strand_role::in_place, parents_seat());
+  /// Forks the children that were added. Returns the child with which to begin.
+  std::coroutine_handle<> start(strand& first, const heritage& given, bool nested) noexcept {
+    adopt(first, strand_role::in_place, given);
+    if (left_ != 0) fork_row(*next_, left_);
     return begin_first(first, nested);
   }
 
   /// Ends the child in place. Returns the coroutine that goes on.
-  std::coroutine_handle<> ended_in_place() noexcept {
-    if (left_ != 0 && take_back(next_)) {
-      strand& next = *std::exchange(next_, next_->sibling);
-      --left_;
-      next.play(strand_role::in_place);
-      return begin(next);
-    }
-    return arrive_in_place() ? go_on() : std::noop_coroutine();
-  }
+  std::coroutine_handle<> ended_in_place() noexcept;
   std::coroutine_handle<> ended_away() noexcept { return arrive_away() ? go_on() : std::noop_coroutine(); }
 
   /// Count an arrival. Return whether the caller is the last.
@@ -267,16 +267,16 @@ class scope_join : public join_point {
   using join_point::suspend;
 
   /// Begins the first child of the scope, in place. Call from the suspended parent.
-  std::coroutine_handle<> enter(strand& first, bool nested) noexcept {
+  std::coroutine_handle<> enter(strand& first, const heritage& given, bool nested) noexcept {
     open_.store(1, std::memory_order_relaxed); // published by the queues that the others pass through
-    adopt(first, strand_role::in_scope, parents_seat());
+    adopt(first, strand_role::in_scope, given);
     return begin_first(first, nested);
   }
   /// Forks a child of the scope. Call from a strand of the scope.
   void fork(strand& child) noexcept {
     assert(open_.load(std::memory_order_relaxed) != 0 && "a task is forked into a scope that has ended");
     open_.fetch_add(1, std::memory_order_relaxed); // the caller counts, so it does not end meanwhile
-    adopt(child, strand_role::in_scope, here_or_last());
+    adopt(child, strand_role::in_scope, given_here());
     fork_task(child);
   }
   std::coroutine_handle<> ended(strand& child) noexcept;
@@ -297,14 +297,8 @@ class scope_join : public join_point {
   std::exception_ptr error_;
 };
 
-/// Ends a strand that is a child. Returns the coroutine that goes on.
-inline std::coroutine_handle<> end_strand(strand& child) noexcept {
-  switch (child.role()) {
-  case strand_role::in_place: return static_cast<fork_join*>(child.join)->ended_in_place();
-  case strand_role::away: return static_cast<fork_join*>(child.join)->ended_away();
-  default: return static_cast<scope_join*>(child.join)->ended(child);
-  }
-}
+/// Ends a strand whose coroutine has ended. Returns the coroutine that goes on.
+[[gnu::hot]] std::coroutine_handle<> end_strand(strand& s) noexcept;
 
 /// The operations that awaiters may do on a task.
 class fork_access {
