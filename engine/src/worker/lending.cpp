@@ -19,11 +19,14 @@ std::uint64_t worker::lend() noexcept {
   const bool in_haste =
       lender_.expects_long_call() && (waited_for || engine_.injection(place_.group).size() != 0);
   lender_.begin_call();
-  engine_.board(place_.group).unavailable.set(engine_.index_in_group(id())); // B1, pairs: shown
+  worker_bits& unavailable = engine_.board(place_.group).unavailable;
+  const std::size_t index = engine_.index_in_group(id());
+  unavailable.set(index); // B1, pairs: shown
   engine_.publish_load(place_);
   this_execution.seat = nullptr;
-  const std::uint64_t lending = lender_.lend();       // B2
-  show_availability();                                // if the worker was called back just before
+  const std::uint64_t lending = lender_.lend();                         // B2
+  if (!unavailable.test(index, std::memory_order_seq_cst)) [[unlikely]] // pairs: shown
+    show_availability();                              // the worker was called back just before
   if (waited_for) engine_.idle().notify_pushed(id()); // other workers can do what waits here
   if (in_haste && engine_.threads().offer(*this, lending)) return lending;
   if (!engine_.threads().attend()) static_cast<void>(engine_.threads().offer(*this, lending));

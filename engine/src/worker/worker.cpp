@@ -25,7 +25,8 @@ worker::worker(shared& engine, worker_id id, const queue_memory& memory)
 bool worker::run() {
   const discipline d = engine_.settings().queues.discipline;
   if (d == discipline::standard) return run_by(standard_discipline{});
-  return run_by(general_discipline(d, queues(), counts_));
+  general_discipline other(d, queues(), counts_);
+  return run_by<general_discipline&>(other);
 }
 
 template <class D> bool worker::run_by(D rules) {
@@ -33,9 +34,9 @@ template <class D> bool worker::run_by(D rules) {
     task_header* t = std::exchange(rotated_, nullptr);
     if (t == nullptr) {
       if (shared::is_over(stage_byte_)) return leave();
-      t = retired_ ? nullptr : poll(rules);
-      if (t == nullptr) t = linger(rules);
-      if (t == nullptr) t = rest(rules);
+      t = retired_ ? nullptr : poll<D>(rules);
+      if (t == nullptr) t = linger<D>(rules);
+      if (t == nullptr) t = rest<D>(rules);
     }
     if (t != nullptr && !execute(t)) return false;
   }
@@ -50,14 +51,14 @@ template <class D> bool worker::run_by(D rules) {
 }
 
 /// Asks the worker's own sources and those that it shares. Returns null if they have nothing.
-template <class D> task_header* worker::poll(D& rules) noexcept {
+template <class D> task_header* worker::poll(D rules) noexcept {
   worker_queues& own = queues();
   const class_queue& latency = supply_.classes().of(task_class::latency);
   if (latency.waiting()) [[unlikely]]
     if (task_header* t = poll_latency()) return t;
   task_header* t = nullptr;
   if (plan_.count_poll()) [[unlikely]]
-    t = poll_due(rules);
+    t = poll_due<D>(rules);
   const bool from_slot = t == nullptr && !own.lifo.empty() && (t = poll_slot(rules)) != nullptr;
   if (t == nullptr && !own.forks.empty() && !rules.batch_is_in_front()) t = own.forks.pop();
   if (t != nullptr) {
@@ -90,7 +91,7 @@ task_header* worker::poll_latency() noexcept {
 
 /// Asks the shared sources first, since they are due. A worker that comes from idling has had time for
 /// background tasks, and may leave one to others.
-template <class D> task_header* worker::poll_due(D& rules) noexcept {
+template <class D> task_header* worker::poll_due(D rules) noexcept {
   worker_queues& own = queues();
   const std::uint32_t started = own.started();
   if (plan_.pick_background(started) && working_ && supply_.classes().of(task_class::background).waiting())
@@ -107,7 +108,7 @@ template <class D> task_header* worker::poll_due(D& rules) noexcept {
 }
 
 /// Takes the task of the LIFO slot, while it may come before others. Else the task waits for its next turn.
-task_header* worker::poll_slot(standard_discipline& /*rules*/) noexcept {
+task_header* worker::poll_slot(standard_discipline /*rules*/) noexcept {
   worker_queues& own = queues();
   if (own.lifo.empty()) return nullptr;
   const bool overtakes = !own.ring.nothing_waits() || !own.forks.empty();
@@ -137,14 +138,14 @@ task_header* worker::poll_slot(general_discipline& rules) noexcept {
 }
 
 /// Waits a little for more tasks where many short ones came, before the worker announces that it is idle.
-template <class D> task_header* worker::linger(D& rules) noexcept {
+template <class D> task_header* worker::linger(D rules) noexcept {
   if (!working_ || retired_ || !publishing_.tasks_are_short()) return nullptr;
-  return searcher_.linger() ? poll(rules) : nullptr;
+  return searcher_.linger() ? poll<D>(rules) : nullptr;
 }
 
 /// Looks for work elsewhere, and sleeps if there is none. Returns null after it has slept, or if the engine
 /// has ended.
-template <class D> task_header* worker::rest(D& rules) noexcept {
+template <class D> task_header* worker::rest(D rules) noexcept {
   entry_.owner.running.store(0, std::memory_order_relaxed);
   end_work();
   renew_rules();
@@ -152,7 +153,7 @@ template <class D> task_header* worker::rest(D& rules) noexcept {
   if (retired_) {
     send_away();
   } else if (!queues().lifo.empty()) {
-    return poll(rules); // the worker was called back before it had sent that away
+    return poll<D>(rules); // the worker was called back before it had sent that away
   } else if (task_header* t = searcher_.search()) {
     rules.end_take();
     note_found();

@@ -130,15 +130,15 @@ class alignas(128) worker {
   void show_availability() noexcept;
 
  private:
-  // The loop (worker.cpp)
+  // The loop (worker.cpp). `D`: `standard_discipline`, which is empty, or a reference to another one.
   template <class D> [[gnu::hot]] bool run_by(D rules);
   bool leave() noexcept;
-  template <class D> [[gnu::hot]] task_header* linger(D& rules) noexcept;
-  template <class D> [[gnu::hot]] task_header* rest(D& rules) noexcept;
-  template <class D> [[gnu::hot]] task_header* poll(D& rules) noexcept;
+  template <class D> [[gnu::hot]] task_header* linger(D rules) noexcept;
+  template <class D> [[gnu::hot]] task_header* rest(D rules) noexcept;
+  template <class D> [[gnu::hot]] task_header* poll(D rules) noexcept;
   task_header* poll_latency() noexcept;
-  template <class D> [[gnu::hot]] task_header* poll_due(D& rules) noexcept;
-  [[gnu::hot]] task_header* poll_slot(standard_discipline& rules) noexcept;
+  template <class D> [[gnu::hot]] task_header* poll_due(D rules) noexcept;
+  [[gnu::hot]] task_header* poll_slot(standard_discipline rules) noexcept;
   task_header* poll_slot(general_discipline& rules) noexcept;
   void note_found() noexcept {
     if (!working_ || supply_.is_searching()) [[unlikely]]
