@@ -10,7 +10,8 @@ from table import verdict
 # later. If the newest file is of hours in which the machine was slow, a column shows the rows before it as
 # well.
 MACHINES = {
-    "AMD EPYC": {"files": ["gcc.jsonl", "reference.jsonl", "clang_one_worker.jsonl", "clang.jsonl", "clang_slow_hours.jsonl"],
+    "AMD EPYC": {"files": ["gcc.jsonl", "reference.jsonl", "clang_one_worker.jsonl", "clang.jsonl", "clang_slow_hours.jsonl",
+                           "clang_calm.jsonl"],
                  "slow": "clang_slow_hours.jsonl"},
     "Intel Xeon": {"files": ["clang_intel.jsonl"], "slow": None},
 }
@@ -27,6 +28,10 @@ WORKLOADS = [  # workload, workers, meaning of the figure
     ("skynet", 2, "fork-join: skynet, a leaf"),
     ("nqueens", 2, "fork-join: nqueens, a board"),
     ("matmul", 2, "fork-join: matmul, a block"),
+    ("channel-1to1-1024", 2, "channel, 1 + 1, room 1,024: a value"),
+    ("channel-1to1-65536", 2, "channel, 1 + 1, room 65,536: a value"),
+    ("channel-4to4-1024", 2, "channel, 4 + 4, room 1,024: a value"),
+    ("channel-4to4-65536", 2, "channel, 4 + 4, room 65,536: a value"),
     ("open_loop-50", 2, "service at 50% load: p99"),
     ("open_loop-70", 2, "service at 70% load: p99"),
     ("open_loop-90", 2, "service at 90% load: p99"),

@@ -18,6 +18,7 @@ PAGES = {
     "one_worker": [("The four axes with one worker", AXES)],
     "fork_join": [("Fork-join", ["fib", "skynet", "nqueens", "matmul"])],
     "small_tasks": [("Many small tasks", ["spawn_many_local", "spawn_many_remote_busy1", "spawn_many_remote_busy2"])],
+    "channels": [("Channels", ["channel-1to1-1024", "channel-1to1-65536", "channel-4to4-1024", "channel-4to4-65536"])],
     "outside": [("From outside", ["outside-1", "outside-2", "outside-8", "outside-call"])],
     "wake": [("A pool at rest is given a task", ["outside-wake", "outside-waking"])],
     "open_loop": [("A service", ["open_loop-50", "open_loop-70", "open_loop-90"])],

@@ -12,9 +12,9 @@
 #include <new>
 #include <vector>
 
-// The deque for forked tasks. Its owner pushes and pops at the bottom, the newest task first, so that it
-// works depth first as a call would. Thieves take at the top, the oldest and so the largest task, one at a
-// time.
+// The deque for forked tasks. Its owner pushes at the bottom, one task or a row of them, and pops there, the
+// newest first, so that it works depth first as a call would. Thieves take at the top, the oldest and so the
+// largest task, one at a time.
 //
 // Invariant: a task at a position from top up to, but not including, bottom waits, and exactly one thread
 // takes it.

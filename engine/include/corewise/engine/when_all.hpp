@@ -134,9 +134,9 @@ template <class T, std::size_t Most> struct kept_children<bounded_vector<task<T>
 /// `auto [a, b] = co_await when_all(f(), g())`: runs all of them, at the same time where workers are free.
 /// The await returns their values when all have ended (`std::monostate` for `void`; nothing if all are
 /// `void`), or throws the leftmost exception then. The calling worker runs them from left to right; idle
-/// workers take from the right. Call in an engine's tasks only, else it throws `std::logic_error`. Cost: two
-/// fences a child besides its frame; a few locked instructions for a child that another worker took.
-/// Allocates nothing. Source of the deque: Chase and Lev, SPAA 2005.
+/// workers take from the right. Call in an engine's tasks only, else it throws `std::logic_error`. Cost: a
+/// fence for all, and one for each child, besides the children's frames; a few locked instructions for a child
+/// that another worker took. Allocates nothing. Source of the deque: Chase and Lev, SPAA 2005.
 template <class... T>
   requires(sizeof...(T) != 0)
 detail::all_of<T...> when_all(task<T>... children) noexcept {
