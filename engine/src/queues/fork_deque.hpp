@@ -98,13 +98,13 @@ class fork_deque {
     if (needed <= own_.capacity()) return true;
     try {
       auto larger = std::make_unique<array>(std::max({own_.capacity() * 2, first_capacity_, needed}));
-      for (std::uint64_t at = top; at != bottom; ++at) larger->put(at, own_.get(at));
+      for (std::uint64_t at = top; at != bottom; ++at) larger->all.put(at, own_.get(at));
       arrays_.push_back(std::move(larger));
     } catch (const std::bad_alloc&) {
       return false;
     }
-    own_ = *arrays_.back();
-    array_.store(arrays_.back().get(), std::memory_order_release); // pairs: grown
+    own_ = arrays_.back()->all;
+    array_.store(&arrays_.back()->all, std::memory_order_release); // pairs: grown
     return true;
   }
 
@@ -131,7 +131,12 @@ class fork_deque {
   std::uint64_t next_position() const noexcept { return bottom_.load(std::memory_order_relaxed); }
   /// Acts as `pop`, but takes only tasks that were pushed since `first` was the next position, as long as
   /// nothing below `first` was popped. Owner only.
-  task_header* pop_since(std::uint64_t first) noexcept { return next_position() > first ? pop() : nullptr; }
+  task_header* pop_since(std::uint64_t first) noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed); // own
+    if (bottom <= first) return nullptr;
+    task_header* const newest = own_.get(bottom - 1);
+    return take_newest(bottom) ? newest : nullptr; // false if thieves have emptied the deque
+  }
 
   enum class outcome : std::uint8_t { empty, lost, task };
   struct loot {
@@ -194,14 +199,13 @@ class fork_deque {
     std::uint64_t mask_ = ~std::uint64_t{0};
     atomic<task_header*>* first_ = nullptr;
   };
-  struct array : cells {
+  struct array {
     explicit array(std::uint64_t capacity)
-        : array(std::make_unique<atomic<task_header*>[]>(capacity), capacity) {}
-    array(std::unique_ptr<atomic<task_header*>[]> memory, std::uint64_t capacity) noexcept
-        : cells(memory.get(), capacity),
-          owned(std::move(memory)) {}
+        : memory(std::make_unique<atomic<task_header*>[]>(capacity)),
+          all(memory.get(), capacity) {}
 
-    std::unique_ptr<atomic<task_header*>[]> owned;
+    std::unique_ptr<atomic<task_header*>[]> memory;
+    cells all;
   };
 
   /// Takes the newest task, unless the deque is empty. Returns whether it did.

@@ -137,7 +137,7 @@ class alignas(128) worker {
   template <class D> [[gnu::hot]] task_header* rest(D rules) noexcept;
   template <class D> [[gnu::hot]] task_header* poll(D rules) noexcept;
   task_header* poll_latency() noexcept;
-  template <class D> [[gnu::hot]] task_header* poll_due(D rules) noexcept;
+  template <class D> [[gnu::hot, gnu::noinline]] task_header* poll_due(D rules) noexcept;
   [[gnu::hot]] task_header* poll_slot(standard_discipline rules) noexcept;
   task_header* poll_slot(general_discipline& rules) noexcept;
   void note_found() noexcept {

@@ -161,11 +161,13 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
       assert(frame && "the awaited task was moved from or submitted before");
-      assert(!promise().continuation && "a task is awaited twice");
-      promise().continuation = waiting;
-      promise().nested = detail::nested(waiting);
-      if constexpr (detail::of_task<Promise>()) promise().owner = this;
-      return detail::transfer_to(frame);
+      const std::coroutine_handle<promise_type> awaited = handle();
+      promise_type& p = awaited.promise();
+      assert(!p.continuation && "a task is awaited twice");
+      p.continuation = waiting;
+      p.nested = detail::nested(waiting);
+      if constexpr (detail::of_task<Promise>()) p.owner = this;
+      return detail::transfer_to(awaited);
     }
     T await_resume() const { return promise().take(); }
 
