@@ -19,6 +19,7 @@ TEST_CASE("bounded_vector: it holds up to so many elements, and refuses one more
   CHECK(v.size() == v.capacity());
   CHECK(*v.front() == 1);
   const bounded_vector<std::unique_ptr<int>, 2> moved(std::move(v));
+  CHECK(v.empty());
   CHECK(moved.size() == 2);
   CHECK(*moved[1] == 2);
 }
@@ -36,5 +37,7 @@ TEST_CASE("bounded_vector: what was made before an exception is destroyed") {
     const copies two(2, fails_at_third);
     CHECK(alive.use_count() == 3);
   }
+  CHECK(alive.use_count() == 1);
+  CHECK_THROWS_AS(copies(5, [&](std::size_t) { return alive; }), std::length_error);
   CHECK(alive.use_count() == 1);
 }

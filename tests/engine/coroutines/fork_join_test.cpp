@@ -190,6 +190,24 @@ TEST_CASE("when_all: a range of at most so many children gives their values in o
     }
 }
 
+TEST_CASE("when_all: a container whose tasks have run is empty, and may be filled again") {
+  const auto body = []() -> task<int> {
+    bounded_vector<task<int>, 4> few;
+    std::vector<task<int>> many;
+    int sum = 0;
+    for (int i = 0; i < 3; ++i) {
+      few.push_back(answer_later(i));
+      for (const int value : co_await when_all(few)) sum += value;
+      many.push_back(answer_later(i));
+      for (const int value : co_await when_all<4>(many)) sum += value;
+      many.push_back(answer_later(i));
+      for (const int value : co_await when_all(many)) sum += value;
+    }
+    co_return sum;
+  };
+  CHECK(run_on(2, body()) == 9);
+}
+
 TEST_CASE("when_all: if a range has more children than were announced, none of them runs") {
   std::atomic<int> n{0};
   const auto body = [](std::atomic<int>& counted, int size) -> task<> {

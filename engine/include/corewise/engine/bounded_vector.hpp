@@ -10,7 +10,7 @@
 
 namespace corewise {
 
-/// A vector of at most `Most` elements, which lie in it: it allocates nothing. Move-only. Several threads may
+/// A vector of at most `Most` elements, which lie in it: it allocates nothing. Move-only; moving it leaves it empty. Several threads may
 /// read it at the same time, as a `std::vector`.
 template <class T, std::size_t Most> class bounded_vector {
  public:
@@ -22,10 +22,12 @@ template <class T, std::size_t Most> class bounded_vector {
   bounded_vector(bounded_vector&& other) noexcept(std::is_nothrow_move_constructible_v<T>)
       : bounded_vector() {
     for (; size_ != other.size_; ++size_) std::construct_at(end(), std::move(other[size_]));
+    other.clear();
   }
-  /// Makes `count` elements, each from `make(i)`.
+  /// Makes `count` elements, each from `make(i)`. Throws `std::length_error` if they are too many, and what
+  /// making one throws.
   template <class F> bounded_vector(std::size_t count, F make) : bounded_vector() {
-    assert(count <= Most);
+    if (count > Most) refuse();
     for (; size_ != count; ++size_) std::construct_at(end(), make(size_));
   }
   bounded_vector& operator=(const bounded_vector&) = delete;
@@ -34,9 +36,14 @@ template <class T, std::size_t Most> class bounded_vector {
   /// Throws `std::length_error` if it is full, and what moving an element throws.
   void push_back(T&& element) {
     if (size_ == Most) [[unlikely]]
-      throw std::length_error("more elements than its type has room for");
+      refuse();
     std::construct_at(end(), std::move(element));
     ++size_;
+  }
+
+  void clear() noexcept {
+    std::destroy(begin(), end());
+    size_ = 0;
   }
 
   static constexpr std::size_t capacity() noexcept { return Most; }
@@ -60,6 +67,8 @@ template <class T, std::size_t Most> class bounded_vector {
   const T& front() const noexcept { return (*this)[0]; }
 
  private:
+  [[noreturn]] static void refuse() { throw std::length_error("more elements than its type has room for"); }
+
   union {
     T elements_[Most]; // the first `size_` of them live
   };

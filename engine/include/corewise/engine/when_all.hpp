@@ -80,13 +80,17 @@ template <class T, std::size_t N> std::array<T, N> values_of(const std::array<ta
   }(std::make_index_sequence<N>{});
 }
 
+/// Moves tasks into a container. A container that they come from is left empty, as if it were moved.
+template <class Range, class Children> void move_tasks(Range& tasks, Children& to) {
+  for (auto&& child : tasks) to.push_back(std::move(child));
+  if constexpr (requires { tasks.clear(); }) tasks.clear();
+}
+
 /// `Children`: a container of tasks.
 template <class Children> class [[nodiscard]] all_of_range {
  public:
   explicit all_of_range(Children&& children) noexcept : children_(std::move(children)) {}
-  template <class Range> all_of_range(Range&& tasks, std::in_place_t) {
-    for (auto&& child : tasks) children_.push_back(std::move(child));
-  }
+  template <class Range> all_of_range(Range&& tasks, std::in_place_t) { move_tasks(tasks, children_); }
   all_of_range(const all_of_range&) = delete;
   all_of_range& operator=(const all_of_range&) = delete;
 
@@ -145,7 +149,8 @@ detail::all_of<T...> when_all(task<T>... children) noexcept {
 
 /// Acts as above for a range of `task<T>`, which is moved from. The await returns a `std::vector<T>`, or
 /// nothing for `task<>`. For a `std::array` or a `bounded_vector` it returns another such one, and allocates
-/// nothing. Throws `std::bad_alloc`.
+/// nothing. (GCC 12 copies `std::array{f(), g()}` within a `co_await`, which it must not: name the array and
+/// move it.) Throws `std::bad_alloc`.
 template <std::ranges::input_range Range> auto when_all(Range&& children) {
   using T = typename detail::task_range<Range>::value;
   using kept = typename detail::kept_children<std::remove_cvref_t<Range>, T>::type;
@@ -155,7 +160,7 @@ template <std::ranges::input_range Range> auto when_all(Range&& children) {
   } else {
     kept all;
     if constexpr (std::ranges::sized_range<Range>) all.reserve(std::ranges::size(children));
-    for (auto&& child : children) all.push_back(std::move(child));
+    detail::move_tasks(children, all);
     return detail::all_of_range<kept>(std::move(all));
   }
 }

@@ -232,8 +232,8 @@ class fork_join : public join_point {
     return begin_first(first, nested);
   }
 
-  /// Ends the child in place. Returns the coroutine that goes on.
-  std::coroutine_handle<> ended_in_place() noexcept;
+  /// Ends the child in place. Returns the coroutine that goes on. For `end_strand` (fork_join.cpp).
+  inline std::coroutine_handle<> ended_in_place() noexcept;
   std::coroutine_handle<> ended_away() noexcept { return arrive_away() ? go_on() : std::noop_coroutine(); }
 
   /// Count an arrival. Return whether the caller is the last.
