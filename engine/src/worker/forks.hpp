@@ -21,7 +21,7 @@ inline void worker::fork(task_header* t) noexcept {
 
 inline bool worker::try_fork_row(strand& newest, std::uint32_t count) noexcept {
   if (!queues().forks.push_row(&newest, count, [](strand* s) { return s->sibling; })) [[unlikely]]
-    return false; // no memory to grow
+    return false;
   counts_.forked.add(count);
   engine_.idle().notify_pushed(id());
   return true;

@@ -97,7 +97,8 @@ class alignas(128) worker {
   [[gnu::hot]] void fork(task_header* t) noexcept;
   /// Does the same. Returns false if there is no memory for it.
   [[gnu::hot]] bool try_fork(task_header* t) noexcept;
-  /// Does the same for `count` children at the cost of one. They are linked by `sibling` from the newest on.
+  /// Pushes `count` children at the cost of one, linked by `sibling` from the newest on. Returns false, having
+  /// pushed none, if the deque has no room for all; it does not grow.
   [[gnu::hot]] bool try_fork_row(strand& newest, std::uint32_t count) noexcept;
   /// Takes `t`, which the running task has forked, back to run it in place. Returns false if another worker
   /// has taken it, newer forks wait, or other sources are due. Cost: a fence.

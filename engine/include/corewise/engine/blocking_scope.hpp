@@ -110,7 +110,6 @@ class child_run {
 
   blocking_scope& scope_;
   const child_place where_;
-
   std::optional<away_run> away_;
 };
 

@@ -10,8 +10,8 @@
 
 namespace corewise {
 
-/// A vector of at most `Most` elements, which lie in it: it allocates nothing. Move-only; moving it leaves it empty. Several threads may
-/// read it at the same time, as a `std::vector`.
+/// A vector of at most `Most` elements, which lie in it: it allocates nothing. Move-only; moving it leaves it
+/// empty. Several threads may read it at the same time, as a `std::vector`.
 template <class T, std::size_t Most> class bounded_vector {
  public:
   static_assert(Most != 0);
