@@ -22,6 +22,8 @@ std::string_view to_string(log_code code) noexcept {
   case log_code::out_of_spare_threads: return "out_of_spare_threads";
   case log_code::task_failed: return "task_failed";
   case log_code::work_left: return "work_left";
+  case log_code::not_steered: return "not_steered";
+  case log_code::accept_paused: return "accept_paused";
   case log_code::machine: break;
   }
   return "machine";

@@ -71,13 +71,21 @@ submitter& submitter_registry::look_up() {
   return *entries.back().record;
 }
 
-void submitter_registry::count_finished(std::uint8_t phase) noexcept {
+template <class Count> void submitter_registry::count(const Count& add_to) noexcept {
   try {
-    mine().books.finished[phase].add();
+    add_to(mine().books);
   } catch (const std::bad_alloc&) {
     const std::scoped_lock lock(mutex_);
-    shared_.books.finished[phase].add();
+    add_to(shared_.books);
   }
+}
+
+void submitter_registry::count_submitted(std::uint8_t phase) noexcept {
+  count([&](ledger& books) { books.submitted[phase].add(); });
+}
+
+void submitter_registry::count_finished(std::uint8_t phase) noexcept {
+  count([&](ledger& books) { books.finished[phase].add(); });
 }
 
 /// Takes a record that no thread has, or makes one. Call with the lock held.

@@ -47,8 +47,9 @@ class submitter_registry {
   /// allocation, and a search when the thread has used another engine since. Throws `std::bad_alloc`.
   [[gnu::hot]] submitter& mine();
 
-  /// Counts the end of a task of `phase` in the calling thread's record. Cost: that of `mine`; without memory
-  /// for a record, a lock.
+  /// Count a task of `phase` that comes in, or has ended, in the calling thread's record. Cost: that of `mine`;
+  /// without memory for a record, a lock.
+  void count_submitted(std::uint8_t phase) noexcept;
   void count_finished(std::uint8_t phase) noexcept;
 
   /// Calls f with the record of every thread that ever submitted.
@@ -60,6 +61,7 @@ class submitter_registry {
 
  private:
   [[gnu::cold]] submitter& look_up();
+  template <class Count> void count(const Count& add_to) noexcept;
   const std::shared_ptr<submitter>& take_one();
 
   const std::uint64_t engine_; // a number, not an address: addresses are used again

@@ -17,6 +17,10 @@ std::string_view to_string(wait_kind kind) noexcept {
   case wait_kind::receive: return "channel::receive";
   case wait_kind::oneshot: return "oneshot";
   case wait_kind::blocking_call: return "run_blocking";
+  case wait_kind::read: return "io: read";
+  case wait_kind::write: return "io: write";
+  case wait_kind::accept: return "io: accept";
+  case wait_kind::io: return "io";
   case wait_kind::future: break;
   }
   return "future";

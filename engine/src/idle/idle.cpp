@@ -18,6 +18,26 @@ idle_workers::idle_workers(const locality_groups& groups, const worker_layout& l
   set(newest.newest()->settings);
 }
 
+bool idle_workers::attach(std::vector<std::shared_ptr<driver>> by_group) noexcept {
+  if (!wakes_.sleepers().drivers().attach(std::move(by_group))) return false;
+  wake_all(); // so that sleepers lie down again, in the drivers
+  return true;
+}
+
+void idle_workers::operation_begun(group_id g) noexcept {
+  full_fence();
+  if (wakes_.sleepers().drivers().free(g)) wakes_.wake_any(g);
+}
+
+std::size_t idle_workers::poll(worker_id w, group_id g, std::size_t most, ready_tasks& found) noexcept {
+  drivers& all = wakes_.sleepers().drivers();
+  if (layout_[w].group == g) return all.poll(g, most, found);
+  bool wanted = false;
+  const std::size_t events = all.visit(g, most, found, wanted);
+  if (wanted) wakes_.wake_any(g); // Y3
+  return events;
+}
+
 void idle_workers::found_work(worker_id w) noexcept {
   const bool last = wakes_.searchers().leave(domain_of(w)); // D3
   sentinel_.hand_over_if_free(w);                           // D4
@@ -36,17 +56,26 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
   if (as.retired) {
     if (last || !stealing()) wakes_.wake_for_all_seen(layout_[w].group);
     sentinel_.hand_over_if_free(w); // the worker may have been the sentinel
+    if (drives()) hand_over_driver(w);
   }
   sleepers::count(beds.counts(w).parks);
   const bool others_search = as.searching ? !last : search.any(domain_of(w)); // D2
   sleep(w, as.retired, sentinel_.leaves_duties(w, others_search));            // W4
 }
 
+/// The worker may have slept in the driver when others of its group lay down (K4).
+void idle_workers::hand_over_driver(worker_id w) noexcept {
+  full_fence(); // after K3
+  const group_id g = layout_[w].group;
+  if (wakes_.sleepers().drivers().free(g)) wakes_.wake_any(g);
+}
+
 void idle_workers::sleep(worker_id w, bool retired, bool leaves_duties) noexcept {
   sleepers& beds = wakes_.sleepers();
   if (!retired && !leaves_duties && sentinel_.take_duties(w))
     sentinel_.sleep(w);
-  else if (!beds.sleep(w, retired ? std::nullopt : wakes_.settings().fixed_timeout()))
+  else if (beds.sleep(w, retired ? std::nullopt : wakes_.settings().fixed_timeout()) ==
+           sleepers::woken::in_time)
     sleepers::count(beds.counts(w).timeouts);
   if (beds.claim_itself(w)) { // W5
     // No waker has claimed it: its time is over, or the token was left for an earlier sleep.

@@ -12,6 +12,7 @@
 //     searchers.hpp        searchers look at other domains when a thread relies on that   F1-F2, G1-G3
 //     retired_workers.hpp  a task that is sent to a retired worker is not left there      P1-P4, R1-R4
 //     sentinel.hpp         one sleeper has duties, and its duties pass on                 D1-D4
+//     drivers.hpp          one sleeper of a group sleeps where its I/O events come             K1-K4, Y1-Y3
 //     lookout.hpp          a thread finds tasks that age in LIFO slots, and lost wake-ups
 //     timer_watch.hpp      the sentinel never sleeps past a timer (room `timers`)         I1-I3, T1-T4
 
@@ -49,6 +50,24 @@ class idle_workers {
   bool asleep(worker_id w) const noexcept {
     return wakes_.sleepers().is_parked(w) && (wakes_.sleepers().in_bed(w) || sentinel_.is(w));
   }
+
+  // --- drivers
+
+  /// Returns whether there are drivers. Call from any thread. Cost: a load.
+  bool drives() const noexcept { return wakes_.sleepers().drivers().any(); }
+  /// See `drivers`. Call from one thread at a time.
+  bool attach(std::vector<std::shared_ptr<driver>> by_group) noexcept;
+  void end_drivers() noexcept { wakes_.sleepers().drivers().end(); }
+  /// Wakes a sleeper for the driver of g, if one sleeps without looking there. Call from any thread outside
+  /// the engine. Cost: a fence and two loads.
+  void operation_begun(group_id g) noexcept;
+  /// Looks into the driver of g, the group of worker w or another one. Returns the number of events. Call from
+  /// the worker.
+  std::size_t poll(worker_id w, group_id g, std::size_t most, ready_tasks& found) noexcept;
+  /// Returns whether events may come to the driver of g.
+  bool outstanding(group_id g) const noexcept { return wakes_.sleepers().drivers().outstanding(g); }
+  /// Returns what came while w slept in the driver of its group.
+  ready_tasks& found(worker_id w) noexcept { return wakes_.sleepers().found(w); }
 
   // --- the supervisor
 
@@ -99,6 +118,7 @@ class idle_workers {
  private:
   std::uint32_t domain_of(worker_id w) const noexcept { return groups_[layout_[w].group].domain; }
   [[gnu::hot]] void sleep(worker_id w, bool retired, bool leaves_duties) noexcept;
+  void hand_over_driver(worker_id w) noexcept;
 
   const locality_groups& groups_;
   const worker_layout& layout_;

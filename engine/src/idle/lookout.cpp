@@ -18,6 +18,8 @@ std::optional<std::chrono::nanoseconds> lookout::look(monotonic::time_point now)
   const auto by = [&](std::chrono::nanoseconds other) { rest = std::min(rest.value_or(other), other); };
   if (slots_age() && !wakes_.sleepers().all()) by(look_at_slots(now));
   if (others_help() && !wakes_.sleepers().all()) by(look_at_domains(now));
+  if (watches_drivers() && layout_.size() > 1 && !wakes_.sleepers().all())
+    if (const auto next = look_at_drivers(now)) by(*next);
   if (rescues()) {
     look_for_lost(now);
     by(lost_.rest(now));
@@ -34,6 +36,25 @@ std::chrono::nanoseconds lookout::look_at_domains(monotonic::time_point now) noe
         return standstill_watch::sight{wakes_.work().begun_in(domain), wakes_.work().count_in(domain)};
       },
       [this](std::uint32_t domain, bool still) { wakes_.note_standstill(domain, still); });
+}
+
+// --- drivers
+
+std::optional<std::chrono::nanoseconds> lookout::look_at_drivers(monotonic::time_point now) noexcept {
+  const drivers& all = wakes_.sleepers().drivers();
+  return drivers_.look(
+      now, wakes_.sleepers().any_for_work(),
+      [&](std::uint32_t at) -> std::optional<driver_watch::sight> {
+        const group_id g{at};
+        if (!all.outstanding(g)) return std::nullopt;
+        return driver_watch::sight{all.free(g), all.times_held(g), wakes_.has_sleeper(g)};
+      },
+      [&](std::uint32_t at, bool far) {
+        if (far)
+          wakes_.wake_nearest(group_id{at});
+        else
+          wakes_.wake_any(group_id{at});
+      });
 }
 
 // --- slots

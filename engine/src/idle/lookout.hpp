@@ -1,5 +1,6 @@
 #pragma once
 
+#include "idle/driver_watch.hpp"
 #include "idle/lost_wakes.hpp"
 #include "idle/slot_watch.hpp"
 #include "idle/standstill_watch.hpp"
@@ -8,7 +9,8 @@
 namespace corewise::detail {
 
 /// Finds what no worker sees: tasks that have aged in a LIFO slot (slot_watch.hpp), domains that stand still
-/// (standstill_watch.hpp), and work whose wake-up got lost (lost_wakes.hpp). The supervisor has a lookout.
+/// (standstill_watch.hpp), drivers in which nobody looks (driver_watch.hpp), and work whose wake-up got lost
+/// (lost_wakes.hpp). The supervisor has a lookout.
 /// The sentinel has another, and uses it while there is no supervisor.
 ///
 /// While any slot is full and a worker sleeps, the lookout looks at the slots after 50 us and less and less
@@ -25,7 +27,8 @@ class lookout {
       : layout_(layout),
         wakes_(wakes),
         slots_(wakes.work().queues()),
-        standstills_(wakes.domains()) {}
+        standstills_(wakes.domains()),
+        drivers_(wakes.groups()) {}
 
   /// The longest time between two looks at the slots while any worker is awake.
   static constexpr std::chrono::nanoseconds slot_look_rare = std::chrono::milliseconds{20};
@@ -37,6 +40,8 @@ class lookout {
   }
   /// Returns whether it looks for domains that stand still. Call from any thread.
   bool others_help() const noexcept { return wakes_.domains() > 1 && wakes_.settings().stealing(); }
+  /// Returns whether it looks for drivers in which nobody looks. Call from any thread.
+  bool watches_drivers() const noexcept { return wakes_.sleepers().drivers().any(); }
   /// Returns whether it looks for lost wake-ups. Call from any thread.
   bool rescues() const noexcept {
     return wakes_.settings().park_timeout() == idle_settings::timeout_kind::adaptive;
@@ -49,6 +54,7 @@ class lookout {
   std::chrono::nanoseconds look_at_domains(monotonic::time_point now) noexcept;
   std::chrono::nanoseconds look_at_slots(monotonic::time_point now) noexcept;
   bool any_slot_full(monotonic::time_point now) noexcept;
+  std::optional<std::chrono::nanoseconds> look_at_drivers(monotonic::time_point now) noexcept;
   void look_for_lost(monotonic::time_point now) noexcept;
   std::optional<worker_id> sleeper_with_work() const noexcept;
 
@@ -56,6 +62,7 @@ class lookout {
   wake_ups& wakes_;
   slot_watch slots_;
   standstill_watch standstills_;
+  driver_watch drivers_;
   lost_wake_watch lost_;
   monotonic::time_point next_slot_look_;
   monotonic::time_point slot_full_at_;                 // when it last saw a slot that was full

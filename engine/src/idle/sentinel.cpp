@@ -54,9 +54,11 @@ void sentinel::watch(worker_id w) noexcept {
     const auto look = looks() ? lookout_.look(now).value_or(longest_blind) : longest_rest;
     const auto timer = until_timer(w);
     if (!timer) return;
-    const bool token = beds.sleep(w, std::min({*timer, look, deadline - now}));
+    const auto woken = beds.sleep(w, std::min({*timer, look, deadline - now}));
     timers_.awake();
-    const bool claimed = token && !beds.is_parked(w, std::memory_order_acquire); // pairs: claim
+    if (!beds.found(w).empty()) return;
+    const bool claimed =
+        woken == sleepers::woken::by_token && !beds.is_parked(w, std::memory_order_acquire); // pairs: claim
     if (claimed || beds.ended()) return;
   }
   if (fixed) sleepers::count(beds.counts(w).timeouts);
@@ -79,8 +81,7 @@ void sentinel::timer_set(group_id g, std::int64_t next_ns) noexcept {
     return;
   }
   if (!wakes_.sleepers().any_for_work()) return;
-  for (const group_id other : groups_[g].steal_order)
-    if (wakes_.wake_any(other)) return;
+  wakes_.wake_nearest(g);
 }
 
 } // namespace corewise::detail

@@ -3,6 +3,7 @@
 #include "base/faults.hpp"
 #include "base/fence.hpp"
 #include "base/parker.hpp"
+#include "idle/drivers.hpp"
 
 #include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/load_view.hpp>
@@ -29,6 +30,8 @@
 //
 // Workers that have retired sleep in the same way, but are counted apart: no waker wakes them for work
 // (retired_workers.hpp).
+//
+// Of the sleepers of a group one sleeps in its driver, where the engine has drivers (drivers.hpp).
 //
 // | tag   | release site         | acquire site          | publishes              | weakened                   |
 // |-------|----------------------|-----------------------|------------------------|----------------------------|
@@ -57,6 +60,7 @@ class sleepers {
   sleepers(const worker_layout& layout, std::span<const std::unique_ptr<group_board>> boards)
       : layout_(layout),
         boards_(boards),
+        drivers_(boards.size()),
         beds_(std::make_unique<bed[]>(layout.size())) {}
 
   // --- what any thread may ask
@@ -77,6 +81,19 @@ class sleepers {
   }
   /// Returns whether the worker sleeps in its bed, or is about to.
   bool in_bed(worker_id w) const noexcept { return beds_[w.value].parker.occupied(); }
+  /// Returns the place of the sleeper in g that is to be woken for work: the lowest that does not sleep in
+  /// the driver, if there is one. Where none sleeps: the number of workers of g, or more.
+  std::size_t first_to_wake(group_id g) const noexcept {
+    const std::size_t lowest = parked(g).lowest();
+    if (!drivers_.any() || !drivers_.slept_in(g)) [[likely]]
+      return lowest;
+    const auto workers = layout_.of_group(g);
+    for (std::size_t i = lowest; i < workers.size(); ++i)
+      if (parked(g).test(i) && !beds_[workers[i].id.value].parker.occupies_driver()) return i;
+    return lowest;
+  }
+  detail::drivers& drivers() noexcept { return drivers_; }
+  const detail::drivers& drivers() const noexcept { return drivers_; }
   /// Returns whether a waker has claimed the worker, and the worker has not come yet.
   bool is_called(worker_id w) const noexcept {
     return beds_[w.value].counted.load(std::memory_order_relaxed);
@@ -111,10 +128,18 @@ class sleepers {
     asleep_.fetch_add(weight, std::memory_order_seq_cst);     // pairs: P2, W2
     boards_[layout_[w].group.value]->parked.set(index_of(w)); // pairs: claim
   }
-  /// Step W4. Returns false if the time is over and no token came.
-  bool sleep(worker_id w, std::optional<std::chrono::nanoseconds> timeout) noexcept {
-    return beds_[w.value].parker.park(timeout);
+  enum class woken : std::uint8_t { by_token, by_driver, in_time };
+
+  /// Step W4. Sleeps until a token comes, the driver has found something, or `timeout` has passed.
+  [[gnu::hot]] woken sleep(worker_id w, std::optional<std::chrono::nanoseconds> timeout) noexcept {
+    bed& b = beds_[w.value];
+    if (drivers_.any()) [[unlikely]]
+      if (driver* const d = may_drive(w) ? drivers_.take_to_sleep(layout_[w].group) : nullptr)
+        return sleep_in(*d, w, timeout);
+    return b.parker.park(timeout) ? woken::by_token : woken::in_time;
   }
+  /// What the driver found while the worker slept in it.
+  ready_tasks& found(worker_id w) noexcept { return beds_[w.value].found; }
   /// The first half of W5. Returns false if a waker has claimed the worker, which must call `await_call`
   /// then.
   bool claim_itself(worker_id w) noexcept { return claim(layout_[w].group, index_of(w)); }
@@ -142,6 +167,7 @@ class sleepers {
     atomic<bool> counted{false};
     atomic<std::uint64_t> weight{one_active}; // its part of `asleep_`; published by its parked bit
     counters counts;
+    ready_tasks found; // the owner's
   };
 
   // The two halves of `asleep_`.
@@ -155,8 +181,23 @@ class sleepers {
     return w.value - layout_.of_group(layout_[w].group).front().id.value;
   }
 
+  /// Returns whether the worker sleeps in its group's driver, if that is free: where all workers of a group
+  /// have retired, these do.
+  bool may_drive(worker_id w) const noexcept {
+    const std::uint32_t active = boards_[layout_[w].group.value]->active.load(std::memory_order_relaxed);
+    return active == 0 || index_of(w) < active;
+  }
+  [[gnu::noinline]] woken sleep_in(driver& d, worker_id w,
+                                   std::optional<std::chrono::nanoseconds> timeout) noexcept {
+    bed& b = beds_[w.value];
+    const bool token = b.parker.park_in(d, timeout, b.found);
+    static_cast<void>(drivers_.let_go(layout_[w].group)); // K3; a visitor cannot have come
+    return token ? woken::by_token : woken::by_driver;
+  }
+
   const worker_layout& layout_;
   std::span<const std::unique_ptr<group_board>> boards_;
+  detail::drivers drivers_;
   std::unique_ptr<bed[]> beds_;
   alignas(128) atomic<std::uint64_t> asleep_{0}; // active workers; above them, retired ones
   atomic<bool> ended_{false};

@@ -56,9 +56,15 @@ bool wake_ups::wake(group_id g, std::size_t index) noexcept {
 bool wake_ups::can_wake(group_id g) const noexcept { return sleepers_.parked(g).lowest() < active_in(g); }
 
 bool wake_ups::wake_any(group_id g) noexcept {
-  while (can_wake(g))
-    if (wake(g, sleepers_.parked(g).lowest())) return true;
+  while (can_wake(g)) {
+    const std::size_t first = sleepers_.first_to_wake(g);
+    if (wake(g, first < active_in(g) ? first : sleepers_.parked(g).lowest())) return true;
+  }
   return false;
+}
+
+bool wake_ups::wake_nearest(group_id g) noexcept {
+  return std::ranges::any_of(groups_[g].steal_order, [&](group_id other) { return wake_any(other); });
 }
 
 void wake_ups::wake_all() noexcept {

@@ -78,6 +78,7 @@ class wake_ups : idle_rules<wake_ups> {
 
   const idle_settings& settings() const noexcept { return settings_; }
   std::size_t domains() const noexcept { return groups_.domains().size(); }
+  std::size_t groups() const noexcept { return groups_.size(); }
   const queued_work& work() const noexcept { return work_; }
   const retired_workers& retired() const noexcept { return retired_; }
   detail::searchers& searchers() noexcept { return searchers_; }
@@ -100,6 +101,10 @@ class wake_ups : idle_rules<wake_ups> {
 
   /// Wakes a sleeper of g, the lowest first. Returns false if no active worker of g sleeps.
   bool wake_any(group_id g) noexcept;
+  /// Returns whether an active worker of g sleeps.
+  bool has_sleeper(group_id g) const noexcept { return can_wake(g); }
+  /// Wakes a sleeper of the group that is nearest to g, or of g. Returns false if no active worker sleeps.
+  bool wake_nearest(group_id g) noexcept;
   /// Wakes all sleepers, retired workers too. Cost: a system call for each.
   void wake_all() noexcept;
 

@@ -285,6 +285,14 @@ rows blocking() {
   };
 }
 
+rows io() {
+  return {
+      with(integer_field<profile>("io.batch", COREWISE_AT(io.batch), integers(1, 1024)), live,
+           {.unit = "events",
+            .description = "The most events that a worker takes from its group's sockets at a time"}),
+  };
+}
+
 rows limits() {
   return {
       with(integer_field<profile>("limits.in_flight", COREWISE_AT(limits.in_flight),
@@ -363,7 +371,7 @@ rows make_table() {
                        topology_rows(), kind_fields<profile>("topology.", COREWISE_AT(topology.machine)),
                        rows{distance_field<profile>("topology.", COREWISE_AT(topology.machine))}, workers(),
                        dispatch(), steal(), queues(), injection(), injection_interval(), injection_batch(),
-                       idle(), blocking(), limits(), debug(), tail()})
+                       idle(), blocking(), io(), limits(), debug(), tail()})
     std::ranges::move(section, std::back_inserter(table));
   return table;
 }

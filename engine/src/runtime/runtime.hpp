@@ -51,6 +51,12 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   /// the locks may be held for ever.
   void keep_for_ever() noexcept { self_ = shared_from_this(); }
 
+  /// Gives each group a driver. Returns false if the engine has drivers already, or shuts down.
+  bool attach(std::vector<std::shared_ptr<driver>> drivers);
+  /// Queues a task that goes on with accepted work near the workers of g: nothing refuses it. Once the engine has
+  /// ended it is destroyed.
+  void go_on(task_header* t, group_id g) noexcept;
+
   metrics_snapshot metrics() const;
   engine_dump dump() const;
   health_report health() const;

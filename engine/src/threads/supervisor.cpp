@@ -67,7 +67,7 @@ void supervisor::set_words(const profile& p) noexcept {
   stuck_after_ns_.store(p.blocking.stuck_after ? p.blocking.stuck_after->count() : never,
                         std::memory_order_relaxed);
   watches_.store(p.blocking.stuck_after || lookout_.slots_age() || lookout_.others_help() ||
-                     lookout_.rescues(),
+                     lookout_.watches_drivers() || lookout_.rescues(),
                  std::memory_order_relaxed);
 }
 

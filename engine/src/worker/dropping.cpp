@@ -41,6 +41,8 @@ void dropping::drop_queued() noexcept {
 void dropping::drop_suspended() noexcept {
   const dropping* around = std::exchange(dropping_of, this);
   drop_all();
+  engine_.idle().end_drivers();
+  drop_all();
   engine_.suspended().withdraw_all(
       [this](suspension& s) { s.record->end == wait_end::settle ? keep(s) : drop(&s); });
   drop_all();

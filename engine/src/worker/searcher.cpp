@@ -63,6 +63,7 @@ task_header* searcher::spin() noexcept {
     if (supply_.classes().of(task_class::latency).waiting())
       t = take_suited(task_class::latency, steal_effort::usual);
     if (t == nullptr) t = supply_.take_shared();
+    if (t == nullptr && engine.idle().drives() && seat_.poll_driver()) t = supply_.queues().ring.pop();
     if (t != nullptr || ++rounds != next_look_around) continue;
     next_look_around = rounds + std::min(rounds, most_rounds_between_looks);
     t = look_around(steal_effort::usual);
@@ -80,11 +81,13 @@ void searcher::wait_a_round(monotonic::time_point now) noexcept {
   offers_.made(now, monotonic::now());
 }
 
-/// Looks for what is urgent in the domain, then for what the steal policy finds, then for what can wait, and
+/// Looks for what is urgent in the domain, then for timers and events, then for what the steal policy finds, then for what can wait, and
 /// last for what other domains have no time for.
 task_header* searcher::look_around(steal_effort effort) noexcept {
   task_header* t = take_suited(task_class::latency, effort);
   if (t == nullptr && seat_.engine().timers().fire_all_due(seat_)) t = supply_.queues().ring.pop();
+  if (t == nullptr && seat_.engine().idle().drives() && seat_.poll_all_drivers())
+    t = supply_.queues().ring.pop();
   if (t == nullptr && steals_) t = steal(effort);
   if (t == nullptr) t = take_suited(task_class::background, effort);
   if (t == nullptr && steals_) t = take_far_class();

@@ -38,7 +38,10 @@ void worker::look_at_clock() noexcept {
   const auto now = monotonic::now();
   report_.note_clock(now);
   engine_.timers().look(*this, place_.group, now);
-  if (tick_.ends(now, budget)) end_tick(now);
+  if (!tick_.ends(now, budget)) return;
+  end_tick(now);
+  if (engine_.idle().drives()) [[unlikely]]
+    poll_driver();
 }
 
 void worker::end_tick(monotonic::time_point now) noexcept {

@@ -36,6 +36,7 @@ template <class D> bool worker::run_by(D rules) {
       if (shared::is_over(stage_byte_)) return leave();
       t = retired_ ? nullptr : poll<D>(rules);
       if (t == nullptr) t = linger<D>(rules);
+      if (t == nullptr && engine_.idle().drives() && !retired_ && poll_driver()) t = poll<D>(rules);
       if (t == nullptr) t = rest<D>(rules);
     }
     if (t != nullptr && !execute(t)) return false;
@@ -152,6 +153,7 @@ template <class D> task_header* worker::rest(D rules) noexcept {
   rules.begin_take();
   if (retired_) {
     send_away();
+    if (engine_.idle().drives() && engine_.active_in(place_.group) == 0) poll_driver();
   } else if (!queues().lifo.empty()) {
     return poll<D>(rules); // the worker was called back before it had sent that away
   } else if (task_header* t = searcher_.search()) {
@@ -164,6 +166,7 @@ template <class D> task_header* worker::rest(D rules) noexcept {
   engine_.idle().park(id(), {.searching = supply_.is_searching(), .retired = retired_, .by = rules_.get()});
   supply_.note_searching();
   noted_awake_ = false;
+  hand_on(engine_.idle().found(id()), place_.group);
   return nullptr;
 }
 

@@ -14,6 +14,7 @@
 #include "worker/worker_report.hpp"
 
 #include <corewise/engine/detail/resumption.hpp>
+#include <corewise/engine/driver.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/policies/activity.hpp>
 #include <corewise/policies/detail/atomic.hpp>
@@ -28,7 +29,7 @@ class shared;
 /// stated otherwise.
 ///
 /// The functions of a subject have a file: worker.cpp (the loop), pushing.cpp, forks.hpp, ticks.cpp,
-/// lending.cpp, retiring.cpp.
+/// driving.cpp, lending.cpp, retiring.cpp.
 class alignas(128) worker {
  public:
   worker(shared& engine, worker_id id, const queue_memory& memory);
@@ -114,6 +115,13 @@ class alignas(128) worker {
     return plan_.others_are_due(supply_.queues().lifo, supply_.classes().of(task_class::latency));
   }
 
+  // --- events (driving.cpp)
+
+  /// Looks into the driver of the seat's group and hands on what is ready. Returns whether anything was.
+  bool poll_driver() noexcept;
+  /// Does the same with the drivers of all groups to which events may come, from the nearest on.
+  bool poll_all_drivers() noexcept;
+
   // --- lending (lending.cpp)
 
   /// Lends the seat for a call of the running task that may block. Returns which lending this is. From then
@@ -166,6 +174,10 @@ class alignas(128) worker {
   [[gnu::hot]] void look_at_clock() noexcept;
   [[gnu::hot]] void end_tick(monotonic::time_point now) noexcept;
   void note_task_time() noexcept;
+
+  // driving.cpp
+  void hand_on(ready_tasks& found, group_id g) noexcept;
+  bool poll(group_id g) noexcept;
 
   // retiring.cpp
   void follow_rules() noexcept;

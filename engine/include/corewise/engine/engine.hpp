@@ -31,6 +31,7 @@
 namespace corewise {
 
 namespace detail {
+class driving;
 class local_places;
 class moving_to_engine;
 } // namespace detail
@@ -262,6 +263,7 @@ class engine {
 
  private:
   friend class blocking_scope;
+  friend class detail::driving;
   friend class detail::local_places;
   friend detail::moving_to_engine resume_on(engine& e) noexcept;
 

@@ -117,6 +117,10 @@ struct profile {
     excess_action on_full = excess_action::wait;
   } blocking;
 
+  struct io_section {
+    std::uint32_t batch = 8;
+  } io;
+
   struct limits_section {
     std::uint64_t in_flight = 0; ///< 0: unbounded
     full_action on_full = full_action::reject;

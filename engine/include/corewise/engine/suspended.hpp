@@ -19,8 +19,12 @@ enum class wait_kind : std::uint8_t {
   oneshot,
   future,
   blocking_call, ///< `run_blocking`, while `blocking.max_concurrent` other calls run
+  read,          ///< bytes from a socket
+  write,         ///< room for bytes in a socket
+  accept,        ///< a connection
+  io,            ///< another operation of corewise::io: a connection made, a timer, a signal
 };
-inline constexpr std::size_t wait_kinds = static_cast<std::size_t>(wait_kind::blocking_call) + 1;
+inline constexpr std::size_t wait_kinds = static_cast<std::size_t>(wait_kind::io) + 1;
 std::string_view to_string(wait_kind kind) noexcept;
 
 /// The number of coroutines that wait for things of one kind. Coroutines that sleep, or wait for their

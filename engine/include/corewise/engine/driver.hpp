@@ -1,0 +1,71 @@
+#pragma once
+
+#include <corewise/engine/detail/resumption.hpp>
+#include <corewise/engine/detail/task_header.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+namespace corewise {
+
+/// What a driver has found ready, in order. The thread that looked hands it on when the driver has returned.
+/// Intrusive: it allocates nothing.
+class ready_tasks {
+ public:
+  /// Appends a coroutine whose wait is over.
+  void resume(detail::resumption& place) noexcept { resumed_.push(&place); }
+  /// Appends a task that begins now. It is accepted whatever `limits.in_flight` says.
+  void begin(task_header* t) noexcept { begun_.push(t); }
+
+  bool empty() const noexcept { return resumed_.first == nullptr && begun_.first == nullptr; }
+  /// Take the oldest; null: there is none.
+  detail::resumption* take_resumed() noexcept { return static_cast<detail::resumption*>(resumed_.pop()); }
+  task_header* take_begun() noexcept { return begun_.pop(); }
+
+ private:
+  struct list {
+    task_header* first = nullptr;
+    task_header* last = nullptr;
+
+    void push(task_header* t) noexcept {
+      t->next = nullptr;
+      (last == nullptr ? first : last->next) = t;
+      last = t;
+    }
+    task_header* pop() noexcept {
+      task_header* const t = first;
+      if (t != nullptr) first = t->next;
+      if (first == nullptr) last = nullptr;
+      return t;
+    }
+  };
+
+  list resumed_;
+  list begun_;
+};
+
+/// A source of events in which workers of one locality group look, and in which one of them sleeps while they
+/// have nothing to do. The engine calls `poll` and `sleep` on one thread at a time. They run no code of users:
+/// what is ready goes into `found`.
+class driver {
+ public:
+  driver() = default;
+  driver(const driver&) = delete;
+  driver& operator=(const driver&) = delete;
+  virtual ~driver() = default;
+
+  /// Looks for events without waiting. Returns how many it has seen, at most `most`.
+  virtual std::size_t poll(std::size_t most, ready_tasks& found) noexcept = 0;
+  /// Waits for an event, `interrupt`, or the end of `time` (nothing: for ever). May return early.
+  virtual void sleep(std::optional<std::chrono::nanoseconds> time, ready_tasks& found) noexcept = 0;
+  /// Ends a `sleep`, or the next one if none is under way. Call from any thread.
+  virtual void interrupt() noexcept = 0;
+  /// Returns whether any event may come. Call from any thread. Cost: a load.
+  virtual bool outstanding() const noexcept = 0;
+  /// Gives up what waits for events, for no thread will look here any more. What still waited for one is
+  /// resumed, to be dropped. Called once, when the engine has ended.
+  virtual void end() noexcept = 0;
+};
+
+} // namespace corewise

@@ -1,0 +1,88 @@
+#include "runtime/runtime.hpp"
+
+#include <corewise/engine/detail/driving.hpp>
+
+// What a layer above asks of an engine for whose groups it has drivers.
+
+namespace corewise {
+
+using detail::this_execution;
+
+bool runtime::attach(std::vector<std::shared_ptr<driver>> drivers) {
+  const std::scoped_lock lock(apply_mutex_);
+  if (now() != stage::open || !idle_->attach(std::move(drivers))) return false;
+  supervisor_.set(rules_.newest()->settings); // it watches drivers from now on
+  return true;
+}
+
+/// The task comes from a thread of the engine, or from one that gives up an operation.
+void runtime::go_on(task_header* t, group_id g) noexcept {
+  detail::worker* const seat = this_execution.engine == this ? this_execution.seat : nullptr;
+  limit_.enter_anyway();
+  t->phase = drains_.open_phase();
+  if (seat != nullptr)
+    seat->books().submitted[t->phase].add();
+  else
+    submitters_.count_submitted(t->phase);
+  if (seat != nullptr && seat->place().group == g)
+    seat->push(t);
+  else
+    send_near(t, g);
+  if (ended()) dropping_.drop_queued(); // no worker comes for it
+}
+
+namespace detail {
+
+bool driving::attach(engine& e, std::vector<std::shared_ptr<driver>> drivers) {
+  return of(e).attach(std::move(drivers));
+}
+
+runtime& driving::of(engine& e) noexcept { return *e.runtime_; }
+
+bool driving::set_timer(timer_node& t, resumption& fires, std::chrono::nanoseconds within) noexcept {
+  runtime& e = *fires.root->engine;
+  if (e.after_process_fork()) return false;
+  const std::int64_t now = monotonic::now().time_since_epoch().count();
+  t.task = &fires;
+  t.group = e.timer_home(fires).value;
+  t.deadline_ns = timer_group::later(now, std::max<std::int64_t>(0, within.count()));
+  return e.timers().set(t, now) != timer_group::outcome::closed;
+}
+
+bool driving::cancel_timer(timer_node& t, const resumption& fires) noexcept {
+  return fires.root->engine->cancel_timer(t);
+}
+
+void driving::begun(runtime& e, group_id g) noexcept {
+  if (this_execution.engine != &e) e.idle().operation_begun(g);
+}
+
+submit_result driving::submit(runtime& e, task_header* t, const hint& wish) {
+  return e.accept(t, wish, /*may_wait=*/false);
+}
+
+void driving::go_on(runtime& e, task_header* t, group_id g) noexcept { e.go_on(t, g); }
+
+void driving::warn_once(runtime& e, log_code code, const char* what, std::string_view why) noexcept {
+  e.notices().try_warn_once(code, what, why);
+}
+
+std::optional<group_id> driving::running_in(const runtime& e) noexcept {
+  const execution& here = this_execution;
+  if (here.engine != &e || here.seat == nullptr) return std::nullopt;
+  return here.seat->place().group;
+}
+
+group_id driving::nearest(const runtime& e) noexcept { return nearest(e, e.group_here()); }
+
+group_id driving::nearest(const runtime& e, group_id g) noexcept {
+  for (const group_id near : e.groups()[g].steal_order)
+    if (!e.layout().of_group(near).empty()) return near;
+  return g;
+}
+
+bool driving::after_process_fork(const runtime& e) noexcept { return e.after_process_fork(); }
+
+} // namespace detail
+
+} // namespace corewise

@@ -1,0 +1,45 @@
+#include "worker/shared.hpp"
+#include "worker/worker.hpp"
+
+// What a worker does with its group's driver (drivers.hpp). It looks there as the last of its own sources,
+// before it rests; at the end of each tick; and while it searches.
+
+namespace corewise::detail {
+
+bool worker::poll(group_id g) noexcept {
+  ready_tasks found;
+  const std::size_t most = rules_in_force().settings.io.batch;
+  const std::size_t events = engine_.idle().poll(id(), g, most, found);
+  hand_on(found, g);
+  return events != 0;
+}
+
+bool worker::poll_driver() noexcept { return poll(place_.group); }
+
+bool worker::poll_all_drivers() noexcept {
+  bool any = false;
+  for (const group_id g : engine_.groups()[place_.group].steal_order)
+    if (engine_.idle().outstanding(g)) any = poll(g) || any;
+  return any;
+}
+
+/// Queues what a driver of group g has found: here, or near where it ran last if the driver is another group's.
+void worker::hand_on(ready_tasks& found, group_id g) noexcept {
+  const bool here = g == place_.group && !retired_;
+  while (resumption* const place = found.take_resumed())
+    if (here && resumes_here(*place->root))
+      push(place);
+    else
+      engine_.send_home(place, *place->root);
+  while (task_header* const t = found.take_begun()) {
+    engine_.limit().enter_anyway();
+    t->phase = engine_.drains().open_phase();
+    books_.submitted[t->phase].add();
+    if (here)
+      push(t);
+    else
+      engine_.send_near(t, g);
+  }
+}
+
+} // namespace corewise::detail

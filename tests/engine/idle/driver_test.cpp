@@ -1,0 +1,224 @@
+#include "small_engine.hpp"
+
+#include <corewise/engine/detail/driving.hpp>
+#include <corewise/engine/sleep.hpp>
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+// A driver whose events are made by the test.
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Each event resumes the coroutine that waits for it.
+class made_driver final : public driver {
+ public:
+  /// Awaits the next event.
+  struct next {
+    made_driver& of;
+    detail::resumption place{};
+
+    bool await_ready() const noexcept { return false; }
+    template <class Promise> void await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+      place.suspend(suspended);
+      const std::scoped_lock lock(of.mutex_);
+      of.waiting_.push_back(&place);
+    }
+    void await_resume() const noexcept {}
+  };
+
+  /// Makes an event for each coroutine that waits.
+  void happen() {
+    const std::scoped_lock lock(mutex_);
+    ready_.insert(ready_.end(), waiting_.begin(), waiting_.end());
+    waiting_.clear();
+    changed_.notify_all();
+  }
+  std::size_t waiting() {
+    const std::scoped_lock lock(mutex_);
+    return waiting_.size();
+  }
+  bool slept_in() const { return sleeper; }
+
+  std::size_t poll(std::size_t most, ready_tasks& found) noexcept override {
+    CHECK(holders.fetch_add(1) == 0);
+    const std::size_t events = take(most, found);
+    ++polls;
+    holders.fetch_sub(1);
+    return events;
+  }
+  void sleep(std::optional<std::chrono::nanoseconds> time, ready_tasks& found) noexcept override {
+    CHECK(holders.fetch_add(1) == 0);
+    sleeper = true;
+    {
+      std::unique_lock lock(mutex_);
+      const auto due = [this] { return interrupted_ || !ready_.empty(); };
+      if (time)
+        changed_.wait_for(lock, *time, due);
+      else
+        changed_.wait(lock, due);
+      interrupted_ = false;
+    }
+    take(1, found);
+    sleeper = false;
+    holders.fetch_sub(1);
+  }
+  void interrupt() noexcept override {
+    const std::scoped_lock lock(mutex_);
+    interrupted_ = true;
+    changed_.notify_all();
+  }
+  bool outstanding() const noexcept override { return true; }
+  void end() noexcept override {
+    ++ends;
+    for (detail::resumption* place : waiting_) place->wake();
+    waiting_.clear();
+  }
+
+  std::atomic<int> holders{0};
+  std::atomic<int> polls{0};
+  std::atomic<bool> sleeper{false};
+  std::atomic<int> ends{0};
+
+ private:
+  std::size_t take(std::size_t most, ready_tasks& found) {
+    const std::scoped_lock lock(mutex_);
+    std::size_t n = 0;
+    for (; n < most && !ready_.empty(); ++n) {
+      found.resume(*ready_.front());
+      ready_.erase(ready_.begin());
+    }
+    return n;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<detail::resumption*> waiting_;
+  std::vector<detail::resumption*> ready_;
+  bool interrupted_ = false;
+};
+
+std::vector<std::shared_ptr<driver>> for_each_group(engine& e, const std::shared_ptr<made_driver>& first) {
+  std::vector<std::shared_ptr<driver>> all{first};
+  for (std::size_t g = 1; g < e.groups().size(); ++g) all.push_back(std::make_shared<made_driver>());
+  return all;
+}
+
+template <class Condition> bool within(std::chrono::milliseconds limit, const Condition& holds) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(100us);
+  }
+  return true;
+}
+
+} // namespace
+
+TEST_CASE("driver: one of the sleepers lies in it, and an event resumes the coroutine that waits") {
+  for (const std::uint32_t workers : {1U, 2U, 4U}) {
+    engine e(small_profile(workers));
+    const auto made = std::make_shared<made_driver>();
+    REQUIRE(detail::driving::attach(e, for_each_group(e, made)));
+    CHECK_FALSE(detail::driving::attach(e, for_each_group(e, made)));
+    CHECK(within(5s, [&] { return made->slept_in(); }));
+    std::atomic<int> gone_on{0};
+    for (int i = 0; i < 100; ++i) {
+      auto f = e.run([](made_driver& d, std::atomic<int>& n) -> task<> {
+        co_await made_driver::next{d};
+        ++n;
+      }(*made, gone_on));
+      CHECK(within(5s, [&] { return made->waiting() == 1; }));
+      made->happen();
+      f.get();
+    }
+    CHECK(gone_on == 100);
+    e.shutdown(5s);
+    CHECK(made->ends == 1);
+  }
+}
+
+TEST_CASE("driver: tasks wake the worker that sleeps in it") {
+  engine e(small_profile(1));
+  const auto made = std::make_shared<made_driver>();
+  REQUIRE(detail::driving::attach(e, for_each_group(e, made)));
+  for (int i = 0; i < 1000; ++i) {
+    if (i % 2 == 0) CHECK(within(5s, [&] { return made->slept_in(); }));
+    e.run([] {}).get();
+  }
+}
+
+TEST_CASE("driver: a timer ends the sleep of the worker that sleeps in it") {
+  engine e(small_profile(1));
+  const auto made = std::make_shared<made_driver>();
+  REQUIRE(detail::driving::attach(e, for_each_group(e, made)));
+  for (int i = 0; i < 20; ++i) e.run([]() -> task<> { co_await sleep_for(2ms); }()).get();
+}
+
+TEST_CASE("driver: it is polled while tasks yield for ever, and while one worker is in a long task") {
+  for (const std::uint32_t workers : {1U, 2U}) {
+    engine e(small_profile(workers));
+    const auto made = std::make_shared<made_driver>();
+    REQUIRE(detail::driving::attach(e, for_each_group(e, made)));
+    std::stop_source stop;
+    std::vector<future<void>> yielders;
+    if (workers == 1)
+      for (int i = 0; i < 20; ++i)
+        yielders.push_back(e.run([](std::stop_token s) -> task<> {
+          while (!s.stop_requested()) co_await yield();
+        }(stop.get_token())));
+    else
+      yielders.push_back(e.run([s = stop.get_token()] {
+        while (!s.stop_requested()) {
+        }
+      }));
+    for (int i = 0; i < 20; ++i) {
+      auto f = e.run([](made_driver& d) -> task<> { co_await made_driver::next{d}; }(*made));
+      CHECK(within(5s, [&] { return made->waiting() == 1; }));
+      made->happen();
+      f.get();
+    }
+    stop.request_stop();
+    for (auto& y : yielders) y.get();
+  }
+}
+
+TEST_CASE("driver: the end of the engine drops coroutines that wait for events") {
+  const auto made = std::make_shared<made_driver>();
+  {
+    engine e(small_profile(2));
+    REQUIRE(detail::driving::attach(e, for_each_group(e, made)));
+    auto f = e.run([](made_driver& d) -> task<> { co_await made_driver::next{d}; }(*made));
+    CHECK(within(5s, [&] { return made->waiting() == 1; }));
+    const shutdown_report report = e.shutdown(0s);
+    CHECK(report.dropped == 1);
+    CHECK_THROWS_AS(f.get(), not_run);
+  }
+  CHECK(made->ends == 1);
+}
+
+TEST_CASE("driver: events while workers retire and come back") {
+  engine e(small_profile(4));
+  const auto made = std::make_shared<made_driver>();
+  REQUIRE(detail::driving::attach(e, for_each_group(e, made)));
+  for (int i = 0; i < 60; ++i) {
+    profile p = small_profile(i % 2 == 0 ? 1 : 4);
+    REQUIRE(e.apply(p).applied());
+    auto f = e.run([](made_driver& d) -> task<> { co_await made_driver::next{d}; }(*made));
+    CHECK(within(5s, [&] { return made->waiting() == 1; }));
+    made->happen();
+    f.get();
+  }
+}
