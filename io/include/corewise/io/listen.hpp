@@ -1,0 +1,105 @@
+#pragma once
+
+#include <corewise/io/service.hpp>
+#include <corewise/io/stream.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace corewise::io {
+
+/// How `listen` accepts connections.
+struct listen_options {
+  /// The group to which a connection goes.
+  enum class balancing : std::uint8_t {
+    receiving_cpu, ///< that of the CPU that receives its packets; the kernel chooses for other CPUs
+    lightest,      ///< that with the fewest open connections for its capacity
+  } balance = balancing::receiving_cpu;
+  /// What is done with connections in excess of `most_connections`. While the engine is full
+  /// (`limits.in_flight`) they are closed at once.
+  enum class excess : std::uint8_t {
+    wait,   ///< they wait in the kernel until others have ended
+    refuse, ///< they are closed at once
+  } on_excess = excess::wait;
+
+  std::size_t most_connections = 0; ///< open at once, of all groups; 0: no limit
+  int backlog = 4096;               ///< connections that wait in the kernel; it may allow fewer
+  /// Sockets that listen already, as systemd hands them over; then no other is opened. They are closed in the
+  /// end.
+  std::vector<int> adopted = {};
+};
+
+/// How many connections a listener has seen.
+struct listener_counts {
+  std::uint64_t accepted = 0; ///< given to the handler
+  std::uint64_t open = 0;     ///< whose handlers have not ended
+  std::uint64_t refused = 0;  ///< closed at once
+};
+
+namespace detail {
+
+/// Accepts connections in each group, and gives them to handlers.
+class listener_core;
+
+/// Begins to handle a connection, on that executor.
+using connection_handler = std::function<task<>(executor, int descriptor)>;
+
+std::shared_ptr<listener_core> start_listener(service& io, const sockaddr* address, std::size_t size,
+                                              listen_options options, connection_handler handler);
+
+} // namespace detail
+
+/// A server's end of connections. A handle: the destructor leaves the listener as it is.
+class listener {
+ public:
+  /// Accepts no connections any more, but those that wait in the kernel's queues: they are handled, and then
+  /// the sockets are closed. What the kernel has not finished by then it resets. Call from any thread. The stop
+  /// of `engine::stop_token` does the same.
+  void stop() noexcept;
+  /// Waits until the sockets are closed, after a stop. Call from a thread outside the engine.
+  void wait_until_closed() const;
+
+  listener_counts counts() const noexcept;
+  /// Returns the same for the connections of a group.
+  listener_counts counts(group_id g) const;
+  /// Returns the port on which it listens; 0 for a unix socket.
+  std::uint16_t port() const noexcept;
+
+  explicit listener(std::shared_ptr<detail::listener_core> core) noexcept : core_(std::move(core)) {}
+
+ private:
+  std::shared_ptr<detail::listener_core> core_;
+};
+
+/// Accepts connections on an endpoint, and runs `handler(stream)`, which returns a `task<>`, for each, as a task
+/// of the group to which the connection goes. Each group has a socket of its own on the endpoint, if there are
+/// several (SO_REUSEPORT), so that a connection is accepted, and handled, where its packets come. An exception
+/// that leaves a handler ends its connection only, like that of any other task. The sockets are closed on exec,
+/// and do not block.
+///
+/// While the process has no descriptors or memory for connections, they wait in the kernel, and the log is told
+/// once. Throws `system_error` (the address is in use, and the like), `std::bad_alloc`.
+template <class Protocol, class Handler>
+listener listen(service& io, const asio::ip::basic_endpoint<Protocol>& on, listen_options options,
+                Handler handler) {
+  const Protocol protocol = on.protocol();
+  return listener(detail::start_listener(
+      io, on.data(), on.size(), std::move(options),
+      [protocol, handler = std::move(handler)](executor here, int descriptor) -> task<> {
+        return handler(basic_stream<Protocol>(here, protocol, descriptor));
+      }));
+}
+template <class Handler>
+listener listen(service& io, const asio::local::stream_protocol::endpoint& on, listen_options options,
+                Handler handler) {
+  return listener(
+      detail::start_listener(io, on.data(), on.size(), std::move(options),
+                             [handler = std::move(handler)](executor here, int descriptor) -> task<> {
+                               return handler(unix_stream(here, asio::local::stream_protocol(), descriptor));
+                             }));
+}
+
+} // namespace corewise::io

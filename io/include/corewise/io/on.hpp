@@ -1,0 +1,104 @@
+#pragma once
+
+#include <corewise/engine/engine.hpp>
+#include <corewise/engine/future.hpp>
+#include <corewise/io/asio.hpp>
+
+#include <exception>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace corewise::io {
+
+namespace detail {
+
+/// The signature of a call's completion.
+template <class R> struct call_signature {
+  using type = void(std::exception_ptr, R);
+};
+template <> struct call_signature<void> {
+  using type = void(std::exception_ptr);
+};
+
+/// A call that an engine makes for a handler of Asio's. The handler is called in its own executor, when the call
+/// has returned, or with `not_run` when the engine has refused or dropped it.
+template <class Handler, class F> class handled_call {
+  using result = std::invoke_result_t<F&>;
+  using executor_type = asio::associated_executor_t<Handler, asio::system_executor>;
+
+ public:
+  handled_call(Handler handler, F f)
+      : function_(std::move(f)),
+        handler_(std::move(handler)),
+        work_(asio::prefer(asio::get_associated_executor(*handler_, asio::system_executor()),
+                           asio::execution::outstanding_work.tracked)) {}
+  handled_call(handled_call&& other) noexcept
+      : function_(std::move(other.function_)),
+        handler_(std::exchange(other.handler_, std::nullopt)),
+        work_(std::move(other.work_)) {}
+  handled_call& operator=(handled_call&&) = delete;
+  ~handled_call() {
+    if (handler_) settle_unrun();
+  }
+
+  void operator()() {
+    std::exception_ptr error;
+    if constexpr (std::is_void_v<result>) {
+      try {
+        function_();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      settle(error);
+    } else {
+      std::optional<result> value;
+      try {
+        value.emplace(function_());
+      } catch (...) {
+        error = std::current_exception();
+        value.emplace();
+      }
+      settle(error, std::move(*value));
+    }
+  }
+
+ private:
+  void settle_unrun() noexcept {
+    if constexpr (std::is_void_v<result>)
+      settle(std::make_exception_ptr(not_run()));
+    else
+      settle(std::make_exception_ptr(not_run()), result());
+  }
+  template <class... Results> void settle(std::exception_ptr error, Results... results) {
+    Handler handler = std::move(*std::exchange(handler_, std::nullopt));
+    asio::post(work_, [handler = std::move(handler), error = std::move(error),
+                       ... results = std::move(results)]() mutable {
+      std::move(handler)(std::move(error), std::move(results)...);
+    });
+  }
+
+  F function_;
+  std::optional<Handler> handler_;
+  std::decay_t<decltype(asio::prefer(std::declval<executor_type>(),
+                                     asio::execution::outstanding_work.tracked))>
+      work_;
+};
+
+} // namespace detail
+
+/// `co_await io::on(engine, f, asio::use_awaitable)`: calls `f()` once as a task of the engine, and completes with
+/// its result, in the executor of the token's handler. For coroutines and handlers of Asio's own contexts. If
+/// the engine refuses or drops the task, it completes with `not_run`. The result of `f` can be made without
+/// arguments.
+template <class F, class Token> auto on(engine& e, F f, Token&& token, const hint& wish = no_hint) {
+  using signature = typename detail::call_signature<std::invoke_result_t<F&>>::type;
+  return asio::async_initiate<Token, signature>(
+      [&e, wish](auto handler, F call) {
+        static_cast<void>(e.submit(detail::handled_call(std::move(handler), std::move(call)), wish));
+      },
+      token, std::move(f));
+}
+
+} // namespace corewise::io

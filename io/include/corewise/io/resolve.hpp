@@ -1,0 +1,16 @@
+#pragma once
+
+#include <corewise/engine/task.hpp>
+#include <corewise/io/asio.hpp>
+
+#include <string>
+#include <vector>
+
+namespace corewise::io {
+
+/// Looks up the addresses of a host and a service ("example.org", "https"; or a number). The call of the system
+/// blocks, and runs in `run_blocking`; Asio's own resolver would start a thread. Throws `system_error` of
+/// Asio's categories (`asio::error::host_not_found`), `std::bad_alloc`, `blocking_full`.
+task<std::vector<asio::ip::tcp::endpoint>> resolve(std::string host, std::string service);
+
+} // namespace corewise::io

@@ -1,0 +1,172 @@
+#pragma once
+
+#include <corewise/io/use_task.hpp>
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace corewise::io {
+
+namespace detail {
+
+/// Buffers as the system takes them; of many the first ones.
+template <class Buffers> struct io_vector {
+  explicit io_vector(const Buffers& buffers) noexcept {
+    std::size_t n = 0;
+    for (auto b = asio::buffer_sequence_begin(buffers); b != asio::buffer_sequence_end(buffers) && n < most;
+         ++b) {
+      const asio::const_buffer part(*b);
+      parts[n++] = {const_cast<void*>(part.data()), part.size()};
+    }
+    message.msg_iov = parts;
+    message.msg_iovlen = n;
+  }
+  io_vector(const io_vector&) = delete;
+  io_vector& operator=(const io_vector&) = delete;
+
+  static constexpr std::size_t most = 16;
+  iovec parts[most];
+  msghdr message{};
+};
+
+/// Receive or send what can be at once. Return the number of bytes; `would_block` where nothing can be.
+std::size_t try_receive(int fd, msghdr& into, error_code& why) noexcept;
+std::size_t try_send(int fd, msghdr& from, error_code& why) noexcept;
+
+/// Decides whether an operation is tried before Asio hears of it. After 16 in a row that were done in place one
+/// is left to Asio, so that others have their turn. Where a try was in vain the next ones are left out, up to
+/// 16: who answers requests finds nothing to read most of the time.
+class tries {
+ public:
+  bool worth_it() noexcept {
+    if (left_out_ != 0) return --left_out_, false;
+    return true;
+  }
+  /// Returns whether the operation counts as done in place.
+  bool note(bool done) noexcept {
+    if (!done) {
+      left_out_ = in_vain_ = static_cast<std::uint8_t>(std::min<std::uint32_t>(2U * in_vain_ + 1, most));
+      in_place_ = 0;
+      return false;
+    }
+    in_vain_ = 0;
+    if (++in_place_ == most) in_place_ = 0, left_out_ = 1;
+    return true;
+  }
+
+ private:
+  static constexpr std::uint8_t most = 16;
+  std::uint8_t in_place_ = 0; // in a row
+  std::uint8_t in_vain_ = 0;  // how many were left out after the last that was in vain
+  std::uint8_t left_out_ = 0; // how many are still to be
+};
+
+} // namespace detail
+
+/// A connected socket of bytes whose reads and writes by `use_task` are tried first: what succeeds at once, or
+/// fails, suspends no coroutine, at most 16 times in a row. Asio would queue that as well. The same holds for
+/// the steps of `asio::async_read` and the like, and of Beast's and TLS streams above it. With other tokens it
+/// acts as Asio's socket, which it is.
+///
+/// One task may read while another writes, if the stream was accepted, connected by `async_connect`, or made
+/// from a connected socket.
+template <class Protocol> class basic_stream : public asio::basic_stream_socket<Protocol, executor> {
+  using base = asio::basic_stream_socket<Protocol, executor>;
+  using signature = void(error_code, std::size_t);
+
+ public:
+  using base::base;
+  basic_stream(base&& socket) : base(std::move(socket)) {
+    become_non_blocking();
+  } // NOLINT(google-explicit-constructor)
+  /// Takes over a connected socket.
+  basic_stream(const executor& on, const Protocol& protocol, const int& connected)
+      : base(on, protocol, connected) {
+    become_non_blocking();
+  }
+  basic_stream(basic_stream&&) noexcept = default;
+  basic_stream& operator=(basic_stream&&) noexcept = default;
+  ~basic_stream() = default;
+
+  /// Reads at least a byte into the buffers. Returns how many; the end of the stream is the error
+  /// `asio::error::eof`.
+  template <class Buffers, class Token = const use_task_t&>
+  auto async_read_some(const Buffers& into, Token&& token = use_task) {
+    return asio::async_initiate<Token, signature>(reading{this}, token, into);
+  }
+  /// Writes at least a byte of the buffers. Returns how many.
+  template <class Buffers, class Token = const use_task_t&>
+  auto async_write_some(const Buffers& from, Token&& token = use_task) {
+    return asio::async_initiate<Token, signature>(writing{this}, token, from);
+  }
+
+ private:
+  /// Asio does it late, at the first operation that waits, and then two operations must not begin at once.
+  void become_non_blocking() {
+    error_code ignored; // later operations tell it
+    if (this->is_open()) this->native_non_blocking(true, ignored);
+  }
+
+  // What begins an operation. Asio gives it the handler.
+
+  struct reading {
+    using executor_type = executor;
+    static constexpr corewise::wait_kind kind = corewise::wait_kind::read;
+    executor_type get_executor() const noexcept { return of->get_executor(); }
+    template <class Handler, class Buffers> void operator()(Handler&& handler, const Buffers& into) const {
+      of->read(std::forward<Handler>(handler), into);
+    }
+    basic_stream* of;
+  };
+  struct writing {
+    using executor_type = executor;
+    static constexpr corewise::wait_kind kind = corewise::wait_kind::write;
+    executor_type get_executor() const noexcept { return of->get_executor(); }
+    template <class Handler, class Buffers> void operator()(Handler&& handler, const Buffers& from) const {
+      of->write(std::forward<Handler>(handler), from);
+    }
+    basic_stream* of;
+  };
+
+  template <class Handler, class Buffers> void read(Handler&& handler, const Buffers& into) {
+    if constexpr (detail::runs_steps<Handler>) {
+      if (read_tries_.worth_it() && this->is_open()) {
+        detail::io_vector<Buffers> all(into);
+        error_code why;
+        const std::size_t bytes = detail::try_receive(this->native_handle(), all.message, why);
+        if (read_tries_.note(!would_wait(why))) return complete(handler, why, bytes);
+      }
+    }
+    base::async_read_some(into, std::forward<Handler>(handler));
+  }
+  template <class Handler, class Buffers> void write(Handler&& handler, const Buffers& from) {
+    if constexpr (detail::runs_steps<Handler>) {
+      if (write_tries_.worth_it() && this->is_open()) {
+        detail::io_vector<Buffers> all(from);
+        error_code why;
+        const std::size_t bytes = detail::try_send(this->native_handle(), all.message, why);
+        if (write_tries_.note(!would_wait(why))) return complete(handler, why, bytes);
+      }
+    }
+    base::async_write_some(from, std::forward<Handler>(handler));
+  }
+  /// Calls the handler here, as a step within the step that has begun the operation.
+  template <class Handler> void complete(Handler& handler, const error_code& why, std::size_t bytes) {
+    static_cast<void>(asio::get_associated_executor(handler, this->get_executor())); // the operation notes it
+    std::decay_t<Handler> called(std::move(handler));
+    std::move(called)(why, bytes);
+  }
+  static bool would_wait(const error_code& why) noexcept { return why == asio::error::would_block; }
+
+  detail::tries read_tries_;  // the reader's
+  detail::tries write_tries_; // the writer's
+};
+
+using tcp_stream = basic_stream<asio::ip::tcp>;
+using unix_stream = basic_stream<asio::local::stream_protocol>;
+
+} // namespace corewise::io

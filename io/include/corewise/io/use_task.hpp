@@ -1,0 +1,86 @@
+#pragma once
+
+#include <corewise/io/detail/operation.hpp>
+#include <corewise/policies/any_duration.hpp>
+
+namespace corewise::io {
+
+/// What `use_task` is with a stop, a time, or both.
+struct limited_use_task {
+  std::stop_token token;
+  std::optional<std::chrono::nanoseconds> time;
+  error_code* error = nullptr; ///< where an error goes; null: it is thrown
+
+  limited_use_task operator()(std::stop_token until) const { return {std::move(until), time, error}; }
+  limited_use_task within(any_duration d) const { return {token, d, error}; }
+  limited_use_task into(error_code& e) const { return {token, time, &e}; }
+};
+
+/// `co_await socket.async_connect(peer, io::use_task)`: a coroutine of an engine awaits any asynchronous
+/// operation of Asio. It gets the operation's result; an error is thrown as `system_error`.
+///
+/// `io::use_task.into(error)` puts the error there instead, as `asio::redirect_error` does for other tokens. Put
+/// `asio::as_tuple` around the token to get the error as a part of the result.
+///
+/// `io::use_task(token)` awaits it until a stop is requested: then the operation is cancelled, and ends with
+/// `operation_aborted` if it had not ended. `io::use_task.within(5s)` cancels it after that time: then the error
+/// is `timed_out`. The two can be combined. After a cancelled composed operation, or one of TLS, the stream can
+/// only be closed: a part of a message may be through.
+///
+/// The coroutine goes on on the worker that found the operation ready. The operation takes no memory of its own,
+/// unless it needs more than 208 bytes at a time. One that is given up, because its engine has ended, ends with
+/// `operation_aborted`.
+struct use_task_t {
+  error_code* error = nullptr; ///< where an error goes; null: it is thrown
+
+  limited_use_task operator()(std::stop_token until) const { return {std::move(until), {}, error}; }
+  limited_use_task within(any_duration d) const { return {{}, d, error}; }
+  constexpr use_task_t into(error_code& e) const noexcept { return {&e}; }
+};
+inline constexpr use_task_t use_task{};
+
+} // namespace corewise::io
+
+namespace corewise::io::detail {
+
+/// What a coroutine waits for: some initiations say it, also within those of `as_tuple` and the like.
+template <class Initiation> inline constexpr corewise::wait_kind kind_of = corewise::wait_kind::io;
+template <class Initiation>
+  requires requires { Initiation::kind; }
+inline constexpr corewise::wait_kind kind_of<Initiation> = Initiation::kind;
+template <template <class> class Wrapper, class Initiation>
+inline constexpr corewise::wait_kind kind_of<Wrapper<Initiation>> = kind_of<Initiation>;
+
+/// The result of an initiating function: `Signature` is `void(Results...)`.
+template <class Signature> struct use_task_result;
+template <class R, class... Results> struct use_task_result<R(Results...)> {
+  template <class Initiation, class Token, class... Args>
+  static auto initiate(Initiation&& initiation, Token&& token, Args&&... args) {
+    using arguments = std::tuple<std::decay_t<Args>...>;
+    using begins = std::decay_t<Initiation>;
+    if constexpr (std::is_same_v<std::decay_t<Token>, use_task_t>)
+      return awaited_operation<kind_of<begins>, begins, arguments, Results...>(
+          std::forward<Initiation>(initiation), arguments(std::forward<Args>(args)...), token.error);
+    else
+      return limited_operation<kind_of<begins>, begins, arguments, Results...>(
+          std::forward<Initiation>(initiation), arguments(std::forward<Args>(args)...), token.error,
+          token.token, token.time);
+  }
+};
+template <class R, class... Results>
+struct use_task_result<R(Results...) noexcept> : use_task_result<R(Results...)> {};
+
+} // namespace corewise::io::detail
+
+#ifdef COREWISE_STANDALONE_ASIO
+namespace asio {
+#else
+namespace boost::asio {
+#endif
+template <class Signature>
+class async_result<corewise::io::use_task_t, Signature>
+    : public corewise::io::detail::use_task_result<Signature> {};
+template <class Signature>
+class async_result<corewise::io::limited_use_task, Signature>
+    : public corewise::io::detail::use_task_result<Signature> {};
+}

@@ -1,0 +1,157 @@
+#include <corewise/engine/task.hpp>
+#include <corewise/io/detail/group_context.hpp>
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <system_error>
+#include <thread>
+
+namespace corewise::io::detail {
+
+namespace {
+
+constexpr std::uint8_t single_looks = 8;
+
+/// The alarm is set anew only if the time differs by more than this.
+constexpr std::int64_t alarm_slack_ns = 1000;
+
+std::int64_t now_ns() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+int make_alarm() {
+  const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  if (fd < 0) throw system_error(error_code(errno, asio::error::get_system_category()), "timerfd_create");
+  return fd;
+}
+
+} // namespace
+
+thread_local group_context* group_context::polled = nullptr;
+
+/// While it lives, the calling thread looks into the context.
+class group_context::looking {
+ public:
+  looking(group_context& at, ready_tasks& found) noexcept : at_(at), before_(std::exchange(polled, &at)) {
+    at.found_ = &found;
+  }
+  looking(const looking&) = delete;
+  looking& operator=(const looking&) = delete;
+  ~looking() {
+    at_.found_ = nullptr;
+    polled = before_;
+  }
+
+ private:
+  group_context& at_;
+  group_context* const before_;
+};
+
+/// Gives out the context's own memory, once at a time.
+template <class T> struct group_context::interrupt_allocator {
+  using value_type = T;
+
+  explicit interrupt_allocator(group_context& c) noexcept : context(&c) {}
+  template <class U>
+  interrupt_allocator(const interrupt_allocator<U>& other) noexcept : context(other.context) {}
+
+  T* allocate(std::size_t n) const noexcept {
+    if (n * sizeof(T) > sizeof context->interrupt_memory_) std::abort(); // Asio's operation has grown
+    return reinterpret_cast<T*>(context->interrupt_memory_);
+  }
+  void deallocate(T* /*at*/, std::size_t /*n*/) const noexcept {}
+  friend bool operator==(const interrupt_allocator&, const interrupt_allocator&) noexcept = default;
+
+  group_context* context;
+};
+
+group_context::group_context(runtime& engine, group_id g)
+    : engine_(engine),
+      group_(g),
+      work_(get_executor()),
+      alarm_(*this, make_alarm()) {
+  await_alarm();
+}
+
+group_context::~group_context() = default;
+
+// --- tasks
+
+void group_context::resume(corewise::detail::resumption& place) noexcept {
+  if (polled == this && place.root != nullptr && place.root->engine == &engine_)
+    found_->resume(place);
+  else
+    place.wake();
+}
+
+void group_context::go_on(task_header* t) noexcept {
+  if (polled == this)
+    found_->begin(t);
+  else
+    driving::go_on(engine_, t, group_);
+}
+
+void group_context::submit(task_header* t, task_class c) {
+  const submit_result in = driving::submit(engine_, t, {.group = group_, .run_as = c});
+  if (in == submit_result::accepted) return;
+  if (in == submit_result::full) throw system_error(asio::error::no_buffer_space, "the engine is full");
+  throw system_error(asio::error::shut_down, "the engine takes no tasks any more");
+}
+
+// --- the driver
+
+/// Asio does not say whether more is ready, and asks the kernel where nothing is. So after a look that found one
+/// event the next ones take one at a time.
+std::size_t group_context::poll(std::size_t most, ready_tasks& found) noexcept {
+  const looking here(*this, found);
+  if (single_looks_ != 0) {
+    --single_looks_;
+    return poll_one();
+  }
+  std::size_t events = 0;
+  while (events < most && poll_one() != 0) ++events;
+  if (events == 1) single_looks_ = single_looks;
+  return events;
+}
+
+void group_context::sleep(std::optional<std::chrono::nanoseconds> time, ready_tasks& found) noexcept {
+  const looking here(*this, found);
+  if (time) arm(*time);
+  run_one();
+}
+
+/// What is posted is run by the holder, or by the next one: so it ends a sleep that is under way, and one that
+/// is about to begin. One that is on its way does for all.
+void group_context::interrupt() noexcept {
+  if (interrupting_.exchange(true, std::memory_order_seq_cst)) return; // pairs: interrupt
+  asio::post(get_executor(), asio::bind_allocator(interrupt_allocator<void>(*this), [this]() noexcept {
+               interrupting_.store(false, std::memory_order_seq_cst); // pairs: interrupt
+             }));
+}
+
+void group_context::end() noexcept { shutdown(); }
+
+/// Sets the alarm, unless it rings at about that time anyway.
+void group_context::arm(std::chrono::nanoseconds time) noexcept {
+  const std::int64_t at = now_ns() + time.count();
+  if (std::abs(at - armed_ns_) <= alarm_slack_ns) return;
+  armed_ns_ = at;
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<std::time_t>(at / 1'000'000'000);
+  when.it_value.tv_nsec = static_cast<long>(at % 1'000'000'000);
+  ::timerfd_settime(alarm_.native_handle(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+void group_context::await_alarm() {
+  alarm_.async_wait(asio::posix::stream_descriptor::wait_read,
+                    asio::bind_executor(get_executor(), [this](const error_code& why) {
+                      if (why) return;
+                      std::uint64_t rings = 0;
+                      static_cast<void>(::read(alarm_.native_handle(), &rings, sizeof rings) == sizeof rings);
+                      armed_ns_ = 0;
+                      await_alarm();
+                    }));
+}
+
+} // namespace corewise::io::detail

@@ -1,0 +1,341 @@
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/engine/semaphore.hpp>
+#include <corewise/engine/sleep.hpp>
+#include <corewise/engine/yield.hpp>
+#include <corewise/io/detail/steering.hpp>
+#include <corewise/io/listen.hpp>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace corewise::io::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Connections that a listener takes before other tasks of its worker have their turn.
+constexpr int accepted_at_once = 16;
+/// The pause while the process has no descriptors or memory for a connection.
+constexpr std::chrono::milliseconds shortage_pause{50};
+
+error_code last_error() noexcept { return {errno, asio::error::get_system_category()}; }
+
+/// A socket, closed in the end.
+class descriptor {
+ public:
+  explicit descriptor(int fd) noexcept : fd_(fd) {}
+  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  descriptor& operator=(descriptor&&) = delete;
+  ~descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+void check(bool works, const char* what) {
+  if (!works) throw system_error(last_error(), what);
+}
+
+/// Opens a socket that listens. `shared`: others listen on the same endpoint.
+descriptor open_listening(const sockaddr* address, std::size_t size, int backlog, bool shared) {
+  descriptor fd(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  check(fd.get() >= 0, "socket");
+  const int on = 1;
+  if (address->sa_family != AF_UNIX) {
+    check(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0, "SO_REUSEADDR");
+    if (shared) check(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0, "SO_REUSEPORT");
+  }
+  check(::bind(fd.get(), address, static_cast<socklen_t>(size)) == 0, "bind");
+  check(::listen(fd.get(), backlog) == 0, "listen");
+  return fd;
+}
+
+std::uint16_t port_of(int fd) noexcept {
+  sockaddr_storage at{};
+  socklen_t size = sizeof at;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) != 0) return 0;
+  if (at.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(at).sin_port);
+  if (at.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(at).sin6_port);
+  return 0;
+}
+
+/// Puts a port into an address of IP.
+void set_port(sockaddr_storage& address, std::uint16_t port) noexcept {
+  if (address.ss_family == AF_INET) reinterpret_cast<sockaddr_in&>(address).sin_port = htons(port);
+  if (address.ss_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(address).sin6_port = htons(port);
+}
+
+/// Whether accept failed for want of something of this process or the system, and may succeed later.
+bool is_shortage(int error) noexcept {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+} // namespace
+
+class listener_core : public std::enable_shared_from_this<listener_core> {
+ public:
+  listener_core(service& io, listen_options options, connection_handler handler)
+      : engine_(io.on()),
+        options_(std::move(options)),
+        handler_(std::move(handler)),
+        places_(static_cast<std::uint32_t>(options_.most_connections)) {
+    for (const locality_group& g : engine_.groups().groups())
+      if (!engine_.workers().of_group(g.id).empty())
+        groups_.push_back(std::make_unique<group_record>(
+            g.id, g.capacity * static_cast<std::uint64_t>(engine_.workers().of_group(g.id).size()),
+            io.of(g.id)));
+  }
+  listener_core(const listener_core&) = delete;
+  listener_core& operator=(const listener_core&) = delete;
+
+  /// Opens the sockets and begins to accept.
+  void start(const sockaddr* address, std::size_t size) {
+    std::vector<descriptor> sockets = open(address, size);
+    port_ = port_of(sockets.front().get());
+    open_sockets_ = sockets.size();
+    engine_stop_.emplace(engine_.stop_token(), stopper{this});
+    for (std::size_t i = 0; i < sockets.size(); ++i) {
+      group_record& g = *groups_[i % groups_.size()];
+      const submit_result in = engine_.submit(accept_in(shared_from_this(), g, std::move(sockets[i])),
+                                              {.group = g.id, .daemon = true});
+      if (in != submit_result::accepted) note_closed();
+    }
+  }
+
+  void stop() noexcept { stop_.request_stop(); }
+  void wait_until_closed() {
+    std::unique_lock lock(mutex_);
+    closed_.wait(lock, [this] { return open_sockets_ == 0; });
+  }
+  std::uint16_t port() const noexcept { return port_; }
+  listener_counts counts(std::optional<group_id> of = {}) const noexcept {
+    listener_counts sum;
+    for (const auto& g : groups_) {
+      if (of && g->id != *of) continue;
+      sum.accepted += g->accepted.load(std::memory_order_relaxed);
+      sum.open += g->open.load(std::memory_order_relaxed);
+      sum.refused += g->refused.load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
+
+ private:
+  struct group_record {
+    group_record(group_id g, std::uint64_t of_group, executor e) noexcept
+        : id(g),
+          capacity(of_group),
+          here(std::move(e)) {}
+
+    const group_id id;
+    const std::uint64_t capacity;
+    const executor here;
+    // Relaxed, all: numbers.
+    alignas(64) atomic<std::uint64_t> open{0};
+    atomic<std::uint64_t> accepted{0};
+    atomic<std::uint64_t> refused{0};
+  };
+  struct stopper {
+    listener_core* self;
+    void operator()() const noexcept { self->stop(); }
+  };
+
+  std::vector<descriptor> open(const sockaddr* address, std::size_t size) {
+    std::vector<descriptor> sockets;
+    if (!options_.adopted.empty()) {
+      for (const int fd : options_.adopted) sockets.emplace_back(fd);
+      return sockets;
+    }
+    const bool several = groups_.size() > 1 && address->sa_family != AF_UNIX &&
+                         options_.balance == listen_options::balancing::receiving_cpu;
+    sockets.push_back(open_listening(address, size, options_.backlog, several));
+    if (!several) return sockets;
+    sockaddr_storage same{};
+    std::copy_n(reinterpret_cast<const std::byte*>(address), size, reinterpret_cast<std::byte*>(&same));
+    set_port(same, port_of(sockets.front().get()));
+    while (sockets.size() < groups_.size())
+      sockets.push_back(
+          open_listening(reinterpret_cast<const sockaddr*>(&same), size, options_.backlog, true));
+    steer(sockets.front().get());
+    return sockets;
+  }
+
+  /// Has the kernel choose a socket by the CPU. Without that it chooses by a hash, which only costs locality.
+  void steer(int first) {
+    if (!engine_.machine().is_this_system()) return;
+    std::vector<cpu_range> ranges;
+    for (std::uint32_t socket = 0; socket < groups_.size(); ++socket)
+      for (const std::uint32_t cpu : engine_.groups()[groups_[socket]->id].cpus.to_vector())
+        ranges.push_back({cpu, cpu, socket});
+    std::ranges::sort(ranges, {}, &cpu_range::first);
+    std::vector<cpu_range> merged;
+    for (const cpu_range& r : ranges)
+      if (!merged.empty() && merged.back().socket == r.socket && merged.back().last + 1 == r.first)
+        merged.back().last = r.last;
+      else
+        merged.push_back(r);
+    std::vector<sock_filter> program = steering_program(merged);
+    const sock_fprog chosen{static_cast<std::uint16_t>(program.size()), program.data()};
+    if (program.empty() ||
+        ::setsockopt(first, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &chosen, sizeof chosen) != 0)
+      driving::warn_once(driving::of(engine_), log_code::not_steered,
+                         "connections are not steered to the CPUs that receive them",
+                         std::generic_category().message(errno));
+  }
+
+  // --- accepting. A coroutine for each socket.
+
+  static task<> accept_in(std::shared_ptr<listener_core> self, group_record& own, descriptor fd) {
+    const std::stop_token stop = self->stop_.get_token();
+    asio::posix::basic_stream_descriptor<executor> ready(own.here, fd.release());
+    for (;;) {
+      const int error = co_await self->accept_some(own, ready.native_handle(), stop);
+      if (error == 0) {
+        co_await yield(); // more may wait
+      } else if (is_shortage(error)) {
+        driving::warn_once(driving::of(self->engine_), log_code::accept_paused,
+                           "connections wait: there are no descriptors, or no memory, for them",
+                           std::generic_category().message(error));
+        if (stop.stop_requested()) break;
+        co_await sleep_for(shortage_pause, stop);
+      } else if (stop.stop_requested()) {
+        break; // no connection waits any more
+      } else {
+        error_code ignored;
+        co_await ready.async_wait(asio::posix::descriptor_base::wait_read, use_task(stop).into(ignored));
+      }
+    }
+    error_code ignored;
+    ready.close(ignored);
+    self->note_closed();
+  }
+
+  /// Accepts some connections. Returns 0, or the error that ended it.
+  task<int> accept_some(group_record& own, int fd, std::stop_token stop) {
+    for (int i = 0; i < accepted_at_once; ++i) {
+      const bool limited = options_.most_connections != 0;
+      const bool waits = options_.on_excess == listen_options::excess::wait;
+      bool has_place = limited && places_.try_acquire();
+      if (limited && !has_place && waits) {
+        if (!co_await places_.acquire(stop)) co_return EAGAIN; // told to stop while full
+        has_place = true;
+      }
+      const int accepted = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (accepted < 0) {
+        if (has_place) places_.release();
+        if (errno == EINTR || errno == ECONNABORTED) continue;
+        co_return errno;
+      }
+      descriptor connection(accepted);
+      if (limited && !has_place) {
+        count(own.refused);
+        continue;
+      }
+      begin(choose(own), std::move(connection), has_place);
+    }
+    co_return 0;
+  }
+
+  /// Returns the group to which the next connection goes.
+  group_record& choose(group_record& own) const noexcept {
+    if (options_.balance != listen_options::balancing::lightest) return own;
+    group_record* best = &own;
+    const auto load = [](const group_record& g) {
+      return (g.open.load(std::memory_order_relaxed) + 1) * 1024 * 1024 /
+             std::max<std::uint64_t>(1, g.capacity);
+    };
+    for (const auto& g : groups_)
+      if (load(*g) < load(*best)) best = g.get();
+    return *best;
+  }
+
+  void begin(group_record& to, descriptor connection, bool has_place) {
+    const int on = 1;
+    ::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // not for unix sockets
+    to.open.fetch_add(1, std::memory_order_relaxed);
+    open_connection counted(shared_from_this(), to, has_place);
+    const submit_result in =
+        engine_.submit(handle(std::move(counted), std::move(connection)), {.group = to.id});
+    count(in == submit_result::accepted ? to.accepted : to.refused);
+  }
+
+  /// Counts a connection as open until its handler is gone.
+  class open_connection {
+   public:
+    open_connection(std::shared_ptr<listener_core> of, group_record& in, bool has_place) noexcept
+        : of_(std::move(of)),
+          in_(&in),
+          has_place_(has_place) {}
+    open_connection(open_connection&& other) noexcept = default;
+    open_connection& operator=(open_connection&&) = delete;
+    ~open_connection() {
+      if (of_ == nullptr) return;
+      in_->open.fetch_sub(1, std::memory_order_relaxed);
+      if (has_place_) of_->places_.release();
+    }
+    listener_core& of() const noexcept { return *of_; }
+    const executor& here() const noexcept { return in_->here; }
+
+   private:
+    std::shared_ptr<listener_core> of_;
+    group_record* in_;
+    bool has_place_;
+  };
+
+  static task<> handle(open_connection counted, descriptor connection) {
+    task<> handler = counted.of().handler_(counted.here(), connection.get());
+    connection.release(); // the stream owns it
+    co_await std::move(handler);
+  }
+
+  void note_closed() {
+    const std::scoped_lock lock(mutex_);
+    if (--open_sockets_ == 0) closed_.notify_all();
+  }
+  static void count(atomic<std::uint64_t>& counter) noexcept {
+    counter.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  engine& engine_;
+  const listen_options options_;
+  const connection_handler handler_;
+  std::vector<std::unique_ptr<group_record>> groups_;
+  semaphore places_;
+  std::stop_source stop_;
+  std::optional<std::stop_callback<stopper>> engine_stop_;
+  std::uint16_t port_ = 0;
+  corewise::detail::mutex mutex_;
+  corewise::detail::condition_variable closed_;
+  std::size_t open_sockets_ = 0; // guarded
+};
+
+std::shared_ptr<listener_core> start_listener(service& io, const sockaddr* address, std::size_t size,
+                                              listen_options options, connection_handler handler) {
+  auto core = std::make_shared<listener_core>(io, std::move(options), std::move(handler));
+  core->start(address, size);
+  return core;
+}
+
+} // namespace corewise::io::detail
+
+namespace corewise::io {
+
+void listener::stop() noexcept { core_->stop(); }
+void listener::wait_until_closed() const { core_->wait_until_closed(); }
+listener_counts listener::counts() const noexcept { return core_->counts(); }
+listener_counts listener::counts(group_id g) const { return core_->counts(g); }
+std::uint16_t listener::port() const noexcept { return core_->port(); }
+
+} // namespace corewise::io

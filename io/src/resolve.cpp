@@ -1,0 +1,55 @@
+#include <corewise/engine/run_blocking.hpp>
+#include <corewise/io/resolve.hpp>
+
+#include <netdb.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace corewise::io {
+
+namespace {
+
+using endpoints = std::vector<asio::ip::tcp::endpoint>;
+
+/// Returns the error that Asio has for one of getaddrinfo.
+error_code error_of(int result) {
+  switch (result) {
+  case EAI_SYSTEM: return {errno, asio::error::get_system_category()};
+  case EAI_MEMORY: return asio::error::no_memory;
+  case EAI_AGAIN: return asio::error::host_not_found_try_again;
+  case EAI_SERVICE: return asio::error::service_not_found;
+  case EAI_FAIL: return asio::error::no_recovery;
+  case EAI_FAMILY: return asio::error::address_family_not_supported;
+  default: return asio::error::host_not_found;
+  }
+}
+
+endpoints look_up(const std::string& host, const std::string& service) {
+  addrinfo wish{};
+  wish.ai_family = AF_UNSPEC;
+  wish.ai_socktype = SOCK_STREAM;
+  wish.ai_flags = AI_ADDRCONFIG;
+  addrinfo* first = nullptr;
+  if (const int result = ::getaddrinfo(host.c_str(), service.c_str(), &wish, &first); result != 0)
+    throw system_error(error_of(result), "cannot resolve " + host + ", " + service);
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(first, &::freeaddrinfo);
+  endpoints found;
+  for (const addrinfo* a = first; a != nullptr; a = a->ai_next) {
+    if (a->ai_family != AF_INET && a->ai_family != AF_INET6) continue;
+    asio::ip::tcp::endpoint& next = found.emplace_back();
+    next.resize(a->ai_addrlen);
+    std::memcpy(next.data(), a->ai_addr, a->ai_addrlen);
+  }
+  return found;
+}
+
+} // namespace
+
+task<endpoints> resolve(std::string host, std::string service) {
+  auto call = [&] { return look_up(host, service); };
+  co_return co_await run_blocking(call);
+}
+
+} // namespace corewise::io

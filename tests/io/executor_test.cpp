@@ -1,0 +1,223 @@
+#include "sockets.hpp"
+
+#include <corewise/io/on.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <semaphore>
+#include <thread>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+namespace execution = asio::execution;
+
+static_assert(execution::is_executor_v<io::executor>);
+static_assert(std::is_convertible_v<io::executor, asio::any_io_executor>);
+static_assert(asio::can_require_v<io::executor, execution::blocking_t::never_t>);
+static_assert(asio::can_require_v<io::executor, execution::blocking_t::possibly_t>);
+static_assert(asio::can_require_v<io::executor, execution::outstanding_work_t::tracked_t>);
+static_assert(asio::can_require_v<io::executor, execution::relationship_t::continuation_t>);
+static_assert(asio::can_require_v<io::executor, io::run_as>);
+static_assert(asio::can_query_v<io::executor, execution::context_t>);
+static_assert(sizeof(io::executor) == 16);
+
+namespace {
+
+std::size_t threads_of_process() {
+  std::size_t n = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) ++n;
+  return n;
+}
+
+} // namespace
+
+TEST_CASE("io::executor: what is posted runs as a task of the engine") {
+  served_engine on(2);
+  std::promise<bool> ran;
+  asio::post(on.io.local(), [&] { ran.set_value(on.engine.this_worker().has_value()); });
+  CHECK(ran.get_future().get());
+  std::promise<bool> erased;
+  asio::any_io_executor any = on.io.local();
+  asio::post(any, [&] { erased.set_value(on.engine.this_worker().has_value()); });
+  CHECK(erased.get_future().get());
+}
+
+TEST_CASE("io::executor: dispatch is inline only in a task of the group") {
+  served_engine on(1);
+  const io::executor here = on.io.local();
+  std::atomic<bool> posted{false};
+  on.engine
+      .run([&] {
+        bool ran = false;
+        asio::dispatch(here, [&] { ran = true; });
+        CHECK(ran);
+        asio::post(here, [&] { posted = true; });
+        CHECK_FALSE(posted);
+        asio::defer(here, [&] { posted = true; });
+        CHECK_FALSE(posted);
+        asio::dispatch(asio::require(here, execution::blocking.never), [&] { posted = true; });
+        CHECK_FALSE(posted);
+      })
+      .get();
+  on.engine.drain();
+  std::thread::id ran_on;
+  std::binary_semaphore ran{0};
+  asio::dispatch(here, [&] {
+    ran_on = std::this_thread::get_id();
+    ran.release();
+  });
+  ran.acquire();
+  CHECK(ran_on != std::this_thread::get_id());
+}
+
+TEST_CASE("io::executor: its properties") {
+  served_engine on(2);
+  const io::executor plain = on.io.local();
+  CHECK(plain == on.io.of(plain.group()));
+  const io::executor never = asio::require(plain, execution::blocking.never);
+  CHECK(never != plain);
+  CHECK(asio::query(never, execution::blocking) == execution::blocking.never);
+  CHECK(asio::query(plain, execution::blocking) == execution::blocking.possibly);
+  CHECK(asio::query(asio::require(plain, execution::relationship.continuation), execution::relationship) ==
+        execution::relationship.continuation);
+  CHECK(&asio::query(plain, execution::context) == &asio::query(never, execution::context));
+  CHECK(asio::query(asio::require(plain, io::run_as(task_class::latency)), io::run_as()) ==
+        task_class::latency);
+  CHECK(on.io.operations() == 0);
+  {
+    io::executor tracked = asio::require(plain, execution::outstanding_work.tracked);
+    CHECK(asio::query(tracked, execution::outstanding_work) == execution::outstanding_work.tracked);
+    CHECK(on.io.operations() == 1);
+    io::executor copy = tracked;
+    CHECK(on.io.operations() == 2);
+    io::executor moved = std::move(copy);
+    CHECK(on.io.operations() == 2);
+    moved = plain;
+    CHECK(on.io.operations() == 1);
+    tracked = asio::prefer(tracked, execution::outstanding_work.untracked);
+    CHECK(on.io.operations() == 0);
+  }
+  CHECK_THROWS_AS(static_cast<void>(on.io.of(group_id{1000})), std::out_of_range);
+}
+
+TEST_CASE("io::executor: strands, bound executors and Asio's coroutines") {
+  served_engine on(4);
+  auto strand = asio::make_strand(on.io.local());
+  int counted = 0; // guarded by the strand
+  std::promise<void> done;
+  for (int i = 0; i < 1000; ++i)
+    asio::post(strand, [&] {
+      if (++counted == 1000) done.set_value();
+    });
+  done.get_future().get();
+  CHECK(counted == 1000);
+
+  std::promise<std::string> answered;
+  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+  asio::co_spawn(
+      on.io.local(),
+      [&]() -> asio::awaitable<std::string> {
+        tcp::socket peer(co_await asio::this_coro::executor);
+        co_await peer.async_connect(on_loopback(server.port()), asio::use_awaitable);
+        co_await asio::async_write(peer, asio::buffer("hello", 5), asio::use_awaitable);
+        std::string answer(5, '\0');
+        co_await asio::async_read(peer, asio::buffer(answer), asio::use_awaitable);
+        co_return answer;
+      },
+      [&](std::exception_ptr, std::string answer) { answered.set_value(std::move(answer)); });
+  CHECK(answered.get_future().get() == "hello");
+
+  asio::io_context elsewhere;
+  asio::steady_timer timer(elsewhere, 1ms);
+  std::promise<bool> on_worker;
+  timer.async_wait(asio::bind_executor(on.io.local(), [&](const io::error_code&) {
+    on_worker.set_value(on.engine.this_worker().has_value());
+  }));
+  elsewhere.run();
+  CHECK(on_worker.get_future().get());
+}
+
+TEST_CASE("io::executor: Asio starts no thread") {
+  const std::size_t before = threads_of_process();
+  served_engine on(2);
+  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+  on.engine
+      .run([&]() -> task<> {
+        io::tcp_stream peer(on.io.local());
+        co_await peer.async_connect(on_loopback(server.port()), io::use_task);
+        char bytes[5];
+        co_await asio::async_write(peer, asio::buffer("hello", 5), io::use_task);
+        co_await asio::async_read(peer, asio::buffer(bytes), io::use_task);
+      })
+      .get();
+  CHECK(threads_of_process() <= before + 2 + 1); // the workers, and the supervisor
+}
+
+TEST_CASE("io::executor: a full engine refuses what is posted, and completes what has begun") {
+  profile p = served_engine::profile_of(1);
+  p.limits.in_flight = 1;
+  engine e(p);
+  io::service io(e);
+  std::binary_semaphore go_on{0};
+  std::binary_semaphore begun{0};
+  auto full = e.run([&] {
+    begun.release();
+    blocking([&] { go_on.acquire(); });
+  });
+  begun.acquire();
+  CHECK_THROWS_AS(asio::post(io.local(), [] {}), io::system_error);
+  asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>,
+                             io::executor>
+      timer(io.local());
+  timer.expires_after(1ms);
+  std::promise<void> rang;
+  timer.async_wait([&](const io::error_code&) { rang.set_value(); });
+  rang.get_future().get();
+  go_on.release();
+  full.get();
+  e.shutdown(5s);
+  CHECK_THROWS_AS(asio::post(io.local(), [] {}), io::system_error);
+}
+
+TEST_CASE("io::on: a coroutine of Asio's awaits a call on an engine") {
+  engine e(served_engine::profile_of(2));
+  asio::io_context elsewhere;
+  int result = 0;
+  bool failed = false;
+  bool refused = false;
+  asio::co_spawn(
+      elsewhere,
+      [&]() -> asio::awaitable<void> {
+        const auto here = std::this_thread::get_id();
+        result = co_await io::on(e, [] { return 42; }, asio::use_awaitable);
+        CHECK(std::this_thread::get_id() == here);
+        try {
+          co_await io::on(e, [] { throw std::runtime_error("no"); }, asio::use_awaitable);
+        } catch (const std::runtime_error&) {
+          failed = true;
+        }
+        e.shutdown(5s);
+        try {
+          co_await io::on(e, [] {}, asio::use_awaitable);
+        } catch (const not_run&) {
+          refused = true;
+        }
+      },
+      asio::detached);
+  elsewhere.run();
+  CHECK(result == 42);
+  CHECK(failed);
+  CHECK(refused);
+}
+
+TEST_CASE("io::service: an engine has one") {
+  served_engine on(1);
+  CHECK_THROWS_AS(io::service(on.engine), std::logic_error);
+  on.engine.shutdown(1s);
+  engine ended(served_engine::profile_of(1));
+  ended.shutdown(1s);
+  CHECK_THROWS_AS(io::service{ended}, std::logic_error);
+}

@@ -1,0 +1,202 @@
+#include "sockets.hpp"
+
+#include <corewise/engine/sleep.hpp>
+#include <corewise/io/detail/steering.hpp>
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Connects as a plain client does. Returns the socket.
+int connect_plainly(std::uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const tcp::endpoint to = on_loopback(port);
+  REQUIRE(::connect(fd, to.data(), static_cast<socklen_t>(to.size())) == 0);
+  return fd;
+}
+
+template <class Condition> bool within(std::chrono::milliseconds limit, const Condition& holds) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+/// Runs a steering program as the kernel does.
+std::uint32_t run(const std::vector<sock_filter>& program, std::uint32_t cpu) {
+  std::uint32_t a = 0;
+  for (std::size_t at = 0;; ++at) {
+    const sock_filter& now = program.at(at);
+    switch (now.code) {
+    case BPF_LD | BPF_W | BPF_ABS: a = cpu; break;
+    case BPF_JMP | BPF_JGE | BPF_K: at += a >= now.k ? now.jt : now.jf; break;
+    case BPF_JMP | BPF_JGT | BPF_K: at += a > now.k ? now.jt : now.jf; break;
+    case BPF_RET | BPF_K: return now.k;
+    default: REQUIRE(false);
+    }
+  }
+}
+
+} // namespace
+
+TEST_CASE("listen: after a stop what waits in the kernel is handled, and then nothing is accepted") {
+  served_engine on(2);
+  for (int round = 0; round < 20; ++round) {
+    io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+    std::vector<int> clients;
+    for (int i = 0; i < 20; ++i) clients.push_back(connect_plainly(server.port()));
+    server.stop();
+    server.wait_until_closed();
+    CHECK(server.counts().accepted == 20);
+    for (const int fd : clients) {
+      CHECK(::send(fd, "x", 1, 0) == 1);
+      char byte = 0;
+      CHECK(::recv(fd, &byte, 1, 0) == 1);
+      ::close(fd);
+    }
+    CHECK(within(5s, [&] { return server.counts().open == 0; }));
+  }
+}
+
+TEST_CASE("listen: the end of the engine stops the listener") {
+  served_engine on(2);
+  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+  CHECK(on.engine.shutdown(1s, 5s).clean());
+  server.wait_until_closed();
+}
+
+TEST_CASE("listen: most connections wait, or are refused") {
+  using excess = io::listen_options::excess;
+  for (const excess then : {excess::wait, excess::refuse}) {
+    served_engine on(2);
+    const io::listener server =
+        io::listen(on.io, on_loopback(), {.on_excess = then, .most_connections = 2}, echo);
+    std::vector<int> clients;
+    for (int i = 0; i < 2; ++i) clients.push_back(connect_plainly(server.port()));
+    CHECK(within(5s, [&] { return server.counts().open == 2; }));
+    const int third = connect_plainly(server.port());
+    char byte = 0;
+    if (then == excess::refuse) {
+      CHECK(::recv(third, &byte, 1, 0) <= 0);
+      CHECK(server.counts().refused == 1);
+    } else {
+      std::this_thread::sleep_for(20ms);
+      CHECK(server.counts().open == 2);
+      ::close(clients.back());
+      clients.pop_back();
+      CHECK(::send(third, "x", 1, 0) == 1);
+      CHECK(::recv(third, &byte, 1, 0) == 1);
+    }
+    ::close(third);
+    for (const int fd : clients) ::close(fd);
+  }
+}
+
+TEST_CASE("listen: without descriptors connections wait") {
+  served_engine on(2);
+  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+  std::vector<int> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(clients.back()) + 1;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  for (const int fd : clients) {
+    const tcp::endpoint to = on_loopback(server.port());
+    CHECK(::connect(fd, to.data(), static_cast<socklen_t>(to.size())) == 0);
+  }
+  std::this_thread::sleep_for(120ms);
+  CHECK(server.counts().accepted < clients.size());
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(within(5s, [&] { return server.counts().accepted == clients.size(); }));
+  bool warned = false;
+  for (const std::string& w : on.engine.warnings())
+    warned = warned || w.find("connections wait") != std::string::npos;
+  CHECK(warned);
+  for (const int fd : clients) ::close(fd);
+}
+
+TEST_CASE("listen: adopted sockets, and unix sockets") {
+  served_engine on(2);
+  const int listening = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  tcp::endpoint at = on_loopback();
+  REQUIRE(::bind(listening, at.data(), static_cast<socklen_t>(at.size())) == 0);
+  REQUIRE(::listen(listening, 8) == 0);
+  io::listener adopted = io::listen(on.io, at, {.adopted = {listening}}, echo);
+  const int fd = connect_plainly(adopted.port());
+  CHECK(::send(fd, "x", 1, 0) == 1);
+  char byte = 0;
+  CHECK(::recv(fd, &byte, 1, 0) == 1);
+  ::close(fd);
+
+  const std::string path = "/tmp/corewise_listen_test." + std::to_string(::getpid());
+  ::unlink(path.c_str());
+  const io::listener local =
+      io::listen(on.io, asio::local::stream_protocol::endpoint(path), {}, [](io::unix_stream peer) -> task<> {
+        char bytes[16];
+        const std::size_t n = co_await peer.async_read_some(asio::buffer(bytes));
+        co_await asio::async_write(peer, asio::buffer(bytes, n), io::use_task);
+      });
+  on.engine
+      .run([&]() -> task<> {
+        io::unix_stream peer(on.io.local());
+        co_await peer.async_connect(path, io::use_task);
+        co_await asio::async_write(peer, asio::buffer("unix", 4), io::use_task);
+        char bytes[4];
+        CHECK(co_await asio::async_read(peer, asio::buffer(bytes), io::use_task) == 4);
+      })
+      .get();
+  ::unlink(path.c_str());
+  CHECK_THROWS_AS(io::listen(on.io, on_loopback(adopted.port()), {}, echo), io::system_error);
+}
+
+TEST_CASE("listen: on a machine with two packages each group accepts, and the lightest takes") {
+  using balance = io::listen_options::balancing;
+  for (const balance by : {balance::receiving_cpu, balance::lightest}) {
+    profile p;
+    p.workers.pin = pin_to::none;
+    p.workers.per_group = 1;
+    p.topology.machine.source = synthetic_source{"pack:2 numa:1 l3:1 core:4 pu:1"};
+    engine e(p);
+    io::service io(e);
+    const io::listener server = io::listen(io, on_loopback(), {.balance = by}, echo);
+    std::vector<int> clients;
+    for (int i = 0; i < 100; ++i) clients.push_back(connect_plainly(server.port()));
+    CHECK(within(10s, [&] { return server.counts().open == 100; }));
+    if (by == balance::lightest) {
+      CHECK(server.counts(group_id{0}).open == 50);
+      CHECK(server.counts(group_id{1}).open == 50);
+    }
+    for (const int fd : clients) {
+      CHECK(::send(fd, "x", 1, 0) == 1);
+      char byte = 0;
+      CHECK(::recv(fd, &byte, 1, 0) == 1);
+      ::close(fd);
+    }
+    CHECK(within(5s, [&] { return server.counts().open == 0; }));
+  }
+}
+
+TEST_CASE("steering: the program chooses the socket of the CPU's group") {
+  const std::vector<io::detail::cpu_range> ranges{{0, 3, 0}, {4, 7, 1}, {16, 19, 0}, {20, 20, 2}};
+  const auto program = io::detail::steering_program(ranges);
+  for (std::uint32_t cpu = 0; cpu < 30; ++cpu) {
+    std::uint32_t expected = 0xffff'ffff;
+    for (const auto& r : ranges)
+      if (cpu >= r.first && cpu <= r.last) expected = r.socket;
+    CHECK(run(program, cpu) == expected);
+  }
+  CHECK(io::detail::steering_program(std::vector<io::detail::cpu_range>(2000, {0, 0, 0})).empty());
+}

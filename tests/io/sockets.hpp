@@ -1,0 +1,52 @@
+#pragma once
+
+#include <corewise/engine/engine.hpp>
+#include <corewise/io/listen.hpp>
+
+#include <string>
+#include <utility>
+
+// What the tests of sockets share.
+
+namespace asio = corewise::io::asio;
+using tcp = asio::ip::tcp;
+
+/// An engine with a service, of as many workers. No worker is tied to a core.
+struct served_engine {
+  explicit served_engine(std::uint32_t workers) : engine(profile_of(workers)), io(engine) {}
+
+  static corewise::profile profile_of(std::uint32_t workers) {
+    corewise::profile p;
+    p.workers.total = workers;
+    p.workers.pin = corewise::pin_to::none;
+    return p;
+  }
+
+  corewise::engine engine;
+  corewise::io::service io;
+};
+
+inline tcp::endpoint on_loopback(std::uint16_t port = 0) { return {asio::ip::address_v4::loopback(), port}; }
+
+/// Sends back what comes.
+inline corewise::task<> echo(corewise::io::tcp_stream peer) {
+  char bytes[4096];
+  for (;;) {
+    corewise::io::error_code why;
+    const std::size_t n =
+        co_await peer.async_read_some(asio::buffer(bytes), corewise::io::use_task.into(why));
+    if (why) co_return;
+    co_await asio::async_write(peer, asio::buffer(bytes, n), corewise::io::use_task.into(why));
+    if (why) co_return;
+  }
+}
+
+/// Returns two streams that are connected to each other.
+inline std::pair<corewise::io::unix_stream, corewise::io::unix_stream>
+make_pair(const corewise::io::service& io) {
+  std::pair<corewise::io::unix_stream, corewise::io::unix_stream> ends(io.local(), io.local());
+  asio::local::connect_pair(ends.first, ends.second);
+  ends.first.native_non_blocking(true); // so that one task may read while another writes
+  ends.second.native_non_blocking(true);
+  return ends;
+}
