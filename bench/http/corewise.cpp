@@ -1,0 +1,47 @@
+#include "server.hpp"
+
+#include <corewise/engine/run_blocking.hpp>
+#include <corewise/io/listen.hpp>
+
+#include <semaphore>
+
+using namespace http_bench;
+namespace asio = corewise::io::asio;
+namespace io = corewise::io;
+
+namespace {
+
+corewise::task<> serve(io::tcp_stream peer) {
+  boost::beast::flat_buffer buffer;
+  io::error_code why;
+  for (bool keep = true; keep;) {
+    request asked;
+    co_await http::async_read(peer, buffer, asked, io::use_task.into(why));
+    if (why) co_return;
+    const work what = work_of(asked);
+    if (what == work::block) {
+      auto call = [] { http_bench::block(); };
+      co_await corewise::run_blocking(call);
+    }
+    const response res = answer(asked, what);
+    keep = res.keep_alive();
+    co_await http::async_write(peer, res, io::use_task.into(why));
+    if (why) co_return;
+  }
+  peer.shutdown(io::tcp_stream::shutdown_send, why);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const options o = parse(argc, argv);
+  corewise::profile p;
+  p.workers.total = o.threads;
+  corewise::engine engine(p);
+  io::service service(engine);
+  const io::listener listener =
+      io::listen(service, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), o.port), {}, serve);
+  std::printf("%u\n", listener.port());
+  std::fflush(stdout);
+  std::binary_semaphore(0).acquire();
+}
