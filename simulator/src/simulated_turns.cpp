@@ -168,7 +168,8 @@ task_index simulation::poll_due(worker_id w) {
   const task_index t = poll_shared(w, true);
   if (rules_.polls_backlog &&
       (!s.inbox.empty() || !groups_books_[injection_of_[group_of(w).value].value].injection.empty()))
-    s.until_shared = look_at_backlog(s.until_shared, s.ring.size());
+    s.until_shared = look_at_backlog(s.until_shared, s.ring.size() + (s.lifo == no_task ? 0U : 1U) +
+                                                         (s.forks.empty() ? 0U : 1U));
   return t;
 }
 

@@ -86,10 +86,9 @@ class turn_plan {
 
   // --- when the shared sources are due
 
-  /// Notes that a poll has left tasks in the shared sources, and `in_ring` in the ring (ADR 0028).
-  void note_backlog(std::uint32_t in_ring) noexcept {
-    until_shared_ = look_at_backlog(until_shared_, in_ring);
-  }
+  /// Notes that a poll has left tasks in the shared sources, and `own` in the slot, the deque and the ring
+  /// (ADR 0028).
+  void note_backlog(std::uint32_t own) noexcept { until_shared_ = look_at_backlog(until_shared_, own); }
   /// Begins the interval again: the worker has just found nothing in the shared sources, or comes from there.
   void begin_interval() noexcept { until_shared_ = interval_; }
   /// Sets how many polls an interval has. A shorter one holds at once.

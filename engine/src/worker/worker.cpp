@@ -104,7 +104,7 @@ template <class D> task_header* worker::poll_due(D rules) noexcept {
   task_header* t = supply_.take_batch(plan_.pick_injection(), rules.most_in_front());
   rules.end_take();
   if (rules.polls_backlog() && (own.in.size() != 0 || engine_.injection(place_.group).size() != 0))
-    plan_.note_backlog(own.ring.size());
+    plan_.note_backlog(own.ring.size() + (own.lifo.empty() ? 0U : 1U) + (own.forks.empty() ? 0U : 1U));
   return t;
 }
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 using namespace corewise;
@@ -70,4 +71,26 @@ TEST_CASE("backlog: tasks that yield for ever have one turn for each batch of ta
     CHECK(by_turns >= waiting / static_cast<int>(batch));
     CHECK(turns_meanwhile(discipline::tokio, scope, 2) >= least_by_interval);
   }
+}
+
+TEST_CASE("backlog: a task in the slot does not wait until nothing comes from outside any more") {
+  profile p = small_profile(1);
+  p.queues.oldest_first = std::chrono::microseconds{1}; // it takes one at a time from the inbox
+  gate held;
+  engine e(p);
+  int ran = 0; // of the tasks from outside; only tasks write it, and the next
+  int seen = -1;
+  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(1);
+  const auto take_long = [&] {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds{50};
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    if (++ran == waiting / 2) // by now the worker knows how long they take
+      CHECK(e.submit([&] { seen = ran; }) == submit_result::accepted);
+  };
+  for (int i = 0; i < waiting; ++i) REQUIRE(e.submit(take_long) == submit_result::accepted);
+  held.open();
+  e.drain();
+  CHECK(seen < waiting / 2 + 10);
 }

@@ -24,10 +24,10 @@ constexpr std::uint32_t interval_of(std::chrono::nanoseconds target, std::uint64
 }
 
 /// How many own tasks a worker runs before it looks again at queues in which it has left tasks behind, when
-/// it has `in_ring` in its ring. So no more than one of its batches runs for each turn of the tasks that
-/// yield or spawn without end.
-constexpr std::uint32_t look_at_backlog(std::uint32_t interval, std::uint32_t in_ring) noexcept {
-  return std::min(interval, in_ring + 1);
+/// it has `own` in its ring, its slot and its deque. So no more than one of its batches runs for each turn of
+/// the tasks that yield or spawn without end, and none of its own waits for ever.
+constexpr std::uint32_t look_at_backlog(std::uint32_t interval, std::uint32_t own) noexcept {
+  return std::min(interval, own + 1);
 }
 
 /// Returns whether a background task has its turn now that shared work is due. Looks at a backlog are due
