@@ -17,6 +17,7 @@ bool runtime::attach(std::vector<std::shared_ptr<driver>> drivers) {
 
 /// The task comes from a thread of the engine, or from one that gives up an operation.
 void runtime::go_on(task_header* t, group_id g) noexcept {
+  if (after_process_fork()) return static_cast<void>(t->act(t, task_action::discard));
   detail::worker* const seat = this_execution.engine == this ? this_execution.seat : nullptr;
   limit_.enter_anyway();
   t->phase = drains_.open_phase();
@@ -24,7 +25,9 @@ void runtime::go_on(task_header* t, group_id g) noexcept {
     seat->books().submitted[t->phase].add();
   else
     submitters_.count_submitted(t->phase);
-  if (seat != nullptr && seat->place().group == g)
+  if (t->run_as != task_class::normal)
+    send_near(t, g, t->run_as);
+  else if (seat != nullptr && seat->place().group == g)
     seat->push(t);
   else
     send_near(t, g);

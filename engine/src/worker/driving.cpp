@@ -26,20 +26,27 @@ bool worker::poll_all_drivers() noexcept {
 /// Queues what a driver of group g has found: here, or near where it ran last if the driver is another group's.
 void worker::hand_on(ready_tasks& found, group_id g) noexcept {
   const bool here = g == place_.group && !retired_;
+  task_chain ready;
   while (resumption* const place = found.take_resumed())
     if (here && resumes_here(*place->root))
-      push(place);
+      ready.push(place);
     else
       engine_.send_home(place, *place->root);
   while (task_header* const t = found.take_begun()) {
     engine_.limit().enter_anyway();
     t->phase = engine_.drains().open_phase();
     books_.submitted[t->phase].add();
-    if (here)
-      push(t);
+    if (t->run_as != task_class::normal)
+      engine_.send_near(t, g, t->run_as);
+    else if (here)
+      ready.push(t);
     else
       engine_.send_near(t, g);
   }
+  if (ready.size == 0) return;
+  counts_.pushed.add(ready.size);
+  if (publishing_.due_at_push(counts_.pushed.read())) engine_.publish_load(place_);
+  supply_.push_ready(ready);
 }
 
 } // namespace corewise::detail

@@ -141,6 +141,12 @@ void task_supply::push_front(task_chain& taken, std::uint32_t most) noexcept {
   taken = front;
 }
 
+void task_supply::push_ready(task_chain& ready) noexcept {
+  if (!queues_.ring.nothing_waits()) queues_.ring.push_front(ready);
+  while (task_header* t = ready.pop()) push(t);
+  engine_.idle().notify_pushed(place_.id);
+}
+
 void task_supply::note_stolen(worker& victim, level distance, std::uint32_t tasks) noexcept {
   cool(victim.entry());
   engine_.publish_load(victim.place()); // its owner may be in a long task

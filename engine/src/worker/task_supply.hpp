@@ -43,6 +43,9 @@ class task_supply {
     if (yielded_alone_) [[unlikely]]
       announce();
   }
+  /// Pushes tasks whose events have come: into the front of the ring, since they have waited already. Where a
+  /// thief is at work there, they go behind what waits.
+  void push_ready(task_chain& ready) noexcept;
   /// Has the worker announce no such task: it runs next, or leaves the ring.
   void forget_yielded() noexcept { yielded_alone_ = false; }
 
