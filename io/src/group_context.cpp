@@ -72,6 +72,7 @@ group_context::group_context(runtime& engine, group_id g)
       work_(get_executor()),
       alarm_(*this, make_alarm()) {
   await_alarm();
+  for (spare_block& block : spare_blocks_) give_spare(&block);
 }
 
 group_context::~group_context() = default;
@@ -99,7 +100,26 @@ void group_context::submit(task_header* t, task_class c) {
   throw system_error(asio::error::shut_down, "the engine takes no tasks any more");
 }
 
+group_context::spare_block* group_context::take_spare() noexcept {
+  const std::scoped_lock lock(spares_mutex_);
+  spare_block* const block = spares_;
+  if (block != nullptr) spares_ = block->next;
+  return block;
+}
+
+void group_context::give_spare(spare_block* block) noexcept {
+  const std::scoped_lock lock(spares_mutex_);
+  block->next = std::exchange(spares_, block);
+}
+
+void group_context::wait_for_memory() noexcept { std::this_thread::sleep_for(std::chrono::milliseconds{1}); }
+
 // --- the driver
+
+void group_context::count(std::size_t events) noexcept {
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  events_.store(events_.load(std::memory_order_relaxed) + events, std::memory_order_relaxed);
+}
 
 /// Asio does not say whether more is ready, and asks the kernel where nothing is. So after a look that found one
 /// event the next ones take one at a time.
@@ -107,18 +127,21 @@ std::size_t group_context::poll(std::size_t most, ready_tasks& found) noexcept {
   const looking here(*this, found);
   if (single_looks_ != 0) {
     --single_looks_;
-    return poll_one();
+    const std::size_t event = poll_one();
+    count(event);
+    return event;
   }
   std::size_t events = 0;
   while (events < most && poll_one() != 0) ++events;
   if (events == 1) single_looks_ = single_looks;
+  count(events);
   return events;
 }
 
 void group_context::sleep(std::optional<std::chrono::nanoseconds> time, ready_tasks& found) noexcept {
   const looking here(*this, found);
   if (time) arm(*time);
-  run_one();
+  count(run_one());
 }
 
 /// What is posted is run by the holder, or by the next one: so it ends a sleep that is under way, and one that

@@ -24,11 +24,21 @@ executor service::of(group_id g) const {
   return executor(*contexts_[driving::nearest(driving::of(engine_), g).value]);
 }
 
-std::uint64_t service::operations() const noexcept {
-  std::uint64_t all = 0;
-  for (const auto& context : contexts_)
-    if (context != nullptr) all += context->operations();
+service::counts service::count() const noexcept {
+  counts all;
+  for (std::uint32_t g = 0; g < contexts_.size(); ++g) {
+    const counts one = count(group_id{g});
+    all.operations += one.operations;
+    all.polls += one.polls;
+    all.events += one.events;
+  }
   return all;
+}
+
+service::counts service::count(group_id g) const {
+  const auto& context = contexts_.at(g.value);
+  if (context == nullptr) return {};
+  return {context->operations(), context->polls(), context->events()};
 }
 
 } // namespace corewise::io

@@ -30,6 +30,10 @@ bool has_room(const msghdr& m) noexcept {
 
 } // namespace
 
+int open_socket(int family, int type, int protocol) noexcept {
+  return ::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+}
+
 std::size_t try_receive(int fd, msghdr& into, error_code& why) noexcept {
   if (!has_room(into)) return 0; // as Asio: it ends at once
   const ssize_t bytes = uninterrupted([&] { return ::recvmsg(fd, &into, MSG_DONTWAIT); });

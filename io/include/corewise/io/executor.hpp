@@ -57,12 +57,13 @@ class executor {
       called();
       return;
     }
-    task_header* const t = make_closure(std::forward<F>(f));
-    t->run_as = traits_.runs_as;
-    if (traits_.tracked || context_->polled_here())
+    if (traits_.tracked || context_->polled_here()) {
+      task_header* const t = context_->make_completion(std::forward<F>(f));
+      t->run_as = traits_.runs_as;
       context_->go_on(t);
-    else
-      context_->submit(t, traits_.runs_as);
+    } else {
+      context_->submit(make_closure(std::forward<F>(f)), traits_.runs_as);
+    }
   }
 
   bool operator==(const executor& other) const noexcept {

@@ -31,8 +31,15 @@ class service {
   executor of(group_id g) const;
 
   engine& on() const noexcept { return engine_; }
-  /// Returns how many operations wait for events, of all groups. Call from any thread.
-  std::uint64_t operations() const noexcept;
+  struct counts {
+    std::uint64_t operations = 0; ///< that wait for events now
+    std::uint64_t polls = 0;      ///< looks of workers for events
+    std::uint64_t events = 0;     ///< that they have found
+  };
+  /// Return the sums over all groups, and the numbers of one. Call from any thread.
+  counts count() const noexcept;
+  counts count(group_id g) const;
+  std::uint64_t operations() const noexcept { return count().operations; }
 
  private:
   engine& engine_;

@@ -33,6 +33,8 @@ template <class Buffers> struct io_vector {
   msghdr message{};
 };
 
+/// Opens a socket that is closed on exec and does not block. Returns -1 where the system refuses.
+int open_socket(int family, int type, int protocol) noexcept;
 /// Receive or send what can be at once. Return the number of bytes; `would_block` where nothing can be.
 std::size_t try_receive(int fd, msghdr& into, error_code& why) noexcept;
 std::size_t try_send(int fd, msghdr& from, error_code& why) noexcept;
@@ -92,6 +94,16 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   basic_stream& operator=(basic_stream&&) noexcept = default;
   ~basic_stream() = default;
 
+  /// Connects to a peer. The socket is closed on exec, and does not block.
+  template <class Token = const use_task_t&>
+  auto async_connect(const typename Protocol::endpoint& peer, Token&& token = use_task) {
+    if (!this->is_open()) {
+      const Protocol protocol = peer.protocol();
+      const int fd = detail::open_socket(protocol.family(), protocol.type(), protocol.protocol());
+      if (fd >= 0) *this = basic_stream(this->get_executor(), protocol, fd); // else Asio tells why
+    }
+    return base::async_connect(peer, std::forward<Token>(token));
+  }
   /// Reads at least a byte into the buffers. Returns how many; the end of the stream is the error
   /// `asio::error::eof`.
   template <class Buffers, class Token = const use_task_t&>

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <corewise/engine/detail/driving.hpp>
+#include <corewise/engine/detail/lock.hpp>
 #include <corewise/io/asio.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <type_traits>
+#include <utility>
 
 namespace corewise::io::detail {
 
@@ -33,6 +38,10 @@ class group_context final : public asio::io_context, public driver {
   group_id group() const noexcept { return group_; }
   runtime& engine() const noexcept { return engine_; }
 
+  /// Returns how often a worker has looked here, and how many events it has found.
+  std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
+  std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
+
   // --- operations. Call from any thread.
 
   void begin_operation() noexcept {
@@ -48,6 +57,9 @@ class group_context final : public asio::io_context, public driver {
   bool runs_here() const noexcept { return polled == nullptr && driving::running_in(engine_) == group_; }
   /// Returns whether the calling thread looks into this context.
   bool polled_here() const noexcept { return polled == this; }
+  /// Makes a task that calls `f`, which completes an operation: without memory from the context's own. While
+  /// that is used up as well, waits for other tasks to end.
+  template <class F> task_header* make_completion(F&& f) noexcept;
   /// Has a coroutine go on whose operation has ended.
   void resume(corewise::detail::resumption& place) noexcept;
   /// Runs a task of the group that goes on with accepted work. Nothing refuses it.
@@ -67,10 +79,22 @@ class group_context final : public asio::io_context, public driver {
 
  private:
   class looking;
+  void count(std::size_t events) noexcept;
   template <class T> struct interrupt_allocator;
 
   void arm(std::chrono::nanoseconds time) noexcept;
   void await_alarm();
+
+  /// A block for a task where the system has no memory.
+  struct spare_block {
+    static constexpr std::size_t room = 512;
+    alignas(std::max_align_t) std::byte memory[room];
+    spare_block* next = nullptr;
+  };
+  template <class F> struct spare_task;
+  spare_block* take_spare() noexcept;
+  void give_spare(spare_block* block) noexcept;
+  static void wait_for_memory() noexcept;
 
   /// The context in which the calling thread looks.
   static thread_local group_context* polled;
@@ -83,8 +107,56 @@ class group_context final : public asio::io_context, public driver {
   ready_tasks* found_ = nullptr;         // the holder's
   std::uint8_t single_looks_ = 0;        // the holder's: looks that take one event
   alignas(64) atomic<std::uint64_t> operations_{0};
+  corewise::detail::mutex spares_mutex_;
+  spare_block* spares_ = nullptr; // guarded
+  std::array<spare_block, 32> spare_blocks_;
+  atomic<std::uint64_t> polls_{0}; // the holder's, and the next; relaxed: numbers
+  atomic<std::uint64_t> events_{0};
   atomic<bool> interrupting_{false}; // the memory below is in use
   alignas(std::max_align_t) std::byte interrupt_memory_[256];
 };
+
+/// A task in a block of the context.
+template <class F> struct group_context::spare_task : task_header {
+  template <class G>
+  spare_task(G&& g, group_context& c, spare_block* b) : function(std::forward<G>(g)),
+                                                        of(c),
+                                                        block(b) {
+    act = &perform;
+  }
+  static bool perform(task_header* t, task_action action) {
+    if (action == task_action::identify)
+      return corewise::detail::this_execution.kind = corewise::detail::kind_name<F>(), false;
+    struct owner {
+      spare_task* self;
+      ~owner() {
+        group_context& c = self->of;
+        spare_block* const b = self->block;
+        std::destroy_at(self);
+        c.give_spare(b);
+      }
+    } const own{static_cast<spare_task*>(t)};
+    if (action == task_action::run) static_cast<void>(own.self->function());
+    return true;
+  }
+
+  F function;
+  group_context& of;
+  spare_block* block;
+};
+
+template <class F> task_header* group_context::make_completion(F&& f) noexcept {
+  using task = spare_task<std::decay_t<F>>;
+  for (;;) {
+    try {
+      return make_closure(std::forward<F>(f));
+    } catch (const std::bad_alloc&) { // it has not moved `f`
+    }
+    if constexpr (sizeof(task) <= spare_block::room && alignof(task) <= alignof(std::max_align_t))
+      if (spare_block* const block = take_spare())
+        return ::new (static_cast<void*>(block->memory)) task(std::forward<F>(f), *this, block);
+    wait_for_memory();
+  }
+}
 
 } // namespace corewise::io::detail
