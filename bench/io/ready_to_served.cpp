@@ -1,0 +1,153 @@
+#include <corewise/engine/yield.hpp>
+#include <corewise/io/listen.hpp>
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+// How long a socket that is ready waits until its coroutine runs, while the workers have other work. And how long a
+// task from outside waits while sockets are ready all the time.
+//
+//     io_ready_to_served WORKLOAD [WORKERS [SAMPLES]]
+//
+// WORKLOAD: none, yielders (200 that never end), flood (tasks of 100 us from 8 producers), sockets (64 that are always
+// ready; then tasks from outside are timed).
+
+using namespace corewise;
+using namespace std::chrono_literals;
+using steady = std::chrono::steady_clock;
+namespace asio = corewise::io::asio;
+
+namespace {
+
+std::int64_t now_ns() { return steady::now().time_since_epoch().count(); }
+
+void compute_for(std::chrono::microseconds time) {
+  const auto until = steady::now() + time;
+  while (steady::now() < until) {
+  }
+}
+
+void print(std::vector<std::int64_t>& waits) {
+  std::ranges::sort(waits);
+  const auto at = [&](double share) {
+    return static_cast<double>(
+               waits[static_cast<std::size_t>(share * static_cast<double>(waits.size() - 1))]) /
+           1000;
+  };
+  std::printf("{\"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n", at(.5), at(.99), at(1));
+}
+
+/// Notes when each message was sent, and when it is read.
+task<> note_waits(io::tcp_stream peer, std::vector<std::int64_t>& waits) {
+  for (;;) {
+    std::int64_t sent = 0;
+    io::error_code why;
+    co_await asio::async_read(peer, asio::buffer(&sent, sizeof sent), io::use_task.into(why));
+    if (why) co_return;
+    waits.push_back(now_ns() - sent);
+  }
+}
+
+task<> echo(io::tcp_stream peer) {
+  char bytes[64];
+  io::error_code why;
+  while (!why) {
+    const std::size_t n = co_await peer.async_read_some(asio::buffer(bytes), io::use_task.into(why));
+    if (!why) co_await asio::async_write(peer, asio::buffer(bytes, n), io::use_task.into(why));
+  }
+}
+
+int connected(std::uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  const asio::ip::tcp::endpoint to(asio::ip::address_v4::loopback(), port);
+  if (::connect(fd, to.data(), static_cast<socklen_t>(to.size())) != 0) std::abort();
+  return fd;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view workload = argc > 1 ? argv[1] : "none";
+  const int samples = argc > 3 ? std::atoi(argv[3]) : 2000;
+  profile p;
+  p.workers.total = argc > 2 ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 2;
+  std::vector<std::int64_t> waits;
+  waits.reserve(static_cast<std::size_t>(samples));
+  std::atomic<bool> over{false};
+  engine e(p);
+  io::service service(e);
+  const asio::ip::tcp::endpoint anywhere(asio::ip::address_v4::loopback(), 0);
+  std::vector<std::thread> threads;
+
+  if (workload == "yielders")
+    for (int i = 0; i < 200; ++i)
+      static_cast<void>(e.submit([](const std::atomic<bool>& end) -> task<> {
+        while (!end) co_await yield();
+      }(over)));
+  if (workload == "flood")
+    for (int i = 0; i < 8; ++i)
+      threads.emplace_back([&] {
+        std::atomic<int> queued{0};
+        while (!over) {
+          if (queued < 8 && e.submit([&] { compute_for(100us), --queued; }) == submit_result::accepted)
+            ++queued;
+          else
+            std::this_thread::sleep_for(50us);
+        }
+        while (queued > 0) std::this_thread::sleep_for(50us);
+      });
+  if (workload == "sockets") {
+    const io::listener server = io::listen(service, anywhere, {}, echo);
+    for (int i = 0; i < 64; ++i) {
+      const int fd = connected(server.port());
+      for (int n = 0; n < 16; ++n)
+        if (::send(fd, "x", 1, 0) != 1) std::abort();
+      threads.emplace_back([fd, &over] {
+        char bytes[64];
+        while (!over) {
+          const ssize_t n = ::recv(fd, bytes, sizeof bytes, 0);
+          if (n <= 0 || ::send(fd, bytes, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n) return;
+        }
+        ::shutdown(fd, SHUT_RDWR);
+      });
+    }
+    std::atomic<int> left{samples};
+    for (int i = 0; i < samples; ++i) {
+      std::this_thread::sleep_for(1ms);
+      std::atomic<bool> ran{false};
+      const std::int64_t sent = now_ns();
+      if (e.submit([&] { waits.push_back(now_ns() - sent), ran = true; }) != submit_result::accepted)
+        return 1;
+      while (!ran) std::this_thread::sleep_for(20us);
+    }
+    over = true;
+    for (std::thread& t : threads) t.join();
+    print(waits);
+    return 0;
+  }
+
+  const io::listener server = io::listen(
+      service, anywhere, {}, [&](io::tcp_stream peer) { return note_waits(std::move(peer), waits); });
+  const int fd = connected(server.port());
+  for (int i = 0; i < samples; ++i) {
+    std::this_thread::sleep_for(1ms);
+    const std::int64_t sent = now_ns();
+    if (::send(fd, &sent, sizeof sent, 0) != sizeof sent) return 1;
+  }
+  std::this_thread::sleep_for(50ms);
+  ::shutdown(fd, SHUT_RDWR);
+  over = true;
+  for (std::thread& t : threads) t.join();
+  e.shutdown(5s);
+  print(waits);
+}
