@@ -28,7 +28,7 @@ int make_alarm() {
 
 } // namespace
 
-thread_local group_context* group_context::polled = nullptr;
+constinit thread_local group_context* group_context::polled = nullptr;
 
 /// While it lives, the calling thread looks into the context.
 class group_context::looking {

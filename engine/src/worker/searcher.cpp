@@ -53,6 +53,7 @@ task_header* searcher::search() noexcept {
 
 task_header* searcher::spin() noexcept {
   shared& engine = seat_.engine();
+  const bool drives = engine.idle().drives();
   const auto until = monotonic::now() + seat_.rules_in_force().settings.idle.spin;
   task_header* t = look_around(steal_effort::usual);
   std::uint32_t rounds = 0;
@@ -63,7 +64,7 @@ task_header* searcher::spin() noexcept {
     if (supply_.classes().of(task_class::latency).waiting())
       t = take_suited(task_class::latency, steal_effort::usual);
     if (t == nullptr) t = supply_.take_shared();
-    if (t == nullptr && engine.idle().drives() && seat_.poll_driver()) t = supply_.queues().ring.pop();
+    if (t == nullptr && drives && seat_.poll_driver()) t = supply_.queues().ring.pop();
     if (t != nullptr || ++rounds != next_look_around) continue;
     next_look_around = rounds + std::min(rounds, most_rounds_between_looks);
     t = look_around(steal_effort::usual);

@@ -166,7 +166,8 @@ template <class D> task_header* worker::rest(D rules) noexcept {
   engine_.idle().park(id(), {.searching = supply_.is_searching(), .retired = retired_, .by = rules_.get()});
   supply_.note_searching();
   noted_awake_ = false;
-  hand_on(engine_.idle().found(id()), place_.group);
+  if (engine_.idle().drives()) [[unlikely]]
+    hand_on(engine_.idle().found(id()), place_.group);
   return nullptr;
 }
 

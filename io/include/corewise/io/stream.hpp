@@ -144,6 +144,37 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     basic_stream* of;
   };
 
+  /// Reads when there is something to read: so the worker that finds the event reads nothing itself, unless it
+  /// takes the coroutine up.
+  template <class Handler, class Buffers> struct readable {
+    using executor_type = detail::step_executor;
+    using allocator_type = asio::associated_allocator_t<Handler>;
+    using cancellation_slot_type = asio::associated_cancellation_slot_t<Handler>;
+
+    executor_type get_executor() const noexcept {
+      return asio::get_associated_executor(handler, of->get_executor());
+    }
+    allocator_type get_allocator() const noexcept { return asio::get_associated_allocator(handler); }
+    cancellation_slot_type get_cancellation_slot() const noexcept {
+      return asio::get_associated_cancellation_slot(handler);
+    }
+    void operator()(error_code why) {
+      std::size_t bytes = 0;
+      if (!why) {
+        detail::io_vector<Buffers> all(into);
+        bytes = detail::try_receive(of->native_handle(), all.message, why);
+        if (would_wait(why))
+          return of->wait_until_readable(std::move(*this)); // another reader, or a false alarm
+      }
+      Handler called(std::move(handler));
+      std::move(called)(why, bytes);
+    }
+
+    basic_stream* of;
+    Buffers into;
+    Handler handler;
+  };
+
   template <class Handler, class Buffers> void read(Handler&& handler, const Buffers& into) {
     if constexpr (detail::runs_steps<Handler>) {
       if (read_tries_.worth_it() && this->is_open()) {
@@ -152,8 +183,16 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
         const std::size_t bytes = detail::try_receive(this->native_handle(), all.message, why);
         if (read_tries_.note(!would_wait(why))) return complete(handler, why, bytes);
       }
+      if (this->is_open() && asio::buffer_size(into) != 0)
+        return wait_until_readable(
+            readable<std::decay_t<Handler>, Buffers>{this, into, std::forward<Handler>(handler)});
     }
     base::async_read_some(into, std::forward<Handler>(handler));
+  }
+  template <class Readable> void wait_until_readable(Readable&& then) {
+    static_cast<void>(
+        asio::get_associated_executor(then.handler, this->get_executor())); // the operation notes it
+    base::async_wait(base::wait_read, std::forward<Readable>(then));
   }
   template <class Handler, class Buffers> void write(Handler&& handler, const Buffers& from) {
     if constexpr (detail::runs_steps<Handler>) {

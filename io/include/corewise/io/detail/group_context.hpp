@@ -5,6 +5,7 @@
 #include <corewise/io/asio.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -45,11 +46,16 @@ class group_context final : public asio::io_context, public driver {
   // --- operations. Call from any thread.
 
   void begin_operation() noexcept {
-    if (operations_.fetch_add(1, std::memory_order_relaxed) == 0) driving::begun(engine_, group_);
+    mine().fetch_add(1, std::memory_order_relaxed);
+    if (corewise::detail::this_execution.engine != &engine_) driving::begun(engine_, group_);
   }
-  void end_operation() noexcept { operations_.fetch_sub(1, std::memory_order_relaxed); }
-  /// Returns how many operations wait for their events.
-  std::uint64_t operations() const noexcept { return operations_.load(std::memory_order_relaxed); }
+  void end_operation() noexcept { mine().fetch_sub(1, std::memory_order_relaxed); }
+  /// Returns how many operations wait for their events; while some begin and end, about how many.
+  std::uint64_t operations() const noexcept {
+    std::int64_t sum = 0;
+    for (const part& p : operations_) sum += p.number.load(std::memory_order_relaxed);
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, sum));
+  }
 
   // --- tasks. Call from any thread.
 
@@ -78,6 +84,16 @@ class group_context final : public asio::io_context, public driver {
   void end() noexcept override;
 
  private:
+  /// A part of a number that many threads change: each has a part of its own, if there are few.
+  struct alignas(64) part {
+    atomic<std::int64_t> number{0};
+  };
+  atomic<std::int64_t>& mine() noexcept {
+    const auto thread = reinterpret_cast<std::uintptr_t>(&corewise::detail::this_execution);
+    return operations_[(thread >> 12) % operations_.size()]
+        .number; // their stacks lie odd numbers of pages apart
+  }
+
   class looking;
   void count(std::size_t events) noexcept;
   template <class T> struct interrupt_allocator;
@@ -97,7 +113,7 @@ class group_context final : public asio::io_context, public driver {
   static void wait_for_memory() noexcept;
 
   /// The context in which the calling thread looks.
-  static thread_local group_context* polled;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local group_context* polled;
 
   runtime& engine_;
   const group_id group_;
@@ -106,7 +122,7 @@ class group_context final : public asio::io_context, public driver {
   std::int64_t armed_ns_ = 0;            // the holder's: when it rings
   ready_tasks* found_ = nullptr;         // the holder's
   std::uint8_t single_looks_ = 0;        // the holder's: looks that take one event
-  alignas(64) atomic<std::uint64_t> operations_{0};
+  std::array<part, 16> operations_;
   corewise::detail::mutex spares_mutex_;
   spare_block* spares_ = nullptr; // guarded
   std::array<spare_block, 32> spare_blocks_;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
 #include <stop_token>
@@ -99,6 +100,17 @@ class operation : protected suspension {
     }
     leave();
   }
+  /// Returns whether the calling thread looks into the driver of the operation's group, for its engine.
+  bool is_polled() const noexcept {
+    return context_ != nullptr && context_->polled_here() && this->root != nullptr;
+  }
+  /// Has the worker that takes the coroutine up make a step, and go on with the coroutine if that was the last.
+  template <class F> void make_step_later(F&& f) {
+    using later = later_step<std::decay_t<F>>;
+    void* const at = allocate(sizeof(later));
+    enter();
+    context_->resume(*::new (at) later(*this, std::forward<F>(f)));
+  }
   /// Notes that the handler was called, or is gone.
   void complete() noexcept;
   /// Notes the executor of the socket, or of whatever the operation is of.
@@ -179,6 +191,33 @@ class operation : protected suspension {
     const bool again_;
   };
 
+  template <class F> struct later_step : corewise::detail::resumption {
+    template <class G> later_step(operation& o, G&& f) : function(std::forward<G>(f)), of(o) {
+      act = &perform;
+      root = static_cast<suspension&>(o).root;
+      phase = static_cast<suspension&>(o).phase;
+      run_as = static_cast<suspension&>(o).run_as;
+    }
+    static bool perform(task_header* t, task_action action) {
+      if (action == task_action::identify)
+        return corewise::detail::this_execution.kind = "a step of an I/O operation", false;
+      auto* const self = static_cast<later_step*>(t);
+      operation& of = self->of;
+      {
+        const locked here(of);
+        F called(std::move(self->function));
+        std::destroy_at(self);
+        of.deallocate(self);
+        if (action == task_action::run) called();
+      }
+      if (!of.left_last()) return false;
+      suspension& waits = of; // it goes on, or is dropped, in place of the step
+      return waits.act(&waits, action);
+    }
+    F function;
+    operation& of;
+  };
+
   void enter() noexcept { word_.fetch_add(1, std::memory_order_relaxed); }
   bool left_last() noexcept { return word_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: left
   void leave() noexcept {
@@ -200,14 +239,28 @@ class operation : protected suspension {
   alignas(std::max_align_t) std::byte memory_[208];
 };
 
+/// Whether a function only hands the result to the operation's own handler. Asio binds it to its results.
+template <class F> inline constexpr bool only_completes = false;
+template <class F>
+  requires requires(F f) { typename std::decay_t<decltype(f.handler_)>::operations_own; }
+inline constexpr bool only_completes<F> = true;
+
 /// The executor of an operation's handlers: it runs them where they are, as steps. So the steps of a composed
 /// operation need no task each. A step that is posted runs within the one that posts it: composed operations post
 /// so that a user's handler is not called where the operation is begun, and here that does no harm.
+///
+/// Where a worker looks into the driver, only the end of an operation is noted. A further step, which may parse
+/// what has come, is made by the worker that takes the coroutine up.
 class step_executor {
  public:
   explicit step_executor(operation& of) noexcept : of_(&of) {}
 
   template <class F> void execute(F&& f) const {
+    if constexpr (!only_completes<std::decay_t<F>>)
+      if (of_->is_polled()) try {
+          return of_->make_step_later(std::forward<F>(f));
+        } catch (const std::bad_alloc&) { // `f` was not moved: the step is made here
+        }
     of_->step([&] {
       std::decay_t<F> called(std::forward<F>(f));
       called();
@@ -330,6 +383,7 @@ template <class... Results> class operation_with : public operation {
 /// The handler of an operation. A handler that is destroyed unrun ends its operation without a result.
 template <class... Results> class handler {
  public:
+  using operations_own = void;
   using executor_type = step_executor;
   using allocator_type = step_allocator<void>;
   using cancellation_slot_type = asio::cancellation_slot;
