@@ -1,3 +1,4 @@
+#include "child_process.hpp"
 #include "sockets.hpp"
 
 #include <corewise/io/on.hpp>
@@ -220,4 +221,22 @@ TEST_CASE("io::service: an engine has one") {
   engine ended(served_engine::profile_of(1));
   ended.shutdown(1s);
   CHECK_THROWS_AS(io::service{ended}, std::logic_error);
+}
+
+TEST_CASE("io::executor: in the child of a process fork nothing is taken") {
+  served_engine on(2);
+  const io::executor here = on.io.local();
+  const pid_t child = tests::child_that([&] {
+    bool refused = false;
+    try {
+      asio::post(here, [] {});
+    } catch (const io::system_error&) {
+      refused = true;
+    }
+    bool ran = false;
+    asio::dispatch(asio::require(here, execution::outstanding_work.tracked),
+                   [&] { ran = true; }); // it is dropped
+    ::_exit(refused && !ran ? 0 : 1);
+  });
+  CHECK(tests::exit_status(child) == 0);
 }

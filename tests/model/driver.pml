@@ -2,7 +2,7 @@
 // park, park_in, unpark; idle/idle.cpp: park, sleep, attach, stop).
 //
 // check: pass
-// check: pass -DVISITS=0 -DWORKERS=3
+// check: pass -DVISITS=0 -DWORKERS=3 -DEVENTS=1
 // check: pass -DVISITS=0 -DRETIRES
 // check: fail -DVISITS=0 -DRETIRES -DKEEPS_QUIET
 // check: fail -DNO_WISH
@@ -35,9 +35,11 @@
 #define WORKERS 2
 #endif
 #ifndef VISITS
-#define VISITS 2
+#define VISITS 1
 #endif
+#ifndef EVENTS
 #define EVENTS 2
+#endif
 #define TASKS 1
 
 mtype = { nobody, polled, slept_in, visited, wanted }; // who holds the driver
