@@ -4,6 +4,7 @@
 #include <corewise/io/detail/steering.hpp>
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -187,6 +188,35 @@ TEST_CASE("listen: on a machine with two packages each group accepts, and the li
     }
     CHECK(within(5s, [&] { return server.counts().open == 0; }));
   }
+}
+
+TEST_CASE("listen: the kernel gives a connection to the group of the CPU that receives it") {
+  profile p = served_engine::profile_of(2);
+  p.topology.groups.group_by = domain_kind::core;
+  p.topology.smt = smt_use::all;
+  engine e(p);
+  const auto& groups = e.groups().groups();
+  if (groups.size() < 2 || e.workers().of_group(group_id{1}).empty()) {
+    MESSAGE("skipped: this machine has one core");
+    return;
+  }
+  io::service io(e);
+  const io::listener server = io::listen(io, on_loopback(), {}, echo);
+  std::vector<int> clients;
+  for (std::uint32_t g = 0; g < 2; ++g) {
+    const std::uint64_t before = server.counts(group_id{g}).accepted;
+    std::thread([&] {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(groups[g].cpus.first(), &one);
+      if (::sched_setaffinity(0, sizeof one, &one) != 0) return;
+      for (int i = 0; i < 50; ++i) clients.push_back(connect_plainly(server.port()));
+    }).join();
+    CHECK(within(5s, [&] { return server.counts().accepted == clients.size(); }));
+    CHECK(server.counts(group_id{g}).accepted - before >=
+          49); // the thread may be moved while it binds itself
+  }
+  for (const int fd : clients) ::close(fd);
 }
 
 TEST_CASE("steering: the program chooses the socket of the CPU's group") {
