@@ -51,5 +51,7 @@ extern const kind wake_submitter;
 extern const kind wake_worker;
 // steal.cpp
 extern const kind steal;
+// sockets.cpp, where there is io/
+extern const kind write_and_read_in_place;
 
 } // namespace corewise::bench

@@ -34,6 +34,9 @@ constexpr std::array all = {&chained_spawn,
                             &oneshot_round_trip,
                             &channel_alone,
                             &channel_hand_over,
+#ifdef COREWISE_HAS_IO
+                            &write_and_read_in_place,
+#endif
                             &short_blocking};
 
 /// Ties the process to one CPU, so that the engine sees the same machine everywhere.

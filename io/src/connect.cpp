@@ -59,7 +59,8 @@ task<tcp_stream> connection_pool::take(any_duration within) {
     }
     if (is_quiet(*kept)) co_return std::move(*kept);
   }
-  co_return co_await connect(io_, {peer_}, within);
+  std::vector<asio::ip::tcp::endpoint> only(1, peer_);
+  co_return co_await connect(io_, std::move(only), within);
 }
 
 void connection_pool::give_back(tcp_stream connection) {

@@ -180,7 +180,9 @@ TEST_CASE("io::executor: a full engine refuses what is posted, and completes wha
   go_on.release();
   full.get();
   e.shutdown(5s);
-  CHECK_THROWS_AS(asio::post(io.local(), [] {}), io::system_error);
+  bool ran = false;
+  asio::post(io.local(), [&] { ran = true; });
+  CHECK_FALSE(ran);
 }
 
 TEST_CASE("io::on: a coroutine of Asio's awaits a call on an engine") {
@@ -227,16 +229,10 @@ TEST_CASE("io::executor: in the child of a process fork nothing is taken") {
   served_engine on(2);
   const io::executor here = on.io.local();
   const pid_t child = tests::child_that([&] {
-    bool refused = false;
-    try {
-      asio::post(here, [] {});
-    } catch (const io::system_error&) {
-      refused = true;
-    }
     bool ran = false;
-    asio::dispatch(asio::require(here, execution::outstanding_work.tracked),
-                   [&] { ran = true; }); // it is dropped
-    ::_exit(refused && !ran ? 0 : 1);
+    asio::post(here, [&] { ran = true; });
+    asio::dispatch(asio::require(here, execution::outstanding_work.tracked), [&] { ran = true; });
+    ::_exit(ran ? 1 : 0);
   });
   CHECK(tests::exit_status(child) == 0);
 }

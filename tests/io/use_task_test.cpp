@@ -3,7 +3,6 @@
 #include <corewise/engine/when_all.hpp>
 #include <corewise/io/resolve.hpp>
 
-#include <boost/asio/ssl.hpp>
 #include <doctest/doctest.h>
 #include <unistd.h>
 

@@ -24,7 +24,8 @@ struct run_as {
 /// gone.
 ///
 /// A *tracked* executor (`outstanding_work.tracked`) stands for an operation: what it runs is never refused.
-/// Another one submits, and `execute` throws `system_error` where the engine refuses the task.
+/// Another one submits: `execute` throws `system_error` while the engine is full, and once the engine shuts down
+/// the function is destroyed, uncalled, as Asio does when a context is destroyed.
 class executor {
  public:
   explicit executor(detail::group_context& context) noexcept : context_(&context) {}
@@ -50,7 +51,7 @@ class executor {
   group_id group() const noexcept { return context_->group(); }
 
   /// Calls `f()` once: at once if the executor may block and the calling thread runs a task of the group, else
-  /// as a task of the group. Throws `std::bad_alloc`; as `submit` where it is refused.
+  /// as a task of the group. Throws `std::bad_alloc`, `system_error`.
   template <class F> void execute(F&& f) const {
     if (traits_.may_block && context_->runs_here()) {
       std::decay_t<F> called(std::forward<F>(f));

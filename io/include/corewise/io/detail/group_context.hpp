@@ -70,9 +70,8 @@ class group_context final : public asio::io_context, public driver {
   void resume(corewise::detail::resumption& place) noexcept;
   /// Runs a task of the group that goes on with accepted work. Nothing refuses it.
   void go_on(task_header* t) noexcept;
-  /// Submits a task to the group. Throws `system_error` where the engine refuses it: `operation_not_supported`
-  /// in the child of a process fork, `no_buffer_space` while `limits.in_flight` tasks are in flight,
-  /// `shut_down` while the engine shuts down.
+  /// Submits a task to the group. Throws `system_error` (`no_buffer_space`) while `limits.in_flight` tasks are in
+  /// flight. Once the engine shuts down, and in the child of a process fork, the task is destroyed, unrun.
   void submit(task_header* t, task_class c);
 
   // --- the driver
