@@ -12,8 +12,9 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <optional>
-#include <system_error>
+#include <string_view>
 #include <utility>
 
 namespace corewise::io::detail {
@@ -28,6 +29,11 @@ constexpr int accepted_at_once = 16;
 constexpr std::chrono::milliseconds shortage_pause{50};
 
 error_code last_error() noexcept { return {errno, asio::error::get_system_category()}; }
+
+std::string_view text_of(int error) noexcept {
+  const char* const text = ::strerrordesc_np(error);
+  return text != nullptr ? text : "unknown error";
+}
 
 /// A socket, closed in the end.
 class descriptor {
@@ -191,8 +197,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     if (program.empty() ||
         ::setsockopt(first, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &chosen, sizeof chosen) != 0)
       driving::warn_once(driving::of(engine_), log_code::not_steered,
-                         "connections are not steered to the CPUs that receive them",
-                         std::generic_category().message(errno));
+                         "connections are not steered to the CPUs that receive them", text_of(errno));
   }
 
   // --- accepting. A coroutine for each socket.
@@ -207,7 +212,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       } else if (is_shortage(error)) {
         driving::warn_once(driving::of(self->engine_), log_code::accept_paused,
                            "connections wait: there are no descriptors, or no memory, for them",
-                           std::generic_category().message(error));
+                           text_of(error));
         if (stop.stop_requested()) break;
         co_await sleep_for(shortage_pause, stop);
       } else if (stop.stop_requested()) {
