@@ -8,8 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <string>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -74,6 +73,88 @@ int connected(std::uint16_t port) {
   return fd;
 }
 
+/// Tasks of 100 us from 8 threads, each of which has 8 of them queued.
+class flood {
+ public:
+  explicit flood(engine& e) {
+    for (int i = 0; i < 8; ++i) threads_.emplace_back([this, &e] { submit(e); });
+  }
+  flood(const flood&) = delete;
+  flood& operator=(const flood&) = delete;
+  ~flood() {
+    over_ = true;
+    for (std::thread& t : threads_) t.join();
+  }
+
+ private:
+  void submit(engine& e) const {
+    std::atomic<int> queued{0};
+    while (!over_) {
+      if (queued < 8 && e.submit([&] { compute_for(100us), --queued; }) == submit_result::accepted)
+        ++queued;
+      else
+        std::this_thread::sleep_for(50us);
+    }
+    while (queued > 0) std::this_thread::sleep_for(50us);
+  }
+
+  std::atomic<bool> over_{false};
+  std::vector<std::thread> threads_;
+};
+
+task<> yield_until(const std::atomic<bool>& over) {
+  while (!over) co_await yield();
+}
+
+const asio::ip::tcp::endpoint anywhere(asio::ip::address_v4::loopback(), 0);
+
+/// Times how long what is sent to a socket waits.
+void time_socket(io::service& service, int samples, std::vector<std::int64_t>& waits) {
+  const io::listener server = io::listen(
+      service, anywhere, {}, [&](io::tcp_stream peer) { return note_waits(std::move(peer), waits); });
+  const int fd = connected(server.port());
+  for (int i = 0; i < samples; ++i) {
+    std::this_thread::sleep_for(1ms);
+    const std::int64_t sent = now_ns();
+    if (::send(fd, &sent, sizeof sent, 0) != sizeof sent) std::abort();
+  }
+  std::this_thread::sleep_for(50ms);
+  ::shutdown(fd, SHUT_RDWR);
+}
+
+/// A client that sends back what comes, so that its socket at the server is nearly always ready.
+void play(int fd, const std::atomic<bool>& over) {
+  char bytes[64];
+  while (!over) {
+    const ssize_t n = ::recv(fd, bytes, sizeof bytes, 0);
+    if (n <= 0 || ::send(fd, bytes, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n) return;
+  }
+  ::shutdown(fd, SHUT_RDWR);
+}
+
+/// Times how long tasks from outside wait while sockets are ready.
+void time_tasks(engine& e, io::service& service, int samples, std::vector<std::int64_t>& waits) {
+  const io::listener server = io::listen(service, anywhere, {}, echo);
+  std::atomic<bool> over{false};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 64; ++i) {
+    const int fd = connected(server.port());
+    for (int n = 0; n < 16; ++n)
+      if (::send(fd, "x", 1, 0) != 1) std::abort();
+    clients.emplace_back([fd, &over] { play(fd, over); });
+  }
+  for (int i = 0; i < samples; ++i) {
+    std::this_thread::sleep_for(1ms);
+    std::atomic<bool> ran{false};
+    const std::int64_t sent = now_ns();
+    if (e.submit([&] { waits.push_back(now_ns() - sent), ran = true; }) != submit_result::accepted)
+      std::abort();
+    while (!ran) std::this_thread::sleep_for(20us);
+  }
+  over = true;
+  for (std::thread& t : clients) t.join();
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -86,68 +167,17 @@ int main(int argc, char** argv) {
   std::atomic<bool> over{false};
   engine e(p);
   io::service service(e);
-  const asio::ip::tcp::endpoint anywhere(asio::ip::address_v4::loopback(), 0);
-  std::vector<std::thread> threads;
-
   if (workload == "yielders")
-    for (int i = 0; i < 200; ++i)
-      static_cast<void>(e.submit([](const std::atomic<bool>& end) -> task<> {
-        while (!end) co_await yield();
-      }(over)));
-  if (workload == "flood")
-    for (int i = 0; i < 8; ++i)
-      threads.emplace_back([&] {
-        std::atomic<int> queued{0};
-        while (!over) {
-          if (queued < 8 && e.submit([&] { compute_for(100us), --queued; }) == submit_result::accepted)
-            ++queued;
-          else
-            std::this_thread::sleep_for(50us);
-        }
-        while (queued > 0) std::this_thread::sleep_for(50us);
-      });
-  if (workload == "sockets") {
-    const io::listener server = io::listen(service, anywhere, {}, echo);
-    for (int i = 0; i < 64; ++i) {
-      const int fd = connected(server.port());
-      for (int n = 0; n < 16; ++n)
-        if (::send(fd, "x", 1, 0) != 1) std::abort();
-      threads.emplace_back([fd, &over] {
-        char bytes[64];
-        while (!over) {
-          const ssize_t n = ::recv(fd, bytes, sizeof bytes, 0);
-          if (n <= 0 || ::send(fd, bytes, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n) return;
-        }
-        ::shutdown(fd, SHUT_RDWR);
-      });
-    }
-    std::atomic<int> left{samples};
-    for (int i = 0; i < samples; ++i) {
-      std::this_thread::sleep_for(1ms);
-      std::atomic<bool> ran{false};
-      const std::int64_t sent = now_ns();
-      if (e.submit([&] { waits.push_back(now_ns() - sent), ran = true; }) != submit_result::accepted)
-        return 1;
-      while (!ran) std::this_thread::sleep_for(20us);
-    }
-    over = true;
-    for (std::thread& t : threads) t.join();
-    print(waits);
-    return 0;
+    for (int i = 0; i < 200; ++i) static_cast<void>(e.submit(yield_until(over)));
+  {
+    std::optional<flood> tasks;
+    if (workload == "flood") tasks.emplace(e);
+    if (workload == "sockets")
+      time_tasks(e, service, samples, waits);
+    else
+      time_socket(service, samples, waits);
   }
-
-  const io::listener server = io::listen(
-      service, anywhere, {}, [&](io::tcp_stream peer) { return note_waits(std::move(peer), waits); });
-  const int fd = connected(server.port());
-  for (int i = 0; i < samples; ++i) {
-    std::this_thread::sleep_for(1ms);
-    const std::int64_t sent = now_ns();
-    if (::send(fd, &sent, sizeof sent, 0) != sizeof sent) return 1;
-  }
-  std::this_thread::sleep_for(50ms);
-  ::shutdown(fd, SHUT_RDWR);
   over = true;
-  for (std::thread& t : threads) t.join();
   e.shutdown(5s);
   print(waits);
 }

@@ -20,7 +20,8 @@ asio::awaitable<void> echo(tcp::socket peer) {
 asio::awaitable<void> serve(tcp::acceptor& from) {
   for (;;) {
     tcp::socket peer = co_await from.async_accept(asio::use_awaitable);
-    asio::co_spawn(peer.get_executor(), echo(std::move(peer)), asio::detached);
+    const auto on = peer.get_executor();
+    asio::co_spawn(on, echo(std::move(peer)), asio::detached);
   }
 }
 
