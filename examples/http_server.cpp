@@ -64,7 +64,7 @@ corewise::task<response> answer(const request& asked) {
 /// Lets the client read the last response before the connection is closed: what it still sends is read.
 corewise::task<> close_gently(io::tcp_stream& peer) {
   io::error_code why;
-  static_cast<void>(peer.shutdown(io::tcp_stream::shutdown_send, why));
+  why = peer.shutdown(io::tcp_stream::shutdown_send, why);
   char rest[512];
   while (!why) co_await peer.async_read_some(asio::buffer(rest), io::use_task.within(1s).into(why));
 }

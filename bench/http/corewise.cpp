@@ -28,7 +28,7 @@ corewise::task<> serve(io::tcp_stream peer) {
     co_await http::async_write(peer, res, io::use_task.into(why));
     if (why) co_return;
   }
-  static_cast<void>(peer.shutdown(io::tcp_stream::shutdown_send, why));
+  why = peer.shutdown(io::tcp_stream::shutdown_send, why);
 }
 
 } // namespace

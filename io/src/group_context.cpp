@@ -28,19 +28,19 @@ int make_alarm() {
 
 } // namespace
 
-constinit thread_local group_context* group_context::polled = nullptr;
+constinit thread_local group_context* group_context::polled_ = nullptr;
 
 /// While it lives, the calling thread looks into the context.
 class group_context::looking {
  public:
-  looking(group_context& at, ready_tasks& found) noexcept : at_(at), before_(std::exchange(polled, &at)) {
+  looking(group_context& at, ready_tasks& found) noexcept : at_(at), before_(std::exchange(polled_, &at)) {
     at.found_ = &found;
   }
   looking(const looking&) = delete;
   looking& operator=(const looking&) = delete;
   ~looking() {
     at_.found_ = nullptr;
-    polled = before_;
+    polled_ = before_;
   }
 
  private:
@@ -80,14 +80,14 @@ group_context::~group_context() = default;
 // --- tasks
 
 void group_context::resume(corewise::detail::resumption& place) noexcept {
-  if (polled == this && place.root != nullptr && place.root->engine == &engine_)
+  if (polled_ == this && place.root != nullptr && place.root->engine == &engine_)
     found_->resume(place);
   else
     place.wake();
 }
 
 void group_context::go_on(task_header* t) noexcept {
-  if (polled == this)
+  if (polled_ == this)
     found_->begin(t);
   else
     driving::go_on(engine_, t, group_);

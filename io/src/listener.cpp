@@ -223,7 +223,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       }
     }
     error_code ignored;
-    ready.close(ignored);
+    ignored = ready.close(ignored);
     self->note_closed();
   }
 

@@ -20,8 +20,8 @@ executor service::local() const noexcept {
 }
 
 executor service::of(group_id g) const {
-  static_cast<void>(contexts_.at(g.value));
-  return executor(*contexts_[driving::nearest(driving::of(engine_), g).value]);
+  const auto& own = contexts_.at(g.value);
+  return executor(own != nullptr ? *own : *contexts_[driving::nearest(driving::of(engine_), g).value]);
 }
 
 service::counts service::count() const noexcept {

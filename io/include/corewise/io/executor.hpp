@@ -37,11 +37,13 @@ class executor {
         traits_(std::exchange(other.traits_, untracked(other.traits_))) {}
   executor& operator=(const executor& other) noexcept {
     executor copy(other);
-    return swap(copy);
+    swap(copy);
+    return *this;
   }
   executor& operator=(executor&& other) noexcept {
     executor moved(std::move(other));
-    return swap(moved);
+    swap(moved);
+    return *this;
   }
   ~executor() {
     if (traits_.tracked) context_->end_operation();
@@ -137,10 +139,9 @@ class executor {
     changed.*which = value;
     return {*context_, changed};
   }
-  executor& swap(executor& other) noexcept {
+  void swap(executor& other) noexcept {
     std::swap(context_, other.context_);
     std::swap(traits_, other.traits_);
-    return *this;
   }
 
   detail::group_context* context_;

@@ -60,9 +60,9 @@ class group_context final : public asio::io_context, public driver {
   // --- tasks. Call from any thread.
 
   /// Returns whether the calling thread runs a task of this group.
-  bool runs_here() const noexcept { return polled == nullptr && driving::running_in(engine_) == group_; }
+  bool runs_here() const noexcept { return polled_ == nullptr && driving::running_in(engine_) == group_; }
   /// Returns whether the calling thread looks into this context.
-  bool polled_here() const noexcept { return polled == this; }
+  bool polled_here() const noexcept { return polled_ == this; }
   /// Makes a task that calls `f`, which completes an operation: without memory from the context's own. While
   /// that is used up as well, waits for other tasks to end.
   template <class F> task_header* make_completion(F&& f) noexcept;
@@ -112,7 +112,7 @@ class group_context final : public asio::io_context, public driver {
   static void wait_for_memory() noexcept;
 
   /// The context in which the calling thread looks.
-  [[gnu::tls_model("initial-exec")]] static constinit thread_local group_context* polled;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local group_context* polled_;
 
   runtime& engine_;
   const group_id group_;
@@ -166,11 +166,11 @@ template <class F> task_header* group_context::make_completion(F&& f) noexcept {
     try {
       return make_closure(std::forward<F>(f));
     } catch (const std::bad_alloc&) { // it has not moved `f`
+      if constexpr (sizeof(task) <= spare_block::room && alignof(task) <= alignof(std::max_align_t))
+        if (spare_block* const block = take_spare())
+          return ::new (static_cast<void*>(block->memory)) task(std::forward<F>(f), *this, block);
+      wait_for_memory();
     }
-    if constexpr (sizeof(task) <= spare_block::room && alignof(task) <= alignof(std::max_align_t))
-      if (spare_block* const block = take_spare())
-        return ::new (static_cast<void*>(block->memory)) task(std::forward<F>(f), *this, block);
-    wait_for_memory();
   }
 }
 

@@ -256,15 +256,16 @@ class step_executor {
   explicit step_executor(operation& of) noexcept : of_(&of) {}
 
   template <class F> void execute(F&& f) const {
-    if constexpr (!only_completes<std::decay_t<F>>)
-      if (of_->is_polled()) try {
+    if constexpr (!only_completes<std::decay_t<F>>) {
+      if (of_->is_polled()) {
+        try {
           return of_->make_step_later(std::forward<F>(f));
-        } catch (const std::bad_alloc&) { // `f` was not moved: the step is made here
+        } catch (const std::bad_alloc&) { // it has not moved `f`
+          return make_step(std::forward<F>(f));
         }
-    of_->step([&] {
-      std::decay_t<F> called(std::forward<F>(f));
-      called();
-    });
+      }
+    }
+    make_step(std::forward<F>(f));
   }
   asio::execution_context& query(asio::execution::context_t /*what*/) const noexcept {
     return of_->context();
@@ -274,6 +275,13 @@ class step_executor {
   bool operator!=(const step_executor&) const noexcept = default;
 
  private:
+  template <class F> void make_step(F&& f) const {
+    of_->step([&] {
+      std::decay_t<F> called(std::forward<F>(f));
+      called();
+    });
+  }
+
   operation* of_;
 };
 
