@@ -30,22 +30,27 @@ int make_alarm() {
 
 constinit thread_local group_context* group_context::polled_ = nullptr;
 
-/// While it lives, the calling thread looks into the context.
+/// While it lives, the calling thread looks into the context. It runs no task meanwhile, and may be about to sleep: so it
+/// has no seat, and what is woken here by other ways than the list goes through an inbox, of which the sleeper hears.
 class group_context::looking {
  public:
-  looking(group_context& at, ready_tasks& found) noexcept : at_(at), before_(std::exchange(polled_, &at)) {
+  looking(group_context& at, ready_tasks& found) noexcept
+      : at_(at),
+        seat_(std::exchange(corewise::detail::this_execution.seat, nullptr)) {
     at.found_ = &found;
+    polled_ = &at;
   }
   looking(const looking&) = delete;
   looking& operator=(const looking&) = delete;
   ~looking() {
+    polled_ = nullptr;
     at_.found_ = nullptr;
-    polled_ = before_;
+    corewise::detail::this_execution.seat = seat_;
   }
 
  private:
   group_context& at_;
-  group_context* const before_;
+  corewise::detail::worker* const seat_;
 };
 
 /// Gives out the context's own memory, once at a time.
@@ -80,8 +85,8 @@ group_context::~group_context() = default;
 // --- tasks
 
 void group_context::resume(corewise::detail::resumption& place) noexcept {
-  if (polled_ == this && place.root != nullptr && place.root->engine == &engine_)
-    found_->resume(place);
+  if (polled_ != nullptr && place.root != nullptr && place.root->engine == &polled_->engine_)
+    polled_->found_->resume(place);
   else
     place.wake();
 }

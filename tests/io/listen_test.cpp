@@ -4,6 +4,7 @@
 #include <corewise/io/detail/steering.hpp>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -25,13 +26,10 @@ int connect_plainly(std::uint16_t port) {
   return fd;
 }
 
-template <class Condition> bool within(std::chrono::milliseconds limit, const Condition& holds) {
-  const auto until = std::chrono::steady_clock::now() + limit;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
+/// Returns whether an echo answers on that socket.
+bool answers(int fd) {
+  char byte = 0;
+  return ::send(fd, "x", 1, MSG_NOSIGNAL) == 1 && ::recv(fd, &byte, 1, 0) == 1;
 }
 
 /// Runs a steering program as the kernel does.
@@ -61,9 +59,7 @@ TEST_CASE("listen: after a stop what waits in the kernel is handled, and then no
     server.wait_until_closed();
     CHECK(server.counts().accepted == 20);
     for (const int fd : clients) {
-      CHECK(::send(fd, "x", 1, 0) == 1);
-      char byte = 0;
-      CHECK(::recv(fd, &byte, 1, 0) == 1);
+      CHECK(answers(fd));
       ::close(fd);
     }
     CHECK(within(5s, [&] { return server.counts().open == 0; }));
@@ -96,8 +92,7 @@ TEST_CASE("listen: most connections wait, or are refused") {
       CHECK(server.counts().open == 2);
       ::close(clients.back());
       clients.pop_back();
-      CHECK(::send(third, "x", 1, 0) == 1);
-      CHECK(::recv(third, &byte, 1, 0) == 1);
+      CHECK(answers(third));
     }
     ::close(third);
     for (const int fd : clients) ::close(fd);
@@ -131,16 +126,19 @@ TEST_CASE("listen: without descriptors connections wait") {
 
 TEST_CASE("listen: adopted sockets, and unix sockets") {
   served_engine on(2);
-  const int listening = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int listening = ::socket(AF_INET, SOCK_STREAM, 0); // as systemd hands it over
   tcp::endpoint at = on_loopback();
   REQUIRE(::bind(listening, at.data(), static_cast<socklen_t>(at.size())) == 0);
   REQUIRE(::listen(listening, 8) == 0);
   io::listener adopted = io::listen(on.io, at, {.adopted = {listening}}, echo);
   const int fd = connect_plainly(adopted.port());
-  CHECK(::send(fd, "x", 1, 0) == 1);
-  char byte = 0;
-  CHECK(::recv(fd, &byte, 1, 0) == 1);
+  CHECK(answers(fd));
+  CHECK((::fcntl(listening, F_GETFL) & O_NONBLOCK) != 0);
+  CHECK((::fcntl(listening, F_GETFD) & FD_CLOEXEC) != 0);
   ::close(fd);
+  const int idle = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  CHECK_THROWS_AS(io::listen(on.io, at, {.adopted = {idle}}, echo), io::system_error);
+  CHECK_THROWS_AS(io::listen(on.io, at, {.adopted = {-1}}, echo), io::system_error);
 
   const std::string path = "/tmp/corewise_listen_test." + std::to_string(::getpid());
   ::unlink(path.c_str());
@@ -181,9 +179,7 @@ TEST_CASE("listen: on a machine with two packages each group accepts, and the li
       CHECK(server.counts(group_id{1}).open == 50);
     }
     for (const int fd : clients) {
-      CHECK(::send(fd, "x", 1, 0) == 1);
-      char byte = 0;
-      CHECK(::recv(fd, &byte, 1, 0) == 1);
+      CHECK(answers(fd));
       ::close(fd);
     }
     CHECK(within(5s, [&] { return server.counts().open == 0; }));

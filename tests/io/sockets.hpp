@@ -1,11 +1,12 @@
 #pragma once
 
+#include "within.hpp"
+
 #include <corewise/engine/engine.hpp>
 #include <corewise/io/listen.hpp>
 
 #include <chrono>
 #include <string>
-#include <thread>
 #include <utility>
 
 // What the tests of sockets share.
@@ -55,7 +56,5 @@ make_pair(const corewise::io::service& io) {
 
 /// Returns whether no operation waits any more, soon: a thread may still be on its way out of the last one.
 inline bool comes_to_rest(const corewise::io::service& io) {
-  for (int i = 0; i < 5000 && io.operations() != 0; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  return io.operations() == 0;
+  return within(std::chrono::seconds{5}, [&] { return io.operations() == 0; });
 }

@@ -1,14 +1,18 @@
 #include "sockets.hpp"
 
+#include <corewise/engine/event.hpp>
+#include <corewise/engine/sleep.hpp>
 #include <corewise/engine/when_all.hpp>
 #include <corewise/io/resolve.hpp>
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
-#include <filesystem>
+#include <string>
 #include <thread>
+#include <vector>
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -287,4 +291,55 @@ TEST_CASE("use_task: an operation of another context") {
       .get();
   elsewhere.stop();
   runs.join();
+}
+
+TEST_CASE("use_task: a stream that never has to wait gives way, and sends more buffers than go at once") {
+  served_engine on(1);
+  auto ends = make_pair(on.io);
+  on.engine
+      .run([&]() -> task<> {
+        std::string sent;
+        std::vector<asio::const_buffer> parts;
+        for (int i = 0; i < 100; ++i) sent += static_cast<char>('a' + i % 26);
+        for (char& byte : sent) parts.emplace_back(&byte, 1);
+        CHECK(co_await asio::async_write(ends.second, parts, io::use_task) == sent.size());
+        int read = 0;
+        std::atomic<int> then{-1};
+        CHECK(on.engine.submit([&] { then = read; }) == submit_result::accepted);
+        for (const char byte : sent) {
+          char got = 0;
+          co_await ends.first.async_read_some(asio::buffer(&got, 1));
+          CHECK(got == byte);
+          ++read;
+        }
+        CHECK(then >= 0);
+        CHECK(then <= 17);
+      })
+      .get();
+}
+
+TEST_CASE(
+    "use_task: a socket with any executor, and handlers of others, wake a worker that sleeps for a timer") {
+  served_engine on(1);
+  std::stop_source stop;
+  auto later = on.engine.run([&]() -> task<bool> { co_return co_await sleep_for(1h, stop.get_token()); });
+  asio::local::stream_protocol::socket in(on.io.local());
+  asio::local::stream_protocol::socket out(on.io.local());
+  asio::local::connect_pair(in, out);
+  char byte = 0;
+  auto reading =
+      on.engine.run([&]() -> task<> { co_await in.async_read_some(asio::buffer(&byte, 1), io::use_task); });
+  while (on.io.operations() == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(20ms); // the worker lies down
+  asio::write(out, asio::buffer("x", 1));
+  CHECK(reading.wait_for(10s));
+  event happened; // set by a handler that runs where the event is found
+  auto waiting = on.engine.run([&]() -> task<> { co_await happened.wait(); });
+  in.async_read_some(asio::buffer(&byte, 1),
+                     asio::bind_executor(asio::system_executor(), [&](auto...) { happened.set(); }));
+  std::this_thread::sleep_for(20ms);
+  asio::write(out, asio::buffer("x", 1));
+  CHECK(waiting.wait_for(10s));
+  stop.request_stop();
+  CHECK_FALSE(later.get());
 }

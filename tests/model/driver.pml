@@ -1,4 +1,4 @@
-// Who looks into a group's driver, and who sleeps there (engine/src/idle/drivers.hpp: K1 to K4, Y1 to Y3; base/parker.hpp:
+// Which thread looks into a group's driver, and which sleeps there (engine/src/idle/drivers.hpp: K1 to K4, Y1 to Y3; base/parker.hpp:
 // park, park_in, unpark; idle/idle.cpp: park, sleep, attach, stop).
 //
 // check: pass
@@ -42,7 +42,7 @@
 #endif
 #define TASKS 1
 
-mtype = { nobody, polled, slept_in, visited, wanted }; // who holds the driver
+mtype = { nobody, polled, slept_in, visited, wanted }; // the holder of the driver
 mtype = { clear, parked, in_driver, notified };         // a parker
 
 mtype held = nobody;

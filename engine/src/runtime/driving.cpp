@@ -84,8 +84,6 @@ group_id driving::nearest(const runtime& e, group_id g) noexcept {
   return g;
 }
 
-bool driving::after_process_fork(const runtime& e) noexcept { return e.after_process_fork(); }
-
 } // namespace detail
 
 } // namespace corewise

@@ -1,4 +1,6 @@
+#include "idle/driver_watch.hpp"
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <corewise/engine/detail/driving.hpp>
 #include <corewise/engine/sleep.hpp>
@@ -11,8 +13,10 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // A driver whose events are made by the test.
@@ -54,6 +58,7 @@ class made_driver final : public driver {
 
   std::size_t poll(std::size_t most, ready_tasks& found) noexcept override {
     CHECK(holders.fetch_add(1) == 0);
+    CHECK(most == profile().io.batch);
     const std::size_t events = take(most, found);
     ++polls;
     holders.fetch_sub(1);
@@ -114,15 +119,6 @@ std::vector<std::shared_ptr<driver>> for_each_group(engine& e, const std::shared
   std::vector<std::shared_ptr<driver>> all{first};
   for (std::size_t g = 1; g < e.groups().size(); ++g) all.push_back(std::make_shared<made_driver>());
   return all;
-}
-
-template <class Condition> bool within(std::chrono::milliseconds limit, const Condition& holds) {
-  const auto until = std::chrono::steady_clock::now() + limit;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(100us);
-  }
-  return true;
 }
 
 } // namespace
@@ -221,4 +217,70 @@ TEST_CASE("driver: events while workers retire and come back") {
     made->happen();
     f.get();
   }
+}
+
+TEST_CASE("driver: what is ready runs before the tasks that wait already") {
+  std::atomic<int> ran{0};
+  std::atomic<int> before{-1};
+  const auto made = std::make_shared<made_driver>();
+  engine e(small_profile(1));
+  REQUIRE(detail::driving::attach(e, for_each_group(e, made)));
+  auto waits = e.run([](made_driver& d, const std::atomic<int>& others, std::atomic<int>& seen) -> task<> {
+    co_await made_driver::next{d};
+    seen = others.load();
+  }(*made, ran, before));
+  CHECK(within(5s, [&] { return made->waiting() == 1; }));
+  e.run([&] {
+     for (int i = 0; i < 100; ++i)
+       CHECK(e.submit([&] {
+         const auto until = std::chrono::steady_clock::now() + 100us;
+         while (std::chrono::steady_clock::now() < until) {
+         }
+         ++ran;
+       }) == submit_result::accepted);
+     made->happen();
+   }).get();
+  waits.get();
+  CHECK(before < 50); // it is found at the end of a tick, after 5 tasks or so
+  e.drain();
+  CHECK(ran == 100);
+}
+
+TEST_CASE("driver watch: it wakes a sleeper of the group after its patience, or one elsewhere after a longer "
+          "time") {
+  detail::driver_watch watch(2);
+  using sight = detail::driver_watch::sight;
+  const detail::monotonic::time_point begin{1h};
+  std::optional<sight> first = sight{true, 7, true};
+  std::vector<std::pair<std::uint32_t, bool>> woken;
+  const auto look = [&](std::chrono::nanoseconds at, bool sleepers = true) {
+    return watch.look(
+        begin + at, sleepers, [&](std::uint32_t g) { return g == 0 ? first : std::nullopt; },
+        [&](std::uint32_t g, bool far) { woken.emplace_back(g, far); });
+  };
+  CHECK(look(0us) == detail::driver_watch::patience);
+  look(49us);
+  CHECK(woken.empty());
+  look(50us);
+  CHECK(woken == std::vector<std::pair<std::uint32_t, bool>>{{0, false}});
+  first->times_held = 8; // a thread has looked there
+  look(100us);
+  look(149us);
+  CHECK(woken.size() == 1);
+  first->has_sleeper = false;
+  CHECK(look(300us) == detail::driver_watch::far_patience);
+  CHECK(woken.size() == 1);
+  look(600us);
+  CHECK(woken.size() == 2);
+  CHECK(woken.back() == std::pair<std::uint32_t, bool>{0, true});
+  look(10ms, false); // no worker sleeps
+  CHECK(woken.size() == 2);
+  first->neglected = false;
+  look(20ms);
+  CHECK(woken.size() == 2);
+  first.reset(); // no event may come: the time before counts no more
+  CHECK_FALSE(look(30ms));
+  first = sight{true, 8, true};
+  look(30ms + 10us);
+  CHECK(woken.size() == 2);
 }

@@ -4,20 +4,18 @@
 
 #ifdef COREWISE_STANDALONE_ASIO
 #include <asio.hpp>
+#define COREWISE_ASIO asio // its namespace, and that of its errors
+#define COREWISE_ASIO_ERRORS std
 #else
 #include <boost/asio.hpp>
+#define COREWISE_ASIO boost::asio
+#define COREWISE_ASIO_ERRORS boost::system
 #endif
 
 namespace corewise::io {
 
-#ifdef COREWISE_STANDALONE_ASIO
-namespace asio = ::asio;
-using error_code = std::error_code;
-using system_error = std::system_error;
-#else
-namespace asio = boost::asio;
-using error_code = boost::system::error_code;
-using system_error = boost::system::system_error;
-#endif
+namespace asio = ::COREWISE_ASIO;
+using error_code = COREWISE_ASIO_ERRORS::error_code;
+using system_error = COREWISE_ASIO_ERRORS::system_error;
 
 } // namespace corewise::io

@@ -25,10 +25,10 @@ struct listen_options {
     refuse, ///< they are closed at once
   } on_excess = excess::wait;
 
-  std::size_t most_connections = 0; ///< open at once, of all groups; 0: no limit
-  int backlog = 4096;               ///< connections that wait in the kernel; it may allow fewer
-  /// Sockets that listen already, as systemd hands them over; then no other is opened. They are closed in the
-  /// end.
+  std::uint32_t most_connections = 0; ///< open at once, of all groups; 0: no limit
+  int backlog = 4096;                 ///< connections that wait in the kernel; it may allow fewer
+  /// Sockets that listen already, as systemd hands them over; then no other is opened. They become the
+  /// listener's, which sets them not to block and to be closed on exec.
   std::vector<int> adopted = {};
 };
 
@@ -81,7 +81,8 @@ class listener {
 /// and do not block.
 ///
 /// While the process has no descriptors or memory for connections, they wait in the kernel, and the log is told
-/// once. Throws `system_error` (the address is in use, and the like), `std::bad_alloc`.
+/// once. Throws `system_error` (the address is in use, an adopted socket does not listen, and the like),
+/// `std::bad_alloc`.
 template <class Protocol, class Handler>
 listener listen(service& io, const asio::ip::basic_endpoint<Protocol>& on, listen_options options,
                 Handler handler) {

@@ -5,7 +5,6 @@
 #include <corewise/io/asio.hpp>
 
 #include <exception>
-#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>

@@ -41,7 +41,7 @@ std::size_t try_send(int fd, msghdr& from, error_code& why) noexcept;
 
 /// Decides whether an operation is tried before Asio hears of it. After 16 in a row that were done in place one
 /// is left to Asio, so that others have their turn. Where a try was in vain the next ones are left out, up to
-/// 16: who answers requests finds nothing to read most of the time.
+/// 16: a server that answers requests finds nothing to read most of the time.
 class tries {
  public:
   bool worth_it() noexcept {
@@ -82,9 +82,9 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
 
  public:
   using base::base;
-  basic_stream(base&& socket) : base(std::move(socket)) {
+  basic_stream(base&& socket) : base(std::move(socket)) { // NOLINT(google-explicit-constructor): as Asio's
     become_non_blocking();
-  } // NOLINT(google-explicit-constructor)
+  }
   /// Takes over a connected socket.
   basic_stream(const executor& on, const Protocol& protocol, const int& connected)
       : base(on, protocol, connected) {
@@ -177,12 +177,7 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
 
   template <class Handler, class Buffers> void read(Handler&& handler, const Buffers& into) {
     if constexpr (detail::runs_steps<Handler>) {
-      if (read_tries_.worth_it() && this->is_open()) {
-        detail::io_vector<Buffers> all(into);
-        error_code why;
-        const std::size_t bytes = detail::try_receive(this->native_handle(), all.message, why);
-        if (read_tries_.note(!would_wait(why))) return complete(handler, why, bytes);
-      }
+      if (done_in_place(read_tries_, handler, into, &detail::try_receive)) return;
       if (this->is_open() && asio::buffer_size(into) != 0)
         return wait_until_readable(
             readable<std::decay_t<Handler>, Buffers>{this, into, std::forward<Handler>(handler)});
@@ -190,26 +185,33 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     base::async_read_some(into, std::forward<Handler>(handler));
   }
   template <class Readable> void wait_until_readable(Readable&& then) {
-    static_cast<void>(
-        asio::get_associated_executor(then.handler, this->get_executor())); // the operation notes it
+    note_executor(then.handler);
     base::async_wait(base::wait_read, std::forward<Readable>(then));
   }
   template <class Handler, class Buffers> void write(Handler&& handler, const Buffers& from) {
     if constexpr (detail::runs_steps<Handler>) {
-      if (write_tries_.worth_it() && this->is_open()) {
-        detail::io_vector<Buffers> all(from);
-        error_code why;
-        const std::size_t bytes = detail::try_send(this->native_handle(), all.message, why);
-        if (write_tries_.note(!would_wait(why))) return complete(handler, why, bytes);
-      }
+      if (done_in_place(write_tries_, handler, from, &detail::try_send)) return;
     }
     base::async_write_some(from, std::forward<Handler>(handler));
   }
-  /// Calls the handler here, as a step within the step that has begun the operation.
-  template <class Handler> void complete(Handler& handler, const error_code& why, std::size_t bytes) {
-    static_cast<void>(asio::get_associated_executor(handler, this->get_executor())); // the operation notes it
+  /// Tries an operation, if that is worth it. If it has ended, calls the handler here, as a step within the step
+  /// that has begun the operation. Returns whether it has.
+  template <class Handler, class Buffers>
+  bool done_in_place(detail::tries& tries, Handler& handler, const Buffers& buffers,
+                     std::size_t (*attempt)(int, msghdr&, error_code&) noexcept) {
+    if (!tries.worth_it() || !this->is_open()) return false;
+    detail::io_vector<Buffers> all(buffers);
+    error_code why;
+    const std::size_t bytes = attempt(this->native_handle(), all.message, why);
+    if (!tries.note(!would_wait(why))) return false;
+    note_executor(handler);
     std::decay_t<Handler> called(std::move(handler));
     std::move(called)(why, bytes);
+    return true;
+  }
+  /// Has the handler's operation note the stream's executor, as Asio's functions do.
+  template <class Handler> void note_executor(const Handler& handler) {
+    static_cast<void>(asio::get_associated_executor(handler, this->get_executor()));
   }
   static bool would_wait(const error_code& why) noexcept { return why == asio::error::would_block; }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <corewise/io/detail/operation.hpp>
+#include <corewise/io/detail/awaited_operation.hpp>
 #include <corewise/policies/any_duration.hpp>
 
 namespace corewise::io {
@@ -24,7 +24,7 @@ struct limited_use_task {
 ///
 /// `io::use_task(token)` awaits it until a stop is requested: then the operation is cancelled, and ends with
 /// `operation_aborted` if it had not ended. `io::use_task.within(5s)` cancels it after that time: then the error
-/// is `timed_out`. The two can be combined. After a cancelled composed operation, or one of TLS, the stream can
+/// is `timed_out`; outside of an engine's coroutines no time is kept. The two can be combined. After a cancelled composed operation, or one of TLS, the stream can
 /// only be closed: a part of a message may be through.
 ///
 /// The coroutine goes on on the worker that found the operation ready. The operation takes no memory of its own,
@@ -72,15 +72,13 @@ struct use_task_result<R(Results...) noexcept> : use_task_result<R(Results...)> 
 
 } // namespace corewise::io::detail
 
-#ifdef COREWISE_STANDALONE_ASIO
-namespace asio {
-#else
-namespace boost::asio {
-#endif
+namespace COREWISE_ASIO {
+
 template <class Signature>
 class async_result<corewise::io::use_task_t, Signature>
     : public corewise::io::detail::use_task_result<Signature> {};
 template <class Signature>
 class async_result<corewise::io::limited_use_task, Signature>
     : public corewise::io::detail::use_task_result<Signature> {};
-}
+
+} // namespace COREWISE_ASIO

@@ -50,8 +50,6 @@ class driving {
   /// Returns the group that is nearest to the calling thread, or to g, and has workers.
   static group_id nearest(const runtime& e) noexcept;
   static group_id nearest(const runtime& e, group_id g) noexcept;
-  /// Returns whether this process is a fork of the one that made the engine.
-  static bool after_process_fork(const runtime& e) noexcept;
 };
 
 } // namespace corewise::detail

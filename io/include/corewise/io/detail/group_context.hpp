@@ -37,7 +37,6 @@ class group_context final : public asio::io_context, public driver {
   ~group_context() override;
 
   group_id group() const noexcept { return group_; }
-  runtime& engine() const noexcept { return engine_; }
 
   /// Returns how often a worker has looked here, and how many events it has found.
   std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
@@ -60,14 +59,15 @@ class group_context final : public asio::io_context, public driver {
   // --- tasks. Call from any thread.
 
   /// Returns whether the calling thread runs a task of this group.
-  bool runs_here() const noexcept { return polled_ == nullptr && driving::running_in(engine_) == group_; }
+  bool runs_here() const noexcept { return driving::running_in(engine_) == group_; }
   /// Returns whether the calling thread looks into this context.
   bool polled_here() const noexcept { return polled_ == this; }
   /// Makes a task that calls `f`, which completes an operation: without memory from the context's own. While
   /// that is used up as well, waits for other tasks to end.
   template <class F> task_header* make_completion(F&& f) noexcept;
-  /// Has a coroutine go on whose operation has ended.
-  void resume(corewise::detail::resumption& place) noexcept;
+  /// Has a coroutine go on whose operation has ended. Where the calling thread looks into a context of its engine, it goes
+  /// into the list of what was found.
+  static void resume(corewise::detail::resumption& place) noexcept;
   /// Runs a task of the group that goes on with accepted work. Nothing refuses it.
   void go_on(task_header* t) noexcept;
   /// Submits a task to the group. Throws `system_error` (`no_buffer_space`) while `limits.in_flight` tasks are in

@@ -4,17 +4,13 @@
 #include <corewise/engine/detail/timer_node.hpp>
 #include <corewise/io/executor.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
-#include <stop_token>
 #include <thread>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -33,15 +29,15 @@
 // The last to leave has the coroutine go on. If that is the starter, the coroutine was never suspended. So no
 // buffer goes while the kernel, or another thread, may still use it.
 //
-// A stop, or a timer, only queues the cancellation as a task. So a thread that requests a stop never calls Asio. Starting, steps and cancellation exclude each other by a lock of the operation,
-// since what Asio keeps for a cancellation is not made for several threads. A step may be made within
-// another.
+// A stop, or a timer, only queues the cancellation as a task. So a thread that requests a stop never calls
+// Asio. Starting, steps and cancellation exclude each other by a lock of the operation, since what Asio keeps
+// for a cancellation is not made for several threads. A step may be made within another.
 //
 // | tag  | release site          | acquire site    | publishes                | weakened                       |
 // |------|-----------------------|-----------------|--------------------------|--------------------------------|
-// | left | release: fetch_sub    | release: the    | the result, and all that | the coroutine reads a result   |
-// |      |                       | last fetch_sub  | the user did             | that is not there yet          |
-// | step | unlock: store         | lock: exchange  | what Asio keeps for a    | two threads change it at once  |
+// | left | left_last: fetch_sub  | left_last: the  | the result, and all that | the coroutine reads a result   |
+// |      |                       | last fetch_sub  | was done before          | that is not there yet          |
+// | step | ~locked: store        | locked: CAS     | what Asio keeps for a    | two threads change it at once  |
 // |      |                       |                 | cancellation             |                                |
 
 namespace corewise::io::detail {
@@ -63,23 +59,21 @@ class early_end {
  private:
   friend class operation;
 
-  /// A task that cancels the operation. Its coroutine is still counted as in flight, so it is not counted.
+  /// A task that cancels the operation.
   struct canceller : corewise::detail::resumption {
-    early_end* of = nullptr;
+    canceller(operation& o, bool time) noexcept : of(o), by_time(time) {}
+    static bool perform(task_header* t, task_action action);
+    operation& of;
+    const bool by_time;
   };
 
-  static bool cancel(task_header* t, task_action action);
-  static bool expire(task_header* t, task_action action);
-  void prepare(canceller& made, bool (*act)(task_header*, task_action)) noexcept;
-
-  operation& of_;
   asio::cancellation_signal signal_;
   std::optional<asio::any_io_executor> elsewhere_; // the operation's, if it is not of an engine's service
   std::optional<std::chrono::nanoseconds> within_;
   bool timed_ = false;   // guarded by the operation's lock: the timer was set
   bool expired_ = false; // guarded
-  canceller stopping_;
-  canceller expiring_;
+  canceller by_stop_;
+  canceller by_time_;
   corewise::detail::timer_node timer_;
 };
 
@@ -109,15 +103,21 @@ class operation : protected suspension {
     using later = later_step<std::decay_t<F>>;
     void* const at = allocate(sizeof(later));
     enter();
-    context_->resume(*::new (at) later(*this, std::forward<F>(f)));
+    group_context::resume(*::new (at) later(*this, std::forward<F>(f)));
   }
   /// Notes that the handler was called, or is gone.
   void complete() noexcept;
   /// Notes the executor of the socket, or of whatever the operation is of.
   template <class E> void note_executor(const E& of) {
+    if (context_ != nullptr) return;
+    const executor* known = nullptr;
     if constexpr (std::is_same_v<E, executor>)
-      context_ = &of.of();
-    else if (context_ == nullptr && early_ != nullptr && !early_->elsewhere_)
+      known = &of;
+    else if constexpr (std::is_same_v<E, asio::any_io_executor>)
+      known = of.template target<executor>();
+    if (known != nullptr)
+      context_ = &known->of();
+    else if (early_ != nullptr && !early_->elsewhere_)
       early_->elsewhere_.emplace(asio::prefer(of, asio::execution::outstanding_work.tracked));
   }
   asio::execution_context& context() const noexcept {
@@ -193,10 +193,7 @@ class operation : protected suspension {
 
   template <class F> struct later_step : corewise::detail::resumption {
     template <class G> later_step(operation& o, G&& f) : function(std::forward<G>(f)), of(o) {
-      act = &perform;
-      root = static_cast<suspension&>(o).root;
-      phase = static_cast<suspension&>(o).phase;
-      run_as = static_cast<suspension&>(o).run_as;
+      o.stand_in(*this, &perform);
     }
     static bool perform(task_header* t, task_action action) {
       if (action == task_action::identify)
@@ -218,14 +215,17 @@ class operation : protected suspension {
     operation& of;
   };
 
+  /// Makes a task that is queued in place of the suspended coroutine. As a part of it, it is not counted.
+  void stand_in(corewise::detail::resumption& made, bool (*act)(task_header*, task_action)) const noexcept {
+    made.act = act;
+    made.root = this->root;
+    made.phase = this->phase;
+    made.run_as = this->run_as;
+  }
   void enter() noexcept { word_.fetch_add(1, std::memory_order_relaxed); }
   bool left_last() noexcept { return word_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: left
   void leave() noexcept {
-    if (!left_last()) return;
-    if (context_ != nullptr)
-      context_->resume(*this);
-    else
-      this->wake();
+    if (left_last()) group_context::resume(*this);
   }
   void set_timer() noexcept;
   void emit(bool by_time) noexcept;
@@ -234,7 +234,7 @@ class operation : protected suspension {
   bool completed_ = false; // guarded by the lock
   bool memory_taken_ = false;
   atomic<const void*> holder_{nullptr}; // of the lock
-  group_context* context_ = nullptr;    // of the group where the coroutine goes on; null: elsewhere
+  group_context* context_ = nullptr;    // in which the event comes; null: in another one
   early_end* early_ = nullptr;
   alignas(std::max_align_t) std::byte memory_[208];
 };
@@ -298,225 +298,4 @@ template <class T> struct step_allocator {
   operation* of;
 };
 
-template <class... Results> class handler;
-
-/// What a handler is called with when its operation was given up before it ended; nothing where that cannot be
-/// made. A result that is a tuple is that of `asio::as_tuple`.
-template <class Results> struct aborted_results {
-  static constexpr bool can_be_made = false;
-};
-template <class... Rest>
-  requires std::is_default_constructible_v<std::tuple<Rest...>>
-struct aborted_results<std::tuple<error_code, Rest...>> {
-  static constexpr bool can_be_made = true;
-  static auto make() { return std::tuple<error_code, Rest...>(asio::error::operation_aborted, Rest()...); }
-};
-template <class... Rest>
-  requires aborted_results<std::tuple<Rest...>>::can_be_made
-struct aborted_results<std::tuple<std::tuple<Rest...>>> {
-  static constexpr bool can_be_made = true;
-  static std::tuple<std::tuple<Rest...>> make() { return {aborted_results<std::tuple<Rest...>>::make()}; }
-};
-
-/// An operation whose handler is called with `Results`.
-template <class... Results> class operation_with : public operation {
- public:
-  using results = std::tuple<std::decay_t<Results>...>;
-
-  template <class... Args> void complete_with(Args&&... args) noexcept {
-    results_.emplace(std::forward<Args>(args)...);
-    complete();
-  }
-
- protected:
-  static constexpr bool tells_error =
-      std::is_same_v<std::tuple_element_t<0, std::tuple<std::decay_t<Results>..., void>>, error_code>;
-  static constexpr bool tells_exception =
-      std::is_same_v<std::tuple_element_t<0, std::tuple<std::decay_t<Results>..., void>>, std::exception_ptr>;
-
-  /// Returns what the handler was called with, less the error, which goes to `error`. Throws it where that is null.
-  auto take(error_code* error) {
-    this->resumed();
-    if (!results_) note_aborted();
-    if constexpr (tells_error) {
-      const error_code& why = std::get<0>(*results_);
-      if (error != nullptr)
-        *error = why;
-      else if (why)
-        throw system_error(why);
-      return rest(std::make_index_sequence<sizeof...(Results) - 1>());
-    } else if constexpr (tells_exception) {
-      if (std::get<0>(*results_)) std::rethrow_exception(std::get<0>(*results_));
-      return rest(std::make_index_sequence<sizeof...(Results) - 1>());
-    } else {
-      return all();
-    }
-  }
-
-  /// The time was over: what was cancelled says so.
-  void note_expired() {
-    if constexpr (tells_error) {
-      if (results_ && std::get<0>(*results_) == asio::error::operation_aborted)
-        std::get<0>(*results_) = asio::error::timed_out;
-    } else if constexpr (aborted_results<results>::can_be_made) { // of `as_tuple`
-      if (results_ && std::get<0>(std::get<0>(*results_)) == asio::error::operation_aborted)
-        std::get<0>(std::get<0>(*results_)) = asio::error::timed_out;
-    }
-  }
-  /// The operation was given up, or never begun.
-  void note_aborted() {
-    if constexpr (aborted_results<results>::can_be_made)
-      results_.emplace(aborted_results<results>::make());
-    else
-      throw system_error(asio::error::operation_aborted);
-  }
-
-  std::optional<results> results_;
-
- private:
-  template <std::size_t... At> auto rest(std::index_sequence<At...> /*at*/) {
-    if constexpr (sizeof...(At) == 1)
-      return (std::get<At + 1>(std::move(*results_)), ...);
-    else if constexpr (sizeof...(At) != 0)
-      return std::tuple(std::get<At + 1>(std::move(*results_))...);
-  }
-  auto all() {
-    if constexpr (sizeof...(Results) == 1)
-      return std::get<0>(std::move(*results_));
-    else if constexpr (sizeof...(Results) != 0)
-      return std::move(*results_);
-  }
-};
-
-/// The handler of an operation. A handler that is destroyed unrun ends its operation without a result.
-template <class... Results> class handler {
- public:
-  using operations_own = void;
-  using executor_type = step_executor;
-  using allocator_type = step_allocator<void>;
-  using cancellation_slot_type = asio::cancellation_slot;
-
-  explicit handler(operation_with<Results...>& of) noexcept : of_(&of) {}
-  handler(handler&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
-  handler& operator=(handler&&) = delete;
-  ~handler() {
-    if (of_ != nullptr) of_->complete();
-  }
-
-  template <class... Args> void operator()(Args&&... args) {
-    std::exchange(of_, nullptr)->complete_with(std::forward<Args>(args)...);
-  }
-
-  operation& of() const noexcept { return *of_; }
-  executor_type get_executor() const noexcept { return step_executor(*of_); }
-  allocator_type get_allocator() const noexcept { return allocator_type(*of_); }
-  cancellation_slot_type get_cancellation_slot() const noexcept { return of_->slot(); }
-
- private:
-  operation_with<Results...>* of_;
-};
-
-/// Awaits what an initiating function of Asio begins. Lives in the awaiting frame.
-template <corewise::wait_kind Kind, class Initiation, class Arguments, class... Results>
-class [[nodiscard]] awaited_operation : public operation_with<Results...> {
-  using base = operation_with<Results...>;
-
- public:
-  awaited_operation(Initiation initiation, Arguments arguments, error_code* error)
-      : initiation_(std::move(initiation)),
-        arguments_(std::move(arguments)),
-        error_(error) {}
-
-  bool await_ready() const noexcept { return false; }
-  template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) {
-    this->suspend(suspended, how);
-    return this->begin(nullptr, [this] { start(); }, [] {});
-  }
-  auto await_resume() { return this->take(error_); }
-
- protected:
-  void start() {
-    std::apply(
-        [this](auto&... args) { std::move(initiation_)(handler<Results...>(*this), std::move(args)...); },
-        arguments_);
-  }
-  error_code* error() const noexcept { return error_; }
-
-  /// The end of an engine ends the operations of its contexts before it withdraws coroutines. What still waits
-  /// is an operation elsewhere, whose thread will write into the frame.
-  static bool withdraw(suspension& /*s*/) noexcept { return true; }
-  [[gnu::visibility("hidden")]] static constexpr wait_record how{Kind, &withdraw,
-                                                                 corewise::detail::wait_end::settle};
-
- private:
-  Initiation initiation_;
-  Arguments arguments_;
-  error_code* const error_;
-};
-
-/// Awaits the same until a stop, or for a time.
-template <corewise::wait_kind Kind, class Initiation, class Arguments, class... Results>
-class [[nodiscard]] limited_operation : public awaited_operation<Kind, Initiation, Arguments, Results...> {
-  using base = awaited_operation<Kind, Initiation, Arguments, Results...>;
-
- public:
-  limited_operation(Initiation initiation, Arguments arguments, error_code* error, std::stop_token token,
-                    std::optional<std::chrono::nanoseconds> within)
-      : base(std::move(initiation), std::move(arguments), error),
-        early_(*this, within),
-        token_(std::move(token)) {}
-
-  /// After a stop nothing is begun, unless only the operation itself can make its result.
-  bool await_ready() const noexcept {
-    return aborted_results<typename base::results>::can_be_made && token_.stop_requested();
-  }
-  template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) {
-    this->suspend(suspended, base::how);
-    return this->begin(
-        &early_, [this] { this->start(); },
-        [this] {
-          if (token_.stop_possible()) stopper_.emplace(token_, stopper{this});
-        });
-  }
-  auto await_resume() {
-    stopper_.reset(); // waits for it, unless this thread is in it
-    if (early_.expired()) this->note_expired();
-    return this->take(this->error());
-  }
-
- private:
-  struct stopper {
-    limited_operation* self;
-    void operator()() const noexcept { self->cancel(); }
-  };
-
-  early_end early_;
-  std::stop_token token_;
-  std::optional<std::stop_callback<stopper>> stopper_;
-};
-
-/// Whether a handler's steps may be made where the operation is begun: it is a handler as above, or that of an
-/// operation that is composed for one.
-template <class Handler>
-inline constexpr bool runs_steps =
-    std::is_same_v<typename asio::associated_executor<std::decay_t<Handler>, executor>::type, step_executor>;
-
 } // namespace corewise::io::detail
-
-#ifdef COREWISE_STANDALONE_ASIO
-namespace asio {
-#else
-namespace boost::asio {
-#endif
-
-/// Whatever asks for a handler's executor names that of the socket.
-template <class... Results, class E>
-struct associated_executor<corewise::io::detail::handler<Results...>, E> {
-  using type = corewise::io::detail::step_executor;
-  static type get(const corewise::io::detail::handler<Results...>& h, const E& of) noexcept {
-    h.of().note_executor(of);
-    return h.get_executor();
-  }
-  static type get(const corewise::io::detail::handler<Results...>& h) noexcept { return h.get_executor(); }
-};
-}
