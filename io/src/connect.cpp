@@ -30,7 +30,7 @@ struct connection_pool::shelf {
 
 namespace {
 
-/// Returns whether the peer has neither closed the connection nor sent what nobody asked for.
+/// Returns whether the peer has neither closed the connection nor sent what was not asked for.
 bool is_quiet(tcp_stream& connection) noexcept {
   char byte = 0;
   return ::recv(connection.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&

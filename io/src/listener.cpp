@@ -5,12 +5,14 @@
 #include <corewise/io/detail/steering.hpp>
 #include <corewise/io/listen.hpp>
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <optional>
@@ -21,11 +23,9 @@ namespace corewise::io::detail {
 
 namespace {
 
-using namespace std::chrono_literals;
-
 /// Connections that a listener takes before other tasks of its worker have their turn.
 constexpr int accepted_at_once = 16;
-/// The pause while the process has no descriptors or memory for a connection.
+/// The pause while the system gives no descriptor for a connection.
 constexpr std::chrono::milliseconds shortage_pause{50};
 
 error_code last_error() noexcept { return {errno, asio::error::get_system_category()}; }
@@ -84,9 +84,35 @@ void set_port(sockaddr_storage& address, std::uint16_t port) noexcept {
   if (address.ss_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(address).sin6_port = htons(port);
 }
 
-/// Whether accept failed for want of something of this process or the system, and may succeed later.
-bool is_shortage(int error) noexcept {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+/// Takes over a socket that another program has made: it may block, and may be anything.
+descriptor adopt(int fd) {
+  descriptor taken(fd);
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  check(::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0, "an adopted descriptor");
+  if (listens == 0) throw system_error(asio::error::invalid_argument, "an adopted socket does not listen");
+  const int flags = ::fcntl(fd, F_GETFL);
+  check(flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0, "O_NONBLOCK");
+  check(::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0, "FD_CLOEXEC");
+  return taken;
+}
+
+/// Whether accept failed because of the connection that it took from the queue (accept(2)), or was interrupted.
+bool is_of_connection(int error) noexcept {
+  switch (error) {
+  case EINTR:
+  case ECONNABORTED:
+  case ENETDOWN:
+  case EPROTO:
+  case ENOPROTOOPT:
+  case EHOSTDOWN:
+  case ENONET:
+  case EHOSTUNREACH:
+  case EOPNOTSUPP:
+  case ENETUNREACH:
+  case EPERM: return true;
+  default: return false;
+  }
 }
 
 } // namespace
@@ -97,7 +123,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       : engine_(io.on()),
         options_(std::move(options)),
         handler_(std::move(handler)),
-        places_(static_cast<std::uint32_t>(options_.most_connections)) {
+        places_(options_.most_connections) {
     for (const locality_group& g : engine_.groups().groups())
       if (!engine_.workers().of_group(g.id).empty())
         groups_.push_back(std::make_unique<group_record>(
@@ -161,7 +187,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   std::vector<descriptor> open(const sockaddr* address, std::size_t size) {
     std::vector<descriptor> sockets;
     if (!options_.adopted.empty()) {
-      for (const int fd : options_.adopted) sockets.emplace_back(fd);
+      for (const int fd : options_.adopted) sockets.push_back(adopt(fd));
       return sockets;
     }
     const bool several = groups_.size() > 1 && address->sa_family != AF_UNIX &&
@@ -194,10 +220,13 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
         merged.push_back(r);
     std::vector<sock_filter> program = steering_program(merged);
     const sock_fprog chosen{static_cast<std::uint16_t>(program.size()), program.data()};
-    if (program.empty() ||
-        ::setsockopt(first, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &chosen, sizeof chosen) != 0)
+    const int error = program.empty() ? E2BIG
+                      : ::setsockopt(first, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &chosen, sizeof chosen) != 0
+                          ? errno
+                          : 0;
+    if (error != 0)
       driving::warn_once(driving::of(engine_), log_code::not_steered,
-                         "connections are not steered to the CPUs that receive them", text_of(errno));
+                         "connections are not steered to the CPUs that receive them", text_of(error));
   }
 
   // --- accepting. A coroutine for each socket.
@@ -208,11 +237,10 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     for (;;) {
       const int error = co_await self->accept_some(own, ready.native_handle(), stop);
       if (error == 0) {
-        co_await yield(); // more may wait
-      } else if (is_shortage(error)) {
+        co_await yield();                                   // more may wait
+      } else if (error != EAGAIN && error != EWOULDBLOCK) { // EMFILE and its like: later it may succeed
         driving::warn_once(driving::of(self->engine_), log_code::accept_paused,
-                           "connections wait: there are no descriptors, or no memory, for them",
-                           text_of(error));
+                           "connections wait: the system gives no descriptor for them", text_of(error));
         if (stop.stop_requested()) break;
         co_await sleep_for(shortage_pause, stop);
       } else if (stop.stop_requested()) {
@@ -240,7 +268,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       const int accepted = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted < 0) {
         if (has_place) places_.release();
-        if (errno == EINTR || errno == ECONNABORTED) continue;
+        if (is_of_connection(errno)) continue;
         co_return errno;
       }
       descriptor connection(accepted);
