@@ -9,7 +9,7 @@
 
 namespace corewise::detail {
 
-/// Finds drivers in which nobody looks while events may come: the workers of the group that are awake are in
+/// Finds drivers in which no thread looks while events may come: the workers of the group that are awake are in
 /// long tasks. Then a sleeper is woken to look there: one of the group after `patience`, else one of another
 /// group after `far_patience`.
 ///
@@ -28,16 +28,20 @@ class driver_watch {
     bool has_sleeper; ///< a worker of the group sleeps
   };
 
-  /// `sleepers`: any worker sleeps. `see(group)` returns nothing where no event may come. `wake(group, far)` wakes a sleeper of that group, or
-  /// of the nearest. Returns how long the thread may sleep until the next look; nothing: no event may come.
+  /// `sleepers`: any worker sleeps. `see(group)` returns nothing where no event may come. `wake(group, far)`
+  /// wakes a sleeper of that group, or of the nearest. Returns how long the thread may sleep until the next
+  /// look; nothing: no event may come.
   template <class See, class Wake>
   std::optional<std::chrono::nanoseconds> look(monotonic::time_point now, bool sleepers, const See& see,
                                                const Wake& wake) noexcept {
     std::optional<std::chrono::nanoseconds> rest;
     for (std::uint32_t g = 0; g < seen_.size(); ++g) {
       const std::optional<sight> at = see(g);
-      if (!at) continue;
       wait& before = seen_[g];
+      if (!at) {
+        before.since = now;
+        continue;
+      }
       if (!at->neglected || at->times_held != before.times_held) before = {at->times_held, now};
       const auto age = now - before.since;
       if (sleepers && age >= (at->has_sleeper ? patience : far_patience)) {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-// Who looks into a group's driver, and who sleeps in it.
+// Which thread looks into a group's driver, and which worker sleeps in it.
 //
 // Invariant: while all workers of a group sleep, one of them sleeps in its driver, or a thread is about to
 // wake one of them.
 //
-// One word a driver says who holds it, and only the holder polls or sleeps there. Others skip it:
+// One word a driver says whether a thread holds it, and how. Only the holder polls or sleeps there:
 //
 //     free ──► polled ──► free             a worker of the group, which polls it before it rests and at the
 //       │                                  end of each tick

@@ -9,7 +9,7 @@
 namespace corewise::detail {
 
 /// Finds what no worker sees: tasks that have aged in a LIFO slot (slot_watch.hpp), domains that stand still
-/// (standstill_watch.hpp), drivers in which nobody looks (driver_watch.hpp), and work whose wake-up got lost
+/// (standstill_watch.hpp), drivers in which no thread looks (driver_watch.hpp), and work whose wake-up got lost
 /// (lost_wakes.hpp). The supervisor has a lookout.
 /// The sentinel has another, and uses it while there is no supervisor.
 ///
@@ -40,7 +40,7 @@ class lookout {
   }
   /// Returns whether it looks for domains that stand still. Call from any thread.
   bool others_help() const noexcept { return wakes_.domains() > 1 && wakes_.settings().stealing(); }
-  /// Returns whether it looks for drivers in which nobody looks. Call from any thread.
+  /// Returns whether it looks for drivers in which no thread looks. Call from any thread.
   bool watches_drivers() const noexcept { return wakes_.sleepers().drivers().any(); }
   /// Returns whether it looks for lost wake-ups. Call from any thread.
   bool rescues() const noexcept {

@@ -2,6 +2,7 @@
 
 #include "queues/sole_taker.hpp"
 
+#include <corewise/engine/detail/task_chain.hpp>
 #include <corewise/engine/detail/task_header.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 #include <corewise/policies/load_board.hpp>
@@ -48,34 +49,6 @@
 // Source: the queue of Go's and Tokio's schedulers; the packed head is Tokio's.
 
 namespace corewise::detail {
-
-/// A chain of tasks through `task_header::next`.
-struct task_chain {
-  task_header* first = nullptr;
-  task_header* last = nullptr;
-  std::uint32_t size = 0;
-
-  void push(task_header* t) noexcept {
-    t->next = nullptr;
-    (last == nullptr ? first : last->next) = t;
-    last = t;
-    ++size;
-  }
-  void append(const task_chain& chain) noexcept {
-    if (chain.size == 0) return;
-    (last == nullptr ? first : last->next) = chain.first;
-    last = chain.last;
-    size += chain.size;
-  }
-  task_header* pop() noexcept {
-    task_header* t = first;
-    if (t == nullptr) return nullptr;
-    first = t->next;
-    if (first == nullptr) last = nullptr;
-    --size;
-    return t;
-  }
-};
 
 class local_queue {
  public:

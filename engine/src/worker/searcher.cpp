@@ -82,8 +82,8 @@ void searcher::wait_a_round(monotonic::time_point now) noexcept {
   offers_.made(now, monotonic::now());
 }
 
-/// Looks for what is urgent in the domain, then for timers and events, then for what the steal policy finds, then for what can wait, and
-/// last for what other domains have no time for.
+/// Looks for what is urgent in the domain, then for timers and events, then for what the steal policy finds,
+/// then for what can wait, and last for what other domains have no time for.
 task_header* searcher::look_around(steal_effort effort) noexcept {
   task_header* t = take_suited(task_class::latency, effort);
   if (t == nullptr && seat_.engine().timers().fire_all_due(seat_)) t = supply_.queues().ring.pop();

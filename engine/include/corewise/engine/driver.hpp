@@ -1,7 +1,7 @@
 #pragma once
 
 #include <corewise/engine/detail/resumption.hpp>
-#include <corewise/engine/detail/task_header.hpp>
+#include <corewise/engine/detail/task_chain.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -18,31 +18,14 @@ class ready_tasks {
   /// Appends a task that begins now. It is accepted whatever `limits.in_flight` says.
   void begin(task_header* t) noexcept { begun_.push(t); }
 
-  bool empty() const noexcept { return resumed_.first == nullptr && begun_.first == nullptr; }
+  bool empty() const noexcept { return resumed_.size + begun_.size == 0; }
   /// Take the oldest; null: there is none.
   detail::resumption* take_resumed() noexcept { return static_cast<detail::resumption*>(resumed_.pop()); }
   task_header* take_begun() noexcept { return begun_.pop(); }
 
  private:
-  struct list {
-    task_header* first = nullptr;
-    task_header* last = nullptr;
-
-    void push(task_header* t) noexcept {
-      t->next = nullptr;
-      (last == nullptr ? first : last->next) = t;
-      last = t;
-    }
-    task_header* pop() noexcept {
-      task_header* const t = first;
-      if (t != nullptr) first = t->next;
-      if (first == nullptr) last = nullptr;
-      return t;
-    }
-  };
-
-  list resumed_;
-  list begun_;
+  detail::task_chain resumed_;
+  detail::task_chain begun_;
 };
 
 /// A source of events in which workers of one locality group look, and in which one of them sleeps while they
