@@ -1,9 +1,6 @@
-#include "server.hpp"
+#include "corewise.hpp"
 
 #include <corewise/engine/run_blocking.hpp>
-#include <corewise/io/listen.hpp>
-
-#include <semaphore>
 
 using namespace http_bench;
 namespace asio = corewise::io::asio;
@@ -33,15 +30,4 @@ corewise::task<> serve(io::tcp_stream peer) {
 
 } // namespace
 
-int main(int argc, char** argv) {
-  const options o = parse(argc, argv);
-  corewise::profile p;
-  p.workers.total = o.threads;
-  corewise::engine engine(p);
-  io::service service(engine);
-  const io::listener listener =
-      io::listen(service, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), o.port), {}, serve);
-  std::printf("%u\n", listener.port());
-  std::fflush(stdout);
-  std::binary_semaphore(0).acquire();
-}
+int main(int argc, char** argv) { run_server(parse(argc, argv), serve); }

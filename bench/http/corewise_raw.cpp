@@ -1,9 +1,6 @@
-#include "server.hpp"
-
-#include <corewise/io/listen.hpp>
+#include "corewise.hpp"
 
 #include <cstring>
-#include <semaphore>
 #include <string_view>
 
 // Without Beast: it looks for the end of a request, and sends the same bytes. So the share of Beast is seen.
@@ -34,15 +31,4 @@ corewise::task<> serve(io::tcp_stream peer) {
 
 } // namespace
 
-int main(int argc, char** argv) {
-  const options o = parse(argc, argv);
-  corewise::profile p;
-  p.workers.total = o.threads;
-  corewise::engine engine(p);
-  io::service service(engine);
-  const io::listener listener =
-      io::listen(service, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), o.port), {}, serve);
-  std::printf("%u\n", listener.port());
-  std::fflush(stdout);
-  std::binary_semaphore(0).acquire();
-}
+int main(int argc, char** argv) { run_server(parse(argc, argv), serve); }
