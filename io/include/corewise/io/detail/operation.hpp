@@ -216,8 +216,8 @@ class operation : protected suspension {
   };
 
   /// Makes a task that is queued in place of the suspended coroutine. As a part of it, it is not counted.
-  void stand_in(corewise::detail::resumption& made, bool (*act)(task_header*, task_action)) const noexcept {
-    made.act = act;
+  void stand_in(corewise::detail::resumption& made, bool (*acts)(task_header*, task_action)) const noexcept {
+    made.act = acts;
     made.root = this->root;
     made.phase = this->phase;
     made.run_as = this->run_as;
