@@ -134,7 +134,7 @@ TEST_CASE("signals: a shell that a task spawns with an empty mask dies of SIGTER
          ::sigemptyset(&none);
          ::posix_spawnattr_setsigmask(&how, &none);
          ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
-         const char* const command[] = {"sh", "-c", "sleep 60", nullptr};
+         const char* const command[] = {"sh", "-c", "while :; do :; done", nullptr};
          pid_t child = 0;
          if (::posix_spawn(&child, "/bin/sh", nullptr, &how, const_cast<char* const*>(command), environ) != 0)
            std::abort();
