@@ -3,7 +3,6 @@
 #include <corewise/engine/run_blocking.hpp>
 
 using namespace http_bench;
-namespace asio = corewise::io::asio;
 namespace io = corewise::io;
 
 namespace {

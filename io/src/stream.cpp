@@ -8,11 +8,6 @@ namespace corewise::io::detail {
 
 namespace {
 
-error_code why_not() noexcept {
-  if (errno == EAGAIN || errno == EWOULDBLOCK) return asio::error::would_block;
-  return {errno, asio::error::get_system_category()};
-}
-
 /// Calls `f()` until no signal interrupts it.
 template <class F> ssize_t uninterrupted(const F& f) noexcept {
   ssize_t bytes = 0;
@@ -20,6 +15,17 @@ template <class F> ssize_t uninterrupted(const F& f) noexcept {
     bytes = f();
   } while (bytes < 0 && errno == EINTR);
   return bytes;
+}
+
+/// Notes what a call has returned. Returns whether the operation has ended.
+bool ended(ssize_t bytes, transfer& done) noexcept {
+  if (bytes >= 0)
+    done.bytes = static_cast<std::size_t>(bytes);
+  else if (errno == EAGAIN || errno == EWOULDBLOCK)
+    return false;
+  else
+    done.why = {errno, asio::error::get_system_category()};
+  return true;
 }
 
 bool has_room(const msghdr& m) noexcept {
@@ -34,19 +40,16 @@ int open_socket(int family, int type, int protocol) noexcept {
   return ::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
 }
 
-std::size_t try_receive(int fd, msghdr& into, error_code& why) noexcept {
-  if (!has_room(into)) return 0; // as Asio: it ends at once
+bool try_receive(int fd, msghdr& into, transfer& done) noexcept {
+  if (!has_room(into)) return true; // as Asio: it ends at once
   const ssize_t bytes = uninterrupted([&] { return ::recvmsg(fd, &into, MSG_DONTWAIT); });
-  if (bytes < 0) why = why_not();
-  if (bytes == 0) why = asio::error::eof;
-  return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+  if (bytes == 0) done.why = asio::error::eof;
+  return ended(bytes, done);
 }
 
-std::size_t try_send(int fd, msghdr& from, error_code& why) noexcept {
-  if (!has_room(from)) return 0;
-  const ssize_t bytes = uninterrupted([&] { return ::sendmsg(fd, &from, MSG_DONTWAIT | MSG_NOSIGNAL); });
-  if (bytes < 0) why = why_not();
-  return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+bool try_send(int fd, msghdr& from, transfer& done) noexcept {
+  if (!has_room(from)) return true;
+  return ended(uninterrupted([&] { return ::sendmsg(fd, &from, MSG_DONTWAIT | MSG_NOSIGNAL); }), done);
 }
 
 } // namespace corewise::io::detail
