@@ -49,8 +49,10 @@ build() {
   # Source by source, each shows that it includes what it needs. Otherwise clang-tidy's analyzer sees that.
   if [[ $preset == gcc && -n ${COREWISE_LONG:-} ]]; then unity=OFF; fi
   if [[ $preset == asan-ubsan ]]; then
-    # The simulator and the command run one thread; the stage clang compiles them.
-    options=(-DCOREWISE_BUILD_TOOLS="$([[ -n ${COREWISE_LONG:-} ]] && echo ON || echo OFF)")
+    # The stage clang compiles the simulator and the command, and fuzzing runs what reads profiles and machines.
+    local all=OFF
+    if [[ -n ${COREWISE_LONG:-} ]]; then all=ON; fi
+    options=(-DCOREWISE_BUILD_TOOLS="$all" -DCOREWISE_TEST_ALL="$all")
   fi
   if ! { cmake --preset "$preset" -DCOREWISE_LONG="${COREWISE_LONG:-OFF}" -DCOREWISE_UNITY="$unity" "${options[@]}" &&
     cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"}; } >"$log" 2>&1; then
