@@ -1,6 +1,8 @@
 #include "limits.hpp"
 #include "temporary_tree.hpp"
 
+#include <corewise/topology/throttling.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace corewise;
@@ -181,4 +183,32 @@ TEST_CASE("limits: a hidden folder of CPUs is told") {
   CHECK(hidden[2] ==
         (host.root() / "sys/devices/system/cpu").string() +
             " cannot be read: the CPUs that are online, their cores, caches and speeds are unknown");
+}
+
+TEST_CASE("throttling: the counts of the group and its ancestors are added up, in version 2 and 1") {
+  const auto v2 = v2_host("/pod/app");
+  v2.write("sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
+  v2.write("sys/fs/cgroup/pod/cpu.stat",
+           "usage_usec 9\nnr_periods 10\nnr_throttled 4\nthrottled_usec 2500\n");
+  v2.write("sys/fs/cgroup/pod/app/cpu.stat", "nr_periods 5\nnr_throttled 1\nthrottled_usec 500\n");
+  const cpu_throttling seen = read_cpu_throttling(v2.root());
+  CHECK(seen.quota_cpus == 1.5);
+  CHECK(seen.periods == 15);
+  CHECK(seen.throttled_periods == 5);
+  CHECK(seen.throttled == std::chrono::milliseconds{3});
+
+  const temporary_tree v1;
+  v1.write("proc/self/mountinfo", "31 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n");
+  v1.write("proc/self/cgroup", "3:cpu:/\n");
+  v1.write("sys/fs/cgroup/cpu/cpu.stat", "nr_periods 7\nnr_throttled 2\nthrottled_time 1500000\n");
+  CHECK(read_cpu_throttling(v1.root()).periods == 7);
+  CHECK(read_cpu_throttling(v1.root()).throttled == std::chrono::microseconds{1500});
+  CHECK_FALSE(read_cpu_throttling(v1.root()).quota_cpus);
+}
+
+TEST_CASE("throttling: without files, or with damaged ones, nothing is counted") {
+  CHECK(read_cpu_throttling(temporary_tree().root()).periods == 0);
+  const auto host = v2_host("/a");
+  host.write("sys/fs/cgroup/a/cpu.stat", "nr_periods many\nnr_throttled 4\n");
+  CHECK(read_cpu_throttling(host.root()).throttled_periods == 0);
 }

@@ -2,6 +2,8 @@
 
 #include "sysfs.hpp"
 
+#include <corewise/topology/throttling.hpp>
+
 #include <algorithm>
 #include <sstream>
 
@@ -177,6 +179,29 @@ std::optional<double> quota_v1(const fs::path& directory) {
   return static_cast<double>(*q) / static_cast<double>(*p);
 }
 
+/// Adds what a line of cpu.stat says.
+void count(cpu_throttling& in, const std::string& name, std::uint64_t value) {
+  if (name == "nr_periods") in.periods += value;
+  if (name == "nr_throttled") in.throttled_periods += value;
+  if (name == "throttled_usec") in.throttled += std::chrono::microseconds{value};
+  if (name == "throttled_time") in.throttled += std::chrono::nanoseconds{value};
+}
+
+void count_throttling(cpu_throttling& in, const fs::path& directory) {
+  std::istringstream lines(read_text(directory / "cpu.stat").value_or(""));
+  std::string name;
+  for (std::uint64_t value = 0; lines >> name >> value;) count(in, name, value);
+}
+
+std::optional<double> tightest_quota(const controller_place& place) {
+  std::optional<double> tightest;
+  for (const auto& directory : place.directories) {
+    const auto quota = place.v2 ? quota_v2(directory) : quota_v1(directory);
+    if (quota && (!tightest || *quota < *tightest)) tightest = quota;
+  }
+  return tightest;
+}
+
 } // namespace
 
 std::optional<controller_place> find_controller(const fs::path& root, std::string_view controller) {
@@ -208,13 +233,20 @@ std::optional<cpu_set> cgroup_cpus(const fs::path& root) {
 
 std::optional<double> cgroup_quota(const fs::path& root) {
   const auto place = find_controller(root, "cpu");
-  if (!place) return std::nullopt;
-  std::optional<double> tightest;
-  for (const auto& directory : place->directories) {
-    const auto quota = place->v2 ? quota_v2(directory) : quota_v1(directory);
-    if (quota && (!tightest || *quota < *tightest)) tightest = quota;
-  }
-  return tightest;
+  return place ? tightest_quota(*place) : std::nullopt;
 }
 
 } // namespace corewise::detail
+
+namespace corewise {
+
+cpu_throttling read_cpu_throttling(const std::filesystem::path& root) {
+  cpu_throttling seen;
+  const auto place = detail::find_controller(root, "cpu");
+  if (!place) return seen;
+  seen.quota_cpus = detail::tightest_quota(*place);
+  for (const auto& directory : place->directories) detail::count_throttling(seen, directory);
+  return seen;
+}
+
+} // namespace corewise

@@ -158,15 +158,22 @@ void count_in(metrics_snapshot& m, const detail::blocking_limit::counts& calls) 
 
 metrics_snapshot runtime::metrics() const {
   metrics_snapshot m;
+  m.health = health().state;
   if (after_process_fork()) return m; // threads that are not here may hold locks for ever
+  std::vector<pid_t> threads;
+  for (const detail::worker* seat : seats_) threads.push_back(seat->report().thread());
+  const detail::host_usage::seen host = host_.look(threads, detail::monotonic::now());
+  m.throttling = host.throttling;
   for (const detail::worker* seat : seats_) {
     worker_metrics w = seat->metrics();
+    w.waited_for_cpu = host.waited_for_cpu[m.workers.size()];
     const auto& idle = idle_->counts(seat->id());
     w.parks = idle.parks.load(std::memory_order_relaxed);
     w.wakes = idle.wakes.load(std::memory_order_relaxed);
     w.timeouts = idle.timeouts.load(std::memory_order_relaxed);
     w.lifo_rescued = idle.lifo_rescued.load(std::memory_order_relaxed);
     w.rescued_by_timeout = idle.rescued.load(std::memory_order_relaxed);
+    w.standing = supervisor_.is_stuck(seat->id()) ? 1 : 0;
     w.stuck = supervisor_.stuck(seat->id());
     m.workers.push_back(w);
   }

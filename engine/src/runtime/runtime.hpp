@@ -1,6 +1,7 @@
 #pragma once
 
 #include "memory/near_nodes.hpp"
+#include "runtime/host_usage.hpp"
 #include "threads/cpu_claims.hpp"
 #include "threads/supervisor.hpp"
 #include "threads/threads.hpp"
@@ -149,6 +150,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
 
   detail::mutex shutdown_mutex_;
   detail::mutex apply_mutex_;
+  mutable detail::host_usage host_;
   detail::atomic<std::uint64_t> reloads_{0};
   std::optional<shutdown_report> report_;
   std::stop_source stop_;

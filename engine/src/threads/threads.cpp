@@ -11,7 +11,7 @@
 
 namespace corewise::detail {
 
-constinit thread_local execution layout_2::this_execution{};
+constinit thread_local execution layout_3::this_execution{};
 
 namespace {
 

@@ -1,3 +1,4 @@
+#include "books/sampling.hpp"
 #include "worker/shared.hpp"
 #include "worker/worker.hpp"
 
@@ -27,12 +28,15 @@ bool worker::poll_all_drivers() noexcept {
 void worker::hand_on(ready_tasks& found, group_id g) noexcept {
   const bool here = g == place_.group && !retired_;
   task_chain ready;
-  while (resumption* const place = found.take_resumed())
+  while (resumption* const place = found.take_resumed()) {
+    note_queued(*place);
     if (here && resumes_here(*place->root))
       ready.push(place);
     else
       engine_.send_home(place, *place->root);
+  }
   while (task_header* const t = found.take_begun()) {
+    note_queued(*t);
     engine_.limit().enter_anyway();
     t->phase = engine_.drains().open_phase();
     books_.submitted[t->phase].add();

@@ -1,6 +1,8 @@
 #include "worker/due_timers.hpp"
 
+#include "books/sampling.hpp"
 #include "worker/shared.hpp"
+#include "worker/worker.hpp"
 
 #include <algorithm>
 #include <array>
@@ -44,7 +46,10 @@ void due_timers::fire_due(worker& seat, group_id g, monotonic::time_point now) n
   std::array<timer_node*, 64> due;
   for (std::size_t left = fired_at_once; left != 0; left -= due.size()) {
     const std::size_t taken = watch_.of(g).take_due(to_ns(now), due);
-    for (std::size_t i = 0; i < taken; ++i) fire(seat, g, *due[i]);
+    for (std::size_t i = 0; i < taken; ++i) {
+      seat.counts().timers_late.add(std::chrono::nanoseconds{to_ns(now) - due[i]->deadline_ns});
+      fire(seat, g, *due[i]);
+    }
     if (taken != due.size()) return;
   }
 }
@@ -65,6 +70,7 @@ void due_timers::fire(worker& seat, group_id g, timer_node& t) noexcept {
   if (t.submits) return submit_fired(seat, g, static_cast<scheduled&>(*t.task));
   auto& place = static_cast<resumption&>(*t.task);
   if (!resumes(t)) return;
+  note_queued(place);
   if (g == seat.place().group && seat.resumes_here(*place.root)) return seat.push(&place);
   engine_.send_home(&place, *place.root);
 }
@@ -85,6 +91,7 @@ void due_timers::submit_fired(worker& seat, group_id g, scheduled& call) noexcep
     engine_.release_one(phase);
     return engine_.drains().progress();
   }
+  note_queued(call);
   if (g == seat.place().group) return seat.push(&call);
   engine_.send_near(&call, g);
 }

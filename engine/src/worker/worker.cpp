@@ -1,5 +1,6 @@
 #include "worker/worker.hpp"
 
+#include "books/sampling.hpp"
 #include "worker/shared.hpp"
 
 #include <cassert>
@@ -39,7 +40,7 @@ template <class D> bool worker::run_by(D rules) {
       if (t == nullptr && engine_.idle().drives() && !retired_ && poll_driver()) t = poll<D>(rules);
       if (t == nullptr) t = rest<D>(rules);
     }
-    if (t != nullptr && !execute(t)) return false;
+    if (t != nullptr && !(t->queued_at == 0 ? execute(t) : execute_sampled(*t))) return false;
   }
 }
 
@@ -206,6 +207,25 @@ inline bool worker::execute(task_header* t) {
   }
   tick_.count_task();
   if (tick_.look_is_due()) look_at_clock();
+  return true;
+}
+
+namespace {
+
+task_class class_of(const task_header& t) noexcept {
+  const bool resumed = t.act == &resumption::perform || t.act == &resumption::perform_foreign;
+  return resumed ? static_cast<const resumption&>(t).root->run_as : t.run_as;
+}
+
+} // namespace
+
+/// Does the same with a task that is stamped. Of a task that gives the seat away no run is counted.
+bool worker::execute_sampled(task_header& t) {
+  const auto of = static_cast<std::size_t>(class_of(t));
+  const auto begun = monotonic::now();
+  counts_.waited[of].add(queue_stamp::age(std::exchange(t.queued_at, 0), begun));
+  if (!execute(&t)) return false;
+  counts_.ran[of].add(monotonic::now() - begun);
   return true;
 }
 

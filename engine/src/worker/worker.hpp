@@ -155,6 +155,7 @@ class alignas(128) worker {
   }
   [[gnu::hot]] void leave_idling() noexcept;
   [[gnu::hot]] bool execute(task_header* t);
+  [[gnu::cold, gnu::noinline]] bool execute_sampled(task_header& t);
 
   // pushing.cpp
   [[gnu::hot]] void note_pushed() noexcept;

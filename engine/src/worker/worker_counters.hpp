@@ -1,6 +1,7 @@
 #pragma once
 
 #include "books/ledger.hpp"
+#include "books/time_book.hpp"
 #include "queues/class_queue.hpp"
 
 #include <corewise/topology/groups.hpp>
@@ -28,6 +29,9 @@ struct worker_counters {
   book regained;
   book taken;
   book busy_ns;
+  std::array<time_book, class_count> waited; // of samples
+  std::array<time_book, class_count> ran;
+  time_book timers_late;
   atomic<std::uint64_t> executed_without_seat{0}; // relaxed: a count
 
   /// Counts a task that ended, or was suspended, on a thread that has lost the seat. Call from that thread.

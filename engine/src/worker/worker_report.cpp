@@ -136,6 +136,11 @@ worker_metrics worker::metrics() const noexcept {
   m.regained_seats = counts_.regained.read();
   m.taken_seats = counts_.taken.read();
   m.blocking_calls = counts_.blocking.read();
+  for (std::size_t c = 0; c < class_count; ++c) {
+    m.waited[c] = counts_.waited[c].read();
+    m.ran[c] = counts_.ran[c].read();
+  }
+  m.timers_late = counts_.timers_late.read();
   m.busy = std::chrono::nanoseconds{static_cast<std::int64_t>(counts_.busy_ns.read())} +
            report_.busy_for().value_or(std::chrono::nanoseconds{0});
   return m;

@@ -4,6 +4,8 @@
 #include "text_file.hpp"
 #include "yaml_as_json.hpp"
 
+#include <corewise/engine/metrics.hpp>
+
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -22,10 +24,11 @@ std::string schema_violation(const std::string& yaml) {
 
 } // namespace
 
-TEST_CASE("the schema and the reference page agree with the table, or tests/generated/update must run") {
+TEST_CASE("the schema and the reference pages agree with the tables, or tests/generated/update must run") {
   // The parentheses keep a failure from printing both pages.
   CHECK((detail::read_text_file(source / "configs/profile.schema.json") == profile_schema()));
   CHECK((detail::read_text_file(source / "docs/profile.md") == profile_reference()));
+  CHECK((detail::read_text_file(source / "docs/metrics.md") == metrics_reference()));
 }
 
 TEST_CASE("the reference page has a row for each field") {

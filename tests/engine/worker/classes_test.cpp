@@ -372,7 +372,7 @@ TEST_CASE("classes: metrics and dump show waiting tasks, and the sums are right 
   CHECK(background == 5);
   CHECK(d.to_text().find("300 latency and 5 background tasks wait") != std::string::npos);
   CHECK(nlohmann::json::parse(d.to_json())["class_queues"].size() == e.groups().domains().size());
-  CHECK(nlohmann::json::parse(m.to_json())["latency_queued"] == 300);
+  CHECK(nlohmann::json::parse(m.to_json())["tasks_queued"]["latency"] == 300);
   one.run();
   m = e.metrics();
   CHECK(m.waiting() == 0);

@@ -1,14 +1,39 @@
 #pragma once
 
+#include <corewise/engine/health.hpp>
+#include <corewise/policies/task_class.hpp>
 #include <corewise/topology/groups.hpp>
+#include <corewise/topology/throttling.hpp>
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
 namespace corewise {
+
+/// Counts of times, by powers of two. The last count is of those above all bounds.
+struct time_histogram {
+  static constexpr std::size_t bounds = 24;
+  /// Returns the upper bound of `counts[i]`, i < `bounds`: from 1 us to 8.4 s.
+  static constexpr std::chrono::nanoseconds bound(std::size_t i) noexcept {
+    return std::chrono::nanoseconds{std::int64_t{1000} << i};
+  }
+
+  std::array<std::uint64_t, bounds + 1> counts{};
+  std::chrono::nanoseconds sum{0};
+
+  std::uint64_t count() const noexcept {
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  }
+  /// Returns a time below which a part `q` of them is, 0 < q <= 1, within a factor of two: the bound of its count.
+  /// Without times, or above all bounds, the largest value.
+  std::chrono::nanoseconds quantile(double q) const noexcept;
+  time_histogram& operator+=(const time_histogram& other) noexcept;
+};
 
 /// The counts of one worker since the engine began. Counts of tasks, unless a name says otherwise.
 struct worker_metrics {
@@ -38,14 +63,34 @@ struct worker_metrics {
   std::uint64_t blocking_calls = 0;     ///< times that a task lent its seat, to block
   std::uint64_t regained_seats = 0;     ///< of these calls, ended before a spare thread had come
   std::uint64_t taken_seats = 0;        ///< of these calls, those in which a spare thread took the seat
+  std::uint64_t standing = 0;           ///< 1: its task has run for `blocking.stuck_after` or more
   std::uint64_t stuck = 0;          ///< tasks that the supervisor saw run for `blocking.stuck_after` or more
   std::chrono::nanoseconds busy{0}; ///< from finding work to having none
+  std::chrono::nanoseconds waited_for_cpu{
+      0}; ///< its threads, ready to run but without a CPU; a second old at most
+  /// By class: how long tasks waited in queues before they were begun or went on, and how long they ran, until
+  /// they ended or were suspended. Samples: one task of 64 on average. Forked children and yields are not sampled.
+  std::array<time_histogram, class_count> waited{};
+  std::array<time_histogram, class_count> ran{};
+  time_histogram timers_late{}; ///< how late the timers were that fired on it, all of them
+
+  worker_metrics& operator+=(const worker_metrics& other) noexcept; ///< adds the numbers
+};
+
+/// The parts for which an exposition (below) has numbers of their own.
+enum class metrics_detail : std::uint8_t {
+  automatic, ///< groups; sums alone if that were more than 500 series
+  sums,
+  groups,
+  workers,
 };
 
 /// The counts of an engine, as plain numbers. The snapshot is read without stopping any worker. So sums over
 /// workers that run are approximate by what happens meanwhile, and exact at rest.
 struct metrics_snapshot {
   std::vector<worker_metrics> workers; ///< by worker id
+  health_state health = health_state::ok;
+  cpu_throttling throttling; ///< a second old at most
   std::uint64_t submitted = 0;
   std::uint64_t finished = 0;
   std::uint64_t daemons = 0;  ///< (`hint::daemon`) that have not ended; not among the tasks counted above
@@ -88,8 +133,16 @@ struct metrics_snapshot {
   }
   worker_metrics total() const;
 
+  /// Return all numbers; docs/metrics.md has their names.
   std::string to_text() const;
   std::string to_json() const;
+  /// Return what a scraper reads: Prometheus' text format 0.0.4 (content type `text/plain; version=0.0.4`), and
+  /// OpenMetrics 1.0 (`application/openmetrics-text; version=1.0.0; charset=utf-8`). Cost: about 100 ns a series.
+  std::string to_prometheus(metrics_detail of = metrics_detail::automatic) const;
+  std::string to_openmetrics(metrics_detail of = metrics_detail::automatic) const;
 };
+
+/// Returns docs/metrics.md: all metrics, as Markdown.
+std::string metrics_reference();
 
 } // namespace corewise

@@ -12,6 +12,7 @@ enum class task_class : std::uint8_t {
   latency,    ///< looked at before each task; the fast cores of a domain prefer it
   background, ///< for when there is nothing else, and once in a while in between; the slow cores prefer it
 };
+inline constexpr std::size_t class_count = 3;
 /// How many classes have a queue of their own.
 inline constexpr std::size_t queued_classes = 2;
 

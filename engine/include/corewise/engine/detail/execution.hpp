@@ -23,9 +23,11 @@ struct execution {
       nullptr; ///< of the coroutine that runs as a task; null in closures and outside of tasks
   /// In closures: the scope or loop of the running call, or the value that it has bound last.
   value_chain within;
-  std::uint8_t phase = 0;     ///< the phase of the task that runs
-  const char* kind = nullptr; ///< the answer to `task_action::identify`: a mangled type, or a word
-  bool root_ended = false;    ///< the coroutine that was resumed last has ended
+  std::uint8_t phase = 0;         ///< the phase of the task that runs
+  std::uint32_t until_sample = 1; ///< the thread samples the task that it queues as this one from here
+  std::uint32_t draw = 0;         ///< the state of the generator that draws the next (sampling.cpp)
+  const char* kind = nullptr;     ///< the answer to `task_action::identify`: a mangled type, or a word
+  bool root_ended = false;        ///< the coroutine that was resumed last has ended
   suspension_entry* free_entries =
       nullptr; ///< entries for coroutines that will be suspended (suspension.hpp)
   std::uint32_t free_entry_count = 0;
@@ -36,7 +38,7 @@ struct execution {
 
 // The name tells the layout: raise the number when `execution` changes. Modules with other layouts in one
 // process then have words of their own.
-inline namespace layout_2 {
+inline namespace layout_3 {
 
 // Found by one addition also in shared libraries. The usual way there is a call, for which all functions that
 // read it would save registers. It is defined once, in the engine, for code that is compiled with hidden
@@ -44,6 +46,6 @@ inline namespace layout_2 {
 [[gnu::tls_model("initial-exec"),
   gnu::visibility("default")]] extern constinit thread_local execution this_execution;
 
-} // namespace layout_2
+} // namespace layout_3
 
 } // namespace corewise::detail

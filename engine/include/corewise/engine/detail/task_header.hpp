@@ -31,12 +31,13 @@ struct task_header {
   bool (*act)(task_header*, task_action) = nullptr;
   task_header* next = nullptr; ///< free for the queue that holds the task
   std::uint8_t phase = 0;      ///< which of the two generations of work `drain` counts it to
-  /// The class with which it was submitted; a resumption has its root's.
+  /// The class with which it was submitted; that of a resumption is its root's.
   task_class run_as = task_class::normal;
   std::uint8_t mark = 0; ///< free for the type of the task; from 128 on: calls of a `blocking_scope`
   /// Until the task is begun a queue may hold a copy in its place: this header and the `relocatable_bytes`
   /// behind it are all of the task.
   bool relocatable = false;
+  std::uint32_t queued_at = 0; ///< of a sampled task that waits: when it was queued (sampling.hpp); else 0
 };
 
 namespace detail {

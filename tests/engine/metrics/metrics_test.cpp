@@ -17,11 +17,11 @@ TEST_CASE("metrics: at rest the counts balance, in text and JSON alike") {
   CHECK(m.total().executed == 1000);
   CHECK(m.total().placed + m.total().injected >= 1000);
   const auto json = nlohmann::json::parse(m.to_json());
-  CHECK(json["finished"] == 1000);
+  CHECK(json["tasks_finished"] == 1000);
   CHECK(json["workers"].size() == 3);
   CHECK(json["workers"][2]["worker"] == 2);
-  CHECK(json["workers"][0].contains("stolen_cross_package"));
-  CHECK(m.to_text().find("in_flight") != std::string::npos);
+  CHECK(json["workers"][0]["tasks_stolen"].contains("cross_package"));
+  CHECK(m.to_text().find("tasks_in_flight") != std::string::npos);
 }
 
 TEST_CASE("metrics: busy time counts tasks, not waiting") {

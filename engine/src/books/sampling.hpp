@@ -1,0 +1,42 @@
+#pragma once
+
+#include "base/clock.hpp"
+
+#include <corewise/engine/detail/execution.hpp>
+#include <corewise/engine/detail/task_header.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+// How long tasks wait, and how long they run: of one task in 64. A thread counts the tasks that it queues, stamps
+// one, and draws how many go by until the next; so bursts of equal tasks do not fall into step with it. A worker
+// that takes a stamped task knows how long it has waited (ADR 0060).
+
+namespace corewise::detail {
+
+/// The time of a stamp: units of 256 ns, from 2^32 on from 0 again, after 18 minutes.
+class queue_stamp {
+ public:
+  static std::uint32_t at(monotonic::time_point time) noexcept {
+    const auto stamp = static_cast<std::uint32_t>(time.time_since_epoch().count() / unit);
+    return stamp != 0 ? stamp : 1; // 0: no stamp
+  }
+  /// Returns how long ago that was, at `now`.
+  static std::chrono::nanoseconds age(std::uint32_t stamp, monotonic::time_point now) noexcept {
+    return std::chrono::nanoseconds{std::uint64_t{at(now) - stamp} * unit};
+  }
+
+ private:
+  static constexpr std::int64_t unit = 256;
+};
+
+/// Stamps the task, and draws when the next one is stamped: after 1 to 127 tasks. At first a thread only draws.
+[[gnu::cold, gnu::noinline]] void stamp(task_header& t) noexcept;
+
+/// Call before a task is queued from which on it waits for a worker. Cost: one subtraction.
+inline void note_queued(task_header& t) noexcept {
+  if (--this_execution.until_sample == 0) [[unlikely]]
+    stamp(t);
+}
+
+} // namespace corewise::detail

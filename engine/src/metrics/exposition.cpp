@@ -1,0 +1,158 @@
+#include "metrics/metric_table.hpp"
+
+#include <corewise/engine/metrics.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+// What a scraper reads.
+
+namespace corewise {
+
+namespace {
+
+using detail::engine_rows;
+using detail::for_each_class;
+using detail::histogram_row;
+using detail::histogram_rows;
+using detail::metric_row;
+using detail::seconds;
+using detail::value_text;
+using detail::worker_rows;
+
+std::string braced(const std::string& labels) { return labels.empty() ? labels : "{" + labels + "}"; }
+std::string joined(const std::string& a, const std::string& b) {
+  return a.empty() || b.empty() ? a + b : a + "," + b;
+}
+
+/// Prometheus' text format 0.0.4, or OpenMetrics 1.0. No name or value here needs to be quoted.
+class exposition {
+ public:
+  explicit exposition(bool openmetrics) noexcept : openmetrics_(openmetrics) {}
+
+  /// Begins a metric. In OpenMetrics `_total` and `_info` are no part of its name, and Prometheus knows no info.
+  void begin(std::string_view name, std::string_view type, std::string_view unit, std::string_view help) {
+    name_ = fmt::format("corewise_{}", name);
+    suffix_ = type == "counter" ? "_total" : type == "info" ? "_info" : "";
+    const std::string described = openmetrics_ ? name_ : fmt::format("{}{}", name_, suffix_);
+    const std::string_view known_type = type == "info" && !openmetrics_ ? "gauge" : type;
+    append("# HELP {} {}.\n# TYPE {} {}\n", described, help, described, known_type);
+    if (openmetrics_ && (unit == "seconds" || unit == "bytes")) append("# UNIT {} {}\n", described, unit);
+  }
+  // `labels`: without braces, or empty.
+  void add(const std::string& labels, std::string_view value) {
+    append("{}{}{} {}\n", name_, suffix_, braced(labels), value);
+  }
+  void add(const std::string& labels, const time_histogram& times) {
+    std::uint64_t below = 0;
+    const auto bucket = [&](std::size_t i, std::string_view bound) {
+      append("{}_bucket{} {}\n", name_, braced(joined(labels, fmt::format("le=\"{}\"", bound))),
+             below += times.counts[i]);
+    };
+    for (std::size_t i = 0; i < time_histogram::bounds; ++i)
+      bucket(i, fmt::format("{}", seconds(time_histogram::bound(i))));
+    bucket(time_histogram::bounds, "+Inf");
+    append("{}_sum{} {}\n", name_, braced(labels), seconds(times.sum));
+    append("{}_count{} {}\n", name_, braced(labels), below);
+  }
+  std::string end() {
+    if (openmetrics_) out_ += "# EOF\n";
+    return std::move(out_);
+  }
+
+ private:
+  template <class... Args> void append(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  const bool openmetrics_;
+  std::string name_;
+  std::string_view suffix_;
+  std::string out_;
+};
+
+/// Returns the sums of each group that has workers, by group.
+std::vector<worker_metrics> by_group(const std::vector<worker_metrics>& workers) {
+  std::vector<worker_metrics> groups;
+  for (const worker_metrics& w : workers) {
+    auto of = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.group == w.group; });
+    if (of == groups.end()) {
+      of = groups.insert(groups.end(), metrics_snapshot().total());
+      of->group = w.group;
+    }
+    *of += w;
+  }
+  return groups;
+}
+
+/// A part of the engine, and its labels.
+struct part {
+  std::string labels;
+  worker_metrics numbers;
+};
+
+/// Returns the parts that have numbers of their own.
+std::vector<part> parts_of(const metrics_snapshot& m, metrics_detail of) {
+  std::vector<part> parts;
+  if (of == metrics_detail::sums) {
+    parts.push_back({{}, m.total()});
+  } else if (of == metrics_detail::workers) {
+    for (const worker_metrics& w : m.workers)
+      parts.push_back({fmt::format("group=\"{}\",worker=\"{}\"", w.group.value, w.worker.value), w});
+  } else {
+    for (worker_metrics& g : by_group(m.workers))
+      parts.push_back({fmt::format("group=\"{}\"", g.group.value), g});
+  }
+  return parts;
+}
+
+template <class T, class Add>
+void expose(exposition& to, std::span<const metric_row<T>> rows, const Add& add) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const metric_row<T>& row = rows[i];
+    if (i == 0 || rows[i - 1].name != row.name) to.begin(row.name, to_string(row.type), row.unit, row.help);
+    add(row, row.label.empty() ? std::string() : fmt::format("{}=\"{}\"", row.label, row.label_value));
+  }
+}
+
+void expose_times(exposition& to, const std::vector<part>& parts) {
+  for (const histogram_row& row : histogram_rows()) {
+    to.begin(row.name, "histogram", "seconds", row.help);
+    for (const part& p : parts)
+      for_each_class(row, p.numbers, [&](std::string_view label, const time_histogram& times) {
+        to.add(joined(p.labels, label.empty() ? std::string() : fmt::format("class=\"{}\"", label)), times);
+      });
+  }
+}
+
+std::string expose(const metrics_snapshot& m, metrics_detail of, bool openmetrics) {
+  std::vector<part> parts = parts_of(m, of);
+  const std::vector<part> sums = parts_of(m, metrics_detail::sums);
+  const bool automatic = of == metrics_detail::automatic;
+  constexpr std::size_t of_times = (time_histogram::bounds + 3) * class_count;
+  if (automatic &&
+      engine_rows().size() + parts.size() * worker_rows().size() + histogram_rows().size() * of_times >
+          detail::most_series)
+    parts = sums;
+
+  exposition to(openmetrics);
+  to.begin("build", "info", {}, "The version of the library");
+  to.add(fmt::format("version=\"{}\"", COREWISE_VERSION), "1");
+  expose(to, engine_rows(),
+         [&](const auto& row, const std::string& label) { to.add(label, value_text(row, m)); });
+  expose(to, worker_rows(), [&](const auto& row, const std::string& label) {
+    for (const part& p : parts) to.add(joined(p.labels, label), value_text(row, p.numbers));
+  });
+  expose_times(to, automatic ? sums : parts);
+  return to.end();
+}
+
+} // namespace
+
+std::string metrics_snapshot::to_prometheus(metrics_detail of) const { return expose(*this, of, false); }
+std::string metrics_snapshot::to_openmetrics(metrics_detail of) const { return expose(*this, of, true); }
+
+} // namespace corewise

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <corewise/engine/metrics.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+// Each metric is described once, for all forms of the output and for docs/metrics.md.
+
+namespace corewise::detail {
+
+/// The most series of an exposition, unless more is asked for.
+inline constexpr std::size_t most_series = 500;
+
+enum class metric_type : std::uint8_t { counter, gauge };
+std::string_view to_string(metric_type type) noexcept;
+
+/// A number of `Of`. Rows in sequence with one name differ in the value of their label; their sum means something.
+template <class Of> struct metric_row {
+  std::string_view name; ///< a scraper sees it after `corewise_`, and with `_total` if it is of a counter
+  metric_type type;
+  std::string_view unit; ///< of what is shown
+  std::string_view help;
+  std::uint64_t (*value)(const Of& of); ///< of seconds and CPUs: in billionths
+  std::string_view label{};
+  std::string_view label_value{};
+};
+
+/// Times of a worker, or the sum of several: one histogram, or one for each class.
+struct histogram_row {
+  std::string_view name; ///< in seconds
+  std::string_view help;
+  std::span<const time_histogram> (*value)(const worker_metrics& of);
+};
+
+/// Calls `f(label, times)` for each histogram of the row; `label`: the class, or empty. Classes that have
+/// had no tasks are left out, except the normal one.
+template <class F> void for_each_class(const histogram_row& row, const worker_metrics& of, const F& f) {
+  const std::span<const time_histogram> times = row.value(of);
+  if (times.size() == 1) return f(std::string_view(), times.front());
+  for (std::size_t c = 0; c < times.size(); ++c)
+    if (const auto which = static_cast<task_class>(c); which == task_class::normal || times[c].count() != 0)
+      f(to_string(which), times[c]);
+}
+
+std::span<const metric_row<metrics_snapshot>> engine_rows() noexcept;
+std::span<const metric_row<worker_metrics>> worker_rows() noexcept; ///< of a worker, or the sum of several
+std::span<const histogram_row> histogram_rows() noexcept;
+
+/// Returns whether values of that unit are in billionths.
+inline bool in_billionths(std::string_view unit) noexcept { return unit == "seconds" || unit == "cpus"; }
+inline double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+/// Returns a value as text.
+std::string value_text(std::uint64_t value, std::string_view unit);
+template <class Of> std::string value_text(const metric_row<Of>& row, const Of& of) {
+  return value_text(row.value(of), row.unit);
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,70 @@
+#include "metrics/metric_table.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <utility>
+
+namespace corewise {
+
+namespace {
+
+using detail::metric_row;
+using detail::metric_type;
+
+constexpr std::string_view head = R"(# Metrics
+
+`engine.metrics()` reads them without stopping a worker. `to_prometheus()` and `to_openmetrics()` give them to a scraper, by
+the names below. `to_text()` and `to_json()` have the same names, without `corewise_` and `_total`.
+
+The metrics of workers have the label `group`; if that were more than {} series they are sums over all groups. On request
+(`metrics_detail`) they have the label `worker` as well, or none. A sum over a label means something: it is that of the
+engine. Counters begin at 0 with the engine and survive a reload; those of CPU quotas begin with the control group. What the
+system says of the process is a second old at most. Sums over workers that run are approximate by what happens meanwhile, and
+exact at rest.
+
+)";
+
+/// Adds a table of metrics. Rows with one name are one metric.
+template <class T>
+void append_table(std::string& out, std::span<const metric_row<T>> rows, std::string_view labels) {
+  out += "| metric | type | labels | unit | meaning |\n|---|---|---|---|---|\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const metric_row<T>& row = rows[i];
+    if (i != 0 && rows[i - 1].name == row.name) continue;
+    std::string all(labels);
+    if (!row.label.empty()) {
+      if (!all.empty()) all += ", ";
+      fmt::format_to(std::back_inserter(all), "`{}`:", row.label);
+      for (std::size_t j = i; j < rows.size() && rows[j].name == row.name; ++j)
+        fmt::format_to(std::back_inserter(all), "{} {}", j == i ? "" : ",", rows[j].label_value);
+    }
+    fmt::format_to(std::back_inserter(out), "| `corewise_{}{}` | {} | {} | {} | {} |\n", row.name,
+                   row.type == metric_type::counter ? "_total" : "", to_string(row.type), all, row.unit,
+                   row.help);
+  }
+}
+
+} // namespace
+
+std::string metrics_reference() {
+  std::string out = fmt::format(head, detail::most_series);
+  out += "## The engine\n\n";
+  append_table(out, detail::engine_rows(), {});
+  out += "\n`corewise_build_info` is 1; its label `version` is that of the library.\n\n## Its workers\n\n";
+  append_table(out, detail::worker_rows(), "`group`");
+  fmt::format_to(
+      std::back_inserter(out),
+      "\n## Times of tasks\n\nHistograms, with bounds from 1 us to {:.1f} s by powers of two, and the label "
+      "`class`: normal, and those of\nlatency and background if there were such tasks. They are sums over "
+      "all "
+      "groups unless more is asked for. One task of\n64 is sampled, with gaps that are drawn, so that bursts "
+      "do "
+      "not distort them: the counts are those of the samples.\n\n| metric | meaning |\n|---|---|\n",
+      std::chrono::duration<double>(time_histogram::bound(time_histogram::bounds - 1)).count());
+  for (const detail::histogram_row& row : detail::histogram_rows())
+    fmt::format_to(std::back_inserter(out), "| `corewise_{}` | {} |\n", row.name, row.help);
+  return out;
+}
+
+} // namespace corewise

@@ -1,0 +1,65 @@
+#include <corewise/engine/metrics.hpp>
+
+#include <algorithm>
+#include <functional>
+
+namespace corewise {
+
+std::chrono::nanoseconds time_histogram::quantile(double q) const noexcept {
+  const std::uint64_t all = count();
+  std::uint64_t passed = 0;
+  for (std::size_t i = 0; i < bounds; ++i) {
+    passed += counts[i];
+    if (all != 0 && static_cast<double>(passed) >= q * static_cast<double>(all)) return bound(i);
+  }
+  return std::chrono::nanoseconds::max();
+}
+
+time_histogram& time_histogram::operator+=(const time_histogram& other) noexcept {
+  std::transform(counts.begin(), counts.end(), other.counts.begin(), counts.begin(), std::plus<>());
+  sum += other.sum;
+  return *this;
+}
+
+worker_metrics& worker_metrics::operator+=(const worker_metrics& w) noexcept {
+  active += w.active;
+  placed += w.placed;
+  executed += w.executed;
+  expired += w.expired;
+  lifo_runs += w.lifo_runs;
+  latency_runs += w.latency_runs;
+  background_runs += w.background_runs;
+  forked += w.forked;
+  in_place += w.in_place;
+  leapfrogged += w.leapfrogged;
+  ticks += w.ticks;
+  load += w.load;
+  for (std::size_t l = 0; l < level_count; ++l) stolen[l] += w.stolen[l];
+  injected += w.injected;
+  overflowed += w.overflowed;
+  spilled += w.spilled;
+  lifo_rescued += w.lifo_rescued;
+  parks += w.parks;
+  wakes += w.wakes;
+  timeouts += w.timeouts;
+  rescued_by_timeout += w.rescued_by_timeout;
+  blocking_calls += w.blocking_calls;
+  regained_seats += w.regained_seats;
+  taken_seats += w.taken_seats;
+  standing += w.standing;
+  stuck += w.stuck;
+  busy += w.busy;
+  waited_for_cpu += w.waited_for_cpu;
+  for (std::size_t c = 0; c < class_count; ++c) waited[c] += w.waited[c], ran[c] += w.ran[c];
+  timers_late += w.timers_late;
+  return *this;
+}
+
+worker_metrics metrics_snapshot::total() const {
+  worker_metrics all;
+  all.active = 0;
+  for (const worker_metrics& w : workers) all += w;
+  return all;
+}
+
+} // namespace corewise

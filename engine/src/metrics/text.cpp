@@ -1,0 +1,106 @@
+#include "metrics/metric_table.hpp"
+
+#include <corewise/engine/metrics.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <iterator>
+
+// What people read, and what programs read.
+
+namespace corewise {
+
+namespace {
+
+using detail::engine_rows;
+using detail::for_each_class;
+using detail::histogram_row;
+using detail::histogram_rows;
+using detail::metric_row;
+using detail::seconds;
+using detail::value_text;
+using detail::worker_rows;
+
+template <class T> void append_text(std::string& out, const T& values, std::span<const metric_row<T>> rows) {
+  std::string_view help;
+  for (const metric_row<T>& row : rows) {
+    const std::string name =
+        row.label.empty() ? std::string(row.name) : fmt::format("{} ({})", row.name, row.label_value);
+    if (!row.help.empty()) help = row.help;
+    fmt::format_to(std::back_inserter(out), "  {:<36} {:>16} {:<8} {}\n", name, value_text(row, values),
+                   row.unit, help);
+  }
+}
+
+std::string time_text(std::chrono::nanoseconds time) {
+  if (time == std::chrono::nanoseconds::max())
+    return fmt::format("> {}", time_text(time_histogram::bound(time_histogram::bounds - 1)));
+  return fmt::format("{} us", time.count() / 1000);
+}
+
+void append_text(std::string& out, const worker_metrics& w) {
+  append_text(out, w, worker_rows());
+  for (const histogram_row& row : histogram_rows())
+    for_each_class(row, w, [&](std::string_view label, const time_histogram& times) {
+      if (times.count() == 0) return;
+      const std::string name =
+          label.empty() ? std::string(row.name) : fmt::format("{} ({})", row.name, label);
+      fmt::format_to(std::back_inserter(out), "  {:<36} p50 {}, p99 {}, {} samples; {}\n", name,
+                     time_text(times.quantile(.5)), time_text(times.quantile(.99)), times.count(), row.help);
+    });
+}
+
+template <class T>
+void add_to(nlohmann::ordered_json& out, const T& values, std::span<const metric_row<T>> rows) {
+  for (const metric_row<T>& row : rows) {
+    nlohmann::ordered_json& place = row.label.empty()
+                                        ? out[std::string(row.name)]
+                                        : out[std::string(row.name)][std::string(row.label_value)];
+    const std::uint64_t value = row.value(values);
+    if (detail::in_billionths(row.unit))
+      place = static_cast<double>(value) / 1e9;
+    else
+      place = value;
+  }
+}
+
+void add_to(nlohmann::ordered_json& out, const worker_metrics& w) {
+  add_to(out, w, worker_rows());
+  for (const histogram_row& row : histogram_rows())
+    for_each_class(row, w, [&](std::string_view label, const time_histogram& times) {
+      nlohmann::ordered_json& of = out[std::string(row.name)];
+      (label.empty() ? of : of[std::string(label)]) = {{"counts", times.counts}, {"sum", seconds(times.sum)}};
+    });
+}
+
+} // namespace
+
+std::string metrics_snapshot::to_text() const {
+  std::string out = "engine\n";
+  append_text(out, *this, engine_rows());
+  out += "all workers\n";
+  append_text(out, total());
+  for (const worker_metrics& w : workers) {
+    fmt::format_to(std::back_inserter(out), "worker {} of group {}\n", w.worker.value, w.group.value);
+    append_text(out, w);
+  }
+  return out;
+}
+
+std::string metrics_snapshot::to_json() const {
+  nlohmann::ordered_json out;
+  add_to(out, *this, engine_rows());
+  nlohmann::ordered_json& bounds = out["bounds_seconds"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < time_histogram::bounds; ++i)
+    bounds.push_back(seconds(time_histogram::bound(i)));
+  out["workers"] = nlohmann::ordered_json::array();
+  for (const worker_metrics& w : workers) {
+    nlohmann::ordered_json one = {{"worker", w.worker.value}, {"group", w.group.value}};
+    add_to(one, w);
+    out["workers"].push_back(std::move(one));
+  }
+  return out.dump();
+}
+
+} // namespace corewise

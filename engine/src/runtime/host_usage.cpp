@@ -1,0 +1,39 @@
+#include "runtime/host_usage.hpp"
+
+#include <fstream>
+#include <mutex>
+#include <string>
+
+namespace corewise::detail {
+
+/// The second word of schedstat is the time on run queues, in nanoseconds. Source: the kernel's
+/// Documentation/scheduler/sched-stats.rst.
+std::optional<std::chrono::nanoseconds> host_usage::waited(pid_t thread) const {
+  std::ifstream file(root_ / "proc/self/task" / std::to_string(thread) / "schedstat");
+  std::int64_t ran = 0;
+  std::int64_t waited = 0;
+  if (!(file >> ran >> waited)) return std::nullopt;
+  return std::chrono::nanoseconds{waited};
+}
+
+host_usage::seen host_usage::look(std::span<const pid_t> threads, monotonic::time_point now) {
+  const std::scoped_lock lock(mutex_);
+  if (looked_ && now - *looked_ < std::chrono::seconds{1}) return last_;
+  seats_.resize(threads.size());
+  last_.waited_for_cpu.resize(threads.size());
+  looked_ = now;
+  last_.throttling = read_cpu_throttling(root_);
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    const auto waits = waited(threads[i]);
+    if (!waits) continue; // it ended, or the kernel does not say
+    of_seat& seat = seats_[i];
+    if (seat.thread == threads[i])
+      last_.waited_for_cpu[i] += *waits - seat.counted;
+    else if (seat.thread == 0)
+      last_.waited_for_cpu[i] = *waits;
+    seat = {threads[i], *waits};
+  }
+  return last_;
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "base/clock.hpp"
+
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/topology/throttling.hpp>
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+namespace corewise::detail {
+
+/// What the system says of the process and its threads. Reads files, so it looks once a second at most.
+class host_usage {
+ public:
+  struct seen {
+    cpu_throttling throttling;
+    std::vector<std::chrono::nanoseconds>
+        waited_for_cpu; ///< the threads of each seat, ready to run but without a CPU
+  };
+
+  /// `root`: where `proc` and `sys` are.
+  explicit host_usage(std::filesystem::path root = "/") : root_(std::move(root)) {}
+
+  /// Looks, if the last look was a second before `now`. `threads`: the thread on each seat; each time as many. Call
+  /// from any thread. Throws `std::bad_alloc`.
+  seen look(std::span<const pid_t> threads, monotonic::time_point now);
+
+ private:
+  /// A seat's threads follow each other, so their times are added up.
+  struct of_seat {
+    pid_t thread = 0;
+    std::chrono::nanoseconds counted{0}; // of that thread, at the last look
+  };
+
+  std::optional<std::chrono::nanoseconds> waited(pid_t thread) const;
+
+  const std::filesystem::path root_;
+  mutex mutex_;
+  // guarded by the lock:
+  std::optional<monotonic::time_point> looked_;
+  std::vector<of_seat> seats_;
+  seen last_;
+};
+
+} // namespace corewise::detail

@@ -1,0 +1,116 @@
+#include "small_engine.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+using namespace corewise;
+
+namespace {
+
+/// Reads what a scraper reads: the metrics' types, and the value of each series.
+struct scraped {
+  explicit scraped(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string hash, what, name, rest;
+      if (line.rfind("# ", 0) == 0) {
+        words >> hash >> what >> name >> rest;
+        if (what == "TYPE") CHECK_MESSAGE(types.emplace(name, rest).second, line);
+        if (what == "EOF") CHECK(lines.peek() == EOF);
+        continue;
+      }
+      const std::size_t space = line.rfind(' ');
+      CHECK_MESSAGE(series.emplace(line.substr(0, space), std::stod(line.substr(space))).second, line);
+    }
+  }
+  /// Returns the sum of the series of a metric.
+  double sum(const std::string& name) const {
+    double all = 0;
+    for (const auto& [key, value] : series)
+      if (key == name || key.rfind(name + "{", 0) == 0) all += value;
+    return all;
+  }
+
+  std::map<std::string, std::string> types;
+  std::map<std::string, double> series;
+};
+
+metrics_snapshot of_workers(std::uint32_t workers, std::uint32_t per_group) {
+  metrics_snapshot m;
+  for (std::uint32_t i = 0; i < workers; ++i) {
+    worker_metrics w;
+    w.worker = worker_id{i};
+    w.group = group_id{i / per_group};
+    w.executed = i;
+    w.stolen[4] = 2;
+    w.waited[0].counts[3] = 5;
+    w.waited[1].counts[24] = 1;
+    m.workers.push_back(w);
+  }
+  return m;
+}
+
+} // namespace
+
+TEST_CASE("exposition: the sum over a label is the engine's number, in each detail") {
+  const metrics_snapshot m = of_workers(8, 4);
+  for (const auto of :
+       {metrics_detail::automatic, metrics_detail::sums, metrics_detail::groups, metrics_detail::workers}) {
+    const scraped seen(m.to_prometheus(of));
+    CHECK(seen.sum("corewise_tasks_executed_total") == 28);
+    CHECK(seen.sum("corewise_tasks_stolen_total") == 16);
+    CHECK(seen.sum("corewise_task_wait_seconds_count") == 48);
+    CHECK(seen.types.at("corewise_tasks_executed_total") == "counter");
+    CHECK(seen.types.at("corewise_task_wait_seconds") == "histogram");
+  }
+  CHECK(scraped(m.to_prometheus()).series.count(R"(corewise_tasks_executed_total{group="1"})") == 1);
+  CHECK(scraped(m.to_prometheus(metrics_detail::workers))
+            .series.at(R"(corewise_tasks_stolen_total{group="1",worker="7",level="cross_package"})") == 2);
+}
+
+TEST_CASE("exposition: the counts of a histogram are those of all times below a bound") {
+  const scraped seen(of_workers(1, 1).to_prometheus());
+  const auto bucket = [&](const char* labels) {
+    return seen.series.at(std::string("corewise_task_wait_seconds_bucket{") + labels + "}");
+  };
+  CHECK(bucket(R"(class="normal",le="4e-06")") == 0);
+  CHECK(bucket(R"(class="normal",le="8e-06")") == 5);
+  CHECK(bucket(R"(class="normal",le="8.388608")") == 5);
+  CHECK(bucket(R"(class="latency",le="8.388608")") == 0);
+  CHECK(bucket(R"(class="latency",le="+Inf")") == 1);
+  CHECK(seen.series.count(R"(corewise_task_wait_seconds_count{class="background"})") == 0); // no such tasks
+}
+
+TEST_CASE("exposition: at most 500 series, also of 1,024 workers") {
+  for (const std::uint32_t per_group : {1U, 8U, 128U, 1024U})
+    CHECK(scraped(of_workers(1024, per_group).to_prometheus()).series.size() <= 500);
+  CHECK(scraped(of_workers(1024, 8).to_prometheus()).sum("corewise_tasks_executed_total") == 1024 * 1023 / 2);
+  CHECK(scraped(of_workers(1024, 8).to_prometheus(metrics_detail::workers)).series.size() > 1024);
+}
+
+TEST_CASE("exposition: OpenMetrics names its counters without _total, and ends") {
+  const std::string text = of_workers(2, 2).to_openmetrics();
+  const scraped seen(text);
+  CHECK(seen.types.at("corewise_tasks_executed") == "counter");
+  CHECK(seen.types.at("corewise_build") == "info");
+  CHECK(seen.sum("corewise_tasks_executed_total") == 1);
+  CHECK(text.find("# UNIT corewise_busy_seconds seconds\n") != std::string::npos);
+  CHECK(text.substr(text.size() - 6) == "# EOF\n");
+}
+
+TEST_CASE("exposition: an engine's numbers stay when it takes another profile") {
+  engine e(small_profile(2));
+  for (int i = 0; i < 100; ++i) CHECK(e.submit([] {}) == submit_result::accepted);
+  e.drain();
+  CHECK(e.apply(small_profile(1)).applied());
+  const scraped seen(e.metrics().to_prometheus());
+  CHECK(seen.sum("corewise_tasks_executed_total") == 100);
+  CHECK(seen.sum("corewise_tasks_finished_total") == 100);
+  CHECK(seen.sum("corewise_profile_reloads_total") == 1);
+}

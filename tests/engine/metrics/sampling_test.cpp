@@ -1,0 +1,106 @@
+#include "small_engine.hpp"
+
+#include <corewise/engine/sleep.hpp>
+#include <corewise/engine/task.hpp>
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+void spin_for(std::chrono::nanoseconds time) {
+  for (const auto until = clock_type::now() + time; clock_type::now() < until;) {
+  }
+}
+
+/// Returns the part of the times that are within each bound.
+std::vector<double> distribution(const time_histogram& of) {
+  std::vector<double> parts;
+  std::uint64_t below = 0;
+  for (const std::uint64_t n : of.counts)
+    parts.push_back(static_cast<double>(below += n) / static_cast<double>(of.count()));
+  return parts;
+}
+
+double greatest_distance(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+void count(time_histogram& in, std::chrono::nanoseconds time) {
+  std::size_t i = 0;
+  while (i < time_histogram::bounds && time > time_histogram::bound(i)) ++i;
+  ++in.counts[i];
+}
+
+} // namespace
+
+TEST_CASE("metrics: bursts of 64 tasks do not distort the sampled waiting times") {
+  constexpr int bursts = 500;
+  constexpr int burst = 64; // as many as there are tasks for a sample
+  engine e(small_profile(1));
+  time_histogram all; // what each task has seen itself
+  e.run([&]() -> task<> {
+     std::uint64_t submitted = 0;
+     for (int i = 0; i < bursts; ++i) {
+       for (int j = 0; j < burst; ++j, ++submitted)
+         if (e.submit([&all, from = clock_type::now()] {
+               count(all, clock_type::now() - from);
+               spin_for(2us);
+             }) != submit_result::accepted)
+           std::abort();
+       while (all.count() != submitted) co_await yield();
+     }
+   }).get();
+  e.drain();
+  const time_histogram sampled = e.metrics().total().waited[0];
+  const double expected = static_cast<double>(bursts * burst) / 64;
+  CHECK(static_cast<double>(sampled.count()) > .8 * expected);
+  CHECK(static_cast<double>(sampled.count()) < 1.2 * expected);
+  CHECK(greatest_distance(distribution(sampled), distribution(all)) < .12);
+}
+
+TEST_CASE("metrics: sampled times have the class of their task, also when a coroutine goes on") {
+  engine e(small_profile(1));
+  const auto twice = []() -> task<> { co_await sleep_for(1us); };
+  for (int i = 0; i < 1000; ++i) {
+    e.run(twice(), urgent).get();
+    CHECK(e.submit([] {}, patient) == submit_result::accepted);
+  }
+  e.drain();
+  const worker_metrics seen = e.metrics().total();
+  CHECK(seen.waited[static_cast<std::size_t>(task_class::latency)].count() > 15);
+  CHECK(seen.waited[static_cast<std::size_t>(task_class::background)].count() > 5);
+  CHECK(seen.waited[static_cast<std::size_t>(task_class::normal)].count() < 3);
+  for (std::size_t c = 0; c < class_count; ++c) CHECK(seen.ran[c].count() == seen.waited[c].count());
+}
+
+TEST_CASE("metrics: a sampled task tells how long it ran") {
+  engine e(small_profile(1));
+  for (int i = 0; i < 640; ++i) CHECK(e.submit([] { spin_for(100us); }) == submit_result::accepted);
+  e.drain();
+  const time_histogram ran = e.metrics().total().ran[0];
+  REQUIRE(ran.count() > 3);
+  CHECK(ran.counts[6] + ran.counts[5] + ran.counts[4] == 0); // 64 us and less
+  CHECK(ran.sum >= 100us * static_cast<int>(ran.count()));
+}
+
+TEST_CASE("metrics: each timer tells how late it fired") {
+  engine e(small_profile(1));
+  for (int i = 0; i < 5; ++i) e.run([]() -> task<> { co_await sleep_for(1ms); }).get();
+  const metrics_snapshot m = e.metrics();
+  CHECK(m.timers_fired == 5);
+  CHECK(m.total().timers_late.count() == 5);
+  CHECK(m.total().timers_late.sum > 0ns);
+}

@@ -1,0 +1,42 @@
+#include "runtime/host_usage.hpp"
+#include "topology/temporary_tree.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+using corewise::detail::host_usage;
+using corewise::detail::monotonic;
+using corewise::tests::temporary_tree;
+using namespace std::chrono_literals;
+
+TEST_CASE("host usage: the times of the threads of a seat add up, and it looks once a second") {
+  const temporary_tree host;
+  host.write("proc/self/task/10/schedstat", "5 1000 1\n");
+  host.write("proc/self/task/11/schedstat", "5 70 1\n");
+  host_usage usage(host.root());
+  const monotonic::time_point begin = monotonic::now();
+  std::array<pid_t, 2> threads{10, 11};
+  CHECK(usage.look(threads, begin).waited_for_cpu[0] == 1000ns);
+  host.write("proc/self/task/10/schedstat", "5 1500 1\n");
+  CHECK(usage.look(threads, begin + 999ms).waited_for_cpu[0] == 1000ns);
+  CHECK(usage.look(threads, begin + 1s).waited_for_cpu[0] == 1500ns);
+
+  host.write("proc/self/task/12/schedstat", "5 9000 1\n"); // a spare thread, which had other seats before
+  threads[0] = 12;
+  CHECK(usage.look(threads, begin + 2s).waited_for_cpu[0] == 1500ns);
+  host.write("proc/self/task/12/schedstat", "5 9200 1\n");
+  CHECK(usage.look(threads, begin + 3s).waited_for_cpu[0] == 1700ns);
+  threads[0] = 13; // it has ended meanwhile
+  CHECK(usage.look(threads, begin + 4s).waited_for_cpu[0] == 1700ns);
+  CHECK(usage.look(threads, begin + 5s).waited_for_cpu[1] == 70ns);
+}
+
+TEST_CASE("host usage: where the system says nothing there is none") {
+  const temporary_tree host;
+  host_usage usage(host.root());
+  const std::array<pid_t, 1> threads{1};
+  const host_usage::seen seen = usage.look(threads, monotonic::now());
+  CHECK(seen.waited_for_cpu[0] == 0ns);
+  CHECK_FALSE(seen.throttling.quota_cpus);
+}
