@@ -45,7 +45,7 @@ std::string read_slowly() {
 }
 
 /// Returns the answer to a request.
-corewise::task<response> answer(const request& asked) {
+corewise::task<response> answer(const request& asked, const corewise::engine& engine) {
   response res(http::status::ok, asked.version());
   res.set(http::field::content_type, "text/plain");
   if (asked.method() != http::verb::get)
@@ -56,6 +56,8 @@ corewise::task<response> answer(const request& asked) {
     res.body() = std::to_string(count_primes(20'000)) + "\n"; // other workers take the other connections
   else if (asked.target() == "/file")
     res.body() = co_await corewise::run_blocking(read_slowly);
+  else if (asked.target() == "/metrics")
+    res.body() = engine.metrics().to_prometheus(); // for Prometheus
   else
     res.result(http::status::not_found);
   co_return res;
@@ -69,7 +71,7 @@ corewise::task<> close_gently(io::tcp_stream& peer) {
   while (!why) co_await peer.async_read_some(asio::buffer(rest), io::use_task.within(1s).into(why));
 }
 
-corewise::task<> serve(io::tcp_stream peer, const server& all) {
+corewise::task<> serve(io::tcp_stream peer, const server& all, const corewise::engine& engine) {
   boost::beast::flat_buffer buffer(16'384);
   io::error_code why;
   for (bool keep = true; keep;) {
@@ -84,7 +86,7 @@ corewise::task<> serve(io::tcp_stream peer, const server& all) {
     response res(http::status::bad_request, 11);
     keep = false;
     if (!why) {
-      res = co_await answer(parser.get());
+      res = co_await answer(parser.get(), engine);
       keep = parser.get().keep_alive() && !all.ending.stop_requested();
     } else if (why.category() != io::error_code(http::error::bad_method).category()) {
       co_return; // the client has gone, or is too slow
@@ -122,8 +124,9 @@ int main(int argc, char** argv) try {
   server all;
   corewise::engine engine(read_profile(file));
   io::service service(engine);
-  io::listener listener = io::listen(service, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port),
-                                     {}, [&](io::tcp_stream peer) { return serve(std::move(peer), all); });
+  io::listener listener =
+      io::listen(service, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port), {},
+                 [&](io::tcp_stream peer) { return serve(std::move(peer), all, engine); });
   std::printf("http://127.0.0.1:%u/\n", listener.port());
   std::fflush(stdout);
   engine.run(obey(engine, service, file)).get();

@@ -28,6 +28,7 @@ TEST_CASE("http_server: its routes, one after another on one connection") {
   for (int i = 0; i < 3; ++i) {
     CHECK(c.ask("/").find("\r\n\r\nhello\n") != std::string::npos);
     CHECK(c.ask("/primes").find("\r\n\r\n2262\n") != std::string::npos);
+    CHECK(c.ask("/metrics").find("\ncorewise_health{state=\"ok\"} 1\n") != std::string::npos);
     CHECK(c.ask("/file").find("\r\n\r\nread\n") != std::string::npos);
     CHECK(c.ask("/nothing").find("404") != std::string::npos);
   }
