@@ -9,10 +9,8 @@ namespace corewise::detail {
 
 namespace {
 
-std::size_t page_bytes() noexcept {
-  static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); // 4096 at least
-  return bytes;
-}
+/// Reads a word each time. A static variable would have a lock, which a process fork may find held for ever.
+std::size_t page_bytes() noexcept { return static_cast<std::size_t>(::getpagesize()); } // 4096 at least
 std::size_t pages_of_slab() noexcept { return slab_bytes / page_bytes(); }
 std::size_t page_of(const void* block) noexcept { return slab::behind_head(block) / page_bytes(); }
 
