@@ -185,30 +185,37 @@ TEST_CASE("limits: a hidden folder of CPUs is told") {
             " cannot be read: the CPUs that are online, their cores, caches and speeds are unknown");
 }
 
-TEST_CASE("throttling: the counts of the group and its ancestors are added up, in version 2 and 1") {
+TEST_CASE("throttling: the counts are those of the tightest quota, in version 2 and 1") {
   const auto v2 = v2_host("/pod/app");
   v2.write("sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
   v2.write("sys/fs/cgroup/pod/cpu.stat",
            "usage_usec 9\nnr_periods 10\nnr_throttled 4\nthrottled_usec 2500\n");
-  v2.write("sys/fs/cgroup/pod/app/cpu.stat", "nr_periods 5\nnr_throttled 1\nthrottled_usec 500\n");
-  const cpu_throttling seen = read_cpu_throttling(v2.root());
-  CHECK(seen.quota_cpus == 1.5);
-  CHECK(seen.periods == 15);
-  CHECK(seen.throttled_periods == 5);
-  CHECK(seen.throttled == std::chrono::milliseconds{3});
+  v2.write("sys/fs/cgroup/pod/app/cpu.max", "max 100000\n");
+  v2.write("sys/fs/cgroup/pod/app/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n");
+  const auto seen = read_cpu_throttling(v2.root());
+  REQUIRE(seen);
+  CHECK(seen->quota_cpus == 1.5);
+  CHECK(seen->periods == 10);
+  CHECK(seen->throttled_periods == 4);
+  CHECK(seen->throttled == std::chrono::microseconds{2500});
 
   const temporary_tree v1;
   v1.write("proc/self/mountinfo", "31 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n");
   v1.write("proc/self/cgroup", "3:cpu:/\n");
+  CHECK_FALSE(read_cpu_throttling(v1.root())->quota_cpus);
+  v1.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+  v1.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   v1.write("sys/fs/cgroup/cpu/cpu.stat", "nr_periods 7\nnr_throttled 2\nthrottled_time 1500000\n");
-  CHECK(read_cpu_throttling(v1.root()).periods == 7);
-  CHECK(read_cpu_throttling(v1.root()).throttled == std::chrono::microseconds{1500});
-  CHECK_FALSE(read_cpu_throttling(v1.root()).quota_cpus);
+  CHECK(read_cpu_throttling(v1.root())->quota_cpus == .5);
+  CHECK(read_cpu_throttling(v1.root())->throttled == std::chrono::microseconds{1500});
 }
 
-TEST_CASE("throttling: without files, or with damaged ones, nothing is counted") {
-  CHECK(read_cpu_throttling(temporary_tree().root()).periods == 0);
+TEST_CASE("throttling: without files nothing is known, and damaged ones end what is read") {
+  CHECK_FALSE(read_cpu_throttling(temporary_tree().root()));
   const auto host = v2_host("/a");
-  host.write("sys/fs/cgroup/a/cpu.stat", "nr_periods many\nnr_throttled 4\n");
-  CHECK(read_cpu_throttling(host.root()).throttled_periods == 0);
+  host.write("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+  CHECK_FALSE(read_cpu_throttling(host.root())); // a quota without counts: they are kept
+  host.write("sys/fs/cgroup/a/cpu.stat", "nr_periods 3\nnr_throttled many\nthrottled_usec 4\n");
+  CHECK(read_cpu_throttling(host.root())->periods == 3);
+  CHECK(read_cpu_throttling(host.root())->throttled_periods == 0);
 }

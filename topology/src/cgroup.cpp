@@ -187,17 +187,17 @@ void count(cpu_throttling& in, const std::string& name, std::uint64_t value) {
   if (name == "throttled_time") in.throttled += std::chrono::nanoseconds{value};
 }
 
-void count_throttling(cpu_throttling& in, const fs::path& directory) {
-  std::istringstream lines(read_text(directory / "cpu.stat").value_or(""));
-  std::string name;
-  for (std::uint64_t value = 0; lines >> name >> value;) count(in, name, value);
-}
+/// The quota of a directory.
+struct quota_place {
+  double cpus = 0;
+  fs::path directory;
+};
 
-std::optional<double> tightest_quota(const controller_place& place) {
-  std::optional<double> tightest;
+std::optional<quota_place> tightest_quota(const controller_place& place) {
+  std::optional<quota_place> tightest;
   for (const auto& directory : place.directories) {
     const auto quota = place.v2 ? quota_v2(directory) : quota_v1(directory);
-    if (quota && (!tightest || *quota < *tightest)) tightest = quota;
+    if (quota && (!tightest || *quota < tightest->cpus)) tightest = quota_place{*quota, directory};
   }
   return tightest;
 }
@@ -233,19 +233,26 @@ std::optional<cpu_set> cgroup_cpus(const fs::path& root) {
 
 std::optional<double> cgroup_quota(const fs::path& root) {
   const auto place = find_controller(root, "cpu");
-  return place ? tightest_quota(*place) : std::nullopt;
+  const auto tightest = place ? tightest_quota(*place) : std::nullopt;
+  return tightest ? std::optional(tightest->cpus) : std::nullopt;
 }
 
 } // namespace corewise::detail
 
 namespace corewise {
 
-cpu_throttling read_cpu_throttling(const std::filesystem::path& root) {
-  cpu_throttling seen;
+std::optional<cpu_throttling> read_cpu_throttling(const std::filesystem::path& root) {
   const auto place = detail::find_controller(root, "cpu");
-  if (!place) return seen;
-  seen.quota_cpus = detail::tightest_quota(*place);
-  for (const auto& directory : place->directories) detail::count_throttling(seen, directory);
+  if (!place) return std::nullopt;
+  cpu_throttling seen;
+  const auto tightest = detail::tightest_quota(*place);
+  if (!tightest) return seen;
+  seen.quota_cpus = tightest->cpus;
+  const auto text = detail::read_text(tightest->directory / "cpu.stat");
+  if (!text) return std::nullopt;
+  std::istringstream words(*text);
+  std::string name;
+  for (std::uint64_t value = 0; words >> name >> value;) detail::count(seen, name, value);
   return seen;
 }
 

@@ -5,11 +5,11 @@ namespace corewise::detail {
 void stamp(task_header& t) noexcept {
   const auto now = monotonic::now();
   execution& here = this_execution;
-  const bool begins = here.draw == 0; // the first task of a thread is no likelier a sample than others
+  const bool begins = here.draw == 0; // the first task of a thread: as likely a sample as others
   if (begins) here.draw = static_cast<std::uint32_t>(now.time_since_epoch().count());
   here.draw = here.draw * 1'664'525 + 1'013'904'223;
   here.until_sample = 1 + (here.draw >> 16) % 127;
-  if (begins) return;
+  if (begins && (here.draw >> 8) % 64 != 0) return;
   t.queued_at = queue_stamp::at(now);
   t.relocatable = false; // a copy would have no stamp
 }

@@ -30,7 +30,8 @@ class queue_stamp {
   static constexpr std::int64_t unit = 256;
 };
 
-/// Stamps the task, and draws when the next one is stamped: after 1 to 127 tasks. At first a thread only draws.
+/// Stamps the task, and draws when the next one is stamped: after 1 to 127 tasks. Of a thread's first task
+/// it draws whether it is one.
 [[gnu::cold, gnu::noinline]] void stamp(task_header& t) noexcept;
 
 /// Call before a task is queued from which on it waits for a worker. Cost: one subtraction.

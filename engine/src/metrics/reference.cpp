@@ -18,8 +18,7 @@ constexpr std::string_view head = R"(# Metrics
 the names below. `to_text()` and `to_json()` have the same names, without `corewise_` and `_total`.
 
 The metrics of workers have the label `group`; if that were more than {} series they are sums over all groups. On request
-(`metrics_detail`) they have the label `worker` as well, or none. A sum over a label means something: it is that of the
-engine. Counters begin at 0 with the engine and survive a reload; those of CPU quotas begin with the control group. What the
+(`metrics_detail`) they have the label `worker` as well, or none. The sum over a label is the value for the engine. Counters begin at 0 with the engine and survive a reload; those of CPU quotas begin with the control group, and those of memory with the process. What the
 system says of the process is a second old at most. Sums over workers that run are approximate by what happens meanwhile, and
 exact at rest.
 
@@ -60,7 +59,9 @@ std::string metrics_reference() {
       "all "
       "groups unless more is asked for. One task of\n64 is sampled, with gaps that are drawn, so that bursts "
       "do "
-      "not distort them: the counts are those of the samples.\n\n| metric | meaning |\n|---|---|\n",
+      "not distort them: the counts are those of the samples. A wait of more than 18 minutes is taken for a "
+      "shorter one, and a run in\nwhich a blocking call gave the worker away is not counted.\n\n| metric | "
+      "meaning |\n|---|---|\n",
       std::chrono::duration<double>(time_histogram::bound(time_histogram::bounds - 1)).count());
   for (const detail::histogram_row& row : detail::histogram_rows())
     fmt::format_to(std::back_inserter(out), "| `corewise_{}` | {} |\n", row.name, row.help);

@@ -19,19 +19,18 @@ std::optional<std::chrono::nanoseconds> host_usage::waited(pid_t thread) const {
 host_usage::seen host_usage::look(std::span<const pid_t> threads, monotonic::time_point now) {
   const std::scoped_lock lock(mutex_);
   if (looked_ && now - *looked_ < std::chrono::seconds{1}) return last_;
-  seats_.resize(threads.size());
   last_.waited_for_cpu.resize(threads.size());
   looked_ = now;
-  last_.throttling = read_cpu_throttling(root_);
+  if (const auto throttling = read_cpu_throttling(root_)) last_.throttling = *throttling;
   for (std::size_t i = 0; i < threads.size(); ++i) {
     const auto waits = waited(threads[i]);
-    if (!waits) continue; // it ended, or the kernel does not say
-    of_seat& seat = seats_[i];
-    if (seat.thread == threads[i])
-      last_.waited_for_cpu[i] += *waits - seat.counted;
-    else if (seat.thread == 0)
-      last_.waited_for_cpu[i] = *waits;
-    seat = {threads[i], *waits};
+    if (!waits) {
+      counted_.erase(threads[i]); // it has ended; its number is given again
+      continue;
+    }
+    auto& counted = counted_[threads[i]];
+    if (*waits > counted) last_.waited_for_cpu[i] += *waits - counted;
+    counted = *waits;
   }
   return last_;
 }

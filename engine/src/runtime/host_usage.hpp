@@ -9,18 +9,20 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <span>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace corewise::detail {
 
-/// What the system says of the process and its threads. Reads files, so it looks once a second at most.
+/// What the system says of the process, and how long the threads on seats were ready to run but had no CPU. Reads files, so it looks once a second at most.
 class host_usage {
  public:
   struct seen {
     cpu_throttling throttling;
-    std::vector<std::chrono::nanoseconds>
-        waited_for_cpu; ///< the threads of each seat, ready to run but without a CPU
+    std::vector<std::chrono::nanoseconds> waited_for_cpu; ///< on each seat
   };
 
   /// `root`: where `proc` and `sys` are.
@@ -31,19 +33,13 @@ class host_usage {
   seen look(std::span<const pid_t> threads, monotonic::time_point now);
 
  private:
-  /// A seat's threads follow each other, so their times are added up.
-  struct of_seat {
-    pid_t thread = 0;
-    std::chrono::nanoseconds counted{0}; // of that thread, at the last look
-  };
-
   std::optional<std::chrono::nanoseconds> waited(pid_t thread) const;
 
   const std::filesystem::path root_;
   mutex mutex_;
   // guarded by the lock:
   std::optional<monotonic::time_point> looked_;
-  std::vector<of_seat> seats_;
+  std::unordered_map<pid_t, std::chrono::nanoseconds> counted_; // of each thread that sat on a seat
   seen last_;
 };
 

@@ -205,6 +205,7 @@ metrics_snapshot runtime::metrics() const {
   m.failed = failed_.load(std::memory_order_relaxed);
   m.spare_threads = threads_.spares();
   count_in(m, detail::count_block_memory());
+  m.short_of_spares = supervisor_.short_of_spares() ? 1 : 0;
   m.spares_exhausted = supervisor_.spare_shortages();
   m.tasks_waiting_for_a_seat = tasks_waiting_for_a_seat();
   count_in(m, blocking_calls_.count());

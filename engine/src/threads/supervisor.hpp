@@ -95,7 +95,10 @@ class supervisor final : public thread_service {
   }
 
   /// Returns whether the task that the worker runs was reported. Call from any thread.
-  bool is_stuck(worker_id w) const noexcept { return seats_[w.value].stands.load(std::memory_order_relaxed); }
+  bool is_stuck(worker_id w) const noexcept {
+    return stuck_after() &&
+           seats_[w.value].stands.load(std::memory_order_relaxed); // without a limit it looks at none
+  }
   /// Returns whether the engine is short of spare threads now, and how often it was. Call from any thread.
   bool short_of_spares() const noexcept { return shortage_.in_episode(); }
   std::uint64_t spare_shortages() const noexcept { return shortage_.episodes(); }

@@ -19,6 +19,10 @@ constexpr std::int64_t room_interval_ns = 1'000'000;
 
 std::int64_t to_ns(monotonic::time_point t) noexcept { return t.time_since_epoch().count(); }
 
+void note_late(worker& seat, const timer_node& t, std::int64_t now) noexcept {
+  seat.counts().timers_late.add(std::chrono::nanoseconds{now - t.deadline_ns});
+}
+
 /// Sets the deadline to the next beat that is not past. `left_out`: beats that are left out anyway.
 void next_beat(scheduled& call, std::int64_t now, std::int64_t left_out) noexcept {
   std::int64_t next = timer_group::later(call.node.deadline_ns, call.period_ns);
@@ -46,10 +50,7 @@ void due_timers::fire_due(worker& seat, group_id g, monotonic::time_point now) n
   std::array<timer_node*, 64> due;
   for (std::size_t left = fired_at_once; left != 0; left -= due.size()) {
     const std::size_t taken = watch_.of(g).take_due(to_ns(now), due);
-    for (std::size_t i = 0; i < taken; ++i) {
-      seat.counts().timers_late.add(std::chrono::nanoseconds{to_ns(now) - due[i]->deadline_ns});
-      fire(seat, g, *due[i]);
-    }
+    for (std::size_t i = 0; i < taken; ++i) fire(seat, g, *due[i], to_ns(now));
     if (taken != due.size()) return;
   }
 }
@@ -66,10 +67,11 @@ bool due_timers::fire_all_due(worker& seat) noexcept {
   return any;
 }
 
-void due_timers::fire(worker& seat, group_id g, timer_node& t) noexcept {
-  if (t.submits) return submit_fired(seat, g, static_cast<scheduled&>(*t.task));
+void due_timers::fire(worker& seat, group_id g, timer_node& t, std::int64_t now) noexcept {
+  if (t.submits) return submit_fired(seat, g, static_cast<scheduled&>(*t.task), now);
   auto& place = static_cast<resumption&>(*t.task);
   if (!resumes(t)) return;
+  note_late(seat, t, now);
   note_queued(place);
   if (g == seat.place().group && seat.resumes_here(*place.root)) return seat.push(&place);
   engine_.send_home(&place, *place.root);
@@ -77,11 +79,12 @@ void due_timers::fire(worker& seat, group_id g, timer_node& t) noexcept {
 
 /// Submits a call as from outside: in the open phase, and not once a shutdown has begun. A call that was made
 /// inside a task is that task's child, and while the task lasts nothing refuses it.
-void due_timers::submit_fired(worker& seat, group_id g, scheduled& call) noexcept {
+void due_timers::submit_fired(worker& seat, group_id g, scheduled& call, std::int64_t now) noexcept {
   if (call.inside)
     engine_.limit().enter_anyway();
   else if (!engine_.limit().enter())
     return find_no_room(call);
+  note_late(seat, call.node, now);
   if (!call.inside) call.phase = engine_.drains().open_phase();
   const std::uint8_t phase = call.phase;
   seat.books().submitted[phase].add();

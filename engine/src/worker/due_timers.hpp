@@ -43,8 +43,8 @@ class due_timers {
 
  private:
   void fire_due(worker& seat, group_id g, monotonic::time_point now) noexcept;
-  void fire(worker& seat, group_id g, timer_node& t) noexcept;
-  void submit_fired(worker& seat, group_id g, scheduled& call) noexcept;
+  void fire(worker& seat, group_id g, timer_node& t, std::int64_t now) noexcept;
+  void submit_fired(worker& seat, group_id g, scheduled& call, std::int64_t now) noexcept;
   void find_no_room(scheduled& call) noexcept;
   void set_again(scheduled& call, std::int64_t now) noexcept;
 

@@ -24,9 +24,12 @@ task_supply::task_supply(shared& engine, const worker_place& place, const queue_
 void task_supply::overflow(task_header* t) noexcept {
   task_chain excess = queues_.ring.shed();
   excess.push(t);
-  counts_.overflowed.add(excess.size);
-  if (engine_.injects()) return engine_.injection(place_.group).push(excess);
-  while (task_header* older = excess.pop()) static_cast<void>(queues_.in.push(older)); // unbounded
+  const std::uint32_t moved = excess.size;
+  if (engine_.injects())
+    engine_.injection(place_.group).push(excess);
+  else
+    while (task_header* older = excess.pop()) static_cast<void>(queues_.in.push(older)); // unbounded
+  counts_.overflowed.add(moved); // not before they are there: `worker_metrics::placed` would fall
 }
 
 void task_supply::push_yielded(task_header* t) noexcept {

@@ -25,6 +25,8 @@ class tick {
   bool look_is_due() const noexcept { return tasks_ >= next_look_; }
   /// Returns whether it has to do so after one more task.
   bool look_comes_next() const noexcept { return tasks_ + 1 >= next_look_; }
+  /// Has the worker read the clock after its next task.
+  void look_next() noexcept { next_look_ = tasks_ + 1; }
   /// Plans the look after the one that is due.
   void plan_look(std::uint32_t budget) noexcept { next_look_ = look_after(tasks_, budget); }
 

@@ -224,6 +224,7 @@ bool worker::execute_sampled(task_header& t) {
   const auto of = static_cast<std::size_t>(class_of(t));
   const auto begun = monotonic::now();
   counts_.waited[of].add(queue_stamp::age(std::exchange(t.queued_at, 0), begun));
+  tick_.look_next(); // so a yield comes back here, and the coroutine that goes on is not counted
   if (!execute(&t)) return false;
   counts_.ran[of].add(monotonic::now() - begun);
   return true;

@@ -111,6 +111,14 @@ std::optional<std::chrono::nanoseconds> worker_report::busy_for() const noexcept
   return std::chrono::nanoseconds{monotonic::now().time_since_epoch().count() - since};
 }
 
+std::chrono::nanoseconds worker_report::never_less(std::chrono::nanoseconds busy) const noexcept {
+  std::int64_t given = given_busy_ns_.load(std::memory_order_relaxed);
+  while (given < busy.count() &&
+         !given_busy_ns_.compare_exchange_weak(given, busy.count(), std::memory_order_relaxed)) {
+  }
+  return std::chrono::nanoseconds{std::max<std::int64_t>(given, busy.count())};
+}
+
 worker_metrics worker::metrics() const noexcept {
   const worker_queues& own = supply_.queues();
   worker_metrics m;
@@ -141,8 +149,8 @@ worker_metrics worker::metrics() const noexcept {
     m.ran[c] = counts_.ran[c].read();
   }
   m.timers_late = counts_.timers_late.read();
-  m.busy = std::chrono::nanoseconds{static_cast<std::int64_t>(counts_.busy_ns.read())} +
-           report_.busy_for().value_or(std::chrono::nanoseconds{0});
+  m.busy = report_.never_less(std::chrono::nanoseconds{static_cast<std::int64_t>(counts_.busy_ns.read())} +
+                              report_.busy_for().value_or(std::chrono::nanoseconds{0}));
   return m;
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("deadline: a task that has not begun by its deadline is dropped and co
     CHECK(m.finished == 40);
     CHECK(m.failed == 0);
     CHECK(m.to_text().find("expired") != std::string::npos);
-    CHECK(m.to_json().find("\"expired\":") != std::string::npos);
+    CHECK(m.to_json().find("\"tasks_expired\":") != std::string::npos);
   }
 }
 

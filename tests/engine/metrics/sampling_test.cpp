@@ -1,5 +1,6 @@
 #include "small_engine.hpp"
 
+#include <corewise/engine/run_blocking.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>
 #include <corewise/engine/yield.hpp>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 using namespace corewise;
@@ -94,6 +96,42 @@ TEST_CASE("metrics: a sampled task tells how long it ran") {
   REQUIRE(ran.count() > 3);
   CHECK(ran.counts[6] + ran.counts[5] + ran.counts[4] == 0); // 64 us and less
   CHECK(ran.sum >= 100us * static_cast<int>(ran.count()));
+}
+
+TEST_CASE("metrics: the time of a sampled run ends where the coroutine yields to others") {
+  constexpr int coroutines = 2000;
+  constexpr int turns = 100;
+  engine e(small_profile(1));
+  const auto yielding = []() -> task<> {
+    for (int i = 0; i < turns; ++i) co_await yield();
+  };
+  const auto begin = clock_type::now();
+  e.run([&]() -> task<> { // all at once
+     for (int i = 0; i < coroutines; ++i) static_cast<void>(e.submit(yielding()));
+     co_return;
+   })
+      .get();
+  e.drain();
+  const auto turn = (clock_type::now() - begin) / (coroutines * turns);
+  const time_histogram ran = e.metrics().total().ran[0];
+  REQUIRE(ran.count() > 10);
+  CHECK(ran.sum / static_cast<int>(ran.count()) <
+        30 * turn); // up to 128 turns come between two looks at the clock
+}
+
+TEST_CASE("metrics: a coroutine that waited for a place to block keeps its class") {
+  profile p = small_profile(2);
+  p.blocking.max_concurrent = 1;
+  engine e(p);
+  const auto call = []() -> task<> {
+    auto rest = [] { std::this_thread::sleep_for(10us); };
+    co_await run_blocking(rest);
+  };
+  for (int i = 0; i < 2000; ++i) CHECK(e.submit(call(), urgent) == submit_result::accepted);
+  e.drain();
+  const worker_metrics seen = e.metrics().total();
+  CHECK(seen.waited[static_cast<std::size_t>(task_class::latency)].count() > 15);
+  CHECK(seen.waited[static_cast<std::size_t>(task_class::normal)].count() == 0);
 }
 
 TEST_CASE("metrics: each timer tells how late it fired") {

@@ -22,14 +22,20 @@ TEST_CASE("host usage: the times of the threads of a seat add up, and it looks o
   CHECK(usage.look(threads, begin + 999ms).waited_for_cpu[0] == 1000ns);
   CHECK(usage.look(threads, begin + 1s).waited_for_cpu[0] == 1500ns);
 
-  host.write("proc/self/task/12/schedstat", "5 9000 1\n"); // a spare thread, which had other seats before
+  host.write("proc/self/task/12/schedstat", "5 200 1\n"); // a spare thread
   threads[0] = 12;
-  CHECK(usage.look(threads, begin + 2s).waited_for_cpu[0] == 1500ns);
-  host.write("proc/self/task/12/schedstat", "5 9200 1\n");
-  CHECK(usage.look(threads, begin + 3s).waited_for_cpu[0] == 1700ns);
+  CHECK(usage.look(threads, begin + 2s).waited_for_cpu[0] == 1700ns);
+  host.write("proc/self/task/10/schedstat", "5 1600 1\n");
+  threads[0] = 10; // the first one is back: what it waited before is counted
+  CHECK(usage.look(threads, begin + 3s).waited_for_cpu[0] == 1800ns);
   threads[0] = 13; // it has ended meanwhile
-  CHECK(usage.look(threads, begin + 4s).waited_for_cpu[0] == 1700ns);
-  CHECK(usage.look(threads, begin + 5s).waited_for_cpu[1] == 70ns);
+  CHECK(usage.look(threads, begin + 4s).waited_for_cpu[0] == 1800ns);
+  host.write("proc/self/task/10/schedstat", "5 7 1\n"); // another thread with that number
+  threads[0] = 10;
+  CHECK(usage.look(threads, begin + 5s).waited_for_cpu[0] == 1800ns);
+  host.write("proc/self/task/10/schedstat", "5 9 1\n");
+  CHECK(usage.look(threads, begin + 6s).waited_for_cpu[0] == 1802ns);
+  CHECK(usage.look(threads, begin + 7s).waited_for_cpu[1] == 70ns);
 }
 
 TEST_CASE("host usage: where the system says nothing there is none") {

@@ -72,7 +72,7 @@ struct worker_metrics {
   /// they ended or were suspended. Samples: one task of 64 on average. Forked children and yields are not sampled.
   std::array<time_histogram, class_count> waited{};
   std::array<time_histogram, class_count> ran{};
-  time_histogram timers_late{}; ///< how late the timers were that fired on it, all of them
+  time_histogram timers_late{}; ///< of each timer that fired on it: how late; of a call, since its last try
 
   worker_metrics& operator+=(const worker_metrics& other) noexcept; ///< adds the numbers
 };
@@ -108,6 +108,7 @@ struct metrics_snapshot {
   std::uint64_t timers_fired = 0;      ///< timers whose time came
   std::uint64_t timers_cancelled = 0;  ///< cancelled or stopped before it
   std::uint64_t spare_threads = 0;
+  std::uint64_t short_of_spares = 0;  ///< 1: workers stand still for want of a spare thread now
   std::uint64_t spares_exhausted = 0; ///< times that workers stood still for want of a spare thread
   /// Tasks that wait for workers whose tasks are in blocking calls, and that no spare thread has relieved.
   std::uint64_t tasks_waiting_for_a_seat = 0;

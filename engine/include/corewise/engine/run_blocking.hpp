@@ -61,6 +61,7 @@ class [[nodiscard]] blocking_call : protected awaiting<wait_kind::blocking_call,
   template <class Promise> void wait(std::coroutine_handle<Promise> suspended, action begins) noexcept {
     base::suspend(suspended);
     go_on_ = std::exchange(this->act, begins);
+    if (this->root != nullptr) this->run_as = this->root->run_as;
   }
   /// Ends a wait without a call: from now on the coroutine is resumed.
   void forgo() noexcept { this->act = go_on_; }

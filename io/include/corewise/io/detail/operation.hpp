@@ -220,7 +220,7 @@ class operation : protected suspension {
     made.act = acts;
     made.root = this->root;
     made.phase = this->phase;
-    made.run_as = this->run_as;
+    made.run_as = this->root->run_as;
   }
   void enter() noexcept { word_.fetch_add(1, std::memory_order_relaxed); }
   bool left_last() noexcept { return word_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: left
