@@ -41,6 +41,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/corewise.pc DESTINATION ${CMAKE_INSTAL
 if(TARGET corewise_io)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/corewise-io.pc.in ${CMAKE_CURRENT_BINARY_DIR}/corewise-io.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/corewise-io.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/corewise-admin.pc.in ${CMAKE_CURRENT_BINARY_DIR}/corewise-admin.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/corewise-admin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/corewise/configs)

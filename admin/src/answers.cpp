@@ -1,0 +1,184 @@
+#include "answers.hpp"
+
+#include <corewise/engine/apply_result.hpp>
+#include <corewise/engine/dump.hpp>
+#include <corewise/engine/health.hpp>
+#include <corewise/engine/metrics.hpp>
+#include <corewise/engine/profile_text.hpp>
+
+#include <boost/beast/http/verb.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace corewise::admin {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto longest_trial = 24h;
+
+std::string_view text(boost::beast::string_view v) { return {v.data(), v.size()}; }
+
+response plain(const request& asked, http::status status, std::string body,
+               const char* type = "text/plain; charset=utf-8") {
+  response res(status, asked.version());
+  res.set(http::field::content_type, type);
+  res.body() = std::move(body);
+  return res;
+}
+
+/// Returns the value of a parameter, "a=b&c=d"; nothing if it is not there.
+std::optional<std::string_view> parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view one = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), one.size() + 1));
+    if (one.substr(0, name.size()) == name && one.substr(name.size(), 1) == "=")
+      return one.substr(name.size() + 1);
+  }
+  return std::nullopt;
+}
+
+/// Reads "60s", "5m" or "1h".
+std::optional<std::chrono::seconds> duration(std::string_view from) {
+  std::uint32_t number = 0;
+  const char* const end = from.data() + from.size();
+  const auto [unit, why] = std::from_chars(end - from.size(), end, number);
+  if (why != std::errc() || end - unit != 1) return std::nullopt;
+  std::chrono::seconds time{number};
+  if (*unit == 'm') time = std::chrono::minutes{number};
+  if (*unit == 'h') time = std::chrono::hours{number};
+  if (std::string_view("smh").find(*unit) == std::string_view::npos || time == 0s || time > longest_trial)
+    return std::nullopt;
+  return time;
+}
+
+response metrics(const request& asked, std::string_view query, const engine& e) {
+  auto detail = metrics_detail::automatic;
+  if (const auto wanted = parameter(query, "detail")) {
+    if (*wanted == "sums")
+      detail = metrics_detail::sums;
+    else if (*wanted == "groups")
+      detail = metrics_detail::groups;
+    else if (*wanted == "workers")
+      detail = metrics_detail::workers;
+    else
+      return plain(asked, http::status::bad_request, "detail is sums, groups or workers\n");
+  }
+  const bool openmetrics =
+      text(asked[http::field::accept]).find("application/openmetrics-text") != std::string_view::npos;
+  const metrics_snapshot now = e.metrics();
+  return openmetrics ? plain(asked, http::status::ok, now.to_openmetrics(detail),
+                             "application/openmetrics-text; version=1.0.0; charset=utf-8")
+                     : plain(asked, http::status::ok, now.to_prometheus(detail),
+                             "text/plain; version=0.0.4; charset=utf-8");
+}
+
+/// `live`: whether the process should go on; else whether it should get requests.
+response health(const request& asked, const engine& e, bool live) {
+  const health_report report = e.health();
+  std::string body = fmt::format("{}\n", to_string(report.state));
+  for (const std::string& why : report.why) body += why + "\n";
+  const bool well = live ? report.state != health_state::wedged : report.ok();
+  return plain(asked, well ? http::status::ok : http::status::service_unavailable, std::move(body));
+}
+
+response dump(const request& asked, const engine& e) {
+  const engine_dump inside = e.dump();
+  const bool json = text(asked[http::field::accept]).find("application/json") != std::string_view::npos;
+  return json ? plain(asked, http::status::ok, inside.to_json(), "application/json")
+              : plain(asked, http::status::ok, inside.to_text());
+}
+
+constexpr std::string_view read_only_paths = "/metrics\n/health/live\n/health/ready\n";
+constexpr std::string_view control_paths = "/dump\n/profile\n";
+
+} // namespace
+
+bool asks_for_us(const request& asked, std::string_view address, const std::vector<std::string>& hosts) {
+  std::string_view host = text(asked[http::field::host]);
+  const std::string origin = fmt::format("http://{}", host);
+  if (asked.count(http::field::origin) != 0 && text(asked[http::field::origin]) != origin) return false;
+  if (host.empty()) return true; // no browser leaves it out
+  if (const auto colon = host.rfind(':'); colon != std::string_view::npos &&
+                                          host.find(']', colon) == std::string_view::npos &&
+                                          (host.front() == '[' || host.find(':') == colon))
+    host = host.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return host == address || host == "localhost" || std::ranges::find(hosts, host) != hosts.end();
+}
+
+response answers::to(const request& asked, const caller& from) {
+  std::string_view path = text(asked.target());
+  std::string_view query;
+  if (const auto mark = path.find('?'); mark != std::string_view::npos) {
+    query = path.substr(mark + 1);
+    path = path.substr(0, mark);
+  }
+  const bool reads = asked.method() == http::verb::get || asked.method() == http::verb::head;
+  if (from.control && path == "/profile" && asked.method() == http::verb::put)
+    return change_profile(asked, query, from);
+
+  response res;
+  if (path == "/")
+    res = plain(asked, http::status::ok,
+                fmt::format("{}{}", read_only_paths, from.control ? control_paths : ""));
+  else if (path == "/metrics")
+    res = metrics(asked, query, engine_);
+  else if (path == "/health/live" || path == "/health/ready")
+    res = health(asked, engine_, path == "/health/live");
+  else if (from.control && path == "/dump")
+    res = dump(asked, engine_);
+  else if (from.control && path == "/profile")
+    res = plain(asked, http::status::ok, profile_text(engine_.configuration()), "application/yaml");
+  else
+    return plain(asked, http::status::not_found, "not found; / lists what there is\n");
+  if (reads) return res;
+  res = plain(asked, http::status::method_not_allowed, "only GET and HEAD are answered here\n");
+  res.set(http::field::allow, from.control && path == "/profile" ? "GET, HEAD, PUT" : "GET, HEAD");
+  return res;
+}
+
+/// A later change ends an earlier one's trial: without a trial of its own it confirms it.
+response answers::change_profile(const request& asked, std::string_view query, const caller& from) {
+  std::optional<std::chrono::seconds> trial;
+  if (const auto wanted = parameter(query, "revert_after")) {
+    trial = duration(*wanted);
+    if (!trial)
+      return plain(asked, http::status::bad_request, "revert_after is a time as 60s, 5m or 1h, up to 24h\n");
+  }
+  profile before = engine_.configuration();
+  const auto refused = [&](const std::string& why) {
+    log(fmt::format("{}: refused a profile: {}", from.name, why.substr(0, why.find('\n'))));
+    return plain(asked, http::status::unprocessable_entity, why + "\n");
+  };
+  try {
+    const apply_result result = engine_.apply(parse_profile(asked.body(), "request"));
+    if (!result.applied()) return refused(result.to_text());
+  } catch (const profile_error& error) {
+    return refused(error.what());
+  }
+  before_.reset();
+  revert_at_.reset();
+  if (trial) {
+    before_ = std::move(before);
+    revert_at_ = std::chrono::steady_clock::now() + *trial;
+  }
+  const std::string until = trial ? fmt::format(" for {} s, unless another one comes", trial->count()) : "";
+  log(fmt::format("{}: changed the profile{}", from.name, until));
+  return plain(asked, http::status::ok, fmt::format("applied{}\n", until));
+}
+
+void answers::revert() {
+  const apply_result result = engine_.apply(*before_);
+  revert_at_.reset();
+  before_.reset();
+  log(result.applied()
+          ? "the trial is over: the profile before it holds again"
+          : fmt::format("the trial is over, but the profile before it is refused: {}", result.to_text()));
+}
+
+} // namespace corewise::admin

@@ -1,0 +1,391 @@
+#include "answers.hpp"
+#include "network.hpp"
+
+#include <corewise/admin/server.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/basic_stream.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <exception>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace corewise::admin {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using asio::ip::tcp;
+using local = asio::local::stream_protocol;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint32_t longest_header = 8 * 1024;
+constexpr std::uint64_t longest_body = 256 * 1024;
+constexpr auto time_for_header = 5s;
+constexpr auto time_for_rest = 10s;
+constexpr std::size_t most_connections = 64;
+constexpr std::size_t kept_for_control = 4; // of these
+constexpr auto pause_without_descriptors = 100ms;
+constexpr auto pause_without_memory = 10ms;
+
+constexpr auto in_tuple = asio::as_tuple(asio::use_awaitable);
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::system_error(errno, std::system_category(), what);
+}
+
+/// Reads "127.0.0.1:9464" or "[::]:9464".
+tcp::endpoint endpoint_of(const std::string& text) {
+  const auto colon = text.rfind(':');
+  std::string host = text.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  boost::system::error_code why;
+  const auto address = asio::ip::make_address(host, why);
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const char* const digits = colon == std::string::npos ? end : text.data() + colon + 1;
+  const auto read = std::from_chars(digits, end, port);
+  if (why || address.is_v6() != bracketed || read.ec != std::errc() || read.ptr != end)
+    throw std::invalid_argument("\"" + text + "\" is no address with a port, as \"127.0.0.1:9464\" is");
+  return {address, port};
+}
+
+/// A socket that is closed on exec and does not block; closed unless it is released.
+class unbound_socket {
+ public:
+  explicit unbound_socket(int family) : fd_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    if (fd_ < 0) fail("socket");
+  }
+  unbound_socket(const unbound_socket&) = delete;
+  unbound_socket& operator=(const unbound_socket&) = delete;
+  ~unbound_socket() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int fd() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+constexpr int backlog = 64;
+
+int bind_read_only(const tcp::endpoint& at, const std::string& text) {
+  unbound_socket made(at.protocol().family());
+  const int yes = 1;
+  if (::setsockopt(made.fd(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(made.fd(), at.data(), static_cast<socklen_t>(at.size())) != 0 ||
+      ::listen(made.fd(), backlog) != 0)
+    fail(text);
+  return made.release();
+}
+
+/// Returns whether an earlier process has left the socket there: it refuses, as a file would.
+bool is_stale(const local::endpoint& at) {
+  struct stat there{};
+  if (::lstat(at.path().c_str(), &there) != 0 || !S_ISSOCK(there.st_mode)) return false;
+  const unbound_socket probe(AF_UNIX);
+  return ::connect(probe.fd(), at.data(), static_cast<socklen_t>(at.size())) != 0 && errno == ECONNREFUSED;
+}
+
+/// Makes the control socket, for this process's user alone. What an earlier process has left is replaced; a socket that
+/// answers, or a file, is not.
+int bind_control(const std::string& path) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path))
+    throw std::system_error(ENAMETOOLONG, std::system_category(), path);
+  const local::endpoint at(path);
+  unbound_socket made(AF_UNIX);
+  if (::fchmod(made.fd(), 0600) != 0) fail("fchmod");
+  const auto bind = [&] { return ::bind(made.fd(), at.data(), static_cast<socklen_t>(at.size())) == 0; };
+  if (!bind()) {
+    if (errno != EADDRINUSE) fail(path);
+    const bool replaced = is_stale(at) && ::unlink(path.c_str()) == 0 && bind();
+    errno = EADDRINUSE;
+    if (!replaced) fail(path);
+  }
+  if (::listen(made.fd(), backlog) != 0) fail(path);
+  return made.release();
+}
+
+/// Returns whether the peer is of this process's user or root; its user in `user`.
+bool is_own(int fd, uid_t& user) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  user = peer.uid;
+  return user == ::geteuid() || user == 0;
+}
+
+} // namespace
+
+class server::plane {
+ public:
+  plane(engine& e, const options& o)
+      : answers_(e, o.log),
+        hosts_(o.hosts),
+        control_path_(o.control),
+        trial_(context_) {
+    for (const std::string& text : o.networks) networks_.emplace_back(text);
+    if (!o.read_only.empty()) {
+      const tcp::endpoint at = endpoint_of(o.read_only);
+      read_only_.emplace(context_, at.protocol(), bind_read_only(at, o.read_only));
+      asio::co_spawn(context_, accept_readers(), &end_of_coroutine);
+    }
+    if (!o.control.empty()) {
+      control_.emplace(context_, local(), bind_control(control_path_));
+      asio::co_spawn(context_, accept_operators(), &end_of_coroutine);
+    }
+    start();
+  }
+  plane(const plane&) = delete;
+  plane& operator=(const plane&) = delete;
+  ~plane() {
+    context_.stop();
+    thread_.join();
+    if (control_) ::unlink(control_path_.c_str());
+  }
+
+  /// Returns whether this process has the thread: the child of a process fork has not.
+  bool is_here() const noexcept { return ::getpid() == process_; }
+  std::uint16_t port() const noexcept { return read_only_ ? port_ : 0; }
+
+ private:
+  static void end_of_coroutine(const std::exception_ptr& /*why*/) noexcept {} // its connection is closed
+
+  /// Starts the thread, which gets no signals of the program's.
+  void start() {
+    if (read_only_) port_ = read_only_->local_endpoint().port();
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (...) {
+      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      if (control_) ::unlink(control_path_.c_str());
+      throw;
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void run() noexcept {
+    ::pthread_setname_np(::pthread_self(), "cw-admin");
+    const auto guard = asio::make_work_guard(context_);
+    while (!context_.stopped()) try {
+        context_.run();
+      } catch (...) {
+        continue; // without memory: what was asked ends without an answer
+      }
+  }
+
+  asio::awaitable<void> accept_readers() {
+    for (;;) try {
+        tcp::socket peer = co_await accept(*read_only_);
+        boost::system::error_code gone;
+        const tcp::endpoint from = peer.remote_endpoint(gone);
+        if (gone) continue;
+        if (!allowed(from.address(), networks_)) {
+          answers_.log(fmt::format("{}: refused, it is in none of the networks", from.address().to_string()));
+          continue;
+        }
+        if (open_ >= most_connections - kept_for_control) continue;
+        asio::co_spawn(context_, converse<tcp>(std::move(peer), {false, from.address().to_string()}),
+                       &end_of_coroutine);
+      } catch (const std::bad_alloc&) {
+        std::this_thread::sleep_for(pause_without_memory);
+      }
+  }
+
+  asio::awaitable<void> accept_operators() {
+    for (;;) try {
+        local::socket peer = co_await accept(*control_);
+        uid_t user = 0;
+        const bool own = is_own(peer.native_handle(), user);
+        std::string name = fmt::format("user {}", user);
+        if (!own) answers_.log(name + ": refused, the control socket is for this process's user and root");
+        if (!own || open_ >= most_connections) continue;
+        asio::co_spawn(context_, converse<local>(std::move(peer), {true, std::move(name)}),
+                       &end_of_coroutine);
+      } catch (const std::bad_alloc&) {
+        std::this_thread::sleep_for(pause_without_memory);
+      }
+  }
+
+  /// Waits for a connection. Asio's own way would hand the socket to programs that are started meanwhile.
+  template <class Acceptor> asio::awaitable<typename Acceptor::protocol_type::socket> accept(Acceptor& from) {
+    for (;;) {
+      co_await from.async_wait(asio::socket_base::wait_read, in_tuple);
+      const int fd = ::accept4(from.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (fd >= 0)
+        co_return typename Acceptor::protocol_type::socket(context_, from.local_endpoint().protocol(), fd);
+      if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) co_await pause();
+    }
+  }
+
+  /// Waits after a failed accept: without descriptors the next one would fail as well.
+  asio::awaitable<void> pause() {
+    asio::steady_timer timer(context_, pause_without_descriptors);
+    co_await timer.async_wait(in_tuple);
+  }
+
+  /// Answers one request, and closes the connection.
+  template <class Protocol> asio::awaitable<void> converse(typename Protocol::socket peer, caller from) {
+    const counted here(open_);
+    const std::string address = own_address(peer);
+    beast::basic_stream<Protocol> stream(std::move(peer));
+    beast::flat_buffer buffer;
+    http::request_parser<http::string_body> parser;
+    parser.header_limit(longest_header);
+    parser.body_limit(longest_body);
+    stream.expires_after(time_for_header);
+    auto [why, ignored] = co_await http::async_read_header(stream, buffer, parser, in_tuple);
+    stream.expires_after(time_for_rest);
+    if (!why && !parser.is_done())
+      std::tie(why, ignored) = co_await http::async_read(stream, buffer, parser, in_tuple);
+    if (why && why.category() != beast::error_code(http::error::bad_method).category())
+      co_return; // it has gone
+    response res = why ? refusal(why) : answer(parser.get(), address, from);
+    finish(res, !why && parser.get().method() == http::verb::head);
+    http::response_serializer<http::string_body> out(res);
+    out.split(false);
+    if (!why && parser.get().method() == http::verb::head)
+      co_await http::async_write_header(stream, out, in_tuple);
+    else
+      co_await http::async_write(stream, out, in_tuple);
+    co_await close_gently(stream);
+  }
+
+  /// Lets the peer read the answer before the connection is closed: what it still sends is read.
+  template <class Stream> static asio::awaitable<void> close_gently(Stream& stream) {
+    boost::system::error_code why;
+    stream.socket().shutdown(asio::socket_base::shutdown_send, why);
+    stream.expires_after(1s);
+    char rest[512];
+    for (std::size_t bytes = 0; !why && bytes < 2 * longest_body;) {
+      std::size_t n = 0;
+      std::tie(why, n) = co_await stream.async_read_some(asio::buffer(rest), in_tuple);
+      bytes += n;
+    }
+  }
+
+  response answer(const request& asked, const std::string& address, const caller& from) {
+    if (!from.control && !asks_for_us(asked, address, hosts_)) {
+      response res(http::status::forbidden, asked.version());
+      res.set(http::field::content_type, "text/plain; charset=utf-8");
+      res.body() = "this machine has no such name, or the request comes from another site\n";
+      return res;
+    }
+    response res = answers_.to(asked, from);
+    follow_trial();
+    return res;
+  }
+
+  static response refusal(const beast::error_code& why) {
+    http::status status = http::status::bad_request;
+    if (why == http::error::body_limit) status = http::status::payload_too_large;
+    if (why == http::error::header_limit) status = http::status::request_header_fields_too_large;
+    response res(status, 11);
+    res.set(http::field::content_type, "text/plain; charset=utf-8");
+    res.body() = why.message() + "\n";
+    return res;
+  }
+
+  static void finish(response& res, bool head) {
+    res.set(http::field::cache_control, "no-store");
+    res.set("X-Content-Type-Options", "nosniff");
+    res.set("Content-Security-Policy", "default-src 'none'");
+    res.keep_alive(false);
+    res.content_length(res.body().size());
+    if (head) res.body().clear();
+  }
+
+  void follow_trial() {
+    static_cast<void>(trial_.cancel());
+    if (const auto at = answers_.revert_at()) revert_at(*at);
+  }
+
+  /// Reverts a change when its trial is over; without memory, tries again.
+  void revert_at(std::chrono::steady_clock::time_point at) {
+    static_cast<void>(trial_.expires_at(at));
+    trial_.async_wait([this](const boost::system::error_code& why) {
+      if (why) return;
+      try {
+        answers_.revert();
+      } catch (const std::bad_alloc&) {
+        revert_at(std::chrono::steady_clock::now() + 1s);
+      }
+    });
+  }
+
+  static std::string own_address(const tcp::socket& peer) {
+    boost::system::error_code why;
+    const auto address = peer.local_endpoint(why).address();
+    const bool mapped = address.is_v6() && address.to_v6().is_v4_mapped();
+    return (mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()) : address).to_string();
+  }
+  static std::string own_address(const local::socket& /*peer*/) { return {}; }
+
+  /// Counts a connection while it lives.
+  struct counted {
+    explicit counted(std::size_t& n) noexcept : of(n) { ++of; }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+    ~counted() { --of; }
+    std::size_t& of;
+  };
+
+  // Only the thread uses these, once it runs.
+  answers answers_;
+  const std::vector<std::string> hosts_;
+  const std::string control_path_;
+  std::size_t open_ = 0;
+  std::vector<network> networks_;
+  asio::io_context context_{1}; // before all that its coroutines use goes
+  asio::steady_timer trial_;
+  std::optional<tcp::acceptor> read_only_;
+  std::optional<local::acceptor> control_;
+
+  std::uint16_t port_ = 0;
+  const pid_t process_ = ::getpid();
+  std::thread thread_;
+};
+
+server::server(engine& e, const options& o) : plane_(std::make_unique<plane>(e, o)) {}
+
+server::~server() {
+  if (plane_->is_here()) return;
+  plane* const parents = plane_.release(); // it stays: thread and sockets are not ours
+  static_cast<void>(parents);
+}
+
+std::uint16_t server::port() const noexcept { return plane_->port(); }
+
+} // namespace corewise::admin

@@ -1,0 +1,352 @@
+#include "answers.hpp"
+#include "within.hpp"
+
+#include <corewise/admin/server.hpp>
+#include <corewise/engine/engine.hpp>
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <semaphore>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+profile small(std::uint32_t workers) {
+  profile p;
+  p.workers.total = workers;
+  p.workers.pin = pin_to::none;
+  return p;
+}
+
+std::string socket_path() { return "/tmp/corewise_admin_test." + std::to_string(::getpid()); }
+
+/// A connection to a server of the test's own.
+class client {
+ public:
+  explicit client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+  }
+  explicit client(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    std::strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
+    connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+  }
+  client(const client&) = delete;
+  client& operator=(const client&) = delete;
+  ~client() { ::close(fd_); }
+
+  bool connected() const { return connected_; }
+  void send(const std::string& bytes) const {
+    static_cast<void>(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  }
+  void end_of_sending() const { ::shutdown(fd_, SHUT_WR); }
+  /// Returns all that comes until the connection is closed.
+  std::string response() const {
+    std::string all;
+    char part[16'384];
+    for (ssize_t n = 0; (n = ::recv(fd_, part, sizeof part, 0)) > 0;)
+      all.append(part, static_cast<std::size_t>(n));
+    return all;
+  }
+  std::string ask(const std::string& line, const std::string& fields = "Host: localhost\r\n",
+                  const std::string& body = "") const {
+    send(line + " HTTP/1.1\r\n" + fields +
+         (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body);
+    return response();
+  }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool is(const std::string& response, int status) {
+  return response.rfind("HTTP/1.1 " + std::to_string(status), 0) == 0;
+}
+
+/// An engine with both sockets, and the log.
+struct served {
+  explicit served(profile p) : e(std::move(p)), server(e, with(*this)) {}
+
+  static admin::options with(served& self) {
+    admin::options o;
+    o.control = socket_path();
+    o.read_only = "127.0.0.1:0";
+    o.hosts = {"scraped.example"};
+    o.log = [&self](std::string_view line) {
+      const std::scoped_lock lock(self.mutex);
+      self.lines.emplace_back(line);
+    };
+    return o;
+  }
+  std::string read(const std::string& line, const std::string& fields = "Host: localhost\r\n") const {
+    return client(server.port()).ask(line, fields);
+  }
+  std::string control(const std::string& line, const std::string& body = "") const {
+    return client(socket_path()).ask(line, "", body);
+  }
+  bool logged(const std::string& part) {
+    const std::scoped_lock lock(mutex);
+    for (const std::string& line : lines)
+      if (has(line, part)) return true;
+    return false;
+  }
+
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  engine e;
+  admin::server server;
+};
+
+} // namespace
+
+TEST_CASE("admin: a scraper reads metrics and health by TCP, and no more") {
+  served on(small(2));
+  const std::string metrics = on.read("GET /metrics");
+  CHECK(is(metrics, 200));
+  CHECK(has(metrics, "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  CHECK(has(metrics, "\r\nX-Content-Type-Options: nosniff\r\n"));
+  CHECK(has(metrics, "\r\nContent-Security-Policy: default-src 'none'\r\n"));
+  CHECK(has(metrics, "\ncorewise_workers_active{group=\"0\"} 2\n"));
+  CHECK(has(on.read("GET /metrics?detail=workers"), "corewise_workers_active{group=\"0\",worker=\"1\"} 1\n"));
+  CHECK(is(on.read("GET /metrics?detail=all"), 400));
+  CHECK(has(
+      on.read("GET /metrics", "Host: localhost\r\nAccept: application/openmetrics-text; version=1.0.0\r\n"),
+      "# EOF\n"));
+  CHECK(is(on.read("GET /health/live"), 200));
+  CHECK(is(on.read("GET /health/ready"), 200));
+
+  const std::string head = on.read("HEAD /metrics");
+  CHECK(is(head, 200));
+  CHECK(has(head, "\r\nContent-Length: "));
+  CHECK(head.substr(head.size() - 4) == "\r\n\r\n");
+
+  for (const char* hidden : {"GET /dump", "GET /profile", "GET /nowhere", "GET /metricsx"})
+    CHECK(is(on.read(hidden), 404));
+  CHECK(is(on.read("POST /metrics"), 405));
+  CHECK(is(client(on.server.port()).ask("PUT /profile", "Host: localhost\r\n", "strict: true\n"), 404));
+}
+
+TEST_CASE("admin: a page of another site gets nothing by TCP") {
+  served on(small(1));
+  const std::string port = ":" + std::to_string(on.server.port());
+  for (const std::string& host : {"127.0.0.1" + port, std::string("localhost"), "scraped.example" + port})
+    CHECK(is(on.read("GET /metrics", "Host: " + host + "\r\n"), 200));
+  for (const char* host : {"rebound.example", "127.0.0.1.example", "[::1]", "10.0.0.1", ":", "[]"})
+    CHECK(is(on.read("GET /metrics", std::string("Host: ") + host + "\r\n"), 403));
+  CHECK(is(on.read("GET /metrics", "Host: localhost\r\nOrigin: http://localhost\r\n"), 200));
+  for (const char* origin : {"http://evil.example", "null", "https://localhost", "http://localhost:1"})
+    CHECK(is(on.read("GET /metrics", std::string("Host: localhost\r\nOrigin: ") + origin + "\r\n"), 403));
+}
+
+TEST_CASE("admin: the control socket is the user's own, replaces a stale one, and goes at the end") {
+  const std::string path = socket_path();
+  {
+    const int stale = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    std::strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
+    REQUIRE(::bind(stale, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+    ::close(stale); // the path stays
+    served on(small(1));
+    struct stat seen{};
+    REQUIRE(::stat(path.c_str(), &seen) == 0);
+    CHECK((seen.st_mode & 0777) == 0600);
+    CHECK(is(on.control("GET /dump"), 200));
+    admin::options same;
+    same.control = path;
+    CHECK_THROWS_AS(admin::server(on.e, same), std::system_error); // it is in use
+    CHECK(is(on.control("GET /dump"), 200));
+  }
+  CHECK(::access(path.c_str(), F_OK) != 0);
+
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  std::fclose(file);
+  engine e(small(1));
+  admin::options o;
+  o.control = path;
+  CHECK_THROWS_AS(admin::server(e, o), std::system_error); // no socket: it stays
+  CHECK(::access(path.c_str(), F_OK) == 0);
+  ::unlink(path.c_str());
+  o.control = std::string(200, 'a');
+  CHECK_THROWS_AS(admin::server(e, o), std::system_error);
+  for (const char* wrong :
+       {"9464", "localhost:9464", "127.0.0.1:", "127.0.0.1:99999", "::1:80", "[127.0.0.1]:80", ":80"}) {
+    admin::options bad;
+    bad.read_only = wrong;
+    CHECK_THROWS_AS(admin::server(e, bad), std::invalid_argument);
+  }
+}
+
+TEST_CASE("admin: another user is refused at the control socket") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root can become another user");
+    return;
+  }
+  served on(small(1));
+  ::chmod(socket_path().c_str(), 0666); // the mode alone is not what keeps others out
+  const std::string path = socket_path();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setuid(65534) != 0) ::_exit(2);
+    const client c(path);
+    ::_exit(c.connected() && c.ask("GET /dump").empty() ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(within(5s, [&] { return on.logged("user 65534: refused"); }));
+  CHECK(is(on.control("GET /dump"), 200));
+}
+
+TEST_CASE("admin: a profile is read, changed, refused with all errors, and reverted after its trial") {
+  const std::string base = "workers: {pin: none}\n";
+  served on(parse_profile(base));
+  CHECK(has(on.control("GET /profile"), "\r\nContent-Type: application/yaml\r\n"));
+  CHECK(is(on.control("PUT /profile", base + "queues: {budget: 77}\n"), 200));
+  CHECK(on.e.configuration().queues.budget == 77);
+  CHECK(has(on.control("GET /profile"), "budget: 77"));
+  CHECK(on.logged("changed the profile"));
+
+  const std::string wrong = on.control("PUT /profile", "queues: {budgte: 1}\nidle: {park_timeout: soon}\n");
+  CHECK(is(wrong, 422));
+  CHECK(has(wrong, "budgte"));
+  CHECK(has(wrong, "park_timeout"));
+  CHECK(is(on.control("PUT /profile", base + "queues: {local: 16}\n"), 422)); // needs a restart
+  CHECK(on.e.configuration().queues.budget == 77);
+  CHECK(on.logged("refused a profile"));
+
+  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 88}\n"), 200));
+  CHECK(on.e.configuration().queues.budget == 88);
+  CHECK(within(10s, [&] { return on.e.configuration().queues.budget == 77; }));
+  CHECK(within(5s, [&] { return on.logged("the trial is over"); }));
+
+  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 99}\n"), 200));
+  CHECK(is(on.control("PUT /profile", base + "queues: {budget: 99}\n"), 200)); // confirmed
+  std::this_thread::sleep_for(1500ms);
+  CHECK(on.e.configuration().queues.budget == 99);
+  for (const char* time : {"0s", "1", "s", "1d", "25h", "-1s", "99999999999s"})
+    CHECK(is(on.control(std::string("PUT /profile?revert_after=") + time, base + "queues: {budget: 1}\n"),
+             400));
+  CHECK(on.e.configuration().queues.budget == 99);
+}
+
+TEST_CASE("admin: an engine in trouble is still told of, at once") {
+  profile p = small(2);
+  p.blocking.stuck_after = 50ms;
+  std::counting_semaphore<> go_on(0);
+  {
+    served on(p);
+    const auto stand = [&] {
+      CHECK(on.e.submit([&] { go_on.acquire(); }, {.name = "<script>"}) == submit_result::accepted);
+    };
+    stand();
+    CHECK(within(5s, [&] { return is(on.read("GET /health/ready"), 503); })); // degraded
+    CHECK(is(on.read("GET /health/live"), 200));
+    stand();
+    CHECK(on.e.submit([] {}) == submit_result::accepted);
+    CHECK(within(5s, [&] { return is(on.read("GET /health/live"), 503); })); // wedged
+    for (const char* what : {"GET /metrics", "GET /dump", "GET /profile", "GET /health/live"}) {
+      const auto begin = std::chrono::steady_clock::now();
+      CHECK(has(on.control(what), "HTTP/1.1 "));
+      CHECK(std::chrono::steady_clock::now() - begin < 1s);
+    }
+    const std::string dump = on.control("GET /dump");
+    CHECK(has(dump, "<script>")); // as text
+    CHECK(has(dump, "\r\nContent-Type: text/plain; charset=utf-8\r\n"));
+    CHECK(!has(on.read("GET /metrics?detail=workers"), "script"));
+    go_on.release(2);
+    CHECK(within(5s, [&] { return is(on.read("GET /health/ready"), 200); }));
+    static_cast<void>(on.e.shutdown(1s, 1s));
+    CHECK(is(on.read("GET /health/ready"), 503));
+    CHECK(is(on.read("GET /health/live"), 200));
+  }
+}
+
+TEST_CASE("admin: requests that are too large, too slow, or no requests") {
+  served on(small(1));
+  CHECK(is(on.read("GET /metrics", "Host: localhost\r\nX: " + std::string(9000, 'x') + "\r\n"), 431));
+  CHECK(is(client(socket_path()).ask("PUT /profile", "Content-Length: 300000\r\n"), 413));
+  CHECK(is(on.read("NONSENSE"), 400));
+  CHECK(is(client(on.server.port()).ask("GET /metrics HTTP/9.9\r\n"), 400));
+
+  std::minstd_rand random(4711);
+  const auto until = std::chrono::steady_clock::now() + 1s;
+  while (std::chrono::steady_clock::now() < until) {
+    std::string noise = random() % 2 == 0 ? "PUT /profile?revert_after=" : "GET /";
+    for (std::size_t i = random() % 300; i > 0; --i) noise += static_cast<char>(random() % 256);
+    if (random() % 2 == 0) noise += " HTTP/1.1\r\nContent-Length: 5\r\n\r\n{a: [";
+    const client c(socket_path());
+    c.send(noise);
+    c.end_of_sending();
+    static_cast<void>(c.response());
+  }
+  CHECK(is(on.read("GET /metrics"), 200));
+
+  const auto begin = std::chrono::steady_clock::now();
+  const client slow(on.server.port());
+  slow.send("GET /metrics HTTP/1.1\r\nHost: loc");
+  CHECK(slow.response().empty());
+  const auto took = std::chrono::steady_clock::now() - begin;
+  CHECK(took > 4s);
+  CHECK(took < 8s);
+}
+
+TEST_CASE("admin: while many idle connections take all places, the control socket answers") {
+  served on(small(1));
+  std::vector<std::unique_ptr<client>> idle;
+  for (int i = 0; i < 100; ++i) idle.push_back(std::make_unique<client>(on.server.port()));
+  CHECK(within(3s, [&] { return client(on.server.port()).response().empty(); })); // closed at once
+  CHECK(is(on.control("GET /metrics"), 200));
+  idle.clear();
+  CHECK(within(5s, [&] { return is(on.read("GET /metrics"), 200); }));
+}
+
+TEST_CASE("admin: the server ends while it is asked, and a forked child leaves it alone") {
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<bool> over{false};
+    std::thread asking;
+    {
+      served on(small(1));
+      asking = std::thread([&, port = on.server.port()] {
+        while (!over) static_cast<void>(client(port).ask("GET /metrics"));
+      });
+      std::this_thread::sleep_for(3ms);
+    }
+    over = true;
+    asking.join();
+  }
+  auto on = std::make_unique<served>(small(1));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    on.reset();
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(is(on->control("GET /metrics"), 200));
+}
