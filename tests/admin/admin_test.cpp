@@ -1,4 +1,3 @@
-#include "answers.hpp"
 #include "within.hpp"
 
 #include <corewise/admin/server.hpp>

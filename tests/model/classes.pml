@@ -4,7 +4,7 @@
 //
 // check: pass
 // check: pass -DPRODUCERS=2 -DPUSHES=1 -DOWN=0
-// check: pass -DWORKERS=3 -DPUSHES=2 -DOWN=0
+// check, long: pass -DWORKERS=3 -DPUSHES=2 -DOWN=0
 // check: pass -DKINDS
 // check: pass -DKINDS -DPRODUCERS=2 -DPUSHES=1
 // check: pass -DWORKERS=3 -DKINDS -DPUSHES=1 -DOWN=0

@@ -2,7 +2,7 @@
 // park, park_in, unpark; idle/idle.cpp: park, sleep, attach, stop).
 //
 // check: pass
-// check: pass -DVISITS=0 -DWORKERS=3 -DEVENTS=1
+// check, long: pass -DVISITS=0 -DWORKERS=3 -DEVENTS=1
 // check: pass -DVISITS=0 -DRETIRES
 // check: fail -DVISITS=0 -DRETIRES -DKEEPS_QUIET
 // check: fail -DNO_WISH

@@ -3,7 +3,7 @@
 // retires.
 //
 // check: pass
-// check: pass -DGROW -DPUSHES=1
+// check, long: pass -DGROW -DPUSHES=1
 // check: pass -DGROW -DBUSY -DPUSHES=3
 // check: pass -DNO_STEALING
 // check: pass -DNO_STEALING -DGROW

@@ -4,7 +4,7 @@
 //
 // check: pass
 // check: pass -DTHREADS=2 -DLENDS=5 -DPUSHES=3
-// check: pass -DTHREADS=4 -DLENDS=3
+// check, long: pass -DTHREADS=4 -DLENDS=3
 // check: pass -DTHREADS=4 -DLENDS=4 -DPUSHES=1
 // check: fail -DBLIND_RETURN
 // check: fail -DBLIND_SPARE

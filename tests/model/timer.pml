@@ -4,7 +4,7 @@
 //
 // check: pass
 // check: pass -DSETTERS=2
-// check: pass -DWORKERS=3
+// check, long: pass -DWORKERS=3
 // check: pass -DALWAYS -DTASKS=2
 // check: fail -DNO_SETTER_FENCE
 // check: fail -DALWAYS -DNO_WATCH_FENCE

@@ -26,7 +26,8 @@ struct scraped {
         continue;
       }
       const std::size_t space = line.rfind(' ');
-      CHECK_MESSAGE(series.emplace(line.substr(0, space), std::stod(line.substr(space))).second, line);
+      if (!series.emplace(line.substr(0, space), std::stod(line.substr(space))).second)
+        FAIL_CHECK(line); // twice
     }
   }
   /// Returns the sum of the series of a metric.
