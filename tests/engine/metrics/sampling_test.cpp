@@ -1,4 +1,5 @@
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <corewise/engine/run_blocking.hpp>
 #include <corewise/engine/sleep.hpp>
@@ -8,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <thread>
@@ -85,7 +87,9 @@ TEST_CASE("metrics: sampled times have the class of their task, also when a coro
   CHECK(seen.waited[static_cast<std::size_t>(task_class::latency)].count() > 15);
   CHECK(seen.waited[static_cast<std::size_t>(task_class::background)].count() > 5);
   CHECK(seen.waited[static_cast<std::size_t>(task_class::normal)].count() < 3);
-  for (std::size_t c = 0; c < class_count; ++c) CHECK(seen.ran[c].count() == seen.waited[c].count());
+  for (std::size_t c = 0; c < class_count; ++c)
+    CHECK(within(
+        5s, [&] { return e.metrics().total().ran[c].count() == seen.waited[c].count(); })); // counted last
 }
 
 TEST_CASE("metrics: a sampled task tells how long it ran") {
@@ -103,7 +107,12 @@ TEST_CASE("metrics: the time of a sampled run ends where the coroutine yields to
   constexpr int turns = 100;
   engine e(small_profile(1));
   const auto yielding = []() -> task<> {
-    for (int i = 0; i < turns; ++i) co_await yield();
+    for (int i = 0; i < turns; ++i) {
+      std::atomic<int> work{0};
+      while (work.fetch_add(1) < 40) { // some 200 ns
+      }
+      co_await yield();
+    }
   };
   const auto begin = clock_type::now();
   e.run([&]() -> task<> { // all at once
@@ -115,8 +124,7 @@ TEST_CASE("metrics: the time of a sampled run ends where the coroutine yields to
   const auto turn = (clock_type::now() - begin) / (coroutines * turns);
   const time_histogram ran = e.metrics().total().ran[0];
   REQUIRE(ran.count() > 10);
-  CHECK(ran.sum / static_cast<int>(ran.count()) <
-        30 * turn); // up to 128 turns come between two looks at the clock
+  CHECK(ran.quantile(.75) <= 2us + 4 * turn); // up to 128 turns come between two looks at the clock
 }
 
 TEST_CASE("metrics: a coroutine that waited for a place to block keeps its class") {
