@@ -137,6 +137,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   void set_active(std::span<const std::uint32_t> workers) noexcept;
 
   bool any_waits() const noexcept;
+  void count_workers(metrics_snapshot& m) const;
   bool quiet(std::uint8_t phase) const;
   void wait_for_arriving() const;
   void wait_for_wakers() const;

@@ -1,0 +1,89 @@
+#include "memory/block_memory.hpp"
+#include "runtime/runtime.hpp"
+
+#include <corewise/engine/metrics.hpp>
+
+#include <vector>
+
+// Reads the numbers of all parts.
+
+namespace corewise {
+
+namespace {
+
+void count_in(metrics_snapshot& m, const detail::block_memory& memory) noexcept {
+  m.memory_blocks_held_bytes = memory.held_bytes;
+  m.memory_blocks_used_bytes = memory.used_bytes;
+  m.memory_pages_refused = memory.refused_pages;
+}
+
+void count_in(metrics_snapshot& m, const detail::blocking_limit::counts& calls) noexcept {
+  m.blocking_calls_running = calls.running;
+  m.blocking_calls_waiting = calls.waiting;
+  m.blocking_calls_waited = calls.waited;
+  m.blocking_calls_refused = calls.refused;
+}
+
+} // namespace
+
+void runtime::count_workers(metrics_snapshot& m) const {
+  std::vector<pid_t> threads;
+  for (const detail::worker* seat : seats_) threads.push_back(seat->report().thread());
+  const detail::host_usage::seen host = host_.look(threads, detail::monotonic::now());
+  m.throttling = host.throttling;
+  for (const detail::worker* seat : seats_) {
+    worker_metrics w = seat->metrics();
+    w.waited_for_cpu = host.waited_for_cpu[m.workers.size()];
+    const auto& idle = idle_->counts(seat->id());
+    w.parks = idle.parks.load(std::memory_order_relaxed);
+    w.wakes = idle.wakes.load(std::memory_order_relaxed);
+    w.timeouts = idle.timeouts.load(std::memory_order_relaxed);
+    w.lifo_rescued = idle.lifo_rescued.load(std::memory_order_relaxed);
+    w.rescued_by_timeout = idle.rescued.load(std::memory_order_relaxed);
+    w.standing = supervisor_.is_stuck(seat->id()) ? 1 : 0;
+    w.stuck = supervisor_.stuck(seat->id());
+    m.workers.push_back(w);
+  }
+}
+
+metrics_snapshot runtime::metrics() const {
+  metrics_snapshot m;
+  m.health = health().state;
+  if (after_process_fork()) return m; // threads that are not here may hold locks for ever
+  count_workers(m);
+  for (std::uint8_t phase = 0; phase < detail::phases; ++phase) {
+    const counts c = sum(phase);
+    m.finished += c.finished;
+    m.submitted += c.submitted;
+  }
+  const counts daemons = sum(detail::daemon_phase);
+  m.daemons = daemons.submitted - daemons.finished;
+  for (const auto& g : group_states_) m.injected += g->injection().count();
+  for (const auto& domain : classes_) {
+    const detail::class_queue& latency = domain->of(task_class::latency);
+    const detail::class_queue& background = domain->of(task_class::background);
+    m.latency_queued += latency.depth();
+    m.background_queued += background.depth();
+    m.latency_placed += latency.placed();
+    m.background_placed += background.placed();
+  }
+  for (const detail::timer_group* timers : timers_->groups()) {
+    const detail::timer_group::counts c = timers->count();
+    m.timers_pending += c.pending;
+    m.timers_fired += c.fired;
+    m.timers_cancelled += c.cancelled;
+  }
+  m.reloads = reloads_.load(std::memory_order_relaxed);
+  m.outdated = outdated_rules();
+  m.rejected = rejected_.load(std::memory_order_relaxed);
+  m.failed = failed_.load(std::memory_order_relaxed);
+  m.spare_threads = threads_.spares();
+  count_in(m, detail::count_block_memory());
+  m.short_of_spares = supervisor_.short_of_spares() ? 1 : 0;
+  m.spares_exhausted = supervisor_.spare_shortages();
+  m.tasks_waiting_for_a_seat = tasks_waiting_for_a_seat();
+  count_in(m, blocking_calls_.count());
+  return m;
+}
+
+} // namespace corewise
