@@ -42,9 +42,10 @@ struct histogram_row {
 template <class F> void for_each_class(const histogram_row& row, const worker_metrics& of, const F& f) {
   const std::span<const time_histogram> times = row.value(of);
   if (times.size() == 1) return f(std::string_view(), times.front());
-  for (std::size_t c = 0; c < times.size(); ++c)
-    if (const auto which = static_cast<task_class>(c); which == task_class::normal || times[c].count() != 0)
-      f(to_string(which), times[c]);
+  for (const task_class which : {task_class::normal, task_class::latency, task_class::background}) {
+    const time_histogram& of_class = times[static_cast<std::size_t>(which)];
+    if (which == task_class::normal || of_class.count() != 0) f(to_string(which), of_class);
+  }
 }
 
 std::span<const metric_row<metrics_snapshot>> engine_rows() noexcept;
