@@ -23,14 +23,6 @@ constexpr auto longest_trial = 24h;
 
 std::string_view text(boost::beast::string_view v) { return {v.data(), v.size()}; }
 
-response plain(const request& asked, http::status status, std::string body,
-               const char* type = "text/plain; charset=utf-8") {
-  response res(status, asked.version());
-  res.set(http::field::content_type, type);
-  res.body() = std::move(body);
-  return res;
-}
-
 /// Returns the value of a parameter, "a=b&c=d"; nothing if it is not there.
 std::optional<std::string_view> parameter(std::string_view query, std::string_view name) {
   while (!query.empty()) {
@@ -66,37 +58,44 @@ response metrics(const request& asked, std::string_view query, const engine& e) 
     else if (*wanted == "workers")
       detail = metrics_detail::workers;
     else
-      return plain(asked, http::status::bad_request, "detail is sums, groups or workers\n");
+      return text_answer(http::status::bad_request, "detail is sums, groups or workers\n");
   }
   const bool openmetrics =
       text(asked[http::field::accept]).find("application/openmetrics-text") != std::string_view::npos;
   const metrics_snapshot now = e.metrics();
-  return openmetrics ? plain(asked, http::status::ok, now.to_openmetrics(detail),
-                             "application/openmetrics-text; version=1.0.0; charset=utf-8")
-                     : plain(asked, http::status::ok, now.to_prometheus(detail),
-                             "text/plain; version=0.0.4; charset=utf-8");
+  return openmetrics ? text_answer(http::status::ok, now.to_openmetrics(detail),
+                                   "application/openmetrics-text; version=1.0.0; charset=utf-8")
+                     : text_answer(http::status::ok, now.to_prometheus(detail),
+                                   "text/plain; version=0.0.4; charset=utf-8");
 }
 
 /// `live`: whether the process should go on; else whether it should get requests.
-response health(const request& asked, const engine& e, bool live) {
+response health(const engine& e, bool live) {
   const health_report report = e.health();
   std::string body = fmt::format("{}\n", to_string(report.state));
   for (const std::string& why : report.why) body += why + "\n";
   const bool well = live ? report.state != health_state::wedged : report.ok();
-  return plain(asked, well ? http::status::ok : http::status::service_unavailable, std::move(body));
+  return text_answer(well ? http::status::ok : http::status::service_unavailable, std::move(body));
 }
 
 response dump(const request& asked, const engine& e) {
   const engine_dump inside = e.dump();
   const bool json = text(asked[http::field::accept]).find("application/json") != std::string_view::npos;
-  return json ? plain(asked, http::status::ok, inside.to_json(), "application/json")
-              : plain(asked, http::status::ok, inside.to_text());
+  return json ? text_answer(http::status::ok, inside.to_json(), "application/json")
+              : text_answer(http::status::ok, inside.to_text());
 }
 
 constexpr std::string_view read_only_paths = "/metrics\n/health/live\n/health/ready\n";
 constexpr std::string_view control_paths = "/dump\n/profile\n";
 
 } // namespace
+
+response text_answer(http::status status, std::string body, const char* type) {
+  response res(status, 11);
+  res.set(http::field::content_type, type);
+  res.body() = std::move(body);
+  return res;
+}
 
 bool asks_for_us(const request& asked, std::string_view address, const std::vector<std::string>& hosts) {
   std::string_view host = text(asked[http::field::host]);
@@ -124,20 +123,20 @@ response answers::to(const request& asked, const caller& from) {
 
   response res;
   if (path == "/")
-    res = plain(asked, http::status::ok,
-                fmt::format("{}{}", read_only_paths, from.control ? control_paths : ""));
+    res = text_answer(http::status::ok,
+                      fmt::format("{}{}", read_only_paths, from.control ? control_paths : ""));
   else if (path == "/metrics")
     res = metrics(asked, query, engine_);
   else if (path == "/health/live" || path == "/health/ready")
-    res = health(asked, engine_, path == "/health/live");
+    res = health(engine_, path == "/health/live");
   else if (from.control && path == "/dump")
     res = dump(asked, engine_);
   else if (from.control && path == "/profile")
-    res = plain(asked, http::status::ok, profile_text(engine_.configuration()), "application/yaml");
+    res = text_answer(http::status::ok, profile_text(engine_.configuration()), "application/yaml");
   else
-    return plain(asked, http::status::not_found, "not found; / lists what there is\n");
+    return text_answer(http::status::not_found, "not found; / lists what there is\n");
   if (reads) return res;
-  res = plain(asked, http::status::method_not_allowed, "only GET and HEAD are answered here\n");
+  res = text_answer(http::status::method_not_allowed, "only GET and HEAD are answered here\n");
   res.set(http::field::allow, from.control && path == "/profile" ? "GET, HEAD, PUT" : "GET, HEAD");
   return res;
 }
@@ -148,12 +147,12 @@ response answers::change_profile(const request& asked, std::string_view query, c
   if (const auto wanted = parameter(query, "revert_after")) {
     trial = duration(*wanted);
     if (!trial)
-      return plain(asked, http::status::bad_request, "revert_after is a time as 60s, 5m or 1h, up to 24h\n");
+      return text_answer(http::status::bad_request, "revert_after is a time as 60s, 5m or 1h, up to 24h\n");
   }
   profile before = engine_.configuration();
   const auto refused = [&](const std::string& why) {
     log(fmt::format("{}: refused a profile: {}", from.name, why.substr(0, why.find('\n'))));
-    return plain(asked, http::status::unprocessable_entity, why + "\n");
+    return text_answer(http::status::unprocessable_entity, why + "\n");
   };
   try {
     const apply_result result = engine_.apply(parse_profile(asked.body(), "request"));
@@ -169,7 +168,7 @@ response answers::change_profile(const request& asked, std::string_view query, c
   }
   const std::string until = trial ? fmt::format(" for {} s, unless another one comes", trial->count()) : "";
   log(fmt::format("{}: changed the profile{}", from.name, until));
-  return plain(asked, http::status::ok, fmt::format("applied{}\n", until));
+  return text_answer(http::status::ok, fmt::format("applied{}\n", until));
 }
 
 void answers::revert() {

@@ -19,11 +19,14 @@ namespace http = boost::beast::http;
 using request = http::request<http::string_body>;
 using response = http::response<http::string_body>;
 
-/// Who asks.
+/// The side from which a request comes.
 struct caller {
   bool control = false; ///< by the control socket
   std::string name;     ///< for the log: its user, or its address
 };
+
+/// Makes an answer, of HTTP 1.1.
+response text_answer(http::status status, std::string body, const char* type = "text/plain; charset=utf-8");
 
 /// Whether a request may come by TCP, for the address or one of the names of this machine, and from no page of
 /// another one. `address`: at which it came in. Source: DNS rebinding; RFC 6454.

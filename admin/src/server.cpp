@@ -51,6 +51,7 @@ constexpr auto time_for_header = 5s;
 constexpr auto time_for_rest = 10s;
 constexpr std::size_t most_connections = 64;
 constexpr std::size_t kept_for_control = 4; // of these
+constexpr int backlog = 64;
 constexpr auto pause_without_descriptors = 100ms;
 constexpr auto pause_without_memory = 10ms;
 
@@ -77,62 +78,60 @@ tcp::endpoint endpoint_of(const std::string& text) {
   return {address, port};
 }
 
-/// A socket that is closed on exec and does not block; closed unless it is released.
-class unbound_socket {
- public:
-  explicit unbound_socket(int family) : fd_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    if (fd_ < 0) fail("socket");
-  }
-  unbound_socket(const unbound_socket&) = delete;
-  unbound_socket& operator=(const unbound_socket&) = delete;
-  ~unbound_socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int fd() const noexcept { return fd_; }
-  int release() noexcept { return std::exchange(fd_, -1); }
+/// Returns a socket that is closed on exec and does not block.
+int new_socket(int family) {
+  const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) fail("socket");
+  return fd;
+}
 
- private:
-  int fd_;
-};
+template <class Endpoint> bool bind(int fd, const Endpoint& at) {
+  return ::bind(fd, at.data(), static_cast<socklen_t>(at.size())) == 0;
+}
 
-constexpr int backlog = 64;
-
-int bind_read_only(const tcp::endpoint& at, const std::string& text) {
-  unbound_socket made(at.protocol().family());
+tcp::acceptor listen_at(asio::io_context& in, const std::string& text) {
+  const tcp::endpoint at = endpoint_of(text);
+  tcp::acceptor made(in, at.protocol(), new_socket(at.protocol().family()));
+  const int fd = made.native_handle();
   const int yes = 1;
-  if (::setsockopt(made.fd(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-      ::bind(made.fd(), at.data(), static_cast<socklen_t>(at.size())) != 0 ||
-      ::listen(made.fd(), backlog) != 0)
+  if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 || !bind(fd, at) ||
+      ::listen(fd, backlog) != 0)
     fail(text);
-  return made.release();
+  return made;
 }
 
-/// Returns whether an earlier process has left the socket there: it refuses, as a file would.
-bool is_stale(const local::endpoint& at) {
-  struct stat there{};
-  if (::lstat(at.path().c_str(), &there) != 0 || !S_ISSOCK(there.st_mode)) return false;
-  const unbound_socket probe(AF_UNIX);
-  return ::connect(probe.fd(), at.data(), static_cast<socklen_t>(at.size())) != 0 && errno == ECONNREFUSED;
-}
-
-/// Makes the control socket, for this process's user alone. What an earlier process has left is replaced; a socket that
-/// answers, or a file, is not.
-int bind_control(const std::string& path) {
-  if (path.size() >= sizeof(sockaddr_un::sun_path))
-    throw std::system_error(ENAMETOOLONG, std::system_category(), path);
-  const local::endpoint at(path);
-  unbound_socket made(AF_UNIX);
-  if (::fchmod(made.fd(), 0600) != 0) fail("fchmod");
-  const auto bind = [&] { return ::bind(made.fd(), at.data(), static_cast<socklen_t>(at.size())) == 0; };
-  if (!bind()) {
+/// The control socket's name in the file system, which goes with it.
+class socket_path {
+ public:
+  /// Gives the socket its name, for this process's user alone. What an earlier process has left is replaced; a
+  /// socket that answers, or a file, is not.
+  socket_path(asio::io_context& in, int fd, const std::string& path) : path_(path) {
+    if (path.size() >= sizeof(sockaddr_un::sun_path))
+      throw std::system_error(ENAMETOOLONG, std::system_category(), path);
+    const local::endpoint at(path);
+    if (::fchmod(fd, 0600) != 0) fail("fchmod");
+    if (bind(fd, at)) return;
     if (errno != EADDRINUSE) fail(path);
-    const bool replaced = is_stale(at) && ::unlink(path.c_str()) == 0 && bind();
+    const bool replaced = is_stale(in, at) && ::unlink(path.c_str()) == 0 && bind(fd, at);
     errno = EADDRINUSE;
     if (!replaced) fail(path);
   }
-  if (::listen(made.fd(), backlog) != 0) fail(path);
-  return made.release();
-}
+  socket_path(const socket_path&) = delete;
+  socket_path& operator=(const socket_path&) = delete;
+  ~socket_path() { ::unlink(path_.c_str()); }
+
+ private:
+  /// Returns whether an earlier process has left a socket there: it refuses, as a file would.
+  static bool is_stale(asio::io_context& in, const local::endpoint& at) {
+    struct stat there{};
+    if (::lstat(at.path().c_str(), &there) != 0 || !S_ISSOCK(there.st_mode)) return false;
+    local::socket probe(in, local(), new_socket(AF_UNIX));
+    return ::connect(probe.native_handle(), at.data(), static_cast<socklen_t>(at.size())) != 0 &&
+           errno == ECONNREFUSED;
+  }
+
+  const std::string path_;
+};
 
 /// Returns whether the peer is of this process's user or root; its user in `user`.
 bool is_own(int fd, uid_t& user) {
@@ -147,19 +146,17 @@ bool is_own(int fd, uid_t& user) {
 
 class server::plane {
  public:
-  plane(engine& e, const options& o)
-      : answers_(e, o.log),
-        hosts_(o.hosts),
-        control_path_(o.control),
-        trial_(context_) {
+  plane(engine& e, const options& o) : answers_(e, o.log), hosts_(o.hosts), trial_(context_) {
     for (const std::string& text : o.networks) networks_.emplace_back(text);
     if (!o.read_only.empty()) {
-      const tcp::endpoint at = endpoint_of(o.read_only);
-      read_only_.emplace(context_, at.protocol(), bind_read_only(at, o.read_only));
+      read_only_.emplace(listen_at(context_, o.read_only));
+      port_ = read_only_->local_endpoint().port();
       asio::co_spawn(context_, accept_readers(), &end_of_coroutine);
     }
     if (!o.control.empty()) {
-      control_.emplace(context_, local(), bind_control(control_path_));
+      control_.emplace(context_, local(), new_socket(AF_UNIX));
+      control_path_.emplace(context_, control_->native_handle(), o.control);
+      if (::listen(control_->native_handle(), backlog) != 0) fail(o.control);
       asio::co_spawn(context_, accept_operators(), &end_of_coroutine);
     }
     start();
@@ -169,19 +166,17 @@ class server::plane {
   ~plane() {
     context_.stop();
     thread_.join();
-    if (control_) ::unlink(control_path_.c_str());
   }
 
   /// Returns whether this process has the thread: the child of a process fork has not.
   bool is_here() const noexcept { return ::getpid() == process_; }
-  std::uint16_t port() const noexcept { return read_only_ ? port_ : 0; }
+  std::uint16_t port() const noexcept { return port_; }
 
  private:
   static void end_of_coroutine(const std::exception_ptr& /*why*/) noexcept {} // its connection is closed
 
   /// Starts the thread, which gets no signals of the program's.
   void start() {
-    if (read_only_) port_ = read_only_->local_endpoint().port();
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
@@ -190,7 +185,6 @@ class server::plane {
       thread_ = std::thread([this] { run(); });
     } catch (...) {
       ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      if (control_) ::unlink(control_path_.c_str());
       throw;
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -273,10 +267,10 @@ class server::plane {
     if (why && why.category() != beast::error_code(http::error::bad_method).category())
       co_return; // it has gone
     response res = why ? refusal(why) : answer(parser.get(), address, from);
-    finish(res, !why && parser.get().method() == http::verb::head);
+    const bool head = !why && parser.get().method() == http::verb::head;
+    finish(res, head);
     http::response_serializer<http::string_body> out(res);
-    out.split(false);
-    if (!why && parser.get().method() == http::verb::head)
+    if (head)
       co_await http::async_write_header(stream, out, in_tuple);
     else
       co_await http::async_write(stream, out, in_tuple);
@@ -297,12 +291,9 @@ class server::plane {
   }
 
   response answer(const request& asked, const std::string& address, const caller& from) {
-    if (!from.control && !asks_for_us(asked, address, hosts_)) {
-      response res(http::status::forbidden, asked.version());
-      res.set(http::field::content_type, "text/plain; charset=utf-8");
-      res.body() = "this machine has no such name, or the request comes from another site\n";
-      return res;
-    }
+    if (!from.control && !asks_for_us(asked, address, hosts_))
+      return text_answer(http::status::forbidden,
+                         "this machine has no such name, or the request comes from another site\n");
     response res = answers_.to(asked, from);
     follow_trial();
     return res;
@@ -312,10 +303,7 @@ class server::plane {
     http::status status = http::status::bad_request;
     if (why == http::error::body_limit) status = http::status::payload_too_large;
     if (why == http::error::header_limit) status = http::status::request_header_fields_too_large;
-    response res(status, 11);
-    res.set(http::field::content_type, "text/plain; charset=utf-8");
-    res.body() = why.message() + "\n";
-    return res;
+    return text_answer(status, why.message() + "\n");
   }
 
   static void finish(response& res, bool head) {
@@ -365,13 +353,13 @@ class server::plane {
   // Only the thread uses these, once it runs.
   answers answers_;
   const std::vector<std::string> hosts_;
-  const std::string control_path_;
   std::size_t open_ = 0;
   std::vector<network> networks_;
   asio::io_context context_{1}; // before all that its coroutines use goes
   asio::steady_timer trial_;
   std::optional<tcp::acceptor> read_only_;
   std::optional<local::acceptor> control_;
+  std::optional<socket_path> control_path_;
 
   std::uint16_t port_ = 0;
   const pid_t process_ = ::getpid();

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <arpa/inet.h>
+#include "http_client.hpp"
+
 #include <doctest/doctest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -16,7 +17,7 @@
 #include <string>
 #include <utility>
 
-// Servers as processes of their own, and clients of plain sockets.
+// Servers as processes of their own.
 
 class server_process {
  public:
@@ -58,53 +59,4 @@ class server_process {
   pid_t process_ = -1;
   std::FILE* out_ = nullptr;
   std::uint16_t port_ = 0;
-};
-
-class client {
- public:
-  explicit client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_port = htons(port);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
-  }
-  client(const client&) = delete;
-  client& operator=(const client&) = delete;
-  ~client() { ::close(fd_); }
-
-  bool connected() const { return connected_; }
-  bool send(const std::string& text) const {
-    return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
-  }
-  void end_of_sending() const { ::shutdown(fd_, SHUT_WR); }
-  /// Returns what comes, up to the end of a response, or of the connection.
-  std::string response() const {
-    std::string all;
-    std::array<char, 4096> bytes{};
-    for (;;) {
-      const std::size_t head = all.find("\r\n\r\n");
-      if (head != std::string::npos) {
-        const std::size_t at = all.find("Content-Length: ");
-        if (at != std::string::npos && all.size() >= head + 4 + std::stoul(all.substr(at + 16))) return all;
-      }
-      const ssize_t n = ::recv(fd_, bytes.data(), bytes.size(), 0);
-      if (n <= 0) return all;
-      all.append(bytes.data(), static_cast<std::size_t>(n));
-    }
-  }
-  /// Returns as many bytes as come.
-  std::string receive(std::size_t bytes) const {
-    std::string all(bytes, '\0');
-    all.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::recv(fd_, all.data(), bytes, MSG_WAITALL))));
-    return all;
-  }
-  std::string ask(const std::string& path) const {
-    if (!send("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n")) return "";
-    return response();
-  }
-
- private:
-  int fd_;
-  bool connected_ = false;
 };

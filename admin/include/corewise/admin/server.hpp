@@ -13,7 +13,7 @@
 namespace corewise::admin {
 
 struct options {
-  /// Where the control socket is made, a unix socket. Who connects there reads everything, and changes the profile:
+  /// Where the control socket is made, a unix socket. Its clients read everything, and change the profile:
   /// the user of this process, and root. A socket that an earlier process has left there is replaced. Empty: none.
   std::filesystem::path control;
   /// Where others read metrics and health: "127.0.0.1:9464", "[::]:9464"; port 0: any. There are no names or ids of
