@@ -1,6 +1,8 @@
 #include "small_engine.hpp"
 #include "within.hpp"
+#include "worker/worker_report.hpp"
 
+#include <corewise/engine/channel.hpp>
 #include <corewise/engine/run_blocking.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>
@@ -102,29 +104,37 @@ TEST_CASE("metrics: a sampled task tells how long it ran") {
   CHECK(ran.sum >= 100us * static_cast<int>(ran.count()));
 }
 
-TEST_CASE("metrics: the time of a sampled run ends where the coroutine yields to others") {
-  constexpr int coroutines = 2000;
-  constexpr int turns = 100;
+TEST_CASE("metrics: coroutines that yield are sampled where they begin, and until they yield") {
+  constexpr int rounds = 100;
+  constexpr int coroutines = 200; // of a round; the ring has room for them
+  constexpr int turns = 20;
   engine e(small_profile(1));
-  const auto yielding = []() -> task<> {
+  time_histogram all; // what each coroutine has seen itself
+  int ended = 0;
+  const auto yielding = [&](clock_type::time_point from) -> task<> {
+    count(all, clock_type::now() - from);
     for (int i = 0; i < turns; ++i) {
       std::atomic<int> work{0};
       while (work.fetch_add(1) < 40) { // some 200 ns
       }
       co_await yield();
     }
+    ++ended;
   };
   const auto begin = clock_type::now();
-  e.run([&]() -> task<> { // all at once
-     for (int i = 0; i < coroutines; ++i) static_cast<void>(e.submit(yielding()));
-     co_return;
-   })
-      .get();
+  e.run([&]() -> task<> {
+     for (int submitted = 0; submitted < rounds * coroutines;) {
+       for (int i = 0; i < coroutines; ++i, ++submitted)
+         static_cast<void>(e.submit(yielding(clock_type::now())));
+       while (ended != submitted) co_await yield();
+     }
+   }).get();
   e.drain();
-  const auto turn = (clock_type::now() - begin) / (coroutines * turns);
-  const time_histogram ran = e.metrics().total().ran[0];
-  REQUIRE(ran.count() > 10);
-  CHECK(ran.quantile(.75) <= 2us + 4 * turn); // up to 128 turns come between two looks at the clock
+  const auto turn = (clock_type::now() - begin) / (rounds * coroutines * turns);
+  const worker_metrics seen = e.metrics().total();
+  REQUIRE(seen.ran[0].count() > 100);
+  CHECK(seen.ran[0].quantile(.75) <= 2us + 4 * turn); // up to 128 turns come between two looks at the clock
+  CHECK(greatest_distance(distribution(seen.waited[0]), distribution(all)) < .15);
 }
 
 TEST_CASE("metrics: a coroutine that waited for a place to block keeps its class") {
@@ -142,6 +152,29 @@ TEST_CASE("metrics: a coroutine that waited for a place to block keeps its class
   CHECK(seen.waited[static_cast<std::size_t>(task_class::normal)].count() == 0);
 }
 
+TEST_CASE("metrics: each way to go on is sampled") {
+  constexpr int times = 3200; // 50 samples
+  const auto sampled = [](const auto& way) {
+    engine e(small_profile(1));
+    e.run(way(e)).get();
+    return e.metrics().total().waited[0].count();
+  };
+  CHECK(sampled([](engine& /*e*/) -> task<> {
+          for (int i = 0; i < times; ++i) co_await sleep_for(1us);
+        }) > 20);
+  CHECK(sampled([](engine& e) -> task<> {
+          for (int i = 0; i < times; ++i) co_await e.schedule();
+        }) > 20);
+  channel<int> to(1);
+  const auto send = [&]() -> task<> {
+    for (int i = 0; i < times; ++i) co_await to.send(int{i});
+  };
+  CHECK(sampled([&](engine& e) -> task<> { // woken by another
+          static_cast<void>(e.submit(send()));
+          for (int i = 0; i < times; ++i) static_cast<void>(co_await to.receive());
+        }) > 20);
+}
+
 TEST_CASE("metrics: each timer tells how late it fired") {
   engine e(small_profile(1));
   for (int i = 0; i < 5; ++i) e.run([]() -> task<> { co_await sleep_for(1ms); }).get();
@@ -149,4 +182,11 @@ TEST_CASE("metrics: each timer tells how late it fired") {
   CHECK(m.timers_fired == 5);
   CHECK(m.total().timers_late.count() == 5);
   CHECK(m.total().timers_late.sum > 0ns);
+}
+
+TEST_CASE("metrics: a time that is read while it changes never falls") {
+  const detail::worker_report report;
+  CHECK(report.never_less(5ms) == 5ms);
+  CHECK(report.never_less(3ms) == 5ms);
+  CHECK(report.never_less(6ms) == 6ms);
 }

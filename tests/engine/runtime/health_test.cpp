@@ -86,3 +86,17 @@ TEST_CASE("health: an engine that was shut down has ended") {
   CHECK(e.health().state == health_state::ended);
   CHECK(to_string(e.health().state) == "ended");
 }
+
+TEST_CASE("health: without a limit for tasks no worker counts as stuck, also one that stood before") {
+  gate first;
+  engine e(watched(2));
+  CHECK(e.submit([&] { first.pass(); }) == submit_result::accepted);
+  becomes(e, health_state::degraded);
+  CHECK(e.metrics().total().standing == 1);
+  profile without = watched(2);
+  without.blocking.stuck_after.reset();
+  CHECK(e.apply(without).applied());
+  CHECK(e.health().ok());
+  CHECK(e.metrics().total().standing == 0);
+  first.open();
+}
