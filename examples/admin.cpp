@@ -1,4 +1,5 @@
-// A daemon that operators can look into, by HTTP: metrics and health on a port, the rest on a socket of its user.
+// A daemon that operators can look into, by HTTP: metrics and health on a port, the rest on a socket of its
+// user.
 //
 //     admin [PORT [SOCKET]]
 #include <corewise/admin/server.hpp>

@@ -28,8 +28,8 @@ struct caller {
 /// Makes an answer, of HTTP 1.1.
 response text_answer(http::status status, std::string body, const char* type = "text/plain; charset=utf-8");
 
-/// Whether a request may come by TCP, for the address or one of the names of this machine, and from no page of
-/// another one. `address`: at which it came in. Source: DNS rebinding; RFC 6454.
+/// Whether a request may come by TCP, for the address or one of the names of this machine, and from no page
+/// of another one. `address`: at which it came in. Source: DNS rebinding; RFC 6454.
 bool asks_for_us(const request& asked, std::string_view address, const std::vector<std::string>& hosts);
 
 class answers {
@@ -44,8 +44,8 @@ class answers {
 
   /// Returns when `revert` is to be called; nothing: no change is on trial.
   std::optional<std::chrono::steady_clock::time_point> revert_at() const noexcept { return revert_at_; }
-  /// Puts the profile in force again that was there before the change on trial. Throws `std::bad_alloc`, and may then be
-  /// called again.
+  /// Puts the profile in force again that was there before the change on trial. Throws `std::bad_alloc`, and
+  /// may then be called again.
   void revert();
 
  private:

@@ -20,8 +20,8 @@ class network {
   unsigned prefix_ = 0; // bits
 };
 
-/// Returns whether the address is of the own machine or of a network in the list. An IPv4 address may come as one of
-/// IPv6.
+/// Returns whether the address is of the own machine or of a network in the list. An IPv4 address may come as
+/// one of IPv6.
 bool allowed(const boost::asio::ip::address& address, const std::vector<network>& networks);
 
 } // namespace corewise::admin

@@ -103,8 +103,8 @@ tcp::acceptor listen_at(asio::io_context& in, const std::string& text) {
 /// The control socket's name in the file system, which goes with it.
 class socket_path {
  public:
-  /// Gives the socket its name, for this process's user alone. What an earlier process has left is replaced; a
-  /// socket that answers, or a file, is not.
+  /// Gives the socket its name, for this process's user alone. What an earlier process has left is replaced;
+  /// a socket that answers, or a file, is not.
   socket_path(asio::io_context& in, int fd, const std::string& path) : path_(path) {
     if (path.size() >= sizeof(sockaddr_un::sun_path))
       throw std::system_error(ENAMETOOLONG, std::system_category(), path);

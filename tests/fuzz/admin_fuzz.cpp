@@ -1,5 +1,5 @@
-// Feeds any bytes to the admin server's reader of requests, and what it reads to the answers, for each caller. An answer has a
-// status; a reader changes nothing.
+// Feeds any bytes to the admin server's reader of requests, and what it reads to the answers, for each
+// caller. An answer has a status; a reader changes nothing.
 #include "answers.hpp"
 
 #include <boost/asio/buffer.hpp>

@@ -1,5 +1,6 @@
-// An engine for Prometheus, in trouble as its name says: engine_to_scrape NAME PORT. Serves its metrics on the
-// loopback's PORT, without help of the engine, until it is killed. PORT 0 prints them once instead, by worker.
+// An engine for Prometheus, in trouble as its name says: engine_to_scrape NAME [print]. Prints its port on
+// the loopback, and serves its metrics there, without help of the engine, until it is killed; or prints them
+// once, by worker.
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>
@@ -66,19 +67,20 @@ void go_on(corewise::engine& e, std::string_view trouble) {
   }
 }
 
-[[noreturn]] void serve(const corewise::engine& e, std::uint16_t port) {
+[[noreturn]] void serve(const corewise::engine& e) {
   const int listening = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
   at.sin_family = AF_INET;
-  at.sin_port = htons(port);
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int yes = 1;
-  ::setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (::bind(listening, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 ||
-      ::listen(listening, 8) != 0) {
+  socklen_t size = sizeof at;
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  if (::bind(listening, address, size) != 0 || ::listen(listening, 8) != 0 ||
+      ::getsockname(listening, address, &size) != 0) {
     std::perror("engine_to_scrape");
     std::_Exit(1);
   }
+  std::printf("%d\n", ntohs(at.sin_port));
+  std::fflush(stdout);
   for (;;) {
     const int peer = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
     char asked[4096];
@@ -96,23 +98,23 @@ void go_on(corewise::engine& e, std::string_view trouble) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view trouble = argc == 3 ? argv[1] : "";
+  const bool prints = argc == 3 && std::string_view(argv[2]) == "print";
+  const std::string_view trouble = argc == 2 || prints ? argv[1] : "";
   bool known = false;
   for (const char* name : {"healthy", "stalled", "wedged", "overloaded", "throttled"})
     known = known || trouble == name;
   if (!known) {
-    std::fprintf(stderr, "usage: engine_to_scrape healthy|stalled|wedged|overloaded|throttled PORT\n");
+    std::fprintf(stderr, "usage: engine_to_scrape healthy|stalled|wedged|overloaded|throttled [print]\n");
     return 2;
   }
   corewise::engine e(profile_of(trouble));
   begin(e, trouble);
-  const auto port = static_cast<std::uint16_t>(std::atoi(argv[2]));
-  if (port == 0) {
+  if (prints) {
     std::this_thread::sleep_for(1s);
     std::printf("%s", e.metrics().to_prometheus(corewise::metrics_detail::workers).c_str());
     std::fflush(stdout);
     std::_Exit(0);
   }
   std::thread([&] { go_on(e, trouble); }).detach();
-  serve(e, port);
+  serve(e);
 }

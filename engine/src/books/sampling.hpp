@@ -8,9 +8,9 @@
 #include <chrono>
 #include <cstdint>
 
-// How long tasks wait, and how long they run: of one task in 64. A thread counts the tasks that it queues, stamps
-// one, and draws how many go by until the next; so bursts of equal tasks do not fall into step with it. A worker
-// that takes a stamped task knows how long it has waited (ADR 0060).
+// How long tasks wait, and how long they run: of one task in 64. A thread counts the tasks that it queues,
+// stamps one, and draws how many go by until the next; so bursts of equal tasks do not fall into step with
+// it. A worker that takes a stamped task knows how long it has waited (ADR 0060).
 
 namespace corewise::detail {
 

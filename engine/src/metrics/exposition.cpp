@@ -10,18 +10,9 @@
 
 // What a scraper reads.
 
-namespace corewise {
+namespace corewise::detail {
 
 namespace {
-
-using detail::engine_rows;
-using detail::for_each_class;
-using detail::histogram_row;
-using detail::histogram_rows;
-using detail::metric_row;
-using detail::seconds;
-using detail::value_text;
-using detail::worker_rows;
 
 std::string braced(const std::string& labels) { return labels.empty() ? labels : "{" + labels + "}"; }
 std::string joined(const std::string& a, const std::string& b) {
@@ -33,7 +24,8 @@ class exposition {
  public:
   explicit exposition(bool openmetrics) noexcept : openmetrics_(openmetrics) {}
 
-  /// Begins a metric. In OpenMetrics `_total` and `_info` are no part of its name, and Prometheus knows no info.
+  /// Begins a metric. In OpenMetrics `_total` and `_info` are no part of its name, and Prometheus knows no
+  /// info.
   void begin(std::string_view name, std::string_view type, std::string_view unit, std::string_view help) {
     name_ = fmt::format("corewise_{}", name);
     suffix_ = type == "counter" ? "_total" : type == "info" ? "_info" : "";
@@ -80,7 +72,7 @@ std::vector<worker_metrics> by_group(const std::vector<worker_metrics>& workers)
   for (const worker_metrics& w : workers) {
     auto of = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.group == w.group; });
     if (of == groups.end()) {
-      of = groups.insert(groups.end(), metrics_snapshot().total());
+      of = groups.emplace(groups.end());
       of->group = w.group;
     }
     *of += w;
@@ -135,7 +127,7 @@ std::string expose(const metrics_snapshot& m, metrics_detail of, bool openmetric
   constexpr std::size_t of_times = (time_histogram::bounds + 3) * class_count;
   if (automatic &&
       engine_rows().size() + parts.size() * worker_rows().size() + histogram_rows().size() * of_times >
-          detail::most_series)
+          most_series)
     parts = sums;
 
   exposition to(openmetrics);
@@ -152,7 +144,15 @@ std::string expose(const metrics_snapshot& m, metrics_detail of, bool openmetric
 
 } // namespace
 
-std::string metrics_snapshot::to_prometheus(metrics_detail of) const { return expose(*this, of, false); }
-std::string metrics_snapshot::to_openmetrics(metrics_detail of) const { return expose(*this, of, true); }
+} // namespace corewise::detail
+
+namespace corewise {
+
+std::string metrics_snapshot::to_prometheus(metrics_detail of) const {
+  return detail::expose(*this, of, false);
+}
+std::string metrics_snapshot::to_openmetrics(metrics_detail of) const {
+  return detail::expose(*this, of, true);
+}
 
 } // namespace corewise

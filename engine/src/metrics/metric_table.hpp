@@ -19,7 +19,8 @@ inline constexpr std::size_t most_series = 500;
 enum class metric_type : std::uint8_t { counter, gauge };
 std::string_view to_string(metric_type type) noexcept;
 
-/// A number of `Of`. Rows in sequence with one name differ in the value of their label; their sum means something.
+/// A number of `Of`. Rows in sequence with one name differ in the value of their label; their sum means
+/// something.
 template <class Of> struct metric_row {
   std::string_view name; ///< a scraper sees it after `corewise_`, and with `_total` if it is of a counter
   metric_type type;

@@ -57,7 +57,6 @@ worker_metrics& worker_metrics::operator+=(const worker_metrics& w) noexcept {
 
 worker_metrics metrics_snapshot::total() const {
   worker_metrics all;
-  all.active = 0;
   for (const worker_metrics& w : workers) all += w;
   return all;
 }

@@ -9,18 +9,9 @@
 
 // What people read, and what programs read.
 
-namespace corewise {
+namespace corewise::detail {
 
 namespace {
-
-using detail::engine_rows;
-using detail::for_each_class;
-using detail::histogram_row;
-using detail::histogram_rows;
-using detail::metric_row;
-using detail::seconds;
-using detail::value_text;
-using detail::worker_rows;
 
 template <class T> void append_text(std::string& out, const T& values, std::span<const metric_row<T>> rows) {
   std::string_view help;
@@ -58,7 +49,7 @@ void add_to(nlohmann::ordered_json& out, const T& values, std::span<const metric
                                         ? out[std::string(row.name)]
                                         : out[std::string(row.name)][std::string(row.label_value)];
     const std::uint64_t value = row.value(values);
-    if (detail::in_billionths(row.unit))
+    if (in_billionths(row.unit))
       place = static_cast<double>(value) / 1e9;
     else
       place = value;
@@ -76,28 +67,32 @@ void add_to(nlohmann::ordered_json& out, const worker_metrics& w) {
 
 } // namespace
 
+} // namespace corewise::detail
+
+namespace corewise {
+
 std::string metrics_snapshot::to_text() const {
   std::string out = "engine\n";
-  append_text(out, *this, engine_rows());
+  detail::append_text(out, *this, detail::engine_rows());
   out += "all workers\n";
-  append_text(out, total());
+  detail::append_text(out, total());
   for (const worker_metrics& w : workers) {
     fmt::format_to(std::back_inserter(out), "worker {} of group {}\n", w.worker.value, w.group.value);
-    append_text(out, w);
+    detail::append_text(out, w);
   }
   return out;
 }
 
 std::string metrics_snapshot::to_json() const {
   nlohmann::ordered_json out;
-  add_to(out, *this, engine_rows());
+  detail::add_to(out, *this, detail::engine_rows());
   nlohmann::ordered_json& bounds = out["bounds_seconds"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < time_histogram::bounds; ++i)
-    bounds.push_back(seconds(time_histogram::bound(i)));
+    bounds.push_back(detail::seconds(time_histogram::bound(i)));
   out["workers"] = nlohmann::ordered_json::array();
   for (const worker_metrics& w : workers) {
     nlohmann::ordered_json one = {{"worker", w.worker.value}, {"group", w.group.value}};
-    add_to(one, w);
+    detail::add_to(one, w);
     out["workers"].push_back(std::move(one));
   }
   return out.dump();

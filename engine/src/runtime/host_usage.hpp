@@ -17,7 +17,8 @@
 
 namespace corewise::detail {
 
-/// What the system says of the process, and how long the threads on seats were ready to run but had no CPU. Reads files, so it looks once a second at most.
+/// What the system says of the process, and how long the threads on seats were ready to run but had no CPU.
+/// Reads files, so it looks once a second at most.
 class host_usage {
  public:
   struct seen {
@@ -28,8 +29,8 @@ class host_usage {
   /// `root`: where `proc` and `sys` are.
   explicit host_usage(std::filesystem::path root = "/") : root_(std::move(root)) {}
 
-  /// Looks, if the last look was a second before `now`. `threads`: the thread on each seat; each time as many. Call
-  /// from any thread. Throws `std::bad_alloc`.
+  /// Looks, if the last look was a second before `now`. `threads`: the thread on each seat; each time as
+  /// many. Call from any thread. Throws `std::bad_alloc`.
   seen look(std::span<const pid_t> threads, monotonic::time_point now);
 
  private:

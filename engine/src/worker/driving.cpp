@@ -24,7 +24,8 @@ bool worker::poll_all_drivers() noexcept {
   return any;
 }
 
-/// Queues what a driver of group g has found: here, or near where it ran last if the driver is another group's.
+/// Queues what a driver of group g has found: here, or near where it ran last if the driver is another
+/// group's.
 void worker::hand_on(ready_tasks& found, group_id g) noexcept {
   const bool here = g == place_.group && !retired_;
   task_chain ready;

@@ -56,7 +56,8 @@ class worker_report {
   std::chrono::nanoseconds task_age() const noexcept;
   /// Returns how long the worker has had work without a pause, or nothing while it has none.
   std::optional<std::chrono::nanoseconds> busy_for() const noexcept;
-  /// Returns the time, or what it returned last if that is more: so what is read while it changes never falls.
+  /// Returns the time, or what it returned last if that is more: so what is read while it changes never
+  /// falls.
   std::chrono::nanoseconds never_less(std::chrono::nanoseconds busy) const noexcept;
   /// Returns the kernel's id of the thread that sat down last.
   pid_t thread() const noexcept { return thread_.load(std::memory_order_relaxed); }

@@ -14,26 +14,28 @@ namespace corewise::admin {
 
 struct options {
   /// Where the control socket is made, a unix socket. Its clients read everything, and change the profile:
-  /// the user of this process, and root. A socket that an earlier process has left there is replaced. Empty: none.
+  /// the user of this process, and root. A socket that an earlier process has left there is replaced. Empty:
+  /// none.
   std::filesystem::path control;
-  /// Where others read metrics and health: "127.0.0.1:9464", "[::]:9464"; port 0: any. There are no names or ids of
-  /// tasks. Empty: nowhere.
+  /// Where others read metrics and health: "127.0.0.1:9464", "[::]:9464"; port 0: any. There are no names or
+  /// ids of tasks. Empty: nowhere.
   std::string read_only;
   /// The networks that may read there, beside the own machine: "10.0.0.0/8", "fd00::/8".
   std::vector<std::string> networks;
-  /// Names by which they may ask for this machine, beside its address there and `localhost`. A page of the web that
-  /// asks by a name of its own gets nothing.
+  /// Names by which they may ask for this machine, beside its address there and `localhost`. A page of the
+  /// web that asks by a name of its own gets nothing.
   std::vector<std::string> hosts;
-  /// Called with a line for each change of the profile, and for each caller that is refused; from the server's thread.
+  /// Called with a line for each change of the profile, and for each caller that is refused; from the
+  /// server's thread.
   std::function<void(std::string_view)> log;
 };
 
-/// Answers operators and scrapers by HTTP, on one thread of its own that sleeps between requests and waits for no
-/// worker: it answers also when all of them are stuck. docs/admin.md lists what it answers.
+/// Answers operators and scrapers by HTTP, on one thread of its own that sleeps between requests and waits
+/// for no worker: it answers also when all of them are stuck. docs/admin.md lists what it answers.
 class server {
  public:
-  /// Throws `std::system_error` if a socket cannot be made, `std::invalid_argument` for an address or a network that
-  /// is none. `e` must live longer.
+  /// Throws `std::system_error` if a socket cannot be made, `std::invalid_argument` for an address or a
+  /// network that is none. `e` must live longer.
   server(engine& e, const options& o);
   server(const server&) = delete;
   server& operator=(const server&) = delete;

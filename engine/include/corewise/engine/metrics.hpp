@@ -29,8 +29,8 @@ struct time_histogram {
   std::uint64_t count() const noexcept {
     return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   }
-  /// Returns a time below which a part `q` of them is, 0 < q <= 1, within a factor of two: the bound of its count.
-  /// Without times, or above all bounds, the largest value.
+  /// Returns a time below which a part `q` of them is, 0 < q <= 1, within a factor of two: the bound of its
+  /// count. Without times, or above all bounds, the largest value.
   std::chrono::nanoseconds quantile(double q) const noexcept;
   time_histogram& operator+=(const time_histogram& other) noexcept;
 };
@@ -39,7 +39,7 @@ struct time_histogram {
 struct worker_metrics {
   worker_id worker;
   group_id group;
-  std::uint64_t active = 1;          ///< 1: takes tasks; 0: the profile has retired it
+  std::uint64_t active = 0;          ///< 1: takes tasks; 0: the profile has retired it
   std::uint64_t placed = 0;          ///< sent to its queues by submitters, the worker itself among them
   std::uint64_t executed = 0;        ///< run on it, until they ended or were suspended
   std::uint64_t expired = 0;         ///< of the executed, dropped: they had not begun at their deadline
@@ -68,8 +68,9 @@ struct worker_metrics {
   std::chrono::nanoseconds busy{0}; ///< from finding work to having none
   std::chrono::nanoseconds waited_for_cpu{
       0}; ///< its threads, ready to run but without a CPU; a second old at most
-  /// By class: how long tasks waited in queues before they were begun or went on, and how long they ran, until
-  /// they ended or were suspended. Samples: one task of 64 on average. Forked children and yields are not sampled.
+  /// By class: how long tasks waited in queues before they were begun or went on, and how long they ran,
+  /// until they ended or were suspended. Samples: one task of 64 on average. Forked children and yields are
+  /// not sampled.
   std::array<time_histogram, class_count> waited{};
   std::array<time_histogram, class_count> ran{};
   time_histogram timers_late{}; ///< of each timer that fired on it: how late; of a call, since its last try
@@ -137,8 +138,9 @@ struct metrics_snapshot {
   /// Return all numbers; docs/metrics.md has their names.
   std::string to_text() const;
   std::string to_json() const;
-  /// Return what a scraper reads: Prometheus' text format 0.0.4 (content type `text/plain; version=0.0.4`), and
-  /// OpenMetrics 1.0 (`application/openmetrics-text; version=1.0.0; charset=utf-8`). Cost: about 100 ns a series.
+  /// Return what a scraper reads: Prometheus' text format 0.0.4 (content type `text/plain; version=0.0.4`),
+  /// and OpenMetrics 1.0 (`application/openmetrics-text; version=1.0.0; charset=utf-8`). Cost: about 100 ns a
+  /// series.
   std::string to_prometheus(metrics_detail of = metrics_detail::automatic) const;
   std::string to_openmetrics(metrics_detail of = metrics_detail::automatic) const;
 };
