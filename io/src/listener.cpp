@@ -235,15 +235,17 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     const std::stop_token stop = self->stop_.get_token();
     asio::posix::basic_stream_descriptor<executor> ready(own.here, fd.release());
     for (;;) {
+      const bool last =
+          stop.stop_requested(); // asked first: what came before the stop is found by a look after it
       const int error = co_await self->accept_some(own, ready.native_handle(), stop);
       if (error == 0) {
         co_await yield();                                   // more may wait
       } else if (error != EAGAIN && error != EWOULDBLOCK) { // EMFILE and its like: later it may succeed
         driving::warn_once(driving::of(self->engine_), log_code::accept_paused,
                            "connections wait: the system gives no descriptor for them", text_of(error));
-        if (stop.stop_requested()) break;
+        if (last) break;
         co_await sleep_for(shortage_pause, stop);
-      } else if (stop.stop_requested()) {
+      } else if (last) {
         break; // no connection waits any more
       } else {
         error_code ignored;

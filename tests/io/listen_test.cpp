@@ -66,6 +66,19 @@ TEST_CASE("listen: after a stop what waits in the kernel is handled, and then no
   }
 }
 
+TEST_CASE("listen: a connection between the last look and the stop is handled") {
+  served_engine on(2);
+  for (int round = 0; round < 2000; ++round) {
+    io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+    const int client = connect_plainly(server.port());
+    server.stop();
+    server.wait_until_closed();
+    CHECK(server.counts().accepted == 1);
+    CHECK(answers(client));
+    ::close(client);
+  }
+}
+
 TEST_CASE("listen: the end of the engine stops the listener") {
   served_engine on(2);
   const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
