@@ -1,5 +1,7 @@
 #include "books/sampling.hpp"
 
+#include "recording/task_identity.hpp"
+
 namespace corewise::detail {
 
 void stamp(task_header& t) noexcept {
@@ -12,6 +14,11 @@ void stamp(task_header& t) noexcept {
   if (begins && (here.draw >> 8) % 64 != 0) return;
   t.queued_at = queue_stamp::at(now);
   t.relocatable = false; // a copy would have no stamp
+}
+
+void record_queued(task_header& t, const engine_number& of) noexcept {
+  t.relocatable = false; // a copy would be another task
+  record(event_code::queued, of, 0, identity_of(t));
 }
 
 } // namespace corewise::detail

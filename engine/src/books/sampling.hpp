@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "recording/recording.hpp"
 
 #include <corewise/engine/detail/execution.hpp>
 #include <corewise/engine/detail/task_header.hpp>
@@ -34,10 +35,16 @@ class queue_stamp {
 /// it draws whether it is one.
 [[gnu::cold, gnu::noinline]] void stamp(task_header& t) noexcept;
 
-/// Call before a task is queued from which on it waits for a worker. Cost: one subtraction.
-inline void note_queued(task_header& t) noexcept {
+/// Records that the task is queued.
+[[gnu::cold, gnu::noinline]] void record_queued(task_header& t, const engine_number& of) noexcept;
+
+/// Call before a task is queued from which on it waits for a worker of that engine. Cost: one subtraction, and what
+/// `recording` takes.
+inline void note_queued(task_header& t, const engine_number& of) noexcept {
   if (--this_execution.until_sample == 0) [[unlikely]]
     stamp(t);
+  if (recording()) [[unlikely]]
+    record_queued(t, of);
 }
 
 } // namespace corewise::detail

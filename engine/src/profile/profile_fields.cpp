@@ -348,6 +348,11 @@ rows debug() {
            restart,
            {.description = "The names of the threads: one for each group, `NAME/g0`, so that tools add its "
                            "threads up, or one for each worker, `NAME/g0w3`; NAME is the profile's name"}),
+      with(flag_field<profile>("debug.flight_recorder", COREWISE_AT(debug.flight_recorder)), restart,
+           {.description =
+                "Whether all threads record what they do all the time, so that the report of a stuck worker "
+                "comes with what happened before (docs/traces.md)",
+            .note = "costs each task some 50 ns, and each thread 256 KB"}),
   };
 }
 

@@ -20,7 +20,7 @@ bool runtime::attach(std::vector<std::shared_ptr<driver>> drivers) {
 void runtime::go_on(task_header* t, group_id g) noexcept {
   if (after_process_fork()) return static_cast<void>(t->act(t, task_action::discard));
   detail::worker* const seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  detail::note_queued(*t);
+  detail::note_queued(*t, number());
   limit_.enter_anyway();
   t->phase = drains_.open_phase();
   if (seat != nullptr)

@@ -85,7 +85,7 @@ inline submit_result runtime::enter(bool inside, bool may_wait) {
     task_header* t = held.release();
     t->phase = phase_for_children(here.phase);
     seat->books().submitted[t->phase].add();
-    detail::note_queued(*t);
+    detail::note_queued(*t, number());
     place_from_seat(*seat, t, wish);
     return submit_result::accepted;
   }
@@ -154,7 +154,7 @@ submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bo
 }
 
 void runtime::place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept {
-  detail::note_queued(*t);
+  detail::note_queued(*t, number());
   const detail::rules* announced = me.by.get(); // a thread that looked meanwhile has left them to this one
   place_from_outside(me, me.by.confirm(rules_), t, wish);
   me.by.let_go();
@@ -238,14 +238,14 @@ hint runtime::with_node(const hint& wish) noexcept {
 }
 
 void runtime::wake(detail::resumption& place) noexcept {
-  detail::note_queued(place);
+  detail::note_queued(place, number());
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
   if (seat != nullptr && seat->resumes_here(*place.root)) return seat->push_lifo(&place);
   send_woken(place);
 }
 
 void runtime::wake_behind(detail::resumption& place) noexcept {
-  detail::note_queued(place);
+  detail::note_queued(place, number());
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
   if (seat != nullptr && seat->resumes_here(*place.root)) return seat->push(&place);
   send_woken(place);
@@ -283,7 +283,7 @@ void runtime::give_way(detail::coroutine_root& t) noexcept {
 
 void runtime::place_again(detail::resumption& place, const hint& wish) noexcept {
   place.root->run_as = wish.run_as;
-  detail::note_queued(place);
+  detail::note_queued(place, number());
   detail::worker* seat = this_execution.seat;
   if (seat == nullptr) return send_home(&place, *place.root);
   place_from_seat(*seat, &place, wish);

@@ -6,6 +6,7 @@
 #include "memory/block_memory.hpp"
 #include "threads/thread_name.hpp"
 #include "threads/threads.hpp"
+#include "worker/decoded_trace.hpp"
 #include "worker/shared.hpp"
 #include "worker/task_label.hpp"
 
@@ -34,6 +35,8 @@ constexpr std::chrono::nanoseconds linger = 500ms;
 /// After so long asleep it gives spare memory back, where a size of blocks has more to spare than this.
 constexpr std::chrono::nanoseconds rest_before_trim = 1500ms;
 constexpr std::size_t kept_bytes = std::size_t{64} * 4096;
+/// How far before the begin of a stuck task its trace begins.
+constexpr std::chrono::nanoseconds traced_before = 100ms;
 
 /// Returns the CPU time that a thread has used; nothing when the thread is gone.
 std::optional<std::chrono::nanoseconds> cpu_time(clockid_t clock) noexcept {
@@ -53,6 +56,7 @@ supervisor::supervisor(shared& engine, worker_threads& threads)
       shortage_(engine, threads),
       lookout_(engine.idle().make_lookout()) {
   set_words(engine_.settings());
+  if (engine_.settings().debug.flight_recorder) recorder_.emplace();
   if (!engine_.settings().debug.stack_signal) return;
   try {
     stack_signal_.emplace(*engine_.settings().debug.stack_signal);
@@ -346,12 +350,22 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
       text += "; its stack:" + stack;
     record.text = text;
     engine_.notices().report(record);
+    report_trace(sight, now);
   } catch (const std::bad_alloc&) {
     record.task = record.task_name = {};
     record.numbers = {};
     record.text = "a worker is stuck, and there is no memory for a report";
     engine_.notices().log(record);
   }
+}
+
+/// Gives the user's hook what happened before the task began and since.
+void supervisor::report_trace(const task_sight& sight, monotonic::time_point now) const {
+  const auto& hook = engine_.hooks().on_stuck_trace;
+  if (!recorder_ || !hook) return;
+  recording_session session(trace_session::default_events, recorder_->since());
+  session.collect();
+  hook(decoded(session, engine_.number(), now.time_since_epoch() - sight.age - traced_before));
 }
 
 } // namespace corewise::detail

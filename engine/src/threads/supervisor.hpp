@@ -4,6 +4,7 @@
 #include "base/parker.hpp"
 #include "base/task_clock.hpp"
 #include "idle/lookout.hpp"
+#include "recording/session.hpp"
 #include "threads/spare_shortage.hpp"
 #include "threads/stack_signal.hpp"
 #include "worker/thread_service.hpp"
@@ -154,6 +155,7 @@ class supervisor final : public thread_service {
   nanoseconds look_at_tasks(monotonic::time_point now) noexcept;
   void look_at_task(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept;
   void report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept;
+  void report_trace(const task_sight& sight, monotonic::time_point now) const;
   nanoseconds task_interval() const noexcept;
   bool fall_asleep() noexcept;
 
@@ -164,6 +166,7 @@ class supervisor final : public thread_service {
   shared& engine_;
   worker_threads& threads_;
   std::optional<stack_signal> stack_signal_;
+  std::optional<flight_recorder> recorder_; // for its reports
 
   // Only the supervisor's thread uses these members, except `stuck`.
   std::unique_ptr<seat_record[]> seats_;

@@ -11,6 +11,8 @@ bool worker::poll(group_id g) noexcept {
   ready_tasks found;
   const std::size_t most = rules_in_force().settings.io.batch;
   const std::size_t events = engine_.idle().poll(id(), g, most, found);
+  if (events != 0 && recording()) [[unlikely]]
+    record(event_code::polled, events);
   hand_on(found, g);
   return events != 0;
 }
@@ -30,14 +32,14 @@ void worker::hand_on(ready_tasks& found, group_id g) noexcept {
   const bool here = g == place_.group && !retired_;
   task_chain ready;
   while (resumption* const place = found.take_resumed()) {
-    note_queued(*place);
+    note_queued(*place, engine_.number());
     if (here && resumes_here(*place->root))
       ready.push(place);
     else
       engine_.send_home(place, *place->root);
   }
   while (task_header* const t = found.take_begun()) {
-    note_queued(*t);
+    note_queued(*t, engine_.number());
     engine_.limit().enter_anyway();
     t->phase = engine_.drains().open_phase();
     books_.submitted[t->phase].add();

@@ -72,7 +72,7 @@ void due_timers::fire(worker& seat, group_id g, timer_node& t, std::int64_t now)
   auto& place = static_cast<resumption&>(*t.task);
   if (!resumes(t)) return;
   note_late(seat, t, now);
-  note_queued(place);
+  note_queued(place, engine_.number());
   if (g == seat.place().group && seat.resumes_here(*place.root)) return seat.push(&place);
   engine_.send_home(&place, *place.root);
 }
@@ -94,7 +94,7 @@ void due_timers::submit_fired(worker& seat, group_id g, scheduled& call, std::in
     engine_.release_one(phase);
     return engine_.drains().progress();
   }
-  note_queued(call);
+  note_queued(call, engine_.number());
   if (g == seat.place().group) return seat.push(&call);
   engine_.send_near(&call, g);
 }

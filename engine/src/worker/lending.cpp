@@ -10,6 +10,8 @@ namespace corewise::detail {
 std::uint64_t worker::lend() noexcept {
   worker_queues& own = queues();
   counts_.blocking.add();
+  if (recording()) [[unlikely]]
+    record(event_code::blocking);
   entry_.owner.running.store(0, std::memory_order_relaxed);
   if (this_execution.root != nullptr)
     this_execution.root->last = this; // where it goes on once it was suspended
@@ -34,6 +36,8 @@ std::uint64_t worker::lend() noexcept {
 }
 
 void worker::regain(std::uint64_t lending) noexcept {
+  if (recording()) [[unlikely]]
+    record(event_code::unblocked);
   if (!lender_.regain(lending)) return;
   show_availability();
   this_execution.seat = this;

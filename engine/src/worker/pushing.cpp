@@ -57,7 +57,7 @@ inline bool worker::may_rotate() const noexcept {
     root = static_cast<resumption*>(t)->root;
     frame = static_cast<resumption*>(t)->frame;
   }
-  if (root == nullptr || t->phase != this_execution.phase || t->queued_at != 0) {
+  if (root == nullptr || t->phase != this_execution.phase || t->queued_at != 0 || recording()) {
     plan_.count_turn(); // the loop counts the rest
     rotated_ = t;
     return std::noop_coroutine();

@@ -4,6 +4,7 @@
 #include "base/fence.hpp"
 #include "worker/forks.hpp"
 #include "worker/shared.hpp"
+#include "worker/task_event.hpp"
 #include "worker/worker.hpp"
 
 namespace corewise::detail {
@@ -159,6 +160,8 @@ task_header* searcher::steal_from(worker& victim, level distance) noexcept {
     if (task_header* t = steal_fork(from)) stolen.push(t);
   if (stolen.size == 0) return nullptr;
   supply_.note_stolen(victim, distance, stolen.size);
+  if (recording()) [[unlikely]]
+    record_stolen(stolen, victim, distance);
   return supply_.push_all_but_first(stolen);
 }
 

@@ -7,6 +7,7 @@
 #include "books/submitter.hpp"
 #include "books/suspended_table.hpp"
 #include "idle/idle.hpp"
+#include "recording/recording.hpp"
 #include "rules/rules.hpp"
 #include "worker/dropping.hpp"
 #include "worker/due_timers.hpp"
@@ -51,6 +52,8 @@ class shared {
   /// the others.
   const profile& settings() const noexcept { return settings_; }
   const engine_hooks& hooks() const noexcept { return hooks_; }
+  /// Returns what stands for the engine in recorded events.
+  const engine_number& number() const noexcept { return number_; }
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }
   const worker_layout& layout() const noexcept { return layout_; }
@@ -187,6 +190,7 @@ class shared {
 
  protected:
   const wiped_byte stage_{static_cast<std::uint8_t>(stage::open)};
+  const engine_number number_;
   profile settings_;
   engine_hooks hooks_;
   topology machine_;

@@ -47,6 +47,8 @@ void worker::look_at_clock() noexcept {
 void worker::end_tick(monotonic::time_point now) noexcept {
   tick_.end(now);
   counts_.ticks.add();
+  if (recording()) [[unlikely]]
+    record(event_code::load, load());
   renew_rules();
   const auto& injection = rules_in_force().settings.injection;
   plan_.set_interval(interval_of(injection.target_latency, tick_.average_ns(), injection.interval));

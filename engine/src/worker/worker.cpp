@@ -1,7 +1,9 @@
 #include "worker/worker.hpp"
 
 #include "books/sampling.hpp"
+#include "recording/task_identity.hpp"
 #include "worker/shared.hpp"
+#include "worker/task_event.hpp"
 
 #include <cassert>
 
@@ -40,7 +42,9 @@ template <class D> bool worker::run_by(D rules) {
       if (t == nullptr && engine_.idle().drives() && !retired_ && poll_driver()) t = poll<D>(rules);
       if (t == nullptr) t = rest<D>(rules);
     }
-    if (t != nullptr && !(t->queued_at == 0 ? execute(t) : execute_sampled(*t))) return false;
+    if (t == nullptr) continue;
+    const bool observed = t->queued_at != 0 || recording();
+    if ((observed ? execute_observed(*t) : execute(t)) == turn_end::seat_given_away) return false;
   }
 }
 
@@ -164,17 +168,21 @@ template <class D> task_header* worker::rest(D rules) noexcept {
   }
   engine_.publish_least_of(place_.group);
   assert(queues().lifo.empty()); // no thread looks there while the worker sleeps
+  if (recording()) [[unlikely]]
+    record(event_code::parked);
   engine_.idle().park(id(), {.searching = supply_.is_searching(), .retired = retired_, .by = rules_.get()});
   supply_.note_searching();
   noted_awake_ = false;
+  if (recording()) [[unlikely]]
+    record(event_code::woken);
   if (engine_.idle().drives()) [[unlikely]]
     hand_on(engine_.idle().found(id()), place_.group);
   return nullptr;
 }
 
-/// Runs a task. Returns false if the task gave the seat away; then do no more than count there. After a task
-/// that was suspended the seat goes on being counted as busy, until it has the next one or rests.
-inline bool worker::execute(task_header* t) {
+/// Runs a task. If the task gave the seat away, do no more than count there. After a task that was suspended the seat
+/// goes on being counted as busy, until it has the next one or rests.
+inline worker::turn_end worker::execute(task_header* t) {
   const std::uint8_t phase = t->phase;
   if (this_execution.phase != phase) [[unlikely]] {
     // A thread that drains the other phase must hear of its last task now: this task may never end.
@@ -195,7 +203,7 @@ inline bool worker::execute(task_header* t) {
     engine_.end_child();
     counts_.count_without_seat();
     if (ended) engine_.finished_without_seat(phase);
-    return false;
+    return turn_end::seat_given_away;
   }
   if (ended) {
     entry_.owner.running.store(0, std::memory_order_relaxed);
@@ -207,7 +215,7 @@ inline bool worker::execute(task_header* t) {
   }
   tick_.count_task();
   if (tick_.look_is_due()) look_at_clock();
-  return true;
+  return ended ? turn_end::ended : turn_end::suspended;
 }
 
 namespace {
@@ -219,15 +227,28 @@ task_class class_of(const task_header& t) noexcept {
 
 } // namespace
 
-/// Does the same with a task that is stamped. Of a task that gives the seat away no run is counted.
-bool worker::execute_sampled(task_header& t) {
+/// Does the same with a task that is stamped, or while events are recorded. Of a task that gives the seat away no run
+/// is counted.
+worker::turn_end worker::execute_observed(task_header& t) {
+  if (t.queued_at == 0) return execute_recorded(t);
   const auto of = static_cast<std::size_t>(class_of(t));
   const auto begun = monotonic::now();
   counts_.waited[of].add(queue_stamp::age(std::exchange(t.queued_at, 0), begun));
   tick_.look_next(); // so a yield comes back here, and the coroutine that goes on is not counted
-  if (!execute(&t)) return false;
-  counts_.ran[of].add(monotonic::now() - begun);
-  return true;
+  const turn_end how = execute_recorded(t);
+  if (how != turn_end::seat_given_away) counts_.ran[of].add(monotonic::now() - begun);
+  return how;
+}
+
+worker::turn_end worker::execute_recorded(task_header& t) {
+  if (!recording()) return execute(&t);
+  const engine_number of = engine_.number();
+  const worker_id on = id();
+  const void* const task = identity_of(t);
+  record_begun(t, of, on);
+  const turn_end how = execute(&t);
+  detail::record(how == turn_end::suspended ? event_code::suspended : event_code::ended, of, on.value, task);
+  return how;
 }
 
 /// The worker has a task, and may have been idle.

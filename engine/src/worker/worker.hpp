@@ -1,6 +1,7 @@
 #pragma once
 
 #include "books/ledger.hpp"
+#include "recording/recording.hpp"
 #include "worker/disciplines.hpp"
 #include "worker/lender.hpp"
 #include "worker/lifo_turns.hpp"
@@ -154,8 +155,12 @@ class alignas(128) worker {
       leave_idling();
   }
   [[gnu::hot]] void leave_idling() noexcept;
-  [[gnu::hot]] bool execute(task_header* t);
-  [[gnu::cold, gnu::noinline]] bool execute_sampled(task_header& t);
+  enum class turn_end : std::uint8_t { seat_given_away, suspended, ended };
+  [[gnu::hot]] turn_end execute(task_header* t);
+  [[gnu::cold, gnu::noinline]] turn_end execute_observed(task_header& t);
+  turn_end execute_recorded(task_header& t);
+  /// Records an event of the seat that is none of a task. Call while `recording()`.
+  [[gnu::cold, gnu::noinline]] void record(event_code what, std::uint64_t more = 0) const noexcept;
 
   // pushing.cpp
   [[gnu::hot]] void note_pushed() noexcept;

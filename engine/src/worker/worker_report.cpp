@@ -4,6 +4,7 @@
 #include "base/demangled.hpp"
 #include "base/function_name.hpp"
 #include "base/peek.hpp"
+#include "worker/kind_source.hpp"
 #include "worker/shared.hpp"
 #include "worker/task_label.hpp"
 #include "worker/worker.hpp"
@@ -51,20 +52,11 @@ std::string name_of_frame(const void* frame) {
   return coroutine_name(resume);
 }
 
-/// Returns the kind of the task whose coroutine runs: the function of the user's coroutine, or where a label
-/// has made a coroutine of a closure, that closure.
+/// Returns the kind of the task whose coroutine runs.
 std::string kind_at(const strand& s, const task_label& label) {
-  const void* const frame = const_cast<strand&>(s).frame().address(); // by its address alone
-  std::uint8_t mark = 0;
-  if (!peek(&s.mark, mark)) return {};
-  if (static_cast<strand_role>(mark) != strand_role::root) return name_of_frame(frame);
-  std::coroutine_handle<> future;
-  const void* work = label.frame;
-  if (peek(&s.continuation, future) && future != nullptr)
-    static_cast<void>(peek(&static_cast<const future_state*>(future.address())->work, work));
-  else if (label.kind != nullptr)
-    return kind_text(text_at(label.kind, longest_symbol).c_str());
-  return name_of_frame(work != nullptr ? work : frame);
+  const kind_source found = kind_source::of(s, label, peek_at);
+  if (found.name != nullptr) return kind_text(text_at(found.name, longest_symbol).c_str());
+  return found.frame != nullptr ? name_of_frame(found.frame) : std::string();
 }
 
 } // namespace

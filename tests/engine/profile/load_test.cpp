@@ -46,7 +46,7 @@ injection: {scope: engine, target_latency: 2ms, interval: {fixed: 61}, batch: {m
 idle: {searchers_per_mille: 1, spin: 0us, wake: lowest, park_timeout: 10ms}
 blocking: {spares_max: 0, keep_alive: 1min, stuck_after: never, max_concurrent: 7, on_full: throw}
 limits: {in_flight: 1000000000000, on_full: wait}
-debug: {stack_signal: SIGPROF}
+debug: {stack_signal: SIGPROF, flight_recorder: true}
 on_exception: report
 strict: true
 )");
@@ -107,6 +107,7 @@ strict: true
   CHECK(p.blocking.max_concurrent == 7);
   CHECK(p.blocking.on_full == excess_action::refuse);
   CHECK(p.debug.stack_signal == SIGPROF);
+  CHECK(p.debug.flight_recorder);
   CHECK(p.limits.in_flight == 1'000'000'000'000);
   CHECK(p.limits.on_full == full_action::wait);
   CHECK(p.on_exception == exception_action::report);

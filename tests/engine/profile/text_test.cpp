@@ -44,6 +44,7 @@ TEST_CASE("lists, names and texts with quotes in them are read back") {
   p.blocking.max_concurrent = 8;
   p.blocking.on_full = excess_action::refuse;
   p.debug.stack_signal = 34;
+  p.debug.flight_recorder = true;
   p.dispatch.weights.spill.cross_package = 0.1 + 0.2 + 8;
   p.limits.on_full = full_action::wait;
   p.strict = true;

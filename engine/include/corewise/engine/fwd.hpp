@@ -30,13 +30,15 @@ class engine;
 struct engine_hooks;
 struct shutdown_report;
 // Headers that engine.hpp includes: apply_result.hpp, blocking_full.hpp, deadline_expired.hpp, dump.hpp,
-// future.hpp, metrics.hpp, profile.hpp, task.hpp, timer.hpp
+// future.hpp, metrics.hpp, profile.hpp, task.hpp, timer.hpp, trace.hpp
 struct apply_result;
 struct engine_dump;
+struct engine_trace;
 struct metrics_snapshot;
 struct profile;
 struct profile_issue;
 class profile_error;
+class trace_session;
 class timer;
 class not_run;
 class deadline_expired;

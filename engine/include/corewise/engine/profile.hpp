@@ -131,6 +131,7 @@ struct profile {
   struct debug_section {
     std::optional<int> stack_signal; ///< nothing: none
     thread_naming thread_names = thread_naming::group;
+    bool flight_recorder = false;
   } debug;
 
   bool strict = false;

@@ -1,0 +1,92 @@
+#include "recording/recording.hpp"
+
+#include "base/thread_end.hpp"
+#include "recording/event_clock.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <new>
+
+namespace corewise::detail {
+
+// In a section of the file, where the kernel finds it and counts tracers in it (sys/sdt.h: semaphores).
+[[gnu::section(".probes"), gnu::used]] constinit atomic<std::uint16_t> event_readers{0};
+
+namespace {
+
+constinit atomic<thread_ring*> newest{nullptr};
+constinit atomic<std::uint8_t> engines{0};
+
+/// The calling thread's, until its end.
+[[gnu::tls_model("initial-exec")]] constinit thread_local thread_ring* own = nullptr;
+
+constinit thread_end leaving([] {
+  if (own == nullptr) return;
+  own->taken.store(false, std::memory_order_release); // pairs: left
+  own = nullptr;
+});
+
+thread_ring* make_ring() noexcept {
+  void* const pages =
+      ::mmap(nullptr, sizeof(thread_ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  auto* const made = new (pages) thread_ring;
+  thread_ring* before = newest.load(std::memory_order_relaxed);
+  do made->next = before;
+  while (!newest.compare_exchange_weak(before, made, std::memory_order_release, // pairs: list
+                                       std::memory_order_relaxed));
+  return made;
+}
+
+/// Returns a ring that no thread has any more, or makes one.
+thread_ring* find_ring() noexcept {
+  for (thread_ring* r = newest.load(std::memory_order_acquire); r != nullptr; r = r->next) { // pairs: list
+    bool taken = r->taken.load(std::memory_order_relaxed);
+    if (!taken && r->taken.compare_exchange_strong(taken, true, std::memory_order_acquire)) // pairs: left
+      return r;
+  }
+  return make_ring();
+}
+
+[[gnu::noinline]] thread_ring* take_ring() noexcept {
+  if (!leaving.note()) return nullptr; // the ring would be lost
+  thread_ring* const found = find_ring();
+  if (found != nullptr) found->thread = static_cast<std::uint32_t>(::gettid());
+  return own = found;
+}
+
+void add(event_head head, std::uint64_t first, std::uint64_t third, std::uint64_t fourth) noexcept {
+  thread_ring* const to = own != nullptr ? own : take_ring();
+  if (to == nullptr) return;
+  head.thread = to->thread;
+  to->events.add({first, head.word(), third, fourth});
+}
+
+} // namespace
+
+engine_number::engine_number() noexcept : value_(engines.fetch_add(1, std::memory_order_relaxed)) {}
+
+void record(event_code what, engine_number of, std::uint32_t value, const void* task,
+            std::uint64_t more) noexcept {
+  add({what, of.value(), 0, value}, event_clock::now(), reinterpret_cast<std::uintptr_t>(task), more);
+}
+
+void record_words(event_code what, engine_number of, std::span<const std::uint64_t, 3> words) noexcept {
+  add({what, of.value()}, words[0], words[1], words[2]);
+}
+
+const thread_ring* newest_ring() noexcept { return newest.load(std::memory_order_acquire); } // pairs: list
+
+/// The last one gives the rings' pages back. Where a thread still records, a page of it comes again.
+event_reader::~event_reader() {
+  if (event_readers.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  const auto page = static_cast<std::uintptr_t>(::getpagesize());
+  for (thread_ring* r = newest.load(std::memory_order_acquire); r != nullptr; r = r->next) { // pairs: list
+    const auto begin = (reinterpret_cast<std::uintptr_t>(&r->events) + 2 * page - 1) / page * page;
+    const auto end = reinterpret_cast<std::uintptr_t>(&r->events + 1) / page * page;
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+}
+
+} // namespace corewise::detail

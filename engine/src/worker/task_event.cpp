@@ -1,0 +1,80 @@
+#include "worker/task_event.hpp"
+
+#include "base/chain_walk.hpp"
+#include "recording/task_identity.hpp"
+#include "worker/kind_source.hpp"
+#include "worker/shared.hpp"
+#include "worker/worker.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace corewise::detail {
+
+namespace {
+
+constexpr std::size_t longest_name = 120; // as in dumps
+constexpr std::size_t name_part = 24;
+
+/// Reads what the task that is about to run owns.
+constexpr auto read_own = [](const auto* from, auto& to) {
+  to = *from;
+  return true;
+};
+
+/// Records it in parts of 24 bytes.
+void record_name(const char* name, engine_number of) noexcept {
+  std::string_view rest(name, ::strnlen(name, longest_name));
+  while (!rest.empty()) {
+    std::array<std::uint64_t, 3> words{};
+    const std::size_t size = std::min(rest.size(), name_part);
+    std::memcpy(words.data(), rest.data(), size);
+    record_words(event_code::name, of, words);
+    rest.remove_prefix(size);
+  }
+}
+
+void record_label(const task_label& label, engine_number of) noexcept {
+  if (label.name != nullptr) record_name(label.name, of);
+  if (!label.id) return;
+  record_words(event_code::id, of, std::array<std::uint64_t, 3>{label.id.high, label.id.low});
+}
+
+} // namespace
+
+void worker::record(event_code what, std::uint64_t more) const noexcept {
+  detail::record(what, engine_.number(), id().value, nullptr, more);
+}
+
+void record_stolen(const task_chain& tasks, worker& victim, level distance) noexcept {
+  record(event_code::stolen, victim.engine().number(), victim.id().value, identity_of(*tasks.first),
+         std::uint64_t{tasks.size} << 8 | static_cast<std::uint64_t>(distance));
+}
+
+void record_begun(const task_header& t, engine_number of, worker_id on) noexcept {
+  kind_word how = kind_word::act;
+  auto more = reinterpret_cast<std::uintptr_t>(t.act);
+  const coroutine_root* const root = root_of(t);
+  const bound_value* found = nullptr;
+  task_label none;
+  if (root != nullptr) {
+    found = chain_walk::find(&label_key, root, {}, UINT32_MAX, read_own);
+    const auto& label = found != nullptr ? static_cast<const task_label&>(*found) : none;
+    const kind_source kind = kind_source::of(static_cast<const strand&>(*root), label, read_own);
+    how = kind_word::none;
+    if (kind.name != nullptr) {
+      how = kind_word::text;
+      more = reinterpret_cast<std::uintptr_t>(kind.name);
+    } else if (const auto* const resume = *static_cast<const void* const*>(kind.frame)) {
+      how = kind_word::resume;
+      more = reinterpret_cast<std::uintptr_t>(resume);
+    }
+  }
+  record(event_code::begun, of, on.value << 2 | static_cast<std::uint32_t>(how), identity_of(t), more);
+  if (found != nullptr) record_label(static_cast<const task_label&>(*found), of);
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "recording/recording.hpp"
+
+#include <corewise/engine/detail/task_chain.hpp>
+#include <corewise/engine/detail/task_header.hpp>
+#include <corewise/topology/groups.hpp>
+#include <corewise/topology/ids.hpp>
+
+#include <cstdint>
+
+// Tasks in recorded events.
+
+namespace corewise::detail {
+
+class worker;
+
+/// How word 3 of `event_code::begun` tells the kind of the task: the lowest two bits of its value. The worker is above
+/// them.
+enum class kind_word : std::uint8_t {
+  act,    ///< it is the task's `act`, which says it
+  resume, ///< it is the function that resumes the task's coroutine
+  text,   ///< it is a mangled type
+  none,
+};
+
+/// Records that the calling thread has stolen tasks. It runs the first one next.
+[[gnu::cold, gnu::noinline]] void record_stolen(const task_chain& tasks, worker& victim,
+                                                level distance) noexcept;
+/// Records that a task is begun, with its kind, name and id. Call from its thread before it runs.
+[[gnu::cold, gnu::noinline]] void record_begun(const task_header& t, engine_number of, worker_id on) noexcept;
+
+} // namespace corewise::detail

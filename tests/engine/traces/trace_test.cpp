@@ -1,0 +1,265 @@
+#include "small_engine.hpp"
+#include "within.hpp"
+
+#include <corewise/engine/channel.hpp>
+#include <corewise/engine/sleep.hpp>
+#include <corewise/engine/task.hpp>
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+using kind = trace_event::kind;
+
+namespace {
+
+std::vector<trace_event> of_task(const engine_trace& t, std::uint64_t task) {
+  std::vector<trace_event> found;
+  std::ranges::copy_if(t.events, std::back_inserter(found),
+                       [&](const trace_event& e) { return e.task == task; });
+  return found;
+}
+
+/// Returns the first event of that kind where `is` holds; fails where there is none.
+template <class F> trace_event first(const engine_trace& t, kind what, const F& is) {
+  const auto at =
+      std::ranges::find_if(t.events, [&](const trace_event& e) { return e.what == what && is(e); });
+  REQUIRE(at != t.events.end());
+  return *at;
+}
+trace_event first(const engine_trace& t, kind what) {
+  return first(t, what, [](const trace_event&) { return true; });
+}
+
+std::vector<kind> kinds_of(const std::vector<trace_event>& events) {
+  std::vector<kind> all;
+  for (const trace_event& e : events) all.push_back(e.what);
+  return all;
+}
+
+auto named(const engine_trace& t, std::string_view part) {
+  return [&t, part](const trace_event& e) { return t.texts.at(e.text).find(part) != std::string::npos; };
+}
+
+} // namespace
+
+TEST_CASE("trace: a closure is queued by its submitter, begun and ended by a worker") {
+  engine e(small_profile(1));
+  trace_session session(e);
+  std::uint32_t worker_thread = 0;
+  (void)e.submit([&] { worker_thread = static_cast<std::uint32_t>(::gettid()); });
+  e.drain();
+  REQUIRE(
+      within(5s, [&] { return e.dump().seats[0].state == seat_state::parked; })); // so the end was recorded
+  const engine_trace t = session.finish();
+  const trace_event begun = first(t, kind::begun);
+  const std::vector<trace_event> own = of_task(t, begun.task);
+  CHECK(kinds_of(own) == std::vector<kind>{kind::queued, kind::begun, kind::ended});
+  CHECK(t.threads[own[0].thread].id == static_cast<std::uint32_t>(::gettid()));
+  CHECK(t.threads[own[1].thread].id == worker_thread);
+  CHECK(own[1].worker == 0);
+  CHECK(t.texts[own[1].text].find("_test_case") == std::string::npos);
+  CHECK(std::ranges::is_sorted(t.events, {}, &trace_event::at));
+  CHECK(t.lost == 0);
+  CHECK_FALSE(t.full);
+}
+
+TEST_CASE("trace: a coroutine is one task through its waits, with its name and id") {
+  engine e(small_profile(2));
+  trace_session session(e);
+  const trace_id id{0x1234, 0x5678};
+  const char* const long_name = "a name that takes more than the 24 bytes which an event has room for";
+  e.run(
+       []() -> task<> {
+         co_await sleep_for(1ms);
+         co_await yield();
+       }(),
+       {.name = long_name, .id = id})
+      .get();
+  REQUIRE(within(5s, [&] { return e.dump().seats[0].state == seat_state::parked; }));
+  REQUIRE(within(5s, [&] { return e.dump().seats[1].state == seat_state::parked; }));
+  const engine_trace t = session.finish();
+  const trace_event begun = first(t, kind::begun, named(t, long_name));
+  CHECK(t.texts[begun.text].find(to_string(id)) != std::string::npos);
+  const std::vector<trace_event> own = of_task(t, begun.task);
+  // A yield is not queued, since it is no wait for a worker.
+  CHECK(kinds_of(own) == std::vector<kind>{kind::queued, kind::begun, kind::suspended, kind::queued,
+                                           kind::begun, kind::suspended, kind::begun, kind::ended});
+  CHECK(own[3].at - own[2].at > 500us);
+}
+
+TEST_CASE("trace: workers sleep and wake, tasks block, and stolen ones say from where") {
+  engine e(small_profile(2));
+  trace_session session(e);
+  gate both;
+  // One worker takes a task that submits to itself; another can only steal.
+  (void)e.submit([&] {
+    for (int i = 0; i < 8; ++i) (void)e.submit([&] { both.pass(); });
+    blocking([] { std::this_thread::sleep_for(1ms); });
+    both.wait_for(1);
+    both.open();
+  });
+  e.drain();
+  for (const std::size_t w : {0U, 1U})
+    REQUIRE(within(5s, [&] { return e.dump().seats[w].state == seat_state::parked; }));
+  const engine_trace t = session.finish();
+  CHECK(first(t, kind::blocking).at <= first(t, kind::unblocked).at);
+  CHECK(first(t, kind::parked).worker < 2);
+  CHECK(first(t, kind::woken).worker < 2);
+  for (const trace_event& s : t.events) {
+    if (s.what != kind::stolen) continue;
+    CHECK(s.worker < 2);
+    CHECK(s.count >= 1);
+    CHECK(s.distance == level::same_group);
+  }
+  CHECK(first(t, kind::load).worker < 2);
+}
+
+TEST_CASE("trace: an engine's trace has no events of another one") {
+  engine one(small_profile(1));
+  engine other(small_profile(1));
+  trace_session session(one);
+  (void)other.submit([] {});
+  other.drain();
+  CHECK(std::ranges::none_of(session.finish().events, [](const trace_event& e) { return e.task != 0; }));
+}
+
+TEST_CASE("trace: what is not traced records nothing, and a second trace has nothing of the first") {
+  engine e(small_profile(1));
+  for (int round = 0; round < 3; ++round) {
+    (void)e.submit([] {});
+    e.drain();
+    REQUIRE(within(5s, [&] { return e.dump().seats[0].state == seat_state::parked; }));
+    CHECK(std::ranges::none_of(trace_session(e).finish().events,
+                               [](const trace_event& seen) { return seen.task != 0; }));
+  }
+}
+
+TEST_CASE("trace: a session that is full says so, and keeps what came first") {
+  engine e(small_profile(1));
+  trace_session session(e, 100);
+  for (int i = 0; i < 1000; ++i) (void)e.submit([] {});
+  e.drain();
+  const engine_trace t = session.finish();
+  CHECK(t.events.size() <= 100);
+  CHECK(t.full);
+}
+
+TEST_CASE("trace: events that were not collected in time are counted as lost") {
+  engine e(small_profile(1));
+  trace_session session(e);
+  (void)e.submit([] {});
+  e.drain();
+  session.collect();
+  e.run([]() -> task<> {
+     for (int i = 0; i < 20'000; ++i) co_await yield();
+   }())
+      .get();
+  const engine_trace t = session.finish();
+  CHECK(t.lost > 10'000);
+  CHECK(t.events.size() < 20'000);
+}
+
+TEST_CASE("trace: a worker may take one only within `blocking`") {
+  engine e(small_profile(1));
+  CHECK_THROWS_AS(e.run([&] { return e.trace(1ms); }).get(), std::logic_error);
+  CHECK_NOTHROW(e.run([&] { return blocking([&] { return e.trace(1ms); }); }).get());
+}
+
+TEST_CASE("trace: threads that come and go while it runs") {
+  engine e(small_profile(2));
+  std::atomic<bool> over{false};
+  std::jthread submitting([&] {
+    while (!over)
+      std::jthread([&] {
+        for (int i = 0; i < 100; ++i) (void)e.submit([] {});
+      }).join();
+  });
+  const engine_trace t = e.trace(200ms, 100'000);
+  over = true;
+  submitting.join();
+  std::set<std::uint32_t> threads;
+  for (const trace_event& seen : t.events) threads.insert(t.threads[seen.thread].id);
+  CHECK(threads.size() > 4);
+  std::map<std::uint64_t, kind> last; // of each task: queued, begun, ended and so on in turns
+  for (const trace_event& seen : t.events) {
+    if (seen.task == 0 || t.lost != 0) continue;
+    const auto before = last.find(seen.task);
+    if (before != last.end() && seen.what == kind::begun) CHECK(before->second != kind::begun);
+    if (before != last.end() && seen.what == kind::ended) CHECK(before->second == kind::begun);
+    if (seen.what != kind::stolen) last[seen.task] = seen.what;
+  }
+}
+
+TEST_CASE(
+    "trace: the report of a stuck worker comes with what happened before, where the profile records it") {
+  for (const bool records : {true, false}) {
+    CAPTURE(records);
+    profile p = small_profile(2);
+    p.blocking.stuck_after = 50ms;
+    p.debug.flight_recorder = records;
+    std::atomic<bool> reported{false};
+    std::atomic<bool> has_trace{false};
+    engine_trace seen;
+    engine_hooks hooks;
+    hooks.log = [&](std::string_view) { reported = true; };
+    hooks.on_stuck_trace = [&](const engine_trace& t) {
+      if (!has_trace) seen = t;
+      has_trace = true;
+    };
+    engine e(p, hooks);
+    e.run([] {}, {.name = "before"}).get();
+    const auto stuck = e.run(
+        [&] {
+          while (!reported || has_trace != records) std::this_thread::yield();
+        },
+        {.name = "stuck"});
+    stuck.wait();
+    CHECK(has_trace == records);
+    if (!records) continue;
+    const trace_event before = first(seen, kind::begun, named(seen, "before"));
+    const trace_event begun = first(seen, kind::begun, named(seen, "stuck"));
+    CHECK(before.at <= begun.at);
+    CHECK(of_task(seen, begun.task).back().what == kind::begun); // it has not ended
+  }
+}
+
+TEST_CASE("trace: in JSON slices close, arrows have both ends, and names are text") {
+  engine e(small_profile(2));
+  trace_session session(e);
+  for (int i = 0; i < 50; ++i)
+    e.run([]() -> task<> { co_await sleep_for(10us); }(), {.name = "\"<script>\"\n"}).get();
+  const auto made = nlohmann::json::parse(session.finish().to_json());
+  std::map<int, std::vector<std::string>> open;
+  std::map<int, int> starts;
+  std::map<int, int> ends;
+  bool seen_name = false;
+  for (const auto& event : made["traceEvents"]) {
+    const std::string ph = event["ph"];
+    if (ph == "B") {
+      open[event["tid"]].push_back(event["name"]);
+      seen_name = seen_name || std::string(event["name"]).find("(\"<script>\"\n)") != std::string::npos;
+    }
+    if (ph == "E") {
+      auto& on = open[event["tid"]];
+      REQUIRE_FALSE(on.empty());
+      CHECK(on.back() == std::string(event["name"]));
+      on.pop_back();
+    }
+    if (ph == "s") ++starts[event["id"]];
+    if (ph == "f") ++ends[event["id"]];
+  }
+  for (const auto& [thread, names] : open) CHECK(names.empty());
+  CHECK(starts == ends);
+  CHECK(starts.size() >= 90); // most of the 50 tasks are queued twice
+  CHECK(seen_name);
+}
