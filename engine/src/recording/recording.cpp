@@ -2,6 +2,7 @@
 
 #include "base/thread_end.hpp"
 #include "recording/event_clock.hpp"
+#include "recording/probes.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -69,6 +70,7 @@ engine_number::engine_number() noexcept : value_(engines.fetch_add(1, std::memor
 
 void record(event_code what, engine_number of, std::uint32_t value, const void* task,
             std::uint64_t more) noexcept {
+  probe(what, value, task, more);
   add({what, of.value(), 0, value}, event_clock::now(), reinterpret_cast<std::uintptr_t>(task), more);
 }
 
