@@ -1,5 +1,7 @@
 #include "answers.hpp"
 
+#include "query.hpp"
+
 #include <corewise/engine/apply_result.hpp>
 #include <corewise/engine/dump.hpp>
 #include <corewise/engine/health.hpp>
@@ -22,17 +24,6 @@ namespace {
 constexpr auto longest_trial = 24h;
 
 std::string_view text(boost::beast::string_view v) { return {v.data(), v.size()}; }
-
-/// Returns the value of a parameter, "a=b&c=d"; nothing if it is not there.
-std::optional<std::string_view> parameter(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    const std::string_view one = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), one.size() + 1));
-    if (one.substr(0, name.size()) == name && one.substr(name.size(), 1) == "=")
-      return one.substr(name.size() + 1);
-  }
-  return std::nullopt;
-}
 
 /// Reads "60s", "5m" or "1h".
 std::optional<std::chrono::seconds> duration(std::string_view from) {
@@ -86,7 +77,7 @@ response dump(const request& asked, const engine& e) {
 }
 
 constexpr std::string_view read_only_paths = "/metrics\n/health/live\n/health/ready\n";
-constexpr std::string_view control_paths = "/dump\n/profile\n";
+constexpr std::string_view control_paths = "/dump\n/profile\n/trace\n";
 
 } // namespace
 
@@ -111,17 +102,17 @@ bool asks_for_us(const request& asked, std::string_view address, const std::vect
 }
 
 response answers::to(const request& asked, const caller& from) {
-  std::string_view path = text(asked.target());
-  std::string_view query;
-  if (const auto mark = path.find('?'); mark != std::string_view::npos) {
-    query = path.substr(mark + 1);
-    path = path.substr(0, mark);
-  }
+  const auto [path, query] = split_target(text(asked.target()));
   const bool reads = asked.method() == http::verb::get || asked.method() == http::verb::head;
   if (from.control && path == "/profile" && asked.method() == http::verb::put)
     return change_profile(asked, query, from);
 
   response res;
+  if (from.control && path == "/trace") { // to a GET the server itself answers, later
+    res = text_answer(http::status::method_not_allowed, "only GET is answered here\n");
+    res.set(http::field::allow, "GET");
+    return res;
+  }
   if (path == "/")
     res = text_answer(http::status::ok,
                       fmt::format("{}{}", read_only_paths, from.control ? control_paths : ""));

@@ -38,6 +38,7 @@ class answers {
   answers(engine& e, std::function<void(std::string_view)> log) : engine_(e), log_(std::move(log)) {}
 
   response to(const request& asked, const caller& from);
+  const engine& of() const noexcept { return engine_; }
   void log(const std::string& line) const {
     if (log_) log_(line);
   }

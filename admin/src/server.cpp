@@ -1,5 +1,7 @@
 #include "answers.hpp"
 #include "network.hpp"
+#include "query.hpp"
+#include "trace_job.hpp"
 
 #include <corewise/admin/server.hpp>
 
@@ -9,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/basic_stream.hpp>
@@ -266,7 +269,14 @@ class server::plane {
       std::tie(why, ignored) = co_await http::async_read(stream, buffer, parser, in_tuple);
     if (why && why.category() != beast::error_code(http::error::bad_method).category())
       co_return; // it has gone
-    response res = why ? refusal(why) : answer(parser.get(), address, from);
+    response res;
+    if (why)
+      res = refusal(why);
+    else if (from.control && asks_for_trace(parser.get()))
+      res = co_await trace(parser.get(), from);
+    else
+      res = answer(parser.get(), address, from);
+    stream.expires_after(time_for_rest);
     const bool head = !why && parser.get().method() == http::verb::head;
     finish(res, head);
     http::response_serializer<http::string_body> out(res);
@@ -297,6 +307,33 @@ class server::plane {
     response res = answers_.to(asked, from);
     follow_trial();
     return res;
+  }
+
+  static bool asks_for_trace(const request& asked) {
+    return asked.method() == http::verb::get &&
+           split_target({asked.target().data(), asked.target().size()}).path == "/trace";
+  }
+
+  /// Answers with a trace when its time is over. There is one at a time.
+  asio::awaitable<response> trace(const request& asked, const caller& from) {
+    const auto wanted = read_wanted_trace(split_target({asked.target().data(), asked.target().size()}).query);
+    if (const auto* const why = std::get_if<std::string>(&wanted))
+      co_return text_answer(http::status::bad_request, *why);
+    if (trace_)
+      co_return text_answer(http::status::conflict, "a trace is being taken; ask again when it has ended\n");
+    answers_.log(fmt::format("{}: takes a trace", from.name));
+    asio::steady_timer ended(context_, asio::steady_timer::time_point::max());
+    try {
+      trace_.emplace(answers_.of(), std::get<wanted_trace>(wanted),
+                     [&] { asio::post(context_, [&ended] { static_cast<void>(ended.cancel()); }); });
+    } catch (const std::system_error& error) {
+      co_return text_answer(http::status::service_unavailable,
+                            fmt::format("no thread for the trace: {}\n", error.what()));
+    }
+    co_await ended.async_wait(in_tuple);
+    response res = trace_->take();
+    trace_.reset();
+    co_return res;
   }
 
   static response refusal(const beast::error_code& why) {
@@ -360,6 +397,7 @@ class server::plane {
   std::optional<tcp::acceptor> read_only_;
   std::optional<local::acceptor> control_;
   std::optional<socket_path> control_path_;
+  std::optional<trace_job> trace_; // ends before the context that it posts to
 
   std::uint16_t port_ = 0;
   const pid_t process_ = ::getpid();
