@@ -22,6 +22,8 @@ struct forward_user {
   static void fail(const corewise::profile_error& e, const corewise::profile_issue& i);
   static void end(const corewise::not_run& n, const corewise::deadline_expired& d);
 
+  static corewise::load_report load(corewise::load_meter& of, const corewise::request_meter& requests);
+
   corewise::engine* engine = nullptr;
 };
 
@@ -34,6 +36,7 @@ struct forward_user {
 #include <corewise/engine/event.hpp>
 #include <corewise/engine/group_local.hpp>
 #include <corewise/engine/latch.hpp>
+#include <corewise/engine/load.hpp>
 #include <corewise/engine/mutex.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/scope.hpp>

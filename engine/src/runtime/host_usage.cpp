@@ -20,7 +20,7 @@ host_usage::seen host_usage::look(std::span<const pid_t> threads, monotonic::tim
   const std::scoped_lock lock(mutex_);
   if (looked_ && now - *looked_ < std::chrono::seconds{1}) return last_;
   last_.waited_for_cpu.resize(threads.size());
-  looked_ = now;
+  looked_ = last_.at = now;
   if (const auto throttling = read_cpu_throttling(root_)) last_.throttling = *throttling;
   for (std::size_t i = 0; i < threads.size(); ++i) {
     const auto waits = waited(threads[i]);

@@ -22,6 +22,7 @@ namespace corewise::detail {
 class host_usage {
  public:
   struct seen {
+    monotonic::time_point at{}; ///< of the look
     cpu_throttling throttling;
     std::vector<std::chrono::nanoseconds> waited_for_cpu; ///< on each seat
   };

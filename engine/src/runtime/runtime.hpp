@@ -19,6 +19,10 @@
 
 namespace corewise {
 
+namespace detail {
+struct load_sample;
+}
+
 /// The whole of an engine: the state that its workers share, and how the engine begins, takes tasks, takes
 /// another profile, and ends. The engine's threads share its ownership. So it outlives a thread that is still
 /// in a task when the engine is destroyed.
@@ -59,6 +63,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   void go_on(task_header* t, group_id g) noexcept;
 
   metrics_snapshot metrics() const;
+  detail::load_sample sample_load() const;
   engine_dump dump() const;
   health_report health() const;
   std::vector<std::string> warnings() const {
@@ -138,6 +143,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
 
   bool any_waits() const noexcept;
   void count_workers(metrics_snapshot& m) const;
+  void sample_workers(detail::load_sample& s) const;
   bool quiet(std::uint8_t phase) const;
   void wait_for_arriving() const;
   void wait_for_wakers() const;

@@ -274,6 +274,7 @@ class engine {
   friend class trace_session;
   friend class detail::driving;
   friend class detail::local_places;
+  friend class load_meter;
   friend detail::moving_to_engine resume_on(engine& e) noexcept;
 
   [[gnu::hot]] submit_result accept(task_header* t, const hint& wish, bool may_wait);

@@ -46,6 +46,11 @@ class blocking_full;
 template <class T> class future;
 template <class T = void> class task;
 
+// load.hpp, request_meter.hpp
+struct load_report;
+class load_meter;
+class request_meter;
+
 // The standard library has some of these names, too; `scope` is final, and its destructor needs not be virtual.
 // NOLINTBEGIN(bugprone-forward-declaration-namespace,cppcoreguidelines-virtual-class-destructor)
 // Each in the header of its name; auto_reset_event in event.hpp, mutex_guard in mutex.hpp, and broken,

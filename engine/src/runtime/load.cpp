@@ -1,0 +1,110 @@
+#include "runtime/load_history.hpp"
+#include "runtime/runtime.hpp"
+
+#include <corewise/engine/load.hpp>
+
+#include <mutex>
+#include <vector>
+
+// Reads what a load_meter compares.
+
+namespace corewise {
+
+/// Waits for no worker, and takes no lock of the queues.
+detail::load_sample runtime::sample_load() const {
+  detail::load_sample s;
+  s.state = health().state;
+  s.at = detail::monotonic::now();
+  if (after_process_fork()) return s; // threads that are not here may hold locks for ever
+  for (std::uint8_t phase = 0; phase < detail::phases; ++phase) {
+    const counts c = sum(phase);
+    s.in_flight += c.submitted - c.finished;
+  }
+  sample_workers(s);
+  for (const auto& g : group_states_) {
+    const detail::injection_queue& queue = g->injection();
+    const std::uint64_t waiting = queue.size();
+    s.heads.push_back({waiting, queue.put() - waiting});
+  }
+  for (const auto& domain : classes_)
+    for (const task_class c : {task_class::latency, task_class::background}) {
+      const std::uint64_t waiting = domain->of(c).depth();
+      s.heads.push_back({waiting, domain->of(c).placed() - waiting});
+    }
+  for (const detail::queue_head& head : s.heads) s.queued += head.waiting;
+  return s;
+}
+
+void runtime::sample_workers(detail::load_sample& s) const {
+  std::vector<pid_t> threads(seats_.size());
+  for (const locality_group& g : groups_.groups()) {
+    s.cpus += static_cast<double>(g.cpus.size());
+    const double capacity = static_cast<double>(g.capacity) / full_capacity;
+    for (const worker_place& place : layout_.of_group(g.id)) {
+      const detail::worker& seat = *seats_[place.id.value];
+      const worker_metrics counted = seat.metrics();
+      const worker_load now = view_->load(g.id, index_in_group(place.id));
+      threads[place.id.value] = seat.report().thread();
+      s.capacity += capacity;
+      s.running += now.running;
+      s.busy_cpus += capacity * counted.busy;
+      for (const time_histogram& of_class : counted.waited) s.waited += of_class;
+      const detail::worker_queues& own = *queues_[place.id.value];
+      const std::uint64_t waiting = own.ring.size() + own.in.size();
+      s.heads.push_back({waiting, std::uint64_t{own.ring.taken()} << 32 | own.in.taken()});
+      s.queued += now.slot + static_cast<std::uint64_t>(own.forks.size()); // beside what the heads count
+      if (!active(place.id)) continue;
+      s.active += capacity;
+      ++s.workers;
+    }
+  }
+  const detail::host_usage::seen host = host_.look(threads, s.at);
+  s.throttling = host.throttling;
+  s.throttling_at = host.at;
+}
+
+class load_meter::inside {
+ public:
+  inside(const runtime& of, const request_meter* requests, std::chrono::nanoseconds window)
+      : of_(of),
+        requests_(requests),
+        history_(sample(), window),
+        last_(history_.add(sample())) {}
+
+  load_report read() {
+    const std::unique_lock reads(reading_, std::try_to_lock);
+    if (!reads || detail::monotonic::now() - read_at_ < fresh) return last();
+    load_report now = history_.add(sample());
+    read_at_ = detail::monotonic::now();
+    const std::scoped_lock lock(last_mutex_);
+    last_ = now;
+    return now;
+  }
+
+ private:
+  detail::load_sample sample() const {
+    detail::load_sample s = of_.sample_load();
+    if (requests_ != nullptr) s.requests = {requests_->counts(), requests_->limit(), requests_->latency()};
+    return s;
+  }
+  load_report last() {
+    const std::scoped_lock lock(last_mutex_);
+    return last_;
+  }
+
+  const runtime& of_;
+  const request_meter* const requests_;
+  detail::mutex reading_; // guards the next two
+  detail::load_history history_;
+  detail::monotonic::time_point read_at_{};
+  detail::mutex last_mutex_; // guards the next one; taken within `reading_`
+  load_report last_;
+};
+
+load_meter::load_meter(const engine& of, const request_meter* requests, std::chrono::nanoseconds window)
+    : inside_(std::make_unique<inside>(*of.runtime_, requests, window)) {}
+load_meter::~load_meter() = default;
+
+load_report load_meter::read() { return inside_->read(); }
+
+} // namespace corewise

@@ -1,0 +1,115 @@
+#include "runtime/load_history.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace corewise::detail {
+
+namespace {
+
+using seconds = std::chrono::duration<double>;
+
+time_histogram since(const time_histogram& now, const time_histogram& then) {
+  time_histogram between;
+  std::transform(now.counts.begin(), now.counts.end(), then.counts.begin(), between.counts.begin(),
+                 std::minus<>());
+  return between;
+}
+
+/// Returns a quantile of the times; above all bounds, twice the last one.
+std::optional<std::chrono::nanoseconds> quantile(const time_histogram& times, double q) {
+  if (times.count() == 0) return std::nullopt;
+  return std::min(times.quantile(q), time_histogram::bound(time_histogram::bounds));
+}
+
+request_load requests_between(const request_sample& now, const request_counts& then, seconds passed) {
+  const request_counts& counts = now.counts;
+  request_load load{.in_flight = counts.in_flight(),
+                    .mean_in_flight = static_cast<double>(counts.in_flight()),
+                    .limit = now.limit,
+                    .latency = now.latency};
+  if (const auto begun = counts.begun - then.begun; begun != 0)
+    load.mean_in_flight = static_cast<double>(counts.found - then.found) / static_cast<double>(begun);
+  if (passed >= load_history::shortest) {
+    load.rps = static_cast<double>(counts.ended - then.ended) / passed.count();
+    load.eps = static_cast<double>(counts.failed - then.failed) / passed.count();
+  }
+  return load;
+}
+
+} // namespace
+
+load_history::load_history(load_sample first, std::chrono::nanoseconds window)
+    : window_(window),
+      throttling_(first.throttling),
+      throttling_at_(first.throttling_at) {
+  marks_.push_back(mark_of(first));
+  for (const queue_head& head : first.heads) heads_.push_back({head, first.at});
+}
+
+load_history::mark load_history::mark_of(const load_sample& s) {
+  return {s.at, s.busy_cpus, s.waited, s.requests ? s.requests->counts : request_counts()};
+}
+
+load_report load_history::add(load_sample now) {
+  while (marks_.size() > 1 && now.at - marks_[1].at >= window_) marks_.pop_front();
+  const mark& then = marks_.front();
+  const seconds passed = now.at - then.at;
+
+  load_report r{.state = now.state,
+                .tasks_in_flight = now.in_flight,
+                .tasks_queued = now.queued,
+                .tasks_running = now.running,
+                .oldest_wait = look_at_heads(now),
+                .capacity = now.capacity,
+                .effective_capacity = now.active * share_left(now),
+                .window = now.at - then.at};
+  const time_histogram waited = since(now.waited, then.waited);
+  r.wait_p50 = quantile(waited, .5);
+  r.wait_p99 = quantile(waited, .99);
+
+  const double there = std::max(r.effective_capacity, .01);
+  r.expected_delay = static_cast<double>(now.queued + now.running + 1) / there;
+  if (passed >= shortest)
+    r.cpu_utilization = (now.busy_cpus - then.busy_cpus) / passed / there;
+  else if (now.workers != 0)
+    r.cpu_utilization = static_cast<double>(now.running) / now.workers;
+  r.utilization = r.cpu_utilization;
+  if (now.requests) {
+    r.requests = requests_between(*now.requests, then.requests, passed);
+    if (r.requests->limit != 0)
+      r.utilization = std::max(r.utilization, r.requests->mean_in_flight / r.requests->limit);
+  }
+  if (now.at - marks_.back().at >= window_ / parts) marks_.push_back(mark_of(now));
+  return r;
+}
+
+/// Returns for how long at least nothing was taken from a queue in which tasks wait.
+std::chrono::nanoseconds load_history::look_at_heads(const load_sample& now) {
+  std::chrono::nanoseconds longest{0};
+  for (std::size_t i = 0; i < now.heads.size() && i < heads_.size(); ++i) {
+    const queue_head& head = now.heads[i];
+    seen_head& seen = heads_[i];
+    if (head.waiting == 0 || seen.head.waiting == 0 || head.taken != seen.head.taken) seen.since = now.at;
+    seen.head = head;
+    longest = std::max<std::chrono::nanoseconds>(longest, now.at - seen.since);
+  }
+  return longest;
+}
+
+/// Returns which share of the workers' capacity the quotas leave. A quota that others of the control group
+/// use up shows only by the time for which it has stopped threads. That time is of all CPUs together.
+double load_history::share_left(const load_sample& now) {
+  if (now.throttling_at > throttling_at_) {
+    const seconds between = now.throttling_at - std::exchange(throttling_at_, now.throttling_at);
+    lost_cpus_ = seconds(now.throttling.throttled - throttling_.throttled) / between;
+    throttling_ = now.throttling;
+  }
+  const auto& quota = now.throttling.quota_cpus;
+  if (!quota || now.workers == 0) return 1;
+  const double lost = now.cpus > 0 ? lost_cpus_ / now.cpus : 0;
+  return std::clamp(std::min(*quota / now.workers, 1 - lost), 0.0, 1.0);
+}
+
+} // namespace corewise::detail
