@@ -61,22 +61,26 @@ response metrics(const request& asked, std::string_view query, const engine& e) 
 }
 
 /// `live`: whether the process should go on; else whether it should get requests.
-response health(const engine& e, bool live) {
+response health(const engine& e, bool live, bool draining) {
   const health_report report = e.health();
   std::string body = fmt::format("{}\n", to_string(report.state));
   for (const std::string& why : report.why) body += why + "\n";
-  const bool well = live ? report.state != health_state::wedged : report.ok();
+  if (draining) body += "the server drains, and is about to end\n";
+  const bool well = live ? report.state != health_state::wedged : report.ok() && !draining;
   return text_answer(well ? http::status::ok : http::status::service_unavailable, std::move(body));
+}
+
+bool accepts_json(const request& asked) {
+  return text(asked[http::field::accept]).find("application/json") != std::string_view::npos;
 }
 
 response dump(const request& asked, const engine& e) {
   const engine_dump inside = e.dump();
-  const bool json = text(asked[http::field::accept]).find("application/json") != std::string_view::npos;
-  return json ? text_answer(http::status::ok, inside.to_json(), "application/json")
-              : text_answer(http::status::ok, inside.to_text());
+  return accepts_json(asked) ? text_answer(http::status::ok, inside.to_json(), "application/json")
+                             : text_answer(http::status::ok, inside.to_text());
 }
 
-constexpr std::string_view read_only_paths = "/metrics\n/health/live\n/health/ready\n";
+constexpr std::string_view read_only_paths = "/metrics\n/load\n/health/live\n/health/ready\n";
 constexpr std::string_view control_paths = "/dump\n/profile\n/trace\n";
 
 } // namespace
@@ -119,7 +123,9 @@ response answers::to(const request& asked, const caller& from) {
   else if (path == "/metrics")
     res = metrics(asked, query, engine_);
   else if (path == "/health/live" || path == "/health/ready")
-    res = health(engine_, path == "/health/live");
+    res = health(engine_, path == "/health/live", draining_);
+  else if (path == "/load")
+    res = show_load(asked);
   else if (from.control && path == "/dump")
     res = dump(asked, engine_);
   else if (from.control && path == "/profile")
@@ -130,6 +136,18 @@ response answers::to(const request& asked, const caller& from) {
   res = text_answer(http::status::method_not_allowed, "only GET and HEAD are answered here\n");
   res.set(http::field::allow, from.control && path == "/profile" ? "GET, HEAD, PUT" : "GET, HEAD");
   return res;
+}
+
+load_report answers::load() {
+  load_report now = meter_.read();
+  now.draining = draining_;
+  return now;
+}
+
+response answers::show_load(const request& asked) {
+  const load_report now = load();
+  return accepts_json(asked) ? text_answer(http::status::ok, now.to_json(), "application/json")
+                             : text_answer(http::status::ok, now.to_text());
 }
 
 /// A later change ends an earlier one's trial: without a trial of its own it confirms it.

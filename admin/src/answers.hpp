@@ -1,10 +1,14 @@
 #pragma once
 
+#include "agent_check.hpp"
+
 #include <corewise/engine/engine.hpp>
+#include <corewise/engine/load.hpp>
 
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -34,11 +38,18 @@ bool asks_for_us(const request& asked, std::string_view address, const std::vect
 
 class answers {
  public:
-  /// `log`: empty, or called with a line for each change.
-  answers(engine& e, std::function<void(std::string_view)> log) : engine_(e), log_(std::move(log)) {}
+  /// `log`: empty, or called with a line for each change. `requests`: null, or the server's.
+  answers(engine& e, std::function<void(std::string_view)> log, const request_meter* requests = nullptr)
+      : engine_(e),
+        meter_(e, requests),
+        log_(std::move(log)) {}
 
   response to(const request& asked, const caller& from);
   const engine& of() const noexcept { return engine_; }
+  /// Returns what HAProxy's agent check is told. Throws `std::bad_alloc`.
+  std::string agent_line() { return agent_.line(load(), std::chrono::steady_clock::now()); }
+  /// From now on balancers are told to send nothing new. Call from any thread.
+  void start_draining() noexcept { draining_ = true; }
   void log(const std::string& line) const {
     if (log_) log_(line);
   }
@@ -50,9 +61,14 @@ class answers {
   void revert();
 
  private:
+  load_report load();
+  response show_load(const request& asked);
   response change_profile(const request& asked, std::string_view query, const caller& from);
 
   engine& engine_;
+  load_meter meter_;
+  agent_check agent_;
+  std::atomic<bool> draining_{false}; // a flag by itself
   const std::function<void(std::string_view)> log_;
   std::optional<profile> before_;
   std::optional<std::chrono::steady_clock::time_point> revert_at_;

@@ -14,6 +14,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -149,12 +150,17 @@ bool is_own(int fd, uid_t& user) {
 
 class server::plane {
  public:
-  plane(engine& e, const options& o) : answers_(e, o.log), hosts_(o.hosts), trial_(context_) {
+  plane(engine& e, const options& o) : answers_(e, o.log, o.requests), hosts_(o.hosts), trial_(context_) {
     for (const std::string& text : o.networks) networks_.emplace_back(text);
     if (!o.read_only.empty()) {
       read_only_.emplace(listen_at(context_, o.read_only));
       port_ = read_only_->local_endpoint().port();
-      asio::co_spawn(context_, accept_readers(), &end_of_coroutine);
+      asio::co_spawn(context_, accept_by_tcp(*read_only_, &plane::answer_reader), &end_of_coroutine);
+    }
+    if (!o.agent.empty()) {
+      agent_.emplace(listen_at(context_, o.agent));
+      agent_port_ = agent_->local_endpoint().port();
+      asio::co_spawn(context_, accept_by_tcp(*agent_, &plane::tell_balancer), &end_of_coroutine);
     }
     if (!o.control.empty()) {
       control_.emplace(context_, local(), new_socket(AF_UNIX));
@@ -174,8 +180,12 @@ class server::plane {
   /// Returns whether this process has the thread: the child of a process fork has not.
   bool is_here() const noexcept { return ::getpid() == process_; }
   std::uint16_t port() const noexcept { return port_; }
+  std::uint16_t agent_port() const noexcept { return agent_port_; }
+  void start_draining() noexcept { answers_.start_draining(); }
 
  private:
+  using serve_by_tcp = asio::awaitable<void> (plane::*)(tcp::socket peer, std::string address);
+
   static void end_of_coroutine(const std::exception_ptr& /*why*/) noexcept {} // its connection is closed
 
   /// Starts the thread, which gets no signals of the program's.
@@ -203,9 +213,9 @@ class server::plane {
       }
   }
 
-  asio::awaitable<void> accept_readers() {
+  asio::awaitable<void> accept_by_tcp(tcp::acceptor& at, serve_by_tcp serve) {
     for (;;) try {
-        tcp::socket peer = co_await accept(*read_only_);
+        tcp::socket peer = co_await accept(at);
         boost::system::error_code gone;
         const tcp::endpoint from = peer.remote_endpoint(gone);
         if (gone) continue;
@@ -214,7 +224,7 @@ class server::plane {
           continue;
         }
         if (open_ >= most_connections - kept_for_control) continue;
-        asio::co_spawn(context_, converse<tcp>(std::move(peer), {false, from.address().to_string()}),
+        asio::co_spawn(context_, (this->*serve)(std::move(peer), from.address().to_string()),
                        &end_of_coroutine);
       } catch (const std::bad_alloc&) {
         std::this_thread::sleep_for(pause_without_memory);
@@ -251,6 +261,20 @@ class server::plane {
   asio::awaitable<void> pause() {
     asio::steady_timer timer(context_, pause_without_descriptors);
     co_await timer.async_wait(in_tuple);
+  }
+
+  asio::awaitable<void> answer_reader(tcp::socket peer, std::string address) {
+    return converse<tcp>(std::move(peer), {false, std::move(address)});
+  }
+
+  /// Writes the line of the agent check, and closes the connection. What HAProxy may send is not looked at.
+  asio::awaitable<void> tell_balancer(tcp::socket peer, std::string /*address*/) {
+    const counted here(open_);
+    beast::basic_stream<tcp> stream(std::move(peer));
+    const std::string line = answers_.agent_line();
+    stream.expires_after(time_for_rest);
+    co_await asio::async_write(stream, asio::buffer(line), in_tuple);
+    co_await close_gently(stream);
   }
 
   /// Answers one request, and closes the connection.
@@ -395,11 +419,13 @@ class server::plane {
   asio::io_context context_{1}; // before all that its coroutines use goes
   asio::steady_timer trial_;
   std::optional<tcp::acceptor> read_only_;
+  std::optional<tcp::acceptor> agent_;
   std::optional<local::acceptor> control_;
   std::optional<socket_path> control_path_;
   std::optional<trace_job> trace_; // ends before the context that it posts to
 
   std::uint16_t port_ = 0;
+  std::uint16_t agent_port_ = 0;
   const pid_t process_ = ::getpid();
   std::thread thread_;
 };
@@ -412,6 +438,8 @@ server::~server() {
   static_cast<void>(parents);
 }
 
+void server::start_draining() noexcept { plane_->start_draining(); }
 std::uint16_t server::port() const noexcept { return plane_->port(); }
+std::uint16_t server::agent_port() const noexcept { return plane_->agent_port(); }
 
 } // namespace corewise::admin

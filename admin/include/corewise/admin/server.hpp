@@ -20,11 +20,17 @@ struct options {
   /// Where others read metrics and health: "127.0.0.1:9464", "[::]:9464"; port 0: any. There are no names or
   /// ids of tasks. Empty: nowhere.
   std::string read_only;
-  /// The networks that may read there, beside the own machine: "10.0.0.0/8", "fd00::/8".
+  /// Where HAProxy's agent check reads how much of its weight this server can take: an address as above. A
+  /// connection gets one line, and is closed. Empty: nowhere.
+  std::string agent;
+  /// The networks that may read at these addresses, beside the own machine: "10.0.0.0/8", "fd00::/8".
   std::vector<std::string> networks;
   /// Names by which they may ask for this machine, beside its address there and `localhost`. A page of the
   /// web that asks by a name of its own gets nothing.
   std::vector<std::string> hosts;
+  /// Null, or what counts the server's requests: it must live longer. `/load` and the agent check then count
+  /// them in.
+  const request_meter* requests = nullptr;
   /// Called with a line for each change of the profile, and for each caller that is refused; from the
   /// server's thread.
   std::function<void(std::string_view)> log;
@@ -42,8 +48,14 @@ class server {
   /// Ends what is being answered, and removes the control socket.
   ~server();
 
-  /// Returns the port of the read-only address; 0: there is none.
+  /// From now on tells balancers and the kubelet to send nothing new: `drain` at the agent check, 503 at
+  /// `/health/ready`. Call it when the process is told to stop, from any thread; then go on serving until they
+  /// have asked again, and until the last request has ended.
+  void start_draining() noexcept;
+
+  /// Return the ports of the read-only address and of the agent check; 0: there is none.
   std::uint16_t port() const noexcept;
+  std::uint16_t agent_port() const noexcept;
 
  private:
   class plane;
