@@ -1,8 +1,8 @@
 // An HTTP server: each connection is a coroutine, which runs where its packets come. It reads its profile again on
-// SIGHUP. On SIGTERM it answers what it has begun to read, and ends.
-//
-//     http_server [PORT [PROFILE]]
+// SIGHUP. On SIGTERM it answers what it has begun to read, and ends. Usage: http_server [PORT [PROFILE]]
 #include <corewise/engine/engine.hpp>
+#include <corewise/engine/load.hpp>
+#include <corewise/engine/request_meter.hpp>
 #include <corewise/engine/run_blocking.hpp>
 #include <corewise/io/listen.hpp>
 
@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 namespace asio = corewise::io::asio;
@@ -20,13 +21,13 @@ namespace io = corewise::io;
 using namespace std::chrono_literals;
 
 namespace {
-
-using request = http::request<http::string_body>;
 using response = http::response<http::string_body>;
 
 /// What all connections share.
 struct server {
   std::stop_source ending; ///< told to stop by SIGTERM
+  corewise::request_meter requests;
+  std::optional<corewise::load_meter> load;
 };
 
 std::uint64_t count_primes(std::uint64_t below) {
@@ -45,7 +46,8 @@ std::string read_slowly() {
 }
 
 /// Returns the answer to a request.
-corewise::task<response> answer(const request& asked, const corewise::engine& engine) {
+corewise::task<response> answer(const http::request<http::string_body>& asked,
+                                const corewise::engine& engine) {
   response res(http::status::ok, asked.version());
   res.set(http::field::content_type, "text/plain");
   if (asked.method() != http::verb::get)
@@ -71,7 +73,7 @@ corewise::task<> close_gently(io::tcp_stream& peer) {
   while (!why) co_await peer.async_read_some(asio::buffer(rest), io::use_task.within(1s).into(why));
 }
 
-corewise::task<> serve(io::tcp_stream peer, const server& all, const corewise::engine& engine) {
+corewise::task<> serve(io::tcp_stream peer, server& all, const corewise::engine& engine) {
   boost::beast::flat_buffer buffer(16'384);
   io::error_code why;
   for (bool keep = true; keep;) {
@@ -83,10 +85,14 @@ corewise::task<> serve(io::tcp_stream peer, const server& all, const corewise::e
     http::request_parser<http::string_body> parser;
     parser.body_limit(1'000'000);
     co_await http::async_read(peer, buffer, parser, io::use_task.within(10s).into(why));
+    const auto here = all.requests.begin(); // until the response is written
     response res(http::status::bad_request, 11);
     keep = false;
     if (!why) {
       res = co_await answer(parser.get(), engine);
+      if (const auto format = parser.get()[corewise::orca_request_field]; !format.empty())
+        res.set(corewise::orca_field,
+                (format == "JSON" ? corewise::orca_json : corewise::orca_text)(all.load->read()));
       keep = parser.get().keep_alive() && !all.ending.stop_requested();
     } else if (why.category() != io::error_code(http::error::bad_method).category()) {
       co_return; // the client has gone, or is too slow
@@ -123,6 +129,7 @@ int main(int argc, char** argv) try {
   const char* const file = argc > 2 ? argv[2] : nullptr;
   server all;
   corewise::engine engine(read_profile(file));
+  all.load.emplace(engine, &all.requests);
   io::service service(engine);
   io::listener listener =
       io::listen(service, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port), {},

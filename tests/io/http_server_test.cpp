@@ -37,6 +37,22 @@ TEST_CASE("http_server: its routes, one after another on one connection") {
   CHECK(server.end(SIGTERM) == 0);
 }
 
+TEST_CASE("http_server: it tells its load in the form in which a client asks for it") {
+  server_process server(COREWISE_HTTP_SERVER, "http://127.0.0.1:%u/");
+  const client c(server.port());
+  const auto load = [&](const std::string& field) {
+    REQUIRE(c.send("GET / HTTP/1.1\r\nHost: x\r\n" + field + "\r\n"));
+    return c.response();
+  };
+  const std::string field = "endpoint-load-metrics: ";
+  CHECK(load("").find("endpoint-load") == std::string::npos);
+  CHECK(load("endpoint-load-metrics-format: TEXT\r\n").find(field + "TEXT cpu_utilization=") !=
+        std::string::npos);
+  const std::string json = load("endpoint-load-metrics-format: JSON\r\n");
+  CHECK(json.find(field + "JSON {\"cpu_utilization\":") != std::string::npos);
+  CHECK(json.find("\"named_metrics\":{\"in_flight\":1,") != std::string::npos); // this one
+}
+
 TEST_CASE("http_server: clients that send nonsense, a part, or nothing") {
   server_process server(COREWISE_HTTP_SERVER, "http://127.0.0.1:%u/");
   {
