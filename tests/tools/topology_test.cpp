@@ -9,8 +9,9 @@ namespace {
 
 const std::set<std::string> page_keys{"source", "cpus",      "packages", "numa_nodes", "llcs",   "cores",
                                       "kinds",  "distances", "limits",   "groups",     "levels", "warnings"};
-const std::set<std::string> group_keys{"id",      "cpus", "cores",     "kind",    "capacity",
-                                       "package", "node", "llc_level", "workers", "steal_order"};
+const std::set<std::string> group_keys{"id",       "cpus",         "cores",       "kind",
+                                       "capacity", "package",      "node",        "llc_level",
+                                       "workers",  "first_worker", "worker_cpus", "steal_order"};
 
 json topology_of(const std::string& options, const scratch_shell& shell = {}) {
   const outcome shown = shell.run("corewise topology --format json " + options);

@@ -1,10 +1,12 @@
 #include "exit_status.hpp"
-#include "machine_json.hpp"
+#include "json_text.hpp"
 #include "machine_options.hpp"
 #include "machine_picture.hpp"
 #include "streams.hpp"
 #include "style.hpp"
 #include "subcommands.hpp"
+
+#include <corewise/topology/machine_json.hpp>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -23,7 +25,7 @@ struct topology_options {
 int show_topology(const topology_options& options) {
   const divided_machine m(options.machine.configured());
   if (options.machine.format == output_format::for_programs)
-    print(text_of(json_of(m)));
+    print(text_of(json::parse(machine_json(m.machine, m.groups, m.workers))));
   else
     print(picture_of(m, style::of_standard_output(options.colour), options.all));
   return done;

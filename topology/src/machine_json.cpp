@@ -1,11 +1,21 @@
-#include "machine_json.hpp"
+#include <corewise/topology/machine_json.hpp>
 
-#include <algorithm>
-#include <functional>
+#include <nlohmann/json.hpp>
 
-namespace corewise::command {
+#include <optional>
+
+namespace corewise {
 
 namespace {
+
+using json = nlohmann::ordered_json;
+
+/// A machine and how it is divided.
+struct division {
+  const topology& machine;
+  const locality_groups& groups;
+  const worker_layout& workers;
+};
 
 template <class T> json or_null(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
@@ -44,7 +54,7 @@ json describe_distances(const std::optional<node_distances>& d) {
   return {{"nodes", d->nodes}, {"matrix", d->matrix}};
 }
 
-json describe_limits(const divided_machine& m) {
+json describe_limits(const division& m) {
   const host_limits& l = m.machine.limits();
   return {{"affinity", or_null(l.affinity)},
           {"cpuset", or_null(l.cpuset)},
@@ -52,9 +62,10 @@ json describe_limits(const divided_machine& m) {
           {"chosen_workers", m.workers.size()}};
 }
 
-json describe_group(const divided_machine& m, const locality_group& g) {
+json describe_group(const division& m, const locality_group& g) {
   const topology& t = m.machine;
   const auto cpus_of_core = [&](std::uint32_t c) { return t.cores()[c].cpus.to_string(); };
+  const auto workers = m.workers.of_group(g.id);
   return {{"id", g.id.value},
           {"cpus", g.cpus.to_string()},
           {"cores", each(g.cores, cpus_of_core)},
@@ -63,7 +74,9 @@ json describe_group(const divided_machine& m, const locality_group& g) {
           {"package", g.package ? or_null(t.packages()[*g.package].id) : json(nullptr)},
           {"node", g.node ? json(t.nodes()[*g.node].os_index) : json(nullptr)},
           {"llc_level", or_null(g.llc_level)},
-          {"workers", m.workers.of_group(g.id).size()},
+          {"workers", workers.size()},
+          {"first_worker", workers.empty() ? json(nullptr) : json(workers.front().id.value)},
+          {"worker_cpus", each(workers, [](const worker_place& w) { return w.cpu; })},
           {"steal_order", each(g.steal_order, [](group_id id) { return id.value; })}};
 }
 
@@ -77,8 +90,8 @@ json describe_levels(const locality_groups& groups) {
 
 } // namespace
 
-json json_of(const divided_machine& m) {
-  const topology& t = m.machine;
+std::string machine_json(const topology& t, const locality_groups& groups, const worker_layout& workers) {
+  const division m{t, groups, workers};
   json all = json::object();
   all["source"] = t.source();
   all["cpus"] = t.cpus().to_string();
@@ -89,10 +102,10 @@ json json_of(const divided_machine& m) {
   all["kinds"] = each(t.kinds(), describe_kind);
   all["distances"] = describe_distances(t.distances());
   all["limits"] = describe_limits(m);
-  all["groups"] = each(m.groups.groups(), [&](const locality_group& g) { return describe_group(m, g); });
-  all["levels"] = describe_levels(m.groups);
+  all["groups"] = each(groups.groups(), [&](const locality_group& g) { return describe_group(m, g); });
+  all["levels"] = describe_levels(groups);
   all["warnings"] = t.warnings();
-  return all;
+  return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-} // namespace corewise::command
+} // namespace corewise
