@@ -153,6 +153,8 @@ void task_supply::push_ready(task_chain& ready) noexcept {
 void task_supply::note_stolen(worker& victim, level distance, std::uint32_t tasks) noexcept {
   cool(victim.entry());
   engine_.publish_load(victim.place()); // its owner may be in a long task
+  counts_.victims[static_cast<std::size_t>(distance)].store(victim.place().group.value,
+                                                            std::memory_order_relaxed);
   counts_.stolen[static_cast<std::size_t>(distance)].add(tasks);
 }
 

@@ -22,6 +22,7 @@ struct worker_counters {
   book expired;
   book ticks;
   std::array<book, level_count> stolen;
+  std::array<atomic<std::uint32_t>, level_count> victims{}; // groups; relaxed: numbers
   book injected;
   book overflowed;
   book spilled;

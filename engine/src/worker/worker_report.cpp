@@ -130,7 +130,10 @@ worker_metrics worker::metrics() const noexcept {
   m.active = engine_.active(id()) ? 1 : 0;
   m.load =
       own.waiting() + (own.lifo.empty() ? 0U : 1U) + entry_.owner.running.load(std::memory_order_relaxed);
-  for (std::size_t l = 0; l < level_count; ++l) m.stolen[l] = counts_.stolen[l].read();
+  for (std::size_t l = 0; l < level_count; ++l) {
+    m.stolen[l] = counts_.stolen[l].read();
+    m.victims[l] = m.stolen[l] == 0 ? m.group : group_id{counts_.victims[l].load(std::memory_order_relaxed)};
+  }
   m.injected = counts_.injected.read();
   m.spilled = counts_.spilled.read();
   m.regained_seats = counts_.regained.read();

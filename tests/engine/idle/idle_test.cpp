@@ -70,6 +70,20 @@ TEST_CASE("idle: a worker takes a single task from a busy worker of its own doma
   CHECK(e.stolen(1, level::same_group) == 1);
 }
 
+TEST_CASE("idle: a thief tells the group of its last victim, and its own where it had none") {
+  profile p = packages(2, 1);
+  p.steal.minimum_at.cross_package = 2;
+  constexpr auto far = static_cast<std::size_t>(level::cross_package);
+  held_engine e(p);
+  CHECK(e.counts(0).victims[far] == group_id{0});
+  e.hold(1);
+  for (int i = 0; i < 2; ++i) e.submit_to(1, [] {});
+  REQUIRE(in_the_end([&] { return e.stolen(0, level::cross_package) != 0; }));
+  CHECK(e.counts(0).victims[far] == group_id{1});
+  CHECK(e.counts(0).victims[0] == group_id{0});
+  CHECK(e.counts(1).victims[far] == group_id{1});
+}
+
 TEST_CASE("idle: work in a busy domain wakes the nearest sleeper of another domain") {
   for (const std::uint32_t near : {1U, 2U}) {
     CAPTURE(near);

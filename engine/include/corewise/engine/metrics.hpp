@@ -52,7 +52,9 @@ struct worker_metrics {
   std::uint64_t ticks = 0;       ///< ticks that ended; a tick is at most `queues.budget` tasks
   std::uint64_t load = 0;        ///< tasks that wait in its queues now, and the one that it runs
   std::array<std::uint64_t, level_count> stolen{}; ///< taken from others, by the victim's level
-  std::uint64_t injected = 0;                      ///< taken from injection queues
+  /// The group of the last victim, by the same levels; its own group where there was none. Not in sums.
+  std::array<group_id, level_count> victims{};
+  std::uint64_t injected = 0;     ///< taken from injection queues
   std::uint64_t overflowed = 0;   ///< moved from its full ring to its group's injection queue
   std::uint64_t spilled = 0;      ///< sent by tasks on it to a worker outside its domain
   std::uint64_t lifo_rescued = 0; ///< taken from its LIFO slot, where they had aged, and given to others
