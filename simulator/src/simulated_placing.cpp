@@ -67,6 +67,7 @@ void simulation::submit_on_worker(task_index t, worker_id w) {
   tell(to, placing_decision::maker::place);
   if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
   if (!to.injected && to.worker == w) return push_next(w, t);
+  if (groups_[to.group].domain != domain_of(w)) live_.spilled(w);
   send(t, to);
 }
 

@@ -85,6 +85,7 @@ void simulation::park(worker_id w) {
   ++asleep_;
   ++sleepers_[g.value];
   measured_.parked();
+  live_.parked(w);
 }
 
 bool simulation::wake(group_id g, std::size_t place) noexcept {
@@ -235,6 +236,7 @@ task_index simulation::steal_from(worker_id thief, worker_id victim, level dista
   cool(boards_.slot(victim));
   show(victim);
   measured_.stolen(distance, stolen.size());
+  live_.stolen(thief, group_of(victim), distance, stolen.size());
   return keep(thief, stolen, 0);
 }
 

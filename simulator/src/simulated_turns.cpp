@@ -23,6 +23,7 @@ void simulation::begin_task(worker_id w, task_index t, double extra_ns) {
   const auto stamp = static_cast<std::uint64_t>(s.tick_began_ns);
   touch(boards_.slot(w), stamp);
   const simulated_task& task = tasks_[t];
+  live_.waited(w, task.run_as, now_ns_ - task.submitted_ns);
   const double line =
       costs_.transfer[static_cast<std::size_t>(groups_.level_between(task.lines_at, group_of(w)))];
   const double coming = task.last == w.value ? 0 : line * workload_.lines; // 0: its lines are here
@@ -53,6 +54,7 @@ void simulation::task_ends(worker_id w) {
   const task_index t = s.running;
   tasks_[t].last = w.value;
   measured_.ran(level_of(tasks_[t], group_of(w)), groups_[group_of(w)].kind);
+  live_.ran(w);
   after(w, t);
   s.running = no_task;
   if (s.polls >= s.next_look) look_at_clock(w);
@@ -234,6 +236,7 @@ task_index simulation::take_oldest(worker_id w) {
   cool(boards_.slot(from));
   show(from);
   measured_.stolen(level::same_group, 1);
+  live_.stolen(w, group_of(w), level::same_group, 1);
   return t;
 }
 

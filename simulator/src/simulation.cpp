@@ -63,7 +63,8 @@ simulation::simulation(const profile& p, const simulated_machine& machine, const
       services_(options.seed, services_stream),
       origins_(options.seed, origins_stream),
       homes_(options.seed, homes_stream),
-      measured_(machine, options.tasks, options.warm_up) {
+      measured_(machine, options.tasks, options.warm_up),
+      live_(machine.workers, bool(options.on_moment)) {
   for (const locality_group& g : groups_.groups())
     injection_of_.push_back(p.injection.scope == injection_scope::engine ? group_id{0} : g.id);
   for (std::size_t d = 0; d < domains_.size(); ++d) {
@@ -118,6 +119,7 @@ simulation_result simulation::run() {
   begin();
   std::uint64_t events = 0;
   std::uint64_t next_sample = options_.samples == 0 ? ~std::uint64_t{0} : 0;
+  std::uint64_t next_moment = !options_.on_moment || options_.moments == 0 ? ~std::uint64_t{0} : 0;
   while (!events_.empty() && measured_.ended_tasks() < options_.tasks) {
     const auto e = events_.pop();
     if (e.time_ns == latest_time_ns && waits_only(e.event)) continue;
@@ -130,6 +132,10 @@ simulation_result simulation::run() {
     if (measured_.ended_tasks() >= next_sample) {
       sample_loads();
       next_sample += std::max<std::uint64_t>(1, options_.tasks / options_.samples);
+    }
+    if (measured_.ended_tasks() >= next_moment) {
+      tell_moment();
+      next_moment += std::max<std::uint64_t>(1, options_.tasks / options_.moments);
     }
     if (++events % events_between_looks != 0) continue;
     if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed))
@@ -213,6 +219,7 @@ void simulation::set_state(worker_id w, state s) noexcept {
   seat& now = at(w);
   measured_.spent(groups_[group_of(w)].kind, now.since_ns, now_ns_, now.now == state::running,
                   now.now == state::asleep);
+  if (now.now == state::running) live_.busy(w, now.since_ns, now_ns_);
   now.since_ns = now_ns_;
   if (now.now == s) return;
   if (s == state::running) ++running_;
@@ -231,6 +238,26 @@ void simulation::sample_loads() {
                    static_cast<float>(std::max<std::size_t>(1, layout_.of_group(g.id).size())));
   }
   measured_.sample(now_ns_, std::move(load));
+}
+
+void simulation::tell_moment() const {
+  live_figures now{.time = std::chrono::nanoseconds{now_ns_}, .metrics = {}};
+  metrics_snapshot& m = now.metrics;
+  m.workers = live_.workers();
+  for (worker_metrics& w : m.workers) {
+    const seat& s = seats_[w.worker.value];
+    if (s.now == state::running) w.busy += std::chrono::nanoseconds{now_ns_ - s.since_ns};
+    w.load = s.ring.size() + s.inbox.size() + s.forks.size() + (s.lifo != no_task ? 1U : 0U) +
+             (s.running != no_task ? 1U : 0U);
+  }
+  m.finished = measured_.ended_tasks();
+  m.submitted = m.finished + tasks_.alive();
+  m.injected = injected_;
+  for (const domain_books& d : domains_) {
+    m.latency_queued += d.classes[static_cast<std::size_t>(task_class::latency) - 1].size();
+    m.background_queued += d.classes[static_cast<std::size_t>(task_class::background) - 1].size();
+  }
+  options_.on_moment(now);
 }
 
 wide simulation::still_in_system() {

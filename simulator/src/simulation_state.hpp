@@ -2,6 +2,7 @@
 
 #include "boards.hpp"
 #include "event_queue.hpp"
+#include "live_counts.hpp"
 #include "measuring.hpp"
 #include "tasks.hpp"
 #include "time_limit.hpp"
@@ -255,6 +256,7 @@ class simulation : private idle_rules<simulation> {
   level level_of(const simulated_task& t, group_id ran_in) const noexcept;
   load_view view_for(std::uint64_t task_time_ns) const noexcept;
   void sample_loads();
+  void tell_moment() const;
   void note_places();
   void handle(const event& e);
   /// Plans an event after a time in ns. Events beyond the latest time are planned for it; `run` stops there.
@@ -327,6 +329,7 @@ class simulation : private idle_rules<simulation> {
   std::vector<random_stream> clients_;
   std::uint32_t pairs_left_ = 0; // of the pairs that the last root has spawned
   measuring measured_;
+  live_counts live_;
 };
 
 } // namespace corewise::detail

@@ -119,6 +119,41 @@ TEST_CASE("the same seed gives the same result, another seed another one") {
   CHECK(run(p, workloads[0], 3000, 1).ended_ns != run(p, workloads[0], 3000, 2).ended_ns);
 }
 
+TEST_CASE("the moments of a run add up to its result") {
+  for (const char* w :
+       {"poisson,load=.6,service=lognormal:20us:2,from=cpu:0", "fork-join,load=.6,depth=4,fanout=3"}) {
+    CAPTURE(w);
+    const profile p = on("pack:2 numa:1 l3:2 core:4 pu:1");
+    const simulated_machine machine(p);
+    std::vector<live_figures> seen;
+    const simulation_result r =
+        simulate(p, machine, parse_workload(w),
+                 {.tasks = 3000, .warm_up = 0, .moments = 10, .on_moment = [&](const live_figures& now) {
+                    seen.push_back(now);
+                  }});
+    REQUIRE(seen.size() >= 10);
+    CHECK(seen.size() <= 11);
+    const worker_metrics last = seen.back().metrics.total();
+    std::uint64_t waited = 0;
+    for (const time_histogram& times : last.waited) waited += times.count();
+    CHECK(waited >= last.executed); // those that run now have waited too
+    CHECK(waited <= last.executed + machine.workers.size());
+    CHECK(last.executed >= seen.back().metrics.finished);
+    CHECK(last.busy.count() > 0);
+    CHECK(last.busy.count() <= r.ended_ns * static_cast<std::int64_t>(machine.workers.size()));
+    for (std::size_t l = 0; l < level_count; ++l) { // the result leaves out what came before the first end
+      CHECK(last.stolen[l] >= r.stolen_at[l]);
+      CHECK(last.stolen[l] <= r.stolen_at[l] + r.stolen_at[l] / 10 + 20);
+    }
+    CHECK(last.stolen[4] > 0);
+    for (std::size_t i = 1; i < seen.size(); ++i) CHECK(seen[i].time >= seen[i - 1].time);
+    for (const worker_metrics& worker : seen.back().metrics.workers)
+      for (std::size_t l = 0; l < level_count; ++l)
+        if (worker.stolen[l] != 0)
+          CHECK(machine.groups.level_between(worker.victims[l], worker.group) == static_cast<level>(l));
+  }
+}
+
 TEST_CASE("workers are as busy as the offered load") {
   for (const double load : {0.3, 0.6, 0.9}) {
     profile p = on("pack:2 numa:1 l3:2 core:4 pu:1");

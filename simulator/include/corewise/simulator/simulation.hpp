@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/live_figures.hpp>
 #include <corewise/engine/profile.hpp>
 #include <corewise/policies/policy.hpp>
 #include <corewise/simulator/histogram.hpp>
@@ -55,6 +56,11 @@ struct simulation_options {
       1'000'000; ///< so many end before the run does (fork_join: leaves and parents alike); of a trace at most
   double warm_up = 0.1;      ///< the share of them that comes before anything is measured
   std::uint32_t samples = 0; ///< of the load of each group over time; 0: none
+  /// How often `on_moment` is called, after equal numbers of tasks.
+  std::uint32_t moments = 0;
+  /// Called with what the live map of an engine would show; may be empty. Of `metrics`: tasks, queues, health,
+  /// and of the workers what the map shows.
+  std::function<void(const live_figures&)> on_moment = {};
   /// The number of tasks that have ended so far, for a progress line; may be null.
   std::atomic<std::uint64_t>* progress = nullptr;
   /// Called at each decision, before the task is put anywhere; may be empty.
