@@ -1,5 +1,5 @@
-// A daemon that operators can look into, by HTTP: metrics and health on a port, the rest on a socket of its
-// user.
+// A daemon that operators can look into, by HTTP: a map, metrics and health on a port, the rest on a socket of
+// its user.
 //
 //     admin [PORT [SOCKET]]
 #include <corewise/admin/server.hpp>
@@ -7,20 +7,35 @@
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>
 
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <numbers>
+#include <random>
 #include <string>
 
 namespace {
 
 using namespace std::chrono_literals;
 
-/// What the daemon does all day.
+void compute(std::chrono::microseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+/// What the daemon does all day: requests come in waves of 20 s, for a third of the workers on average.
 corewise::task<> work(corewise::engine& engine) {
-  for (;;) {
+  std::minstd_rand random;
+  for (double time = 0;; time += .01) {
     co_await corewise::sleep_for(10ms);
-    static_cast<void>(engine.submit([] {}, {.name = "tidy up"}));
+    const double wave = 1 + std::sin(time * 2 * std::numbers::pi / 20);
+    const auto requests = static_cast<int>(wave * static_cast<double>(engine.workers().size()) * 2);
+    for (int i = 0; i < requests; ++i)
+      static_cast<void>(engine.submit([us = random() % 3000] { compute(std::chrono::microseconds{us}); },
+                                      {.name = "a request"}));
   }
 }
 
@@ -47,6 +62,7 @@ int main(int argc, char** argv) try {
 
   std::printf("curl http://127.0.0.1:%u/metrics\n", server.port());
   std::printf("curl --unix-socket %s http://localhost/dump\n", o.control.c_str());
+  std::printf("open http://127.0.0.1:%u/ in a browser\n", server.port());
   std::fflush(stdout);
   int signal = 0;
   sigwait(&ends, &signal);

@@ -1,12 +1,15 @@
 #include "answers.hpp"
 
+#include "map_page.hpp"
 #include "query.hpp"
 
 #include <corewise/engine/apply_result.hpp>
 #include <corewise/engine/dump.hpp>
 #include <corewise/engine/health.hpp>
+#include <corewise/engine/live_figures.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile_text.hpp>
+#include <corewise/topology/machine_json.hpp>
 
 #include <boost/beast/http/verb.hpp>
 #include <fmt/format.h>
@@ -80,8 +83,30 @@ response dump(const request& asked, const engine& e) {
                              : text_answer(http::status::ok, inside.to_text());
 }
 
-constexpr std::string_view read_only_paths = "/metrics\n/load\n/health/live\n/health/ready\n";
+/// What the map shows of the machine, and of the engine at this moment.
+response topology(const engine& e) {
+  return text_answer(http::status::ok, machine_json(e.machine(), e.groups(), e.workers()),
+                     "application/json");
+}
+
+response live(const engine& e) {
+  const live_figures now{std::chrono::steady_clock::now().time_since_epoch(), e.metrics(), e.health().why,
+                         read_node_usage()};
+  return text_answer(http::status::ok, now.to_json(), "application/json");
+}
+
+constexpr std::string_view read_only_paths = "/metrics\n/load\n/health/live\n/health/ready\n/topology\n/live\n";
 constexpr std::string_view control_paths = "/dump\n/profile\n/trace\n";
+
+/// Returns the map for browsers, and for others what there is.
+response entrance(const request& asked, bool control) {
+  if (text(asked[http::field::accept]).find("text/html") == std::string_view::npos)
+    return text_answer(http::status::ok, fmt::format("{}{}", read_only_paths, control ? control_paths : ""));
+  map_page map = live_map();
+  response res = text_answer(http::status::ok, std::move(map.html), "text/html; charset=utf-8");
+  res.set("Content-Security-Policy", map.policy);
+  return res;
+}
 
 } // namespace
 
@@ -118,14 +143,17 @@ response answers::to(const request& asked, const caller& from) {
     return res;
   }
   if (path == "/")
-    res = text_answer(http::status::ok,
-                      fmt::format("{}{}", read_only_paths, from.control ? control_paths : ""));
+    res = entrance(asked, from.control);
   else if (path == "/metrics")
     res = metrics(asked, query, engine_);
   else if (path == "/health/live" || path == "/health/ready")
     res = health(engine_, path == "/health/live", draining_);
   else if (path == "/load")
     res = show_load(asked);
+  else if (path == "/topology")
+    res = topology(engine_);
+  else if (path == "/live")
+    res = live(engine_);
   else if (from.control && path == "/dump")
     res = dump(asked, engine_);
   else if (from.control && path == "/profile")

@@ -296,7 +296,7 @@ class server::plane {
     response res;
     if (why)
       res = refusal(why);
-    else if (from.control && asks_for_trace(parser.get()))
+    else if (from.control && asks_for_trace(parser.get()) && asks_for_us(parser.get(), address, hosts_))
       res = co_await trace(parser.get(), from);
     else
       res = answer(parser.get(), address, from);
@@ -325,7 +325,7 @@ class server::plane {
   }
 
   response answer(const request& asked, const std::string& address, const caller& from) {
-    if (!from.control && !asks_for_us(asked, address, hosts_))
+    if (!asks_for_us(asked, address, hosts_))
       return text_answer(http::status::forbidden,
                          "this machine has no such name, or the request comes from another site\n");
     response res = answers_.to(asked, from);
@@ -370,7 +370,7 @@ class server::plane {
   static void finish(response& res, bool head) {
     res.set(http::field::cache_control, "no-store");
     res.set("X-Content-Type-Options", "nosniff");
-    res.set("Content-Security-Policy", "default-src 'none'");
+    if (res["Content-Security-Policy"].empty()) res.set("Content-Security-Policy", "default-src 'none'");
     res.keep_alive(false);
     res.content_length(res.body().size());
     if (head) res.body().clear();
@@ -400,7 +400,8 @@ class server::plane {
     const bool mapped = address.is_v6() && address.to_v6().is_v4_mapped();
     return (mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()) : address).to_string();
   }
-  static std::string own_address(const local::socket& /*peer*/) { return {}; }
+  /// A browser may come by a port that is forwarded to the socket.
+  static std::string own_address(const local::socket& /*peer*/) { return "127.0.0.1"; }
 
   /// Counts a connection while it lives.
   struct counted {

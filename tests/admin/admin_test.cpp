@@ -3,6 +3,7 @@
 
 #include <corewise/admin/server.hpp>
 #include <corewise/engine/engine.hpp>
+#include <corewise/topology/machine_json.hpp>
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
@@ -110,6 +111,47 @@ TEST_CASE("admin: a scraper reads metrics and health by TCP, and no more") {
     CHECK(is(on.read(hidden), 404));
   CHECK(is(on.read("POST /metrics"), 405));
   CHECK(is(ask(client(on.server.port()), "PUT /profile", "Host: localhost\r\n", "strict: true\n"), 404));
+}
+
+TEST_CASE("admin: the map is for browsers, and its figures for all who may read") {
+  served on(small(2));
+  const std::string browser = "Host: localhost\r\nAccept: text/html,application/xhtml+xml;q=0.9\r\n";
+  const std::string page = on.read("GET /", browser);
+  CHECK(is(page, 200));
+  CHECK(has(page, "\r\nContent-Type: text/html; charset=utf-8\r\n"));
+  CHECK(has(page, "\r\nContent-Security-Policy: default-src 'none'; script-src 'sha256-"));
+  CHECK(has(page, "connect-src 'self'"));
+  CHECK(has(page, "\r\nX-Content-Type-Options: nosniff\r\n"));
+  for (const char* mark : {"@policy@", "@style@", "@recording@", "@script@"}) CHECK(!has(page, mark));
+  CHECK(has(on.read("GET /"), "\r\n\r\n/metrics\n"));
+  CHECK(has(on.read("GET /"), "\n/live\n"));
+  CHECK(!has(on.read("GET /"), "/dump"));
+
+  const std::string machine = on.read("GET /topology");
+  CHECK(has(machine, "\r\nContent-Type: application/json\r\n"));
+  CHECK(has(machine, "\r\n\r\n" + machine_json(on.e.machine(), on.e.groups(), on.e.workers())));
+  CHECK(on.e.submit([] {}, {.name = "<script>"}) == submit_result::accepted);
+  on.e.drain();
+  const std::string live = on.read("GET /live");
+  CHECK(has(live, "\r\nContent-Type: application/json\r\n"));
+  CHECK(has(live, "\"finished\":1,"));
+  CHECK(has(live, "\"active\":[1,1]"));
+  CHECK(!has(live, "script"));
+  CHECK(is(on.read("POST /live"), 405));
+  CHECK(has(on.control("GET /"), "/dump\n"));
+  CHECK(has(on.control("GET /live"), "\"active\":[1,1]"));
+}
+
+TEST_CASE("admin: a port that is forwarded to the control socket is closed to pages of other sites") {
+  served on(small(1));
+  const auto by_browser = [](const std::string& fields, const char* what = "GET /dump") {
+    return ask(client(socket_path()), what, fields);
+  };
+  CHECK(is(by_browser("Host: localhost:9464\r\n"), 200));
+  CHECK(is(by_browser("Host: 127.0.0.1:9464\r\n"), 200));
+  for (const char* what : {"GET /dump", "GET /trace?seconds=1", "GET /profile"})
+    CHECK(is(by_browser("Host: rebound.example:9464\r\n", what), 403));
+  CHECK(is(by_browser("Host: localhost:9464\r\nOrigin: http://evil.example\r\n"), 403));
 }
 
 TEST_CASE("admin: a page of another site gets nothing by TCP") {
@@ -231,7 +273,8 @@ TEST_CASE("admin: an engine in trouble is still told of, at once") {
     stand();
     CHECK(on.e.submit([] {}) == submit_result::accepted);
     CHECK(within(5s, [&] { return is(on.read("GET /health/live"), 503); })); // wedged
-    for (const char* what : {"GET /metrics", "GET /dump", "GET /profile", "GET /health/live"}) {
+    for (const char* what :
+         {"GET /metrics", "GET /dump", "GET /profile", "GET /health/live", "GET /live", "GET /topology"}) {
       const auto begin = std::chrono::steady_clock::now();
       CHECK(has(on.control(what), "HTTP/1.1 "));
       CHECK(std::chrono::steady_clock::now() - begin < 1s);

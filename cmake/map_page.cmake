@@ -1,0 +1,42 @@
+# map_page(FOLDER FILE): writes a header with the page of the live map, whose parts are in the folder, and the hashes by which a
+# browser knows its script and its style. CMake configures anew when a part changes.
+
+# base64(HEX OUT): as RFC 4648 writes these bytes
+function(base64 hex out)
+  set(alphabet ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
+  set(text "")
+  string(LENGTH ${hex} left)
+  while(left GREATER 0)
+    string(SUBSTRING ${hex} 0 6 three)
+    string(LENGTH ${three} digits)
+    string(SUBSTRING ${three}0000 0 6 padded)
+    math(EXPR characters "${digits} * 2 / 3")
+    foreach(shift IN ITEMS 18 12 6 0)
+      if(characters GREATER_EQUAL 0)
+        math(EXPR place "(0x${padded} >> ${shift}) & 63")
+        string(SUBSTRING ${alphabet} ${place} 1 character)
+        string(APPEND text ${character})
+      else()
+        string(APPEND text "=")
+      endif()
+      math(EXPR characters "${characters} - 1")
+    endforeach()
+    string(SUBSTRING ${hex} ${digits} -1 hex)
+    string(LENGTH "${hex}" left)
+  endwhile()
+  set(${out} ${text} PARENT_SCOPE)
+endfunction()
+
+function(map_page folder file)
+  set(source "// Written by cmake/map_page.cmake.\n#pragma once\n\n#include <string_view>\n\nnamespace corewise::admin::assets {\n\n")
+  foreach(kind IN ITEMS html css js)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/map.${kind})
+    file(READ ${folder}/map.${kind} text)
+    string(SHA256 hash "${text}")
+    base64(${hash} hash)
+    string(APPEND source "inline constexpr std::string_view ${kind} = R\"map(${text})map\";\n"
+      "inline constexpr std::string_view ${kind}_hash = \"sha256-${hash}\"; // as a Content-Security-Policy names it\n")
+  endforeach()
+  file(WRITE ${file}.new "${source}\n} // namespace corewise::admin::assets\n")
+  configure_file(${file}.new ${file} COPYONLY) # only where it differs
+endfunction()
