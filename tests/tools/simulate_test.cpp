@@ -42,6 +42,29 @@ TEST_CASE("corewise simulate: by default it simulates the default profile on thi
   CHECK(contains(o.out, "\ndefault "));
 }
 
+TEST_CASE("corewise simulate: --map writes a page that plays the run") {
+  const simulate_shell shell;
+  const std::string one = command + "--workload poisson,load=.5 ";
+  const outcome o = shell.run(one + "--map map.html && cat map.html");
+  REQUIRE_MESSAGE(o.status == 0, o.err);
+  const std::string begin = "<script type=\"application/json\" id=\"recording\">";
+  const std::size_t at = o.out.find(begin) + begin.size();
+  REQUIRE(at > begin.size());
+  const auto recorded = nlohmann::json::parse(o.out.substr(at, o.out.find("</script>", at) - at));
+  CHECK(recorded["machine"]["packages"].size() == 2);
+  CHECK(recorded["moments"].size() >= 120);
+  CHECK(recorded["moments"][119]["workers"]["load"].size() == 32);
+  CHECK(contains(o.out, "default-src 'none'; script-src 'sha256-"));
+
+  for (const char* more :
+       {"--workload closed,clients=2", "--seeds 2", "--profile two.yaml --profile plain.yaml"}) {
+    const outcome refused = shell.run(one + "--map other.html " + more);
+    CHECK(refused.status == 2);
+    CHECK(contains(refused.err, "one workload, one profile and one seed"));
+  }
+  CHECK(shell.run(one + "--map nowhere/map.html").status != 0);
+}
+
 TEST_CASE("corewise simulate: it simulates a machine of hwloc's XML, with its core kinds and its nodes") {
   const std::string simulate =
       "corewise simulate --tasks 5000 --format json --machine '" COREWISE_RECORDED_MACHINES "/";

@@ -1,11 +1,15 @@
 #include "exit_status.hpp"
 #include "json_text.hpp"
 #include "machine_options.hpp"
+#include "map_page.hpp"
+#include "output_file.hpp"
 #include "simulate/machines.hpp"
 #include "simulate/sweep.hpp"
 #include "streams.hpp"
 #include "subcommands.hpp"
 #include "workload_texts.hpp"
+
+#include <corewise/topology/machine_json.hpp>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -31,9 +35,11 @@ struct simulate_options {
   std::uint64_t seed = 1;
   table_format format = table_format::text;
   std::optional<std::string> charts;
+  std::optional<std::string> map;
 };
 
 constexpr std::uint32_t load_samples = 500;
+constexpr std::uint32_t map_moments = 120;
 
 simulated_profile configured(const simulate_options& options, const std::optional<std::string>& file,
                              machine_finder& machines) {
@@ -74,11 +80,34 @@ void draw_all(const std::vector<simulation_report>& reports, const std::string& 
   }
 }
 
+/// Notes what the map shows of the sweep's one run.
+class map_recording {
+ public:
+  void follow(sweep& s) {
+    s.moments = map_moments;
+    s.on_moment = [this](const live_figures& now) { moments_.push_back(now.to_json()); };
+  }
+  std::string page(const simulated_machine& m) const {
+    return admin::recorded_map(machine_json(*m.machine, m.groups, m.workers), moments_).html;
+  }
+
+ private:
+  std::vector<std::string> moments_;
+};
+
 int run_simulate(const simulate_options& options) {
   const auto workloads = read_workloads(options.workloads);
   if (!workloads) return wrong_usage;
   check_traces(*workloads);
   if (options.charts) check_charts();
+  std::optional<output_file> map_file;
+  if (options.map) {
+    if (workloads->size() * options.seeds * std::max<std::size_t>(1, options.profiles.size()) != 1) {
+      complain("--map: the page shows one run; give one workload, one profile and one seed");
+      return wrong_usage;
+    }
+    map_file.emplace(*options.map, true);
+  }
   sweep s{.profiles = read_profiles(options),
           .workloads = *workloads,
           .seeds = {},
@@ -86,9 +115,12 @@ int run_simulate(const simulate_options& options) {
           .samples = options.charts ? load_samples : 0,
           .show_progress = ::isatty(STDERR_FILENO) == 1};
   for (std::uint32_t i = 0; i < options.seeds; ++i) s.seeds.push_back(options.seed + i);
+  map_recording recording;
+  if (map_file) recording.follow(s);
   const std::vector<simulation_report> reports = run_sweep(s);
   print_reports(reports, options.format);
   if (options.charts) draw_all(reports, *options.charts);
+  if (map_file) map_file->write(recording.page(*s.profiles.front().machine));
   return done;
 }
 
@@ -128,6 +160,10 @@ void add_options(CLI::App& app, simulate_options& options) {
       ->type_name("text|json|csv");
   app.add_option("--charts", options.charts, "Draw SVG files into this directory (needs gnuplot)")
       ->type_name("DIR");
+  app.add_option(
+         "--map", options.map,
+         "Write the live map of the run, a page that a browser plays; of one profile, workload and seed")
+      ->type_name("FILE.html");
 }
 
 } // namespace

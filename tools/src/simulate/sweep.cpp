@@ -73,6 +73,8 @@ class running_sweep {
     const simulation_options options{.seed = seed,
                                      .tasks = sweep_.tasks,
                                      .samples = sweep_.samples,
+                                     .moments = sweep_.moments,
+                                     .on_moment = sweep_.on_moment,
                                      .progress = ended.get(),
                                      .stop = &stop_};
     runs_.push_back({std::move(ended), &into, engine_.run([&p, &w, options] {

@@ -2,6 +2,7 @@
 
 #include <corewise/simulator/report.hpp>
 
+#include <functional>
 #include <memory>
 
 namespace corewise::command {
@@ -18,9 +19,11 @@ struct sweep {
   std::vector<simulated_profile> profiles;
   std::vector<workload> workloads;
   std::vector<std::uint64_t> seeds;
-  std::uint64_t tasks = 0;    ///< of each run
-  std::uint32_t samples = 0;  ///< of the load in each run
-  bool show_progress = false; ///< on standard error
+  std::uint64_t tasks = 0;                                 ///< of each run
+  std::uint32_t samples = 0;                               ///< of the load in each run
+  std::uint32_t moments = 0;                               ///< of each run that `on_moment` sees
+  std::function<void(const live_figures&)> on_moment = {}; ///< called by the runs, on their threads
+  bool show_progress = false;                              ///< on standard error
 };
 
 /// Runs them all at once, as far as this machine has cores: each run is a task of an engine. Returns a report
