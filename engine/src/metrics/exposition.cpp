@@ -19,7 +19,17 @@ std::string joined(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() ? a + b : a + "," + b;
 }
 
-/// Prometheus' text format 0.0.4, or OpenMetrics 1.0. No name or value here needs to be quoted.
+/// Returns the value of a label, as it stands between quotes.
+std::string escaped(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+/// Prometheus' text format 0.0.4, or OpenMetrics 1.0.
 class exposition {
  public:
   explicit exposition(bool openmetrics) noexcept : openmetrics_(openmetrics) {}
@@ -66,20 +76,6 @@ class exposition {
   std::string out_;
 };
 
-/// Returns the sums of each group that has workers, by group.
-std::vector<worker_metrics> by_group(const std::vector<worker_metrics>& workers) {
-  std::vector<worker_metrics> groups;
-  for (const worker_metrics& w : workers) {
-    auto of = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.group == w.group; });
-    if (of == groups.end()) {
-      of = groups.emplace(groups.end());
-      of->group = w.group;
-    }
-    *of += w;
-  }
-  return groups;
-}
-
 /// A part of the engine, and its labels.
 struct part {
   std::string labels;
@@ -110,6 +106,13 @@ void expose(exposition& to, std::span<const metric_row<T>> rows, const Add& add)
   }
 }
 
+void expose_groups(exposition& to, const std::vector<group_facts>& groups) {
+  if (groups.empty()) return;
+  to.begin("group", "info", {}, "The kind of core of each group");
+  for (const group_facts& g : groups)
+    to.add(fmt::format("group=\"{}\",kind=\"{}\"", g.group.value, escaped(g.kind)), "1");
+}
+
 void expose_times(exposition& to, const std::vector<part>& parts) {
   for (const histogram_row& row : histogram_rows()) {
     to.begin(row.name, "histogram", "seconds", row.help);
@@ -126,7 +129,7 @@ std::string expose(const metrics_snapshot& m, metrics_detail of, bool openmetric
   const bool automatic = of == metrics_detail::automatic;
   constexpr std::size_t of_times = (time_histogram::bounds + 3) * class_count;
   if (automatic &&
-      engine_rows().size() + parts.size() * worker_rows().size() + histogram_rows().size() * of_times >
+      engine_rows().size() + parts.size() * (worker_rows().size() + 1) + histogram_rows().size() * of_times >
           most_series)
     parts = sums;
 
@@ -138,6 +141,7 @@ std::string expose(const metrics_snapshot& m, metrics_detail of, bool openmetric
   expose(to, worker_rows(), [&](const auto& row, const std::string& label) {
     for (const part& p : parts) to.add(joined(p.labels, label), value_text(row, p.numbers));
   });
+  if (!parts.empty() && !parts.front().labels.empty()) expose_groups(to, m.groups);
   expose_times(to, automatic ? sums : parts);
   return to.end();
 }

@@ -111,6 +111,8 @@ constexpr engine_row of_engine[] = {
 constexpr worker_row of_workers[] = {
     {"workers_active", gauge, "workers", "Workers that no profile has retired",
      [](const worker_metrics& w) { return w.active; }},
+    {"capacity", gauge, "", "Capacity of the cores of active workers; one on the fastest kind has 1024",
+     [](const worker_metrics& w) { return w.capacity; }},
     {"load", gauge, "tasks", "Tasks queued for workers or run by them now",
      [](const worker_metrics& w) { return w.load; }},
     {"busy_seconds", counter, "seconds", "Time of workers from finding work to having none",

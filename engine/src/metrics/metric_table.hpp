@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Each metric is described once, for all forms of the output and for docs/metrics.md.
 
@@ -52,6 +53,9 @@ template <class F> void for_each_class(const histogram_row& row, const worker_me
 std::span<const metric_row<metrics_snapshot>> engine_rows() noexcept;
 std::span<const metric_row<worker_metrics>> worker_rows() noexcept; ///< of a worker, or the sum of several
 std::span<const histogram_row> histogram_rows() noexcept;
+
+/// Returns the sums of each group that has workers, by group.
+std::vector<worker_metrics> by_group(const std::vector<worker_metrics>& workers);
 
 /// Returns whether values of that unit are in billionths.
 inline bool in_billionths(std::string_view unit) noexcept { return unit == "seconds" || unit == "cpus"; }

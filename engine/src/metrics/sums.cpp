@@ -1,3 +1,5 @@
+#include "metrics/metric_table.hpp"
+
 #include <corewise/engine/metrics.hpp>
 
 #include <algorithm>
@@ -23,6 +25,7 @@ time_histogram& time_histogram::operator+=(const time_histogram& other) noexcept
 
 worker_metrics& worker_metrics::operator+=(const worker_metrics& w) noexcept {
   active += w.active;
+  capacity += w.capacity;
   placed += w.placed;
   executed += w.executed;
   expired += w.expired;
@@ -62,3 +65,20 @@ worker_metrics metrics_snapshot::total() const {
 }
 
 } // namespace corewise
+
+namespace corewise::detail {
+
+std::vector<worker_metrics> by_group(const std::vector<worker_metrics>& workers) {
+  std::vector<worker_metrics> groups;
+  for (const worker_metrics& w : workers) {
+    auto of = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.group == w.group; });
+    if (of == groups.end()) {
+      of = groups.emplace(groups.end());
+      of->group = w.group;
+    }
+    *of += w;
+  }
+  return groups;
+}
+
+} // namespace corewise::detail

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <iterator>
 
 // What people read, and what programs read.
@@ -65,6 +66,12 @@ void add_to(nlohmann::ordered_json& out, const worker_metrics& w) {
     });
 }
 
+/// Returns the name of the group's kind of core, or null.
+nlohmann::ordered_json kind_of(const std::vector<group_facts>& groups, group_id g) {
+  const auto found = std::ranges::find(groups, g, &group_facts::group);
+  return found == groups.end() ? nlohmann::ordered_json() : nlohmann::ordered_json(found->kind);
+}
+
 } // namespace
 
 } // namespace corewise::detail
@@ -83,19 +90,30 @@ std::string metrics_snapshot::to_text() const {
   return out;
 }
 
-std::string metrics_snapshot::to_json() const {
+std::string metrics_snapshot::to_json(metrics_detail of) const {
   nlohmann::ordered_json out;
   detail::add_to(out, *this, detail::engine_rows());
   nlohmann::ordered_json& bounds = out["bounds_seconds"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < time_histogram::bounds; ++i)
     bounds.push_back(detail::seconds(time_histogram::bound(i)));
-  out["workers"] = nlohmann::ordered_json::array();
-  for (const worker_metrics& w : workers) {
-    nlohmann::ordered_json one = {{"worker", w.worker.value}, {"group", w.group.value}};
-    detail::add_to(one, w);
-    out["workers"].push_back(std::move(one));
+  if (of == metrics_detail::workers) {
+    out["workers"] = nlohmann::ordered_json::array();
+    for (const worker_metrics& w : workers) {
+      nlohmann::ordered_json one = {{"worker", w.worker.value}, {"group", w.group.value}};
+      detail::add_to(one, w);
+      out["workers"].push_back(std::move(one));
+    }
+  } else if (of == metrics_detail::sums) {
+    detail::add_to(out["all_workers"], total());
+  } else {
+    out["groups"] = nlohmann::ordered_json::array();
+    for (const worker_metrics& g : detail::by_group(workers)) {
+      nlohmann::ordered_json one = {{"group", g.group.value}, {"kind", detail::kind_of(groups, g.group)}};
+      detail::add_to(one, g);
+      out["groups"].push_back(std::move(one));
+    }
   }
-  return out.dump();
+  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 } // namespace corewise

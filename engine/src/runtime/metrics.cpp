@@ -34,6 +34,7 @@ void runtime::count_workers(metrics_snapshot& m) const {
   for (const detail::worker* seat : seats_) {
     worker_metrics w = seat->metrics();
     w.waited_for_cpu = host.waited_for_cpu[m.workers.size()];
+    if (w.active != 0) w.capacity = groups_[w.group].capacity;
     const auto& idle = idle_->counts(seat->id());
     w.parks = idle.parks.load(std::memory_order_relaxed);
     w.wakes = idle.wakes.load(std::memory_order_relaxed);
@@ -51,6 +52,8 @@ metrics_snapshot runtime::metrics() const {
   m.health = health().state;
   if (after_process_fork()) return m; // threads that are not here may hold locks for ever
   count_workers(m);
+  for (const locality_group& g : groups_.groups())
+    if (!layout_.of_group(g.id).empty()) m.groups.push_back({g.id, machine_.kinds()[g.kind].name});
   for (std::uint8_t phase = 0; phase < detail::phases; ++phase) {
     const counts c = sum(phase);
     m.finished += c.finished;

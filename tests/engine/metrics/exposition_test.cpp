@@ -1,6 +1,9 @@
 #include "small_engine.hpp"
 
+#include <corewise/engine/profile_text.hpp>
+
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -103,6 +106,36 @@ TEST_CASE("exposition: OpenMetrics names its counters without _total, and ends")
   CHECK(seen.sum("corewise_tasks_executed_total") == 1);
   CHECK(text.find("# UNIT corewise_busy_seconds seconds\n") != std::string::npos);
   CHECK(text.substr(text.size() - 6) == "# EOF\n");
+}
+
+TEST_CASE("metrics: a group has the name of its kind of core, and the capacity of its active workers") {
+  profile p = parse_profile(R"(
+topology:
+  source: {synthetic: "core:4 pu:1"}
+  kinds:
+    - {cpus: 0-1, name: "big \"P\"", capacity: 1024}
+    - {cpus: 2-3, name: E, capacity: 512}
+workers: {per_group: 2, pin: none}
+)");
+  engine e(p);
+  const scraped seen(e.metrics().to_prometheus());
+  CHECK(seen.series.at(R"(corewise_capacity{group="0"})") == 2048);
+  CHECK(seen.series.at(R"(corewise_capacity{group="1"})") == 1024);
+  CHECK(seen.series.at(R"(corewise_group_info{group="0",kind="big \"P\""})") == 1);
+  CHECK(seen.series.at(R"(corewise_group_info{group="1",kind="E"})") == 1);
+  const auto groups = nlohmann::json::parse(e.metrics().to_json(metrics_detail::groups))["groups"];
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0]["kind"] == "big \"P\"");
+  CHECK(groups[1]["workers_active"] == 2);
+  CHECK(groups[1]["capacity"] == 1024);
+  CHECK(groups[1]["task_wait_seconds"]["normal"]["counts"].size() == time_histogram::bounds + 1);
+  const auto sums = nlohmann::json::parse(e.metrics().to_json(metrics_detail::sums));
+  CHECK(sums["all_workers"]["capacity"] == 3072);
+  CHECK(!sums.contains("groups"));
+
+  p.workers.per_group = 1;
+  REQUIRE(e.apply(p).applied());
+  CHECK(scraped(e.metrics().to_prometheus()).sum("corewise_capacity") == 1024 + 512);
 }
 
 TEST_CASE("exposition: an engine's numbers stay when it takes another profile") {

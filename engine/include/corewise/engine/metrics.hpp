@@ -40,6 +40,7 @@ struct worker_metrics {
   worker_id worker;
   group_id group;
   std::uint64_t active = 0;          ///< 1: takes tasks; 0: the profile has retired it
+  std::uint64_t capacity = 0;        ///< of its core, 1024 on the fastest kind; 0: retired
   std::uint64_t placed = 0;          ///< sent to its queues by submitters, the worker itself among them
   std::uint64_t executed = 0;        ///< run on it, until they ended or were suspended
   std::uint64_t expired = 0;         ///< of the executed, dropped: they had not begun at their deadline
@@ -80,18 +81,25 @@ struct worker_metrics {
   worker_metrics& operator+=(const worker_metrics& other) noexcept; ///< adds the numbers
 };
 
-/// The parts for which an exposition (below) has numbers of their own.
+/// The parts for which a form of the output has numbers of their own.
 enum class metrics_detail : std::uint8_t {
-  automatic, ///< groups; sums alone if that were more than 500 series
+  automatic, ///< groups; for a scraper sums alone, if that were more than 500 series
   sums,
   groups,
   workers,
+};
+
+/// What does not change of a locality group.
+struct group_facts {
+  group_id group;
+  std::string kind; ///< the name of its kind of core
 };
 
 /// The counts of an engine, as plain numbers. The snapshot is read without stopping any worker. So sums over
 /// workers that run are approximate by what happens meanwhile, and exact at rest.
 struct metrics_snapshot {
   std::vector<worker_metrics> workers; ///< by worker id
+  std::vector<group_facts> groups;     ///< by group, of those that have workers
   health_state health = health_state::ok;
   cpu_throttling throttling; ///< a second old at most
   std::uint64_t submitted = 0;
@@ -139,7 +147,7 @@ struct metrics_snapshot {
 
   /// Return all numbers; docs/metrics.md has their names.
   std::string to_text() const;
-  std::string to_json() const;
+  std::string to_json(metrics_detail of = metrics_detail::workers) const;
   /// Return what a scraper reads: Prometheus' text format 0.0.4 (content type `text/plain; version=0.0.4`),
   /// and OpenMetrics 1.0 (`application/openmetrics-text; version=1.0.0; charset=utf-8`). Cost: about 100 ns a
   /// series.
