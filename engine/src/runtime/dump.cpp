@@ -21,7 +21,8 @@ nlohmann::ordered_json json_of(const seat_dump& s) {
       {"worker", s.worker.value}, {"group", s.group.value},   {"state", to_string(s.state)},
       {"load", s.load.total()},   {"ring", s.ring_depth},     {"inbox", s.inbox_depth},
       {"forks", s.fork_depth},    {"lifo_slot", s.load.slot}, {"task_kind", nullptr},
-      {"task_name", nullptr},     {"task_id", nullptr},       {"task_age_us", nullptr}};
+      {"task_name", nullptr},     {"task_id", nullptr},       {"task_age_us", nullptr},
+      {"stuck", s.stuck}};
   if (!s.task_kind.empty()) out["task_kind"] = s.task_kind;
   if (!s.task_name.empty()) out["task_name"] = s.task_name;
   if (s.task_id) out["task_id"] = to_string(s.task_id);
@@ -57,7 +58,8 @@ std::string engine_dump::to_text() const {
                        to_string(s.state), s.load.total(), s.ring_depth, s.inbox_depth, s.fork_depth,
                        s.load.slot);
     if (const auto us = microseconds(s.task_age))
-      out += fmt::format("  {} for {} us", detail::task_text(s.task_kind, s.task_name, s.task_id), *us);
+      out += fmt::format("  {} for {} us{}", detail::task_text(s.task_kind, s.task_name, s.task_id), *us,
+                         s.stuck ? ", stuck" : "");
     out += '\n';
   }
   for (const suspended_in& s : suspended)
@@ -116,6 +118,7 @@ seat_dump runtime::dump(const detail::worker& seat) const {
   d.task_kind = std::move(task.kind);
   if (queues.started() == started) d.task_name = std::move(task.name), d.task_id = task.id;
   d.task_age = seat.report().task_age();
+  d.stuck = supervisor_.is_stuck(seat.id());
   return d;
 }
 

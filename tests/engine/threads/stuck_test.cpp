@@ -87,11 +87,18 @@ long sleeps_of_process() {
 TEST_CASE("stuck: a task that does not end is reported once, with its worker, its kind and its age") {
   log_book log;
   engine e(watched(2, 5ms), log.hooks());
-  REQUIRE(e.submit(counts_primes{&log, 1}) == submit_result::accepted);
+  REQUIRE(e.submit(counts_primes{&log, 2}) == submit_result::accepted);
+  log.wait_for(1); // it stands until there is another line
+  const engine_dump standing = e.dump();
+  CHECK(std::ranges::count(standing.seats, true, &seat_dump::stuck) == 1);
+  CHECK(standing.to_text().find(" us, stuck\n") != std::string::npos);
+  log.write("go on");
   e.drain();
-  REQUIRE(e.submit(counts_primes{&log, 2}) == submit_result::accepted); // another task makes another report
+  CHECK(std::ranges::count(e.dump().seats, true, &seat_dump::stuck) == 0);
+  REQUIRE(e.submit(counts_primes{&log, 3}) == submit_result::accepted); // another task makes another report
   e.drain();
-  const std::vector<std::string> lines = log.lines();
+  std::vector<std::string> lines = log.lines();
+  std::erase(lines, "go on");
   REQUIRE(lines.size() == 2);
   const metrics_snapshot m = e.metrics();
   CHECK(m.total().stuck == 2);

@@ -42,6 +42,7 @@ struct seat_dump {
   trace_id task_id;      ///< and `hint::id`
   /// For how long it has run that task, at most: a worker reads the clock every few tasks, not for each.
   std::optional<std::chrono::nanoseconds> task_age;
+  bool stuck = false; ///< that task has run for `blocking.stuck_after` or more
 };
 
 /// Tasks that wait in the class queues of one domain.
