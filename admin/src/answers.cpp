@@ -42,6 +42,10 @@ std::optional<std::chrono::seconds> duration(std::string_view from) {
   return time;
 }
 
+bool accepts(const request& asked, std::string_view type) {
+  return text(asked[http::field::accept]).find(type) != std::string_view::npos;
+}
+
 response metrics(const request& asked, std::string_view query, const engine& e) {
   auto detail = metrics_detail::automatic;
   if (const auto wanted = parameter(query, "detail")) {
@@ -54,13 +58,14 @@ response metrics(const request& asked, std::string_view query, const engine& e) 
     else
       return text_answer(http::status::bad_request, "detail is sums, groups or workers\n");
   }
-  const bool openmetrics =
-      text(asked[http::field::accept]).find("application/openmetrics-text") != std::string_view::npos;
   const metrics_snapshot now = e.metrics();
-  return openmetrics ? text_answer(http::status::ok, now.to_openmetrics(detail),
-                                   "application/openmetrics-text; version=1.0.0; charset=utf-8")
-                     : text_answer(http::status::ok, now.to_prometheus(detail),
-                                   "text/plain; version=0.0.4; charset=utf-8");
+  if (accepts(asked, "application/json"))
+    return text_answer(http::status::ok, now.to_json(detail), "application/json");
+  return accepts(asked, "application/openmetrics-text")
+             ? text_answer(http::status::ok, now.to_openmetrics(detail),
+                           "application/openmetrics-text; version=1.0.0; charset=utf-8")
+             : text_answer(http::status::ok, now.to_prometheus(detail),
+                           "text/plain; version=0.0.4; charset=utf-8");
 }
 
 /// `live`: whether the process should go on; else whether it should get requests.
@@ -73,14 +78,11 @@ response health(const engine& e, bool live, bool draining) {
   return text_answer(well ? http::status::ok : http::status::service_unavailable, std::move(body));
 }
 
-bool accepts_json(const request& asked) {
-  return text(asked[http::field::accept]).find("application/json") != std::string_view::npos;
-}
-
 response dump(const request& asked, const engine& e) {
   const engine_dump inside = e.dump();
-  return accepts_json(asked) ? text_answer(http::status::ok, inside.to_json(), "application/json")
-                             : text_answer(http::status::ok, inside.to_text());
+  return accepts(asked, "application/json")
+             ? text_answer(http::status::ok, inside.to_json(), "application/json")
+             : text_answer(http::status::ok, inside.to_text());
 }
 
 /// What the map shows of the machine, and of the engine at this moment.
@@ -100,7 +102,7 @@ constexpr std::string_view control_paths = "/dump\n/profile\n/trace\n";
 
 /// Returns the map for browsers, and for others what there is.
 response entrance(const request& asked, bool control) {
-  if (text(asked[http::field::accept]).find("text/html") == std::string_view::npos)
+  if (!accepts(asked, "text/html"))
     return text_answer(http::status::ok, fmt::format("{}{}", read_only_paths, control ? control_paths : ""));
   map_page map = live_map();
   response res = text_answer(http::status::ok, std::move(map.html), "text/html; charset=utf-8");
@@ -174,7 +176,7 @@ load_report answers::load() {
 
 response answers::show_load(const request& asked) {
   const load_report now = load();
-  return accepts_json(asked) ? text_answer(http::status::ok, now.to_json(), "application/json")
+  return accepts(asked, "application/json") ? text_answer(http::status::ok, now.to_json(), "application/json")
                              : text_answer(http::status::ok, now.to_text());
 }
 

@@ -99,6 +99,9 @@ TEST_CASE("admin: a scraper reads metrics and health by TCP, and no more") {
   CHECK(has(
       on.read("GET /metrics", "Host: localhost\r\nAccept: application/openmetrics-text; version=1.0.0\r\n"),
       "# EOF\n"));
+  const std::string json = on.read("GET /metrics", "Host: localhost\r\nAccept: application/json\r\n");
+  CHECK(has(json, "\r\nContent-Type: application/json\r\n"));
+  CHECK(has(json, "\"groups\":[{\"group\":0,\"kind\":\""));
   CHECK(is(on.read("GET /health/live"), 200));
   CHECK(is(on.read("GET /health/ready"), 200));
 
