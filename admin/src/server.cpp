@@ -368,6 +368,7 @@ class server::plane {
   }
 
   static void finish(response& res, bool head) {
+    res.set(http::field::server, "corewise");
     res.set(http::field::cache_control, "no-store");
     res.set("X-Content-Type-Options", "nosniff");
     if (res["Content-Security-Policy"].empty()) res.set("Content-Security-Policy", "default-src 'none'");

@@ -91,6 +91,7 @@ TEST_CASE("admin: a scraper reads metrics and health by TCP, and no more") {
   const std::string metrics = on.read("GET /metrics");
   CHECK(is(metrics, 200));
   CHECK(has(metrics, "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  CHECK(has(metrics, "\r\nServer: corewise\r\n")); // by which the command knows it
   CHECK(has(metrics, "\r\nX-Content-Type-Options: nosniff\r\n"));
   CHECK(has(metrics, "\r\nContent-Security-Policy: default-src 'none'\r\n"));
   CHECK(has(metrics, "\ncorewise_workers_active{group=\"0\"} 2\n"));
