@@ -47,6 +47,14 @@ void add_format_option(CLI::App& app, output_format& format) {
       ->type_name("text|json");
 }
 
+void add_colour_option(CLI::App& app, colour_use& colour) {
+  app.add_option("--color", colour, "Colours: auto (on a terminal, unless NO_COLOR is set), always or never")
+      ->transform(one_of({{"auto", static_cast<int>(colour_use::automatic)},
+                          {"always", static_cast<int>(colour_use::always)},
+                          {"never", static_cast<int>(colour_use::never)}}))
+      ->type_name("auto|always|never");
+}
+
 void add_machine_options(CLI::App& app, machine_options& options) {
   app.add_option("--profile", options.profile, "The profile to use instead of the defaults")
       ->type_name("FILE");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "style.hpp"
+
 #include <corewise/engine/profile.hpp>
 #include <corewise/topology/groups.hpp>
 #include <corewise/topology/topology.hpp>
@@ -34,6 +36,7 @@ struct machine_options {
 CLI::Validator one_of(std::vector<std::pair<std::string, int>> choices);
 
 void add_format_option(CLI::App& app, output_format& format);
+void add_colour_option(CLI::App& app, colour_use& colour);
 /// `--profile`, `--machine`, `--workers`, `--format`.
 void add_machine_options(CLI::App& app, machine_options& options);
 

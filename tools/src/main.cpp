@@ -1,3 +1,4 @@
+#include "connect/admin_client.hpp"
 #include "exit_status.hpp"
 #include "streams.hpp"
 #include "subcommands.hpp"
@@ -26,8 +27,12 @@ void describe(CLI::App& app, action& chosen) {
   run->require_subcommand(1);
   add_digest(*run, chosen);
   add_axes(*run, chosen);
+  add_health(app, chosen);
+  add_dump(app, chosen);
+  add_reload(app, chosen);
+  add_top(app, chosen);
   app.footer("`corewise COMMAND --help` has the options and examples of each.\n"
-             "Exit status: 0 done; 1 the answer is no, or an error; 2 wrong usage.");
+             "Exit status: 0 done; 1 the answer is no, or an error; 2 wrong usage; 3 no engine answers.");
 }
 
 /// The part of the command line that names subcommands: "corewise run digest".
@@ -72,6 +77,9 @@ int main(int argc, char** argv) {
   guard_standard_streams();
   try {
     return run(argc, argv);
+  } catch (const unreachable& error) {
+    complain(error.what());
+    return no_engine;
   } catch (const std::exception& error) {
     complain(error.what());
     return refused;

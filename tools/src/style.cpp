@@ -12,7 +12,7 @@ namespace corewise::command {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> codes{"1", "2", "1;36", "32", "36", "33"}; // by ink
+constexpr std::array<std::string_view, 7> codes{"1", "2", "1;36", "32", "36", "33", "1;31"}; // by ink
 
 bool locale_is_utf8() {
   std::setlocale(LC_CTYPE, "");

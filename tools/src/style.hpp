@@ -9,7 +9,7 @@ namespace corewise::command {
 enum class colour_use : std::uint8_t { automatic, always, never };
 
 /// The role of a piece of text, from which its colour follows.
-enum class ink : std::uint8_t { title, line, group, kind, number, warning };
+enum class ink : std::uint8_t { title, line, group, kind, number, warning, alarm };
 
 /// The look of text at its destination: in colour or not, with box drawing or plain ASCII.
 class style {

@@ -21,5 +21,10 @@ void add_digest(CLI::App& run, action& chosen);
 /// Adds `ping-pong`, `chained-fork`, `fork-many`, `yield-many`.
 void add_axes(CLI::App& run, action& chosen);
 void add_tune(CLI::App& app, action& chosen);
+// These ask a running engine, and throw `unreachable` if none answers.
+void add_health(CLI::App& app, action& chosen);
+void add_dump(CLI::App& app, action& chosen);
+void add_reload(CLI::App& app, action& chosen);
+void add_top(CLI::App& app, action& chosen);
 
 } // namespace corewise::command

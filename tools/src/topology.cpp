@@ -31,14 +31,6 @@ int show_topology(const topology_options& options) {
   return done;
 }
 
-void add_colour_option(CLI::App& app, colour_use& colour) {
-  app.add_option("--color", colour, "Colours: auto (on a terminal, unless NO_COLOR is set), always or never")
-      ->transform(one_of({{"auto", static_cast<int>(colour_use::automatic)},
-                          {"always", static_cast<int>(colour_use::always)},
-                          {"never", static_cast<int>(colour_use::never)}}))
-      ->type_name("auto|always|never");
-}
-
 } // namespace
 
 void add_topology(CLI::App& app, action& chosen) {

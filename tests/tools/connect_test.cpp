@@ -1,0 +1,293 @@
+#include "shell.hpp"
+#include "within.hpp"
+
+#include <corewise/admin/server.hpp>
+#include <corewise/engine/engine.hpp>
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <semaphore>
+#include <sstream>
+#include <string>
+#include <thread>
+
+// The subcommands that ask a running engine: health, dump, reload, top. The engine is in this process.
+
+using namespace corewise::tests;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+const std::string two_workers = "topology: {source: {synthetic: \"core:2 pu:1\"}}\nworkers: {pin: none}\n";
+
+/// An engine of two workers and its admin server, whose control socket is "c.sock" in the shell's directory.
+struct served {
+  served() : engine(made_profile()), server(engine, made_options()) {}
+  ~served() { go_on.release(100); }
+  served(const served&) = delete;
+  served& operator=(const served&) = delete;
+
+  static corewise::profile made_profile() {
+    return corewise::parse_profile(two_workers + "blocking: {stuck_after: 50ms}\n");
+  }
+  corewise::admin::options made_options() const {
+    corewise::admin::options o;
+    o.control = shell.directory() / "work/c.sock";
+    o.read_only = "127.0.0.1:0";
+    return o;
+  }
+  /// Runs `corewise COMMAND --connect ...`, with the control socket and with the read-only address.
+  outcome control(const std::string& command) const {
+    return shell.run("corewise " + command + " --connect c.sock");
+  }
+  outcome read(const std::string& command) const {
+    return shell.run("corewise " + command + " --connect 127.0.0.1:" + std::to_string(server.port()));
+  }
+  /// Makes a task stand, and waits until the engine knows.
+  void stand(const char* name) {
+    REQUIRE(engine.submit([this] { go_on.acquire(); }, {.name = name}) == corewise::submit_result::accepted);
+    const auto before = engine.metrics().total().standing;
+    while (engine.metrics().total().standing == before) std::this_thread::sleep_for(1ms);
+  }
+
+  scratch_shell shell;
+  std::counting_semaphore<> go_on{0};
+  corewise::engine engine;
+  corewise::admin::server server;
+};
+
+/// A server that answers one connection with these bytes, whatever it is asked.
+class other_server {
+ public:
+  explicit other_server(std::string bytes) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    REQUIRE(::bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+    REQUIRE(::listen(fd_, 1) == 0);
+    REQUIRE(::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size) == 0);
+    port_ = ntohs(at.sin_port);
+    thread_ = std::thread([this, bytes = std::move(bytes)] {
+      const int peer = ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
+      std::array<char, 4096> asked{};
+      static_cast<void>(::recv(peer, asked.data(), asked.size(), 0));
+      if (bytes == "wait")
+        while (::recv(peer, asked.data(), asked.size(), 0) > 0) continue;
+      else
+        static_cast<void>(::send(peer, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+      ::close(peer);
+    });
+  }
+  other_server(const other_server&) = delete;
+  other_server& operator=(const other_server&) = delete;
+  ~other_server() {
+    thread_.join();
+    ::close(fd_);
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  int fd_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+} // namespace
+
+TEST_CASE("health: ok, degraded and wedged have their words and exit statuses") {
+  served d;
+  CHECK(d.control("health").out == "ok\n");
+  CHECK(d.read("health").status == 0);
+  d.stand("first");
+  const outcome degraded = d.read("health");
+  CHECK(degraded.status == 1);
+  CHECK(contains(degraded.out, "degraded\n1 of 2 workers run tasks that do not end"));
+  CHECK(d.read("health --live").status == 0);
+  d.stand("second");
+  CHECK(d.engine.submit([] {}) == corewise::submit_result::accepted);
+  const outcome wedged = d.control("health --live");
+  CHECK(wedged.status == 1);
+  CHECK(contains(wedged.out, "wedged\n"));
+}
+
+TEST_CASE("dump: the control socket has it, as text and as JSON, and a read-only address has not") {
+  served d;
+  d.stand("the <long> task");
+  const outcome text = d.control("dump");
+  CHECK(text.status == 0);
+  CHECK(contains(text.out, "(the <long> task) for "));
+  CHECK(contains(text.out, ", stuck\n"));
+  for (const char* form : {"dump --format json", "dump --json"}) {
+    const json page = json::parse(d.control(form).out, nullptr, false);
+    REQUIRE(page["seats"].size() == 2);
+    CHECK((page["seats"][0]["task_name"] == "the <long> task" ||
+           page["seats"][1]["task_name"] == "the <long> task"));
+  }
+  const outcome hidden = d.read("dump");
+  CHECK(hidden.status == 1);
+  CHECK(hidden.out.empty());
+  CHECK(contains(hidden.err, "a read-only address has no /dump; connect to the control socket"));
+}
+
+TEST_CASE("reload: a profile holds, for good or on trial, or is refused with all errors") {
+  served d;
+  d.shell.write("good.yaml", two_workers + "queues: {budget: 77}\n");
+  d.shell.write("trial.yaml", two_workers + "queues: {budget: 88}\n");
+  d.shell.write("bad.yaml", two_workers + "queues: {budgte: 1}\nidle: {park_timeout: soon}\n");
+  d.shell.write("fixed.yaml", two_workers + "queues: {local: 16}\n");
+  const outcome good = d.control("reload good.yaml");
+  CHECK(good.status == 0);
+  CHECK(good.out == "applied\n");
+  CHECK(d.engine.configuration().queues.budget == 77);
+  CHECK(d.shell.run("corewise reload - --connect c.sock < good.yaml").status == 0);
+
+  const outcome bad = d.control("reload bad.yaml");
+  CHECK(bad.status == 1);
+  CHECK(bad.out.empty());
+  CHECK(contains(bad.err, "bad.yaml:3:10: queues.budgte: found an unknown key"));
+  CHECK(contains(bad.err, "\nbad.yaml:4:22: idle.park_timeout: found \"soon\""));
+  const outcome fixed = d.control("reload fixed.yaml");
+  CHECK(fixed.status == 1);
+  CHECK(contains(fixed.err, "queues.local: found \"16\""));
+
+  const outcome trial = d.control("reload trial.yaml --revert-after 1s");
+  CHECK(trial.out == "applied for 1 s, unless another one comes\n");
+  while (d.engine.configuration().queues.budget != 77) std::this_thread::sleep_for(10ms); // it comes back
+
+  CHECK(contains(d.read("reload good.yaml").err, "a read-only address has no /profile"));
+  const outcome missing = d.control("reload nowhere.yaml");
+  CHECK(missing.status == 1);
+  CHECK(contains(missing.err, "nowhere.yaml: No such file"));
+  d.shell.write("large.yaml", two_workers + "#" + std::string(300'000, 'x'));
+  CHECK(contains(d.control("reload large.yaml").err, "status 413"));
+  for (const char* time : {"0s", "1", "s", "1d", "25h", "1441m", "86401s", "-1s", "4294967297s"})
+    CHECK(d.control(std::string("reload good.yaml --revert-after ") + time).status == 2);
+}
+
+TEST_CASE("top: a running engine is watched, recorded, and its stuck tasks are named") {
+  served d;
+  for (int i = 0; i < 1000; ++i) CHECK(d.engine.submit([] {}) == corewise::submit_result::accepted);
+  d.engine.drain();
+  d.stand("the <long> task");
+  const outcome seen = d.control("top --interval 100ms --count 2 --record seen.jsonl");
+  CHECK(seen.status == 0);
+  CHECK(seen.err.empty());
+  CHECK(contains(seen.out, "corewise c.sock  "));
+  CHECK(contains(seen.out,
+                 "since the engine began\nhealth   degraded  1 of 2 workers run tasks that do not end"));
+  CHECK(contains(seen.out, "tasks    finished 1000  in flight 1 "));
+  CHECK(contains(seen.out, "\n\ncorewise c.sock  "));
+  CHECK(contains(seen.out, "tasks    finished 0/s  in flight 1 "));
+  CHECK(contains(seen.out, "\nstuck    worker "));
+  CHECK(contains(seen.out, "  the <long> task\n"));
+  const outcome again =
+      d.shell.run("corewise top --replay seen.jsonl | sed 's/seen.jsonl (recorded)/c.sock/'");
+  CHECK(again.out == seen.out);
+  CHECK(contains(d.control("top --once --record seen.jsonl").err, "seen.jsonl: File exists"));
+
+  const outcome outside = d.read("top --once");
+  CHECK(outside.status == 0);
+  CHECK(contains(outside.out, "stuck    1 worker  the control socket has the names of the tasks\n"));
+  CHECK(!contains(outside.out, "the <long> task"));
+}
+
+TEST_CASE("top: an engine that ends is missed, and one that comes in its place is a new one") {
+  auto first = std::make_unique<served>();
+  for (int i = 0; i < 1000; ++i) CHECK(first->engine.submit([] {}) == corewise::submit_result::accepted);
+  first->engine.drain();
+  const scratch_shell shell;
+  corewise::admin::options o;
+  o.control = shell.directory() / "work/e.sock";
+  auto server = std::make_unique<corewise::admin::server>(first->engine, o);
+  std::thread watching([&] {
+    static_cast<void>(shell.run("corewise top --connect e.sock --interval 100ms >seen 2>missed & echo $! "
+                                ">id.new; mv id.new id; wait"));
+  });
+  const auto text_of = [&](const char* file) {
+    std::ostringstream text;
+    text << std::ifstream(shell.directory() / "work" / file).rdbuf();
+    return text.str();
+  };
+  CHECK(within(60s, [&] { return contains(text_of("seen"), "tasks    finished 0/s"); }));
+  server.reset();
+  CHECK(within(60s, [&] { return contains(text_of("missed"), "e.sock: there is no such socket"); }));
+  served next;
+  server = std::make_unique<corewise::admin::server>(next.engine, o);
+  CHECK(within(60s, [&] { return contains(text_of("seen"), "the engine has restarted\n"); }));
+  ::kill(static_cast<pid_t>(std::stol(text_of("id"))), SIGTERM);
+  watching.join();
+}
+
+TEST_CASE("where no engine answers, the exit status is 3 and the reason is said") {
+  const scratch_shell shell;
+  const auto refused = [&](const std::string& address, const std::string& why) {
+    for (const char* command : {"health", "dump", "top --once", "reload - </dev/null"}) {
+      const outcome none = shell.run(std::string("corewise ") + command + " --connect " + address);
+      CAPTURE(command);
+      CHECK(none.status == 3);
+      CHECK(none.out.empty());
+      CHECK_MESSAGE(contains(none.err, why), none.err);
+    }
+  };
+  shell.write("file", "text");
+  refused("./nowhere.sock", "./nowhere.sock: there is no such socket; does the daemon run");
+  refused("file", "file: this is no socket");
+  refused(".", ".: this is no socket");
+  refused("127.0.0.1:1", "127.0.0.1:1: nothing listens there");
+  refused(std::string(200, 'a'), "the path is too long for a socket");
+  const int stale = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  (shell.directory() / "work/s").string().copy(at.sun_path, sizeof at.sun_path - 1);
+  REQUIRE(::bind(stale, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+  ::close(stale);
+  refused("s", "s: nothing listens there; the daemon that made this socket has ended");
+}
+
+TEST_CASE("what answers but is no admin server is refused") {
+  const auto refused = [](const std::string& bytes, const std::string& why) {
+    const other_server other(bytes);
+    const outcome none = run("corewise health --connect " + other.address());
+    CAPTURE(bytes);
+    CHECK(none.status == 3);
+    CHECK_MESSAGE(contains(none.err, why), none.err);
+  };
+  refused("SSH-2.0-OpenSSH_9\r\n", "is no admin server");
+  refused("HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 3\r\n\r\nok\n", "no admin server of corewise");
+  refused("HTTP/1.1 200 OK\r\nServer: corewise\r\nContent-Length: 30\r\n\r\nok\n", "the answer breaks off");
+  refused("", "closed without an answer");
+  refused("wait", "no answer within 5 s");
+}
+
+TEST_CASE("another user is told that the control socket is not theirs") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root can become another user");
+    return;
+  }
+  const served d;
+  const outcome other = d.shell.run(
+      "cp \"$(command -v corewise)\" . && setpriv --reuid 65534 ./corewise health --connect c.sock");
+  CHECK(other.status == 3);
+  CHECK(contains(other.err,
+                 "c.sock: permission denied; a control socket is for the user of its process, and root"));
+}
+
+TEST_CASE("the commands that ask an engine want an address") {
+  for (const std::string command : {"health", "dump", "reload profile.yaml", "reload --connect c.sock"}) {
+    const outcome wrong = run("corewise " + command);
+    CHECK(wrong.status == 2);
+    CHECK(contains(wrong.err, "--help"));
+  }
+}

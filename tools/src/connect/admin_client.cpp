@@ -1,0 +1,177 @@
+#include "admin_client.hpp"
+
+#include "../streams.hpp"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/beast/core/basic_stream.hpp>
+#include <boost/beast/core/error.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+
+namespace corewise::command {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using local = asio::local::stream_protocol;
+using request = http::request<http::string_body>;
+
+namespace {
+
+constexpr std::uint64_t longest_answer = std::uint64_t{64} << 20;
+constexpr std::string_view server_name = "corewise";
+
+[[noreturn]] void fail(const std::string& address, std::string_view why) {
+  throw unreachable(fmt::format("{}: {}", address, why));
+}
+
+/// Starts an operation, and waits until it has ended. Returns its error.
+template <class Start> beast::error_code result_of(asio::io_context& in, const Start& start) {
+  beast::error_code result;
+  start([&](const beast::error_code& why, const auto&...) { result = why; });
+  in.restart();
+  in.run();
+  return result;
+}
+
+[[noreturn]] void fail_to_connect(const std::string& address, bool path, const beast::error_code& why) {
+  namespace errc = boost::system::errc;
+  if (why == beast::error::timeout) fail(address, "no connection in time");
+  struct stat there{};
+  if (path && ::stat(address.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode))
+    fail(address, "this is no socket");
+  if (path && why == errc::no_such_file_or_directory)
+    fail(address, "there is no such socket; does the daemon run, and is this its control socket?");
+  if (path && why == errc::permission_denied)
+    fail(address, "permission denied; a control socket is for the user of its process, and root");
+  if (path && why == errc::connection_refused)
+    fail(address, "nothing listens there; the daemon that made this socket has ended");
+  if (why == errc::connection_refused) fail(address, "nothing listens there");
+  fail(address, why.message());
+}
+
+[[noreturn]] void fail_to_read(const std::string& address, bool any, const beast::error_code& why) {
+  if (why == beast::error::timeout)
+    fail(address, fmt::format("no answer within {} s", admin_client::time_limit.count()));
+  if (any && why != http::error::partial_message &&
+      why.category() == make_error_code(http::error::bad_version).category())
+    fail(address, fmt::format("what answers there is no admin server: {}", why.message()));
+  if (any) fail(address, fmt::format("the answer breaks off: {}", why.message()));
+  fail(address, "the connection was closed without an answer; a control socket answers only the user of its "
+                "process and root, a read-only address only its networks");
+}
+
+/// Sends a request on a stream that is connected, and returns the answer. A server that refuses a request may
+/// answer before it has read it.
+template <class Stream>
+reply converse(asio::io_context& in, Stream& stream, const request& asked, const std::string& address) {
+  const beast::error_code unsent =
+      result_of(in, [&](auto then) { http::async_write(stream, asked, std::move(then)); });
+  beast::flat_buffer buffer;
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(longest_answer);
+  const beast::error_code unread =
+      result_of(in, [&](auto then) { http::async_read(stream, buffer, parser, std::move(then)); });
+  if (unread) fail_to_read(address, parser.got_some() || buffer.size() != 0, unsent ? unsent : unread);
+  const http::response<http::string_body>& got = parser.get();
+  const auto server = got[http::field::server];
+  if (std::string_view(server.data(), server.size()) != server_name)
+    fail(address, "what answers there is no admin server of corewise");
+  return {got.result_int(), got.body()};
+}
+
+/// `at`: an endpoint, or what a name was resolved to.
+template <class Protocol, class Endpoints>
+reply ask(asio::io_context& in, const Endpoints& at, const request& asked, const std::string& address,
+          std::chrono::steady_clock::time_point until) {
+  beast::basic_stream<Protocol> stream(in);
+  stream.expires_at(until);
+  if (const auto why = result_of(in, [&](auto then) { stream.async_connect(at, std::move(then)); }))
+    fail_to_connect(address, std::is_same_v<Protocol, local>, why);
+  return converse(in, stream, asked, address);
+}
+
+request request_for(http::verb verb, std::string_view target, const std::string& host) {
+  request asked(verb, beast::string_view(target.data(), target.size()), 11);
+  asked.set(http::field::host, host);
+  asked.set(http::field::user_agent, "corewise/" COREWISE_VERSION);
+  return asked;
+}
+
+reply send(const request& asked, const std::string& address, const std::string& host,
+           const std::string& port) {
+  asio::io_context in{1};
+  const auto until = std::chrono::steady_clock::now() + admin_client::time_limit;
+  if (port.empty()) {
+    if (address.size() >= sizeof(sockaddr_un::sun_path)) fail(address, "the path is too long for a socket");
+    return ask<local>(in, local::endpoint(address), asked, address, until);
+  }
+  beast::error_code why;
+  tcp::resolver names(in);
+  const auto found = names.resolve(host, port, tcp::resolver::numeric_service, why);
+  if (why) fail(address, why.message());
+  return ask<tcp>(in, found, asked, address, until);
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() <= 5 &&
+         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+} // namespace
+
+admin_client::admin_client(std::string address) : address_(std::move(address)) {
+  const std::size_t colon = address_.rfind(':');
+  if (colon == std::string::npos || colon == 0 || address_.find('/') != std::string::npos ||
+      !is_number(std::string_view(address_).substr(colon + 1)))
+    return; // a path
+  host_ = address_.substr(0, colon);
+  port_ = address_.substr(colon + 1);
+  if (host_.front() == '[' && host_.back() == ']') host_ = host_.substr(1, host_.size() - 2);
+}
+
+reply admin_client::get(std::string_view target, std::string_view accept) const {
+  request asked = request_for(http::verb::get, target, is_control() ? "localhost" : address_);
+  asked.set(http::field::accept, beast::string_view(accept.data(), accept.size()));
+  return send(asked, address_, host_, port_);
+}
+
+reply admin_client::put(std::string_view target, const std::string& body) const {
+  request asked = request_for(http::verb::put, target, is_control() ? "localhost" : address_);
+  asked.body() = body;
+  asked.prepare_payload();
+  return send(asked, address_, host_, port_);
+}
+
+CLI::Option* add_connect_option(CLI::App& app, std::string& address) {
+  return app
+      .add_option("--connect", address,
+                  "The admin server of the daemon: the path of its control socket, or its read-only address")
+      ->type_name("SOCKET|HOST:PORT");
+}
+
+void complain_about(const reply& answer, const admin_client& from, std::string_view target) {
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (answer.status == 404 && !from.is_control())
+    return complain(fmt::format("{}: a read-only address has no {}; connect to the control socket, a path",
+                                from.address(), path));
+  complain(fmt::format("{}: {} was answered with status {}: {}", from.address(), path, answer.status,
+                       answer.body.substr(0, answer.body.find('\n'))));
+}
+
+} // namespace corewise::command

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+// The admin server of a running engine, seen from outside (docs/admin.md).
+
+namespace corewise::command {
+
+/// No engine answers. The text names the address and the reason.
+struct unreachable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// An answer of HTTP.
+struct reply {
+  unsigned status = 0;
+  std::string body;
+};
+
+/// Asks an admin server. Each request has a connection of its own.
+class admin_client {
+ public:
+  /// How long a request may take, from the connection to the end of the answer.
+  static constexpr std::chrono::seconds time_limit{5};
+
+  /// `address`: the path of a unix socket, or HOST:PORT of a read-only address.
+  explicit admin_client(std::string address);
+
+  const std::string& address() const noexcept { return address_; }
+  /// Returns whether the address is a unix socket: it has all that there is, the other has no names of tasks.
+  bool is_control() const noexcept { return port_.empty(); }
+
+  /// Sends a request, and returns the answer. Throws `unreachable`.
+  reply get(std::string_view target, std::string_view accept = "*/*") const;
+  reply put(std::string_view target, const std::string& body) const;
+
+ private:
+  std::string address_;
+  std::string host_; // as it is looked up
+  std::string port_; // empty: `address_` is a path
+};
+
+/// Adds `--connect ADDR`.
+CLI::Option* add_connect_option(CLI::App& app, std::string& address);
+
+/// Writes to standard error what an answer that is none of the expected ones says, and what to do about a
+/// request that only the control socket takes.
+void complain_about(const reply& answer, const admin_client& from, std::string_view target);
+
+} // namespace corewise::command

@@ -1,0 +1,150 @@
+#include "screen.hpp"
+
+#include "../streams.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+namespace corewise::command {
+
+namespace {
+
+constexpr std::string_view enter = "\033[?1049h\033[?25l\033[?7l"; // another screen; no cursor, no wrapping
+constexpr std::string_view leave = "\033[?7h\033[?25h\033[?1049l";
+constexpr std::array<int, 4> ending{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+// Signal handlers use these. They are written while no handler is installed.
+termios settings_before;
+bool has_settings = false;
+volatile std::sig_atomic_t draw_again = 0;
+
+void say(std::string_view text) { static_cast<void>(::write(STDOUT_FILENO, text.data(), text.size()) + 1); }
+
+/// Takes keys without a line's end, and shows them not. Call from signal handlers as well.
+void begin() {
+  if (has_settings) {
+    termios raw = settings_before;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+  }
+  say(enter);
+}
+
+void end() {
+  say(leave);
+  if (has_settings) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &settings_before);
+}
+
+/// Sets the handler of a signal, unless the process was told to ignore the signal.
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action{};
+  if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
+  action = {};
+  action.sa_handler = handler;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
+}
+
+void on_end(int signal) {
+  end();
+  handle(signal, SIG_DFL);
+  ::raise(signal); // when this returns
+}
+
+void on_stop(int /*signal*/) {
+  const int error = errno;
+  end();
+  ::raise(SIGSTOP);
+  begin();
+  draw_again = 1;
+  errno = error;
+}
+
+void on_resize(int /*signal*/) { draw_again = 1; }
+
+key key_of(std::string_view bytes) {
+  static constexpr std::array<std::pair<std::string_view, key>, 13> known{{
+      {"q", key::quit},
+      {"Q", key::quit},
+      {"k", key::up},
+      {"\033[A", key::up},
+      {"\033OA", key::up},
+      {"j", key::down},
+      {"\033[B", key::down},
+      {"\033OB", key::down},
+      {"\033[5~", key::page_up},
+      {"\033[6~", key::page_down},
+      {" ", key::page_down},
+      {"\033[H", key::home},
+      {"g", key::home},
+  }};
+  const auto found = std::ranges::find(known, bytes, &std::pair<std::string_view, key>::first);
+  return found == known.end() ? key::none : found->second;
+}
+
+} // namespace
+
+bool screen::is_there() {
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
+screen::extent screen::size() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
+  return {size.ws_col, size.ws_row};
+}
+
+screen::screen() {
+  has_settings = ::tcgetattr(STDIN_FILENO, &settings_before) == 0;
+  keys_ = has_settings;
+  for (const int signal : ending) handle(signal, &on_end);
+  handle(SIGTSTP, &on_stop);
+  handle(SIGWINCH, &on_resize);
+  begin();
+}
+
+screen::~screen() {
+  end();
+  for (const int signal : ending) handle(signal, SIG_DFL);
+  handle(SIGTSTP, SIG_DFL);
+  handle(SIGWINCH, SIG_DFL);
+}
+
+void screen::show(const std::vector<std::string>& lines) {
+  std::string text = "\033[H";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    text += lines[i];
+    text += i + 1 < lines.size() ? "\033[K\r\n" : "\033[K";
+  }
+  print(text + "\033[J");
+}
+
+key screen::wait_until(std::chrono::steady_clock::time_point until) {
+  using namespace std::chrono;
+  for (;;) {
+    if (draw_again != 0) return draw_again = 0, key::none;
+    const auto left = duration_cast<nanoseconds>(until - steady_clock::now()).count();
+    if (left <= 0) return key::none;
+    const timespec time{left / 1'000'000'000, left % 1'000'000'000};
+    pollfd input{keys_ ? STDIN_FILENO : -1, POLLIN, 0};
+    if (::ppoll(&input, 1, &time, nullptr) <= 0) continue;
+    std::array<char, 16> bytes{};
+    const ssize_t n = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) keys_ = false;
+    if (n <= 0) continue;
+    if (const key pressed = key_of({bytes.data(), static_cast<std::size_t>(n)}); pressed != key::none)
+      return pressed;
+  }
+}
+
+} // namespace corewise::command

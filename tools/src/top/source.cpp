@@ -1,0 +1,108 @@
+#include "source.hpp"
+
+#include "../connect/admin_client.hpp"
+#include "recording.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+namespace corewise::command {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+/// A recorded file.
+class replay_source final : public reading_source {
+ public:
+  explicit replay_source(const std::string& file) : from_(file) {}
+  std::string name() const override { return from_.name() + " (recorded)"; }
+  std::optional<reading> next() override { return from_.next(); }
+
+ private:
+  replay from_;
+};
+
+/// A running engine.
+class live_source final : public reading_source {
+ public:
+  live_source(const std::string& address, const std::string& record) : from_(address) {
+    if (!record.empty()) to_.emplace(record);
+  }
+  std::string name() const override { return from_.address(); }
+  std::optional<reading> next() override {
+    const json seen = look();
+    const reading r = reading_in(seen);
+    if (to_) to_->add(seen);
+    return r;
+  }
+
+ private:
+  /// Returns the answer's body. Throws `reading_error` for an answer that is none.
+  std::string ask(std::string_view target, std::string_view accept, unsigned also = 200) const {
+    reply answer = from_.get(target, accept);
+    if (answer.status == 200 || answer.status == also) return std::move(answer.body);
+    throw reading_error(fmt::format("{}: {} was answered with status {}: {}", from_.address(), target,
+                                    answer.status, answer.body.substr(0, answer.body.find('\n'))));
+  }
+  json ask_for_json(std::string_view target) const {
+    json answer = json::parse(ask(target, "application/json"), nullptr, false);
+    if (!answer.is_discarded()) return answer;
+    throw reading_error(
+        fmt::format("{}: {} is no JSON; is the daemon's corewise older?", from_.address(), target));
+  }
+
+  /// Asks for what a recording has.
+  json look() const {
+    json metrics = ask_for_json("/metrics?detail=groups");
+    const std::chrono::duration<double> since_begin = steady_clock::now() - begin_;
+    json reasons = json::array();
+    const std::string health = ask("/health/ready", "text/plain", 503);
+    for (std::size_t at = health.find('\n'); at != std::string::npos && at + 1 < health.size();) {
+      const std::size_t end = health.find('\n', at + 1);
+      reasons.push_back(health.substr(at + 1, end - at - 1));
+      at = end;
+    }
+    json stuck;
+    if (from_.is_control()) {
+      stuck = json::array();
+      if (stands(metrics)) {
+        json dump = ask_for_json("/dump");
+        for (json& seat : dump["seats"])
+          if (seat.value("stuck", false)) stuck.push_back(std::move(seat));
+      }
+    }
+    return {{"at_seconds", begin_at_.count() + since_begin.count()},
+            {"reasons", std::move(reasons)},
+            {"metrics", std::move(metrics)},
+            {"stuck", std::move(stuck)}};
+  }
+
+  /// Returns whether any task is stuck: only then is there something to ask a dump for.
+  static bool stands(const json& metrics) {
+    const reading r = reading_of(metrics);
+    return std::ranges::any_of(r.groups, [](const group_reading& g) { return g.standing != 0; });
+  }
+
+  admin_client from_;
+  std::optional<recording> to_;
+  // The clock of the day may be set back meanwhile.
+  const steady_clock::time_point begin_ = steady_clock::now();
+  const std::chrono::duration<double> begin_at_ = std::chrono::system_clock::now().time_since_epoch();
+};
+
+} // namespace
+
+std::unique_ptr<reading_source> recorded_readings(const std::string& file) {
+  return std::make_unique<replay_source>(file);
+}
+
+std::unique_ptr<reading_source> live_readings(const std::string& address, const std::string& record) {
+  return std::make_unique<live_source>(address, record);
+}
+
+} // namespace corewise::command
