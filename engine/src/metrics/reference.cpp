@@ -15,7 +15,8 @@ using detail::metric_type;
 constexpr std::string_view head = R"(# Metrics
 
 `engine.metrics()` reads them without stopping a worker. `to_prometheus()` and `to_openmetrics()` give them to a scraper, by
-the names below. `to_text()` and `to_json()` have the same names, without `corewise_` and `_total`.
+the names below. `to_text()` and `to_json()` have the same names, without `corewise_` and `_total`; `to_json()` has all workers,
+or groups or sums in their place.
 
 The metrics of workers have the label `group`; if that were more than {} series they are sums over all groups. On request
 (`metrics_detail`) they have the label `worker` as well, or none. The sum over a label is the value for the engine. Counters begin at 0 with the engine and survive a reload; those of CPU quotas begin with the control group, and those of memory with the process. What the
