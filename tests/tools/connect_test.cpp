@@ -141,6 +141,25 @@ TEST_CASE("dump: the control socket has it, as text and as JSON, and a read-only
   CHECK(contains(hidden.err, "a read-only address has no /dump; connect to the control socket"));
 }
 
+TEST_CASE(
+    "trace: the control socket gives one, in both forms, into a file that it does not overwrite unasked") {
+  served d;
+  d.stand("the <long> task");
+  const outcome perfetto = d.control("trace --output daemon.perfetto");
+  CHECK(perfetto.status == 0);
+  CHECK(contains(perfetto.out, "daemon.perfetto: "));
+  const outcome again = d.control("trace --output daemon.perfetto");
+  CHECK(again.status == 1);
+  CHECK(contains(again.err, "daemon.perfetto"));
+  CHECK(d.control("trace --json --force --output daemon.perfetto").status == 0);
+  const json page = json::parse(d.shell.run("cat daemon.perfetto").out, nullptr, false);
+  CHECK(page["traceEvents"].is_array());
+  const outcome hidden = d.read("trace --output other");
+  CHECK(hidden.status == 1);
+  CHECK(contains(hidden.err, "a read-only address has no /trace; connect to the control socket"));
+  CHECK(d.control("trace --seconds 61 --output other").status == 2);
+}
+
 TEST_CASE("reload: a profile holds, for good or on trial, or is refused with all errors") {
   served d;
   d.shell.write("good.yaml", two_workers + "queues: {budget: 77}\n");
@@ -233,7 +252,7 @@ TEST_CASE("top: an engine that ends is missed, and one that comes in its place i
 TEST_CASE("where no engine answers, the exit status is 3 and the reason is said") {
   const scratch_shell shell;
   const auto refused = [&](const std::string& address, const std::string& why) {
-    for (const char* command : {"health", "dump", "top --once", "reload - </dev/null"}) {
+    for (const char* command : {"health", "dump", "top --once", "trace --output t", "reload - </dev/null"}) {
       const outcome none = shell.run(std::string("corewise ") + command + " --connect " + address);
       CAPTURE(command);
       CHECK(none.status == 3);

@@ -8,21 +8,21 @@ TEST_CASE("corewise --help names every command") {
   const outcome help = run("corewise --help");
   CHECK(help.status == 0);
   CHECK(help.err.empty());
-  for (const char* command :
-       {"topology", "check", "explain", "tune", "calibrate", "run", "health", "dump", "reload", "top"})
+  for (const char* command : {"topology", "check", "explain", "tune", "calibrate", "run", "health", "dump",
+                              "reload", "top", "trace"})
     CHECK(contains(help.out, command));
 }
 
 TEST_CASE("each command has a help with its options and examples") {
   for (const std::string command : {"topology", "check", "explain", "tune", "calibrate", "run digest",
-                                    "health", "dump", "reload", "top"}) {
+                                    "health", "dump", "reload", "top", "trace"}) {
     CAPTURE(command);
     const outcome help = run("corewise " + command + " --help");
     CHECK(help.status == 0);
     CHECK(contains(help.out, "Usage: corewise " + command));
     CHECK(contains(help.out, "Examples:\n  corewise " + command));
-    const bool answers =
-        command != "calibrate" && command != "health" && command != "reload" && command != "top";
+    const bool answers = command != "calibrate" && command != "health" && command != "reload" &&
+                         command != "top" && command != "trace";
     CHECK(contains(help.out, answers                  ? "--format text|json"
                              : command == "calibrate" ? "--output FILE|-"
                                                       : "--connect"));

@@ -31,6 +31,7 @@ void describe(CLI::App& app, action& chosen) {
   add_dump(app, chosen);
   add_reload(app, chosen);
   add_top(app, chosen);
+  add_trace(app, chosen);
   app.footer("`corewise COMMAND --help` has the options and examples of each.\n"
              "Exit status: 0 done; 1 the answer is no, or an error; 2 wrong usage; 3 no engine answers.");
 }

@@ -26,5 +26,6 @@ void add_health(CLI::App& app, action& chosen);
 void add_dump(CLI::App& app, action& chosen);
 void add_reload(CLI::App& app, action& chosen);
 void add_top(CLI::App& app, action& chosen);
+void add_trace(CLI::App& app, action& chosen);
 
 } // namespace corewise::command

@@ -33,7 +33,7 @@ using request = http::request<http::string_body>;
 
 namespace {
 
-constexpr std::uint64_t longest_answer = std::uint64_t{64} << 20;
+constexpr std::uint64_t longest_answer = std::uint64_t{512} << 20;
 constexpr std::string_view server_name = "corewise";
 
 [[noreturn]] void fail(const std::string& address, std::string_view why) {
@@ -65,9 +65,9 @@ template <class Start> beast::error_code result_of(asio::io_context& in, const S
   fail(address, why.message());
 }
 
-[[noreturn]] void fail_to_read(const std::string& address, bool any, const beast::error_code& why) {
-  if (why == beast::error::timeout)
-    fail(address, fmt::format("no answer within {} s", admin_client::time_limit.count()));
+[[noreturn]] void fail_to_read(const std::string& address, std::chrono::seconds within, bool any,
+                               const beast::error_code& why) {
+  if (why == beast::error::timeout) fail(address, fmt::format("no answer within {} s", within.count()));
   if (any && why != http::error::partial_message &&
       why.category() == make_error_code(http::error::bad_version).category())
     fail(address, fmt::format("what answers there is no admin server: {}", why.message()));
@@ -79,7 +79,8 @@ template <class Start> beast::error_code result_of(asio::io_context& in, const S
 /// Sends a request on a stream that is connected, and returns the answer. A server that refuses a request may
 /// answer before it has read it.
 template <class Stream>
-reply converse(asio::io_context& in, Stream& stream, const request& asked, const std::string& address) {
+reply converse(asio::io_context& in, Stream& stream, const request& asked, const std::string& address,
+               std::chrono::seconds within) {
   const beast::error_code unsent =
       result_of(in, [&](auto then) { http::async_write(stream, asked, std::move(then)); });
   beast::flat_buffer buffer;
@@ -87,7 +88,8 @@ reply converse(asio::io_context& in, Stream& stream, const request& asked, const
   parser.body_limit(longest_answer);
   const beast::error_code unread =
       result_of(in, [&](auto then) { http::async_read(stream, buffer, parser, std::move(then)); });
-  if (unread) fail_to_read(address, parser.got_some() || buffer.size() != 0, unsent ? unsent : unread);
+  if (unread)
+    fail_to_read(address, within, parser.got_some() || buffer.size() != 0, unsent ? unsent : unread);
   const http::response<http::string_body>& got = parser.get();
   const auto server = got[http::field::server];
   if (std::string_view(server.data(), server.size()) != server_name)
@@ -98,12 +100,12 @@ reply converse(asio::io_context& in, Stream& stream, const request& asked, const
 /// `at`: an endpoint, or what a name was resolved to.
 template <class Protocol, class Endpoints>
 reply ask(asio::io_context& in, const Endpoints& at, const request& asked, const std::string& address,
-          std::chrono::steady_clock::time_point until) {
+          std::chrono::seconds within) {
   beast::basic_stream<Protocol> stream(in);
-  stream.expires_at(until);
+  stream.expires_after(within);
   if (const auto why = result_of(in, [&](auto then) { stream.async_connect(at, std::move(then)); }))
     fail_to_connect(address, std::is_same_v<Protocol, local>, why);
-  return converse(in, stream, asked, address);
+  return converse(in, stream, asked, address, within);
 }
 
 request request_for(http::verb verb, std::string_view target, const std::string& host) {
@@ -113,19 +115,18 @@ request request_for(http::verb verb, std::string_view target, const std::string&
   return asked;
 }
 
-reply send(const request& asked, const std::string& address, const std::string& host,
-           const std::string& port) {
+reply send(const request& asked, const std::string& address, const std::string& host, const std::string& port,
+           std::chrono::seconds within) {
   asio::io_context in{1};
-  const auto until = std::chrono::steady_clock::now() + admin_client::time_limit;
   if (port.empty()) {
     if (address.size() >= sizeof(sockaddr_un::sun_path)) fail(address, "the path is too long for a socket");
-    return ask<local>(in, local::endpoint(address), asked, address, until);
+    return ask<local>(in, local::endpoint(address), asked, address, within);
   }
   beast::error_code why;
   tcp::resolver names(in);
   const auto found = names.resolve(host, port, tcp::resolver::numeric_service, why);
   if (why) fail(address, why.message());
-  return ask<tcp>(in, found, asked, address, until);
+  return ask<tcp>(in, found, asked, address, within);
 }
 
 bool is_number(std::string_view text) {
@@ -145,17 +146,17 @@ admin_client::admin_client(std::string address) : address_(std::move(address)) {
   if (host_.front() == '[' && host_.back() == ']') host_ = host_.substr(1, host_.size() - 2);
 }
 
-reply admin_client::get(std::string_view target, std::string_view accept) const {
+reply admin_client::get(std::string_view target, std::string_view accept, std::chrono::seconds within) const {
   request asked = request_for(http::verb::get, target, is_control() ? "localhost" : address_);
   asked.set(http::field::accept, beast::string_view(accept.data(), accept.size()));
-  return send(asked, address_, host_, port_);
+  return send(asked, address_, host_, port_, within);
 }
 
 reply admin_client::put(std::string_view target, const std::string& body) const {
   request asked = request_for(http::verb::put, target, is_control() ? "localhost" : address_);
   asked.body() = body;
   asked.prepare_payload();
-  return send(asked, address_, host_, port_);
+  return send(asked, address_, host_, port_, time_limit);
 }
 
 CLI::Option* add_connect_option(CLI::App& app, std::string& address) {

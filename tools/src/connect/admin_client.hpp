@@ -25,7 +25,7 @@ struct reply {
 /// Asks an admin server. Each request has a connection of its own.
 class admin_client {
  public:
-  /// How long a request may take, from the connection to the end of the answer.
+  /// How long a request may take, from the connection to the end of the answer, unless it says so.
   static constexpr std::chrono::seconds time_limit{5};
 
   /// `address`: the path of a unix socket, or HOST:PORT of a read-only address.
@@ -36,7 +36,8 @@ class admin_client {
   bool is_control() const noexcept { return port_.empty(); }
 
   /// Sends a request, and returns the answer. Throws `unreachable`.
-  reply get(std::string_view target, std::string_view accept = "*/*") const;
+  reply get(std::string_view target, std::string_view accept = "*/*",
+            std::chrono::seconds within = time_limit) const;
   reply put(std::string_view target, const std::string& body) const;
 
  private:

@@ -1,0 +1,58 @@
+#include "connect/admin_client.hpp"
+#include "exit_status.hpp"
+#include "output_file.hpp"
+#include "streams.hpp"
+#include "subcommands.hpp"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace corewise::command {
+
+namespace {
+
+struct trace_options {
+  std::string address;
+  std::string file;
+  unsigned seconds = 1;
+  bool json = false;
+  bool force = false;
+};
+
+int take_trace(const trace_options& options) {
+  const output_file file(options.file, options.force);
+  const admin_client engine(options.address);
+  const reply answer = engine.get(
+      fmt::format("/trace?seconds={}&format={}", options.seconds, options.json ? "json" : "perfetto"), "*/*",
+      admin_client::time_limit + std::chrono::seconds{2 * options.seconds});
+  if (answer.status != 200) return complain_about(answer, engine, "/trace"), refused;
+  file.write(answer.body);
+  print(fmt::format("{}: {} bytes, for https://ui.perfetto.dev\n", options.file, answer.body.size()));
+  return done;
+}
+
+} // namespace
+
+void add_trace(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<trace_options>();
+  CLI::App* sub = app.add_subcommand("trace", "Record what each thread of a running engine does");
+  add_connect_option(*sub, options->address)->required();
+  sub->add_option("-o,--output", options->file, "The file for the trace")->required()->type_name("FILE");
+  sub->add_option("--seconds", options->seconds, "For how long")
+      ->check(CLI::Range(1U, 60U))
+      ->capture_default_str();
+  sub->add_flag("--json", options->json, "As JSON (Trace Event Format), not in Perfetto's own format");
+  sub->add_flag("--force", options->force, "Overwrite the file if it exists");
+  sub->footer("Only the control socket gives a trace: it names tasks. docs/traces.md says what is in it.\n\n"
+              "Examples:\n"
+              "  corewise trace --connect /run/mydaemon/corewise.sock --seconds 5 --output daemon.perfetto");
+  sub->callback([options, &chosen] { chosen = [options] { return take_trace(*options); }; });
+}
+
+} // namespace corewise::command
