@@ -97,7 +97,8 @@ response live(const engine& e) {
   return text_answer(http::status::ok, now.to_json(), "application/json");
 }
 
-constexpr std::string_view read_only_paths = "/metrics\n/load\n/health/live\n/health/ready\n/topology\n/live\n";
+constexpr std::string_view read_only_paths =
+    "/metrics\n/load\n/health/live\n/health/ready\n/topology\n/live\n";
 constexpr std::string_view control_paths = "/dump\n/profile\n/trace\n";
 
 /// Returns the map for browsers, and for others what there is.
@@ -177,7 +178,7 @@ load_report answers::load() {
 response answers::show_load(const request& asked) {
   const load_report now = load();
   return accepts(asked, "application/json") ? text_answer(http::status::ok, now.to_json(), "application/json")
-                             : text_answer(http::status::ok, now.to_text());
+                                            : text_answer(http::status::ok, now.to_text());
 }
 
 /// A later change ends an earlier one's trial: without a trial of its own it confirms it.
