@@ -136,6 +136,10 @@ std::string expose(const metrics_snapshot& m, metrics_detail of, bool openmetric
   exposition to(openmetrics);
   to.begin("build", "info", {}, "The version of the library");
   to.add(fmt::format("version=\"{}\"", COREWISE_VERSION), "1");
+  if (!m.profile_hash.empty()) {
+    to.begin("profile", "info", {}, "The profile in force");
+    to.add(fmt::format("hash=\"{}\"", m.profile_hash), "1");
+  }
   expose(to, engine_rows(),
          [&](const auto& row, const std::string& label) { to.add(label, value_text(row, m)); });
   expose(to, worker_rows(), [&](const auto& row, const std::string& label) {

@@ -51,7 +51,8 @@ std::string metrics_reference() {
   std::string out = fmt::format(head, detail::most_series);
   out += "## The engine\n\n";
   append_table(out, detail::engine_rows(), {});
-  out += "\n`corewise_build_info` is 1; its label `version` is that of the library.\n`corewise_group_info` "
+  out += "\n`corewise_build_info` is 1; its label `version` is that of the library.\n`corewise_profile_info` "
+         "is 1; its label `hash` changes with the profile in force.\n`corewise_group_info` "
          "is 1 for each group; its label `kind` is the name of its kind of core.\n\n## Its workers\n\n";
   append_table(out, detail::worker_rows(), "`group`");
   fmt::format_to(

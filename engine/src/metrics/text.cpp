@@ -92,6 +92,7 @@ std::string metrics_snapshot::to_text() const {
 
 std::string metrics_snapshot::to_json(metrics_detail of) const {
   nlohmann::ordered_json out;
+  out["profile_hash"] = profile_hash;
   detail::add_to(out, *this, detail::engine_rows());
   nlohmann::ordered_json& bounds = out["bounds_seconds"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < time_histogram::bounds; ++i)

@@ -21,16 +21,7 @@ detail::load_sample runtime::sample_load() const {
     s.in_flight += c.submitted - c.finished;
   }
   sample_workers(s);
-  for (const auto& g : group_states_) {
-    const detail::injection_queue& queue = g->injection();
-    const std::uint64_t waiting = queue.size();
-    s.heads.push_back({waiting, queue.put() - waiting});
-  }
-  for (const auto& domain : classes_)
-    for (const task_class c : {task_class::latency, task_class::background}) {
-      const std::uint64_t waiting = domain->of(c).depth();
-      s.heads.push_back({waiting, domain->of(c).placed() - waiting});
-    }
+  for_each_head([&](const detail::queue_head& head) { s.heads.push_back(head); });
   for (const detail::queue_head& head : s.heads) s.queued += head.waiting;
   return s;
 }
@@ -50,8 +41,6 @@ void runtime::sample_workers(detail::load_sample& s) const {
       s.busy_cpus += capacity * counted.busy;
       for (const time_histogram& of_class : counted.waited) s.waited += of_class;
       const detail::worker_queues& own = *queues_[place.id.value];
-      const std::uint64_t waiting = own.ring.size() + own.in.size();
-      s.heads.push_back({waiting, std::uint64_t{own.ring.taken()} << 32 | own.in.taken()});
       s.queued += now.slot + static_cast<std::uint64_t>(own.forks.size()); // beside what the heads count
       if (!active(place.id)) continue;
       s.active += capacity;

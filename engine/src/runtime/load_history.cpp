@@ -38,6 +38,10 @@ request_load requests_between(const request_sample& now, const request_counts& t
   return load;
 }
 
+std::chrono::nanoseconds look_at(head_watch& heads, const load_sample& now) {
+  return heads.look(now.at, [&](const auto& f) { std::ranges::for_each(now.heads, f); });
+}
+
 } // namespace
 
 load_history::load_history(load_sample first, std::chrono::nanoseconds window)
@@ -45,7 +49,7 @@ load_history::load_history(load_sample first, std::chrono::nanoseconds window)
       throttling_(first.throttling),
       throttling_at_(first.throttling_at) {
   marks_.push_back(mark_of(first));
-  for (const queue_head& head : first.heads) heads_.push_back({head, first.at});
+  static_cast<void>(look_at(heads_, first));
 }
 
 load_history::mark load_history::mark_of(const load_sample& s) {
@@ -61,7 +65,7 @@ load_report load_history::add(load_sample now) {
                 .tasks_in_flight = now.in_flight,
                 .tasks_queued = now.queued,
                 .tasks_running = now.running,
-                .oldest_wait = look_at_heads(now),
+                .oldest_wait = look_at(heads_, now),
                 .capacity = now.capacity,
                 .effective_capacity = now.active * share_left(now),
                 .window = now.at - then.at};
@@ -83,19 +87,6 @@ load_report load_history::add(load_sample now) {
   }
   if (now.at - marks_.back().at >= window_ / parts) marks_.push_back(mark_of(now));
   return r;
-}
-
-/// Returns for how long at least nothing was taken from a queue in which tasks wait.
-std::chrono::nanoseconds load_history::look_at_heads(const load_sample& now) {
-  std::chrono::nanoseconds longest{0};
-  for (std::size_t i = 0; i < now.heads.size() && i < heads_.size(); ++i) {
-    const queue_head& head = now.heads[i];
-    seen_head& seen = heads_[i];
-    if (head.waiting == 0 || seen.head.waiting == 0 || head.taken != seen.head.taken) seen.since = now.at;
-    seen.head = head;
-    longest = std::max<std::chrono::nanoseconds>(longest, now.at - seen.since);
-  }
-  return longest;
 }
 
 /// Returns which share of the workers' capacity the quotas leave. A quota that others of the control group

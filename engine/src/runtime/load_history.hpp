@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "books/head_watch.hpp"
 
 #include <corewise/engine/health.hpp>
 #include <corewise/engine/load.hpp>
@@ -18,12 +19,6 @@
 // of threads.
 
 namespace corewise::detail {
-
-/// A queue: how many tasks wait in it, and a number that changes when one is taken.
-struct queue_head {
-  std::uint64_t waiting = 0;
-  std::uint64_t taken = 0;
-};
 
 struct request_sample {
   request_counts counts;
@@ -69,18 +64,13 @@ class load_history {
     time_histogram waited;
     request_counts requests;
   };
-  struct seen_head {
-    queue_head head;
-    monotonic::time_point since; // nothing was taken, and tasks waited
-  };
 
   static mark mark_of(const load_sample& s);
-  std::chrono::nanoseconds look_at_heads(const load_sample& now);
   double share_left(const load_sample& now);
 
   const std::chrono::nanoseconds window_;
   std::deque<mark> marks_; // oldest first; only the first may be a window old or older
-  std::vector<seen_head> heads_;
+  head_watch heads_;
   cpu_throttling throttling_;
   monotonic::time_point throttling_at_;
   double lost_cpus_ = 0; // to throttling, between its last two looks

@@ -2,7 +2,13 @@
 #include "runtime/runtime.hpp"
 
 #include <corewise/engine/metrics.hpp>
+#include <corewise/engine/profile_text.hpp>
 
+#include <boost/crc.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
 #include <vector>
 
 // Reads the numbers of all parts.
@@ -10,6 +16,12 @@
 namespace corewise {
 
 namespace {
+
+std::string hash_of(const std::string& text) {
+  boost::crc_32_type sum;
+  sum.process_bytes(text.data(), text.size());
+  return fmt::format("{:08x}", sum.checksum());
+}
 
 void count_in(metrics_snapshot& m, const detail::block_memory& memory) noexcept {
   m.memory_blocks_held_bytes = memory.held_bytes;
@@ -31,10 +43,12 @@ void runtime::count_workers(metrics_snapshot& m) const {
   for (const detail::worker* seat : seats_) threads.push_back(seat->report().thread());
   const detail::host_usage::seen host = host_.look(threads, detail::monotonic::now());
   m.throttling = host.throttling;
+  const std::uint32_t fastest = std::ranges::max(groups_.groups(), {}, &locality_group::capacity).capacity;
   for (const detail::worker* seat : seats_) {
     worker_metrics w = seat->metrics();
     w.waited_for_cpu = host.waited_for_cpu[m.workers.size()];
     if (w.active != 0) w.capacity = groups_[w.group].capacity;
+    if (groups_[w.group].capacity < fastest) w.latency_runs_on_slow_cores = w.latency_runs;
     const auto& idle = idle_->counts(seat->id());
     w.parks = idle.parks.load(std::memory_order_relaxed);
     w.wakes = idle.wakes.load(std::memory_order_relaxed);
@@ -43,6 +57,7 @@ void runtime::count_workers(metrics_snapshot& m) const {
     w.rescued_by_timeout = idle.rescued.load(std::memory_order_relaxed);
     w.standing = supervisor_.is_stuck(seat->id()) ? 1 : 0;
     w.stuck = supervisor_.stuck(seat->id());
+    w.stuck_for = supervisor_.stuck_time(seat->id());
     m.workers.push_back(w);
   }
 }
@@ -80,7 +95,11 @@ metrics_snapshot runtime::metrics() const {
   m.outdated = outdated_rules();
   m.rejected = rejected_.load(std::memory_order_relaxed);
   m.failed = failed_.load(std::memory_order_relaxed);
+  const profile in_force = configuration();
+  m.profile_hash = hash_of(profile_text(in_force));
+  m.oldest_wait = supervisor_.oldest_wait();
   m.spare_threads = threads_.spares();
+  m.spare_threads_max = in_force.blocking.spares_max;
   count_in(m, detail::count_block_memory());
   m.short_of_spares = supervisor_.short_of_spares() ? 1 : 0;
   m.spares_exhausted = supervisor_.spare_shortages();

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 
 namespace corewise::detail {
@@ -43,6 +44,11 @@ std::optional<std::chrono::nanoseconds> cpu_time(clockid_t clock) noexcept {
   timespec t{};
   if (::clock_gettime(clock, &t) != 0) return std::nullopt;
   return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+}
+
+/// Adds to a count of which the supervisor is the only writer.
+void add_stuck(atomic<std::int64_t>& to, std::chrono::nanoseconds time) noexcept {
+  to.store(to.load(std::memory_order_relaxed) + time.count(), std::memory_order_relaxed);
 }
 
 std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms; }
@@ -264,6 +270,7 @@ std::chrono::nanoseconds supervisor::task_interval() const noexcept {
 std::optional<std::chrono::nanoseconds> supervisor::look_at_workers(monotonic::time_point now) noexcept {
   if (!watches() || asleep_.load(std::memory_order_relaxed)) return std::nullopt;
   shortage_.look(now);
+  look_at_queues(now);
   nanoseconds rest = stuck_after() ? look_at_tasks(now) : task_interval_max;
   if (!engine_.idle().all_parked()) {
     idle_since_.reset();
@@ -289,11 +296,32 @@ std::chrono::nanoseconds supervisor::look_at_tasks(monotonic::time_point now) no
   return task_interval_;
 }
 
+void supervisor::look_at_queues(monotonic::time_point now) noexcept {
+  if (now - queues_looked_at_ < task_interval_max / 2) return;
+  queues_looked_at_ = now;
+  nanoseconds oldest{0};
+  try {
+    oldest = heads_.look(now, [this](const auto& f) { engine_.for_each_head(f); });
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  oldest_since_ns_.store(oldest == 0ns ? 0 : (now - oldest).time_since_epoch().count(),
+                         std::memory_order_relaxed);
+}
+
+std::chrono::nanoseconds supervisor::oldest_wait() const noexcept {
+  const std::int64_t since = oldest_since_ns_.load(std::memory_order_relaxed);
+  return since == 0 ? 0ns : nanoseconds{monotonic::now().time_since_epoch().count() - since};
+}
+
 /// Stops looking at the workers, which all sleep. Returns whether it has: a worker may have woken up.
 bool supervisor::fall_asleep() noexcept {
   asleep_.store(true, std::memory_order_seq_cst); // Z1, pairs: A2, Z2
   full_fence();                                   // Z2
-  if (engine_.idle().all_parked()) return true;   // Z3
+  if (engine_.idle().all_parked()) {              // Z3
+    oldest_since_ns_.store(0, std::memory_order_relaxed);
+    return true;
+  }
   asleep_.store(false, std::memory_order_relaxed);
   return false;
 }
@@ -311,6 +339,7 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
     return;
   }
   sight.age += passed;
+  if (sight.reported) add_stuck(seats_[w.value].stuck_ns, passed);
   const nanoseconds limit = stuck_after().value_or(nanoseconds::max());
   if (sight.reported || sight.age < limit / 2) return;
   if (!sight.cpu_then) {
@@ -319,6 +348,7 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
   }
   if (sight.age < limit) return;
   sight.reported = true;
+  add_stuck(seats_[w.value].stuck_ns, sight.age);
   seats_[w.value].stands.store(true, std::memory_order_relaxed);
   atomic<std::uint64_t>& stuck = seats_[w.value].stuck;
   stuck.store(stuck.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/parker.hpp"
 #include "base/task_clock.hpp"
+#include "books/head_watch.hpp"
 #include "idle/lookout.hpp"
 #include "recording/session.hpp"
 #include "threads/spare_shortage.hpp"
@@ -100,6 +101,13 @@ class supervisor final : public thread_service {
     return stuck_after() &&
            seats_[w.value].stands.load(std::memory_order_relaxed); // without a limit it looks at none
   }
+  /// Returns for how long tasks of the worker have run that were reported as stuck. Call from any thread.
+  std::chrono::nanoseconds stuck_time(worker_id w) const noexcept {
+    return std::chrono::nanoseconds{seats_[w.value].stuck_ns.load(std::memory_order_relaxed)};
+  }
+  /// Returns for how long at least the oldest queued task has waited, to 100 ms; 0 while the supervisor looks at none.
+  /// Call from any thread.
+  std::chrono::nanoseconds oldest_wait() const noexcept;
   /// Returns whether the engine is short of spare threads now, and how often it was. Call from any thread.
   bool short_of_spares() const noexcept { return shortage_.in_episode(); }
   std::uint64_t spare_shortages() const noexcept { return shortage_.episodes(); }
@@ -135,6 +143,7 @@ class supervisor final : public thread_service {
     // Single writer: the supervisor; relaxed: for people.
     atomic<bool> stands{false}; // the task that runs was reported
     atomic<std::uint64_t> stuck{0};
+    atomic<std::int64_t> stuck_ns{0};
   };
 
   void set_words(const profile& settings) noexcept;
@@ -153,6 +162,7 @@ class supervisor final : public thread_service {
 
   std::optional<nanoseconds> look_at_workers(monotonic::time_point now) noexcept;
   nanoseconds look_at_tasks(monotonic::time_point now) noexcept;
+  void look_at_queues(monotonic::time_point now) noexcept;
   void look_at_task(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept;
   void report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept;
   void report_trace(const task_sight& sight, monotonic::time_point now) const;
@@ -177,6 +187,8 @@ class supervisor final : public thread_service {
   monotonic::time_point tasks_looked_at_;
   std::optional<monotonic::time_point> idle_since_;
   std::optional<monotonic::time_point> trim_at_; // while it is asleep
+  monotonic::time_point queues_looked_at_;
+  head_watch heads_;
   spare_shortage shortage_;
   lookout lookout_;
 
@@ -185,6 +197,8 @@ class supervisor final : public thread_service {
   atomic<bool> spares_{
       false}; // a spare thread may take a lent seat; relaxed, both: `set` tells a late reader
   atomic<std::int64_t> stuck_after_ns_{never};
+  atomic<std::int64_t> oldest_since_ns_{
+      0}; // since then nothing was taken from some queue; 0: there is none; relaxed: for people
   atomic<bool> watches_{false}; // it looks at workers that are awake; relaxed, as the two above
   atomic<bool> asleep_{true};
   atomic<bool> stopping_{false};

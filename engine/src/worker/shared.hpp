@@ -2,6 +2,7 @@
 
 #include "base/process_fork.hpp"
 #include "books/drain.hpp"
+#include "books/head_watch.hpp"
 #include "books/in_flight_limit.hpp"
 #include "books/notices.hpp"
 #include "books/submitter.hpp"
@@ -113,6 +114,9 @@ class shared {
   /// Returns how many tasks wait for workers whose seats are lent, and come to no other worker of their
   /// group.
   std::uint64_t tasks_waiting_for_a_seat() const noexcept;
+  /// Calls f with the head of each queue, always in the same order: of workers, groups and classes. Tasks in LIFO slots
+  /// and forks are in none. Call from any thread.
+  template <class F> void for_each_head(const F& f) const;
   /// Calls f(worker, lending) for each seat that is lent. Cost: a word for 64 workers.
   template <class F> void for_each_lent(const F& f) const noexcept;
 
@@ -237,6 +241,21 @@ template <class F> void shared::for_each_lent(const F& f) const noexcept {
       }
     }
   }
+}
+
+template <class F> void shared::for_each_head(const F& f) const {
+  for (const worker_queues* const own : queues_)
+    f(queue_head{std::uint64_t{own->ring.size()} + own->in.size(),
+                 std::uint64_t{own->ring.taken()} << 32 | own->in.taken()});
+  for (const auto& g : group_states_) {
+    const std::uint64_t waiting = g->injection().size();
+    f(queue_head{waiting, g->injection().put() - waiting});
+  }
+  for (const auto& domain : classes_)
+    for (const task_class c : {task_class::latency, task_class::background}) {
+      const std::uint64_t waiting = domain->of(c).depth();
+      f(queue_head{waiting, domain->of(c).placed() - waiting});
+    }
 }
 
 template <class F> void shared::for_each_holder(const F& f) const {

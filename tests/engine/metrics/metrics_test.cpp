@@ -1,9 +1,14 @@
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
+#include <thread>
+
 using namespace corewise;
+using namespace std::chrono_literals;
 
 TEST_CASE("metrics: at rest the counts balance, in text and JSON alike") {
   engine e(small_profile(3));
@@ -33,4 +38,41 @@ TEST_CASE("metrics: busy time counts tasks, not waiting") {
   }) == submit_result::accepted);
   e.drain();
   CHECK(e.metrics().total().busy >= std::chrono::milliseconds{20});
+}
+
+TEST_CASE("metrics: the oldest queued task, and what a stuck one has run, are seen within 100 ms") {
+  profile p = small_profile(1);
+  p.blocking.stuck_after = 50ms;
+  engine e(p);
+  std::atomic<bool> open{false};
+  (void)e.submit([&] {
+    while (!open) std::this_thread::sleep_for(1ms);
+  });
+  (void)e.submit([] {}); // waits behind it
+  CHECK(within(10s, [&] { return e.metrics().oldest_wait > 100ms; }));
+  CHECK(within(10s, [&] { return e.metrics().total().stuck_for > 100ms; }));
+  const auto before = e.metrics().oldest_wait;
+  CHECK(within(10s, [&] { return e.metrics().oldest_wait > before; }));
+  open = true;
+  e.drain();
+  CHECK(within(10s, [&] { return e.metrics().oldest_wait == 0ms; }));
+  const auto stuck_for = e.metrics().total().stuck_for;
+  (void)e.submit([] {});
+  e.drain();
+  CHECK(e.metrics().total().stuck_for == stuck_for);
+}
+
+TEST_CASE("metrics: the profile in force has a hash, and spare threads a limit") {
+  profile p = small_profile(1);
+  p.blocking.spares_max = 3;
+  engine e(p);
+  const metrics_snapshot before = e.metrics();
+  CHECK(before.profile_hash.size() == 8);
+  CHECK(before.spare_threads_max == 3);
+  CHECK(before.to_prometheus().find("corewise_profile_info{hash=\"" + before.profile_hash + "\"} 1\n") !=
+        std::string::npos);
+  p.blocking.spares_max = 4;
+  REQUIRE(e.apply(p).applied());
+  CHECK(e.metrics().profile_hash != before.profile_hash);
+  CHECK(e.metrics().spare_threads_max == 4);
 }

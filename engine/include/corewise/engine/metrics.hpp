@@ -67,7 +67,10 @@ struct worker_metrics {
   std::uint64_t regained_seats = 0;     ///< of these calls, ended before a spare thread had come
   std::uint64_t taken_seats = 0;        ///< of these calls, those in which a spare thread took the seat
   std::uint64_t standing = 0;           ///< 1: its task has run for `blocking.stuck_after` or more
-  std::uint64_t stuck = 0;          ///< tasks that the supervisor saw run for `blocking.stuck_after` or more
+  std::uint64_t stuck = 0; ///< tasks that the supervisor saw run for `blocking.stuck_after` or more
+  std::chrono::nanoseconds stuck_for{0}; ///< how long these have run
+  /// Of the latency runs, those on a core of a slower kind than the machine's fastest.
+  std::uint64_t latency_runs_on_slow_cores = 0;
   std::chrono::nanoseconds busy{0}; ///< from finding work to having none
   std::chrono::nanoseconds waited_for_cpu{
       0}; ///< its threads, ready to run but without a CPU; a second old at most
@@ -101,6 +104,7 @@ struct metrics_snapshot {
   std::vector<worker_metrics> workers; ///< by worker id
   std::vector<group_facts> groups;     ///< by group, of those that have workers
   health_state health = health_state::ok;
+  std::string profile_hash;  ///< of the profile in force, as text; 8 hexadecimal digits
   cpu_throttling throttling; ///< a second old at most
   std::uint64_t submitted = 0;
   std::uint64_t finished = 0;
@@ -118,9 +122,13 @@ struct metrics_snapshot {
   std::uint64_t timers_pending = 0;    ///< sleeps, and calls of `after` and `every`, whose time has not come
   std::uint64_t timers_fired = 0;      ///< timers whose time came
   std::uint64_t timers_cancelled = 0;  ///< cancelled or stopped before it
+  /// For how long at least the oldest queued task has waited: how long no task was taken from some queue in which tasks
+  /// wait, to 100 ms. Tasks in LIFO slots and forks do not count. 0 where the supervisor watches nothing.
+  std::chrono::nanoseconds oldest_wait{0};
   std::uint64_t spare_threads = 0;
-  std::uint64_t short_of_spares = 0;  ///< 1: workers stand still for want of a spare thread now
-  std::uint64_t spares_exhausted = 0; ///< times that workers stood still for want of a spare thread
+  std::uint64_t spare_threads_max = 0; ///< `blocking.spares_max`
+  std::uint64_t short_of_spares = 0;   ///< 1: workers stand still for want of a spare thread now
+  std::uint64_t spares_exhausted = 0;  ///< times that workers stood still for want of a spare thread
   /// Tasks that wait for workers whose tasks are in blocking calls, and that no spare thread has relieved.
   std::uint64_t tasks_waiting_for_a_seat = 0;
   /// Calls of `blocking` and `run_blocking` that have a place under `blocking.max_concurrent`. Without that
