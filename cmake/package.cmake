@@ -45,4 +45,5 @@ if(TARGET corewise_io)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/corewise-admin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
+install(FILES ${PROJECT_SOURCE_DIR}/gdb/corewise.py DESTINATION ${CMAKE_INSTALL_DATADIR}/corewise/gdb)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/corewise/configs)

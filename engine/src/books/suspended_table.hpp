@@ -55,6 +55,8 @@ class suspended_table {
   }
 
  private:
+  friend struct debugger_layouts;
+
   static constexpr std::size_t chunk_bytes = 1024;
   static constexpr std::uint32_t taken_at_once = suspension::free_entries_max / 2;
 

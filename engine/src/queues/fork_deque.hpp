@@ -179,6 +179,8 @@ class fork_deque {
   std::uint64_t capacity() const noexcept { return own_.capacity(); }
 
  private:
+  friend struct debugger_layouts;
+
   /// The cells of an array, by position modulo the capacity.
   class cells {
    public:
@@ -196,6 +198,8 @@ class fork_deque {
     }
 
    private:
+    friend struct debugger_layouts;
+
     std::uint64_t mask_ = ~std::uint64_t{0};
     atomic<task_header*>* first_ = nullptr;
   };

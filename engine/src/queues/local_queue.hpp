@@ -167,6 +167,8 @@ class local_queue {
   std::uint32_t capacity() const noexcept { return mask_ + 1; }
 
  private:
+  friend struct debugger_layouts;
+
   static std::uint64_t pack(std::uint32_t steal, std::uint32_t real) noexcept {
     return std::uint64_t{steal} << 32 | real;
   }

@@ -17,7 +17,7 @@ namespace corewise::detail {
 namespace {
 
 constinit atomic<thread_ring*> newest{nullptr};
-constinit atomic<std::uint8_t> engines{0};
+constinit atomic<std::uint8_t> next_place{0};
 
 /// The calling thread's, until its end.
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_ring* own = nullptr;
@@ -66,7 +66,19 @@ void add(event_head head, std::uint64_t first, std::uint64_t third, std::uint64_
 
 } // namespace
 
-engine_number::engine_number() noexcept : value_(engines.fetch_add(1, std::memory_order_relaxed)) {}
+constinit std::array<atomic<const engine_place*>, 256> engine_places{};
+
+engine_place::engine_place() noexcept {
+  for (std::size_t tries = engine_places.size(); tries != 0 && !in_table_; --tries) {
+    number_ = engine_number(next_place.fetch_add(1, std::memory_order_relaxed));
+    const engine_place* none = nullptr;
+    in_table_ = engine_places[number_.value()].compare_exchange_strong(none, this, std::memory_order_relaxed);
+  }
+}
+
+engine_place::~engine_place() {
+  if (in_table_) engine_places[number_.value()].store(nullptr, std::memory_order_relaxed);
+}
 
 void record(event_code what, engine_number of, std::uint32_t value, const void* task,
             std::uint64_t more) noexcept {

@@ -4,6 +4,7 @@
 
 #include <corewise/policies/detail/atomic.hpp>
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -49,15 +50,44 @@ struct event_head {
   }
 };
 
-/// Tells the engines of a process apart in events: some number, mostly its own.
+/// Tells the engines of a process apart in events.
 class engine_number {
  public:
-  engine_number() noexcept;
+  explicit constexpr engine_number(std::uint8_t value) noexcept : value_(value) {}
   std::uint8_t value() const noexcept { return value_; }
 
  private:
   std::uint8_t value_;
 };
+
+struct debugger_layouts;
+
+/// An engine's place in the process's table of engines, in which debuggers look (runtime/debugger_view.hpp). While it lives no
+/// other engine has its number, unless there are more than 256 engines: the others stand in no place. A number that became
+/// free is given again as late as possible, since older events have it. Make and destroy it on any thread.
+class engine_place {
+ public:
+  engine_place() noexcept;
+  engine_place(const engine_place&) = delete;
+  engine_place& operator=(const engine_place&) = delete;
+  ~engine_place();
+
+  const engine_number& number() const noexcept { return number_; }
+  /// Returns whether it stands in the table.
+  bool in_table() const noexcept { return in_table_; }
+  /// Shows a `debugger_view`, or null, to debuggers. Call from the thread that makes or destroys the engine.
+  void show(const void* view) noexcept { shown_ = view; }
+
+ private:
+  friend debugger_layouts;
+
+  engine_number number_{0};
+  bool in_table_ = false;
+  const void* shown_ = nullptr; // read by debuggers only, while the process stands still
+};
+
+/// The table. Relaxed: a debugger reads it while the process stands still.
+[[gnu::visibility("hidden")]] extern constinit std::array<atomic<const engine_place*>, 256> engine_places;
 
 /// How many want events: sessions (session.hpp), and the kernel for programs that trace this process by its probes.
 /// Relaxed: a thread that sees it late records late.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "memory/near_nodes.hpp"
+#include "runtime/debugger_view.hpp"
 #include "runtime/host_usage.hpp"
 #include "threads/cpu_claims.hpp"
 #include "threads/supervisor.hpp"
@@ -163,6 +164,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   std::stop_source stop_;
   std::shared_ptr<runtime> self_; // in the child of a process fork only
   detail::supervisor supervisor_;
+  const detail::debugger_view shown_{*this};
   detail::worker_threads threads_; // last: its threads use all the rest
 };
 

@@ -118,6 +118,8 @@ class timer_group {
   }
 
  private:
+  friend struct debugger_layouts;
+
   static constexpr std::size_t moved_at_once = 1024; // about 50 us, where each is a cache miss
 
   /// Turns the wheel. Returns whether any timer has expired.

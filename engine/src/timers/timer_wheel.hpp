@@ -119,6 +119,8 @@ class timer_wheel {
   }
 
  private:
+  friend struct debugger_layouts;
+
   static constexpr unsigned levels = 8;
   static constexpr unsigned bucket_bits = 6;
   static constexpr std::size_t slots = std::size_t{1} << bucket_bits;

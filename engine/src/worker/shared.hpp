@@ -54,7 +54,8 @@ class shared {
   const profile& settings() const noexcept { return settings_; }
   const engine_hooks& hooks() const noexcept { return hooks_; }
   /// Returns what stands for the engine in recorded events.
-  const engine_number& number() const noexcept { return number_; }
+  const engine_number& number() const noexcept { return place_.number(); }
+  engine_place& place() noexcept { return place_; }
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }
   const worker_layout& layout() const noexcept { return layout_; }
@@ -194,7 +195,7 @@ class shared {
 
  protected:
   const wiped_byte stage_{static_cast<std::uint8_t>(stage::open)};
-  const engine_number number_;
+  engine_place place_;
   profile settings_;
   engine_hooks hooks_;
   topology machine_;

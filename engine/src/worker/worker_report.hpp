@@ -65,6 +65,8 @@ class worker_report {
   clockid_t thread_clock() const noexcept { return thread_clock_.load(std::memory_order_relaxed); }
 
  private:
+  friend struct debugger_layouts;
+
   atomic<act_function> act_{nullptr};
   atomic<std::int64_t> clock_ns_{0};              // when the worker read the clock last
   atomic<std::int64_t> busy_since_ns_{0};         // 0: not busy

@@ -50,6 +50,7 @@ class engine;
 namespace detail {
 
 class chain_walk;
+struct debugger_layouts;
 
 /// Where a child of a scope runs. These are values of `task_header::mark` that no other task in a deque has.
 enum class child_place : std::uint8_t {
@@ -210,6 +211,7 @@ class blocking_scope {
  private:
   friend detail::child_run;
   friend detail::chain_walk;
+  friend detail::debugger_layouts;
 
   struct stops; // the tokens; apart, since most scopes have none
   struct end_stops {

@@ -48,6 +48,8 @@ class value_chain {
   const join_point* join() const noexcept { return in<const join_point>(join_bit); }
 
  private:
+  friend struct debugger_layouts;
+
   static constexpr std::uintptr_t value_bit = 1;
   static constexpr std::uintptr_t join_bit = 2;
 

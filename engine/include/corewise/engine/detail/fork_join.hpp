@@ -198,6 +198,7 @@ class join_point {
 
  private:
   friend chain_walk;
+  friend struct debugger_layouts;
 
   [[noreturn]] static void refuse();
   static bool arrive_dropped(strand& child, strand& innermost) noexcept;
