@@ -363,7 +363,7 @@ class Engine:
         for seat in self.seats():
             for task in seat.queued():
                 place = self.try_place_of(task)
-                found.pop(place and place.frame, None)  # it was woken
+                # In place of what it waited for, if it was woken.
                 found[place.frame if place else task] = Waiting(f"in a queue of worker {seat.worker}", task, place)
         return list(found.values())
 
@@ -691,21 +691,20 @@ this command prints it. Without either: the coroutine that runs on the selected 
 
     @staticmethod
     def show_chain(engine, place, state="", line=None):
-        chain = list(engine.awaiters(place))
-        for i, (frame, how) in enumerate(chain):
+        chain = [(frame, how, coroutine_name(word(frame)) if frame else "") for frame, how in engine.awaiters(place)]
+        last = chain[-1][0]
+        while len(chain) > 1 and chain[-1][2].startswith("corewise::detail::"):
+            chain.pop()  # the library's own, around what the user gave
+        for i, (frame, how, name) in enumerate(chain):
             if not frame:
-                print(how)
+                print("     " + how)
                 break
-            resume = word(frame)
-            name = coroutine_name(resume)
-            if i and i == len(chain) - 1 and name.startswith("corewise::detail::"):
-                break  # the library's own, around what the user gave
             if how == NOT_AWAITED_BY_A_TASK:
                 print("     " + how)
                 how = ""
-            where = line if i == 0 and line else source_line(resume)
+            where = line if i == 0 and line else source_line(word(frame))
             print(f"#{i:<3} {how + ' ' if how else ''}{name} [{frame:#x}]{where}" + (f", {state}" if i == 0 and state else ""))
-        root = engine.strand_of(chain[-1].frame) if chain[-1].frame else 0
+        root = engine.strand_of(last) if last else 0
         label = engine.label(root) if root and engine.l.word(root, "strand.engine") == engine.address else None
         if label and (label.name or label.id):
             print("task " + ", ".join(filter(None, label[:2])))

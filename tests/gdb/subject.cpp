@@ -109,7 +109,7 @@ std::atomic<int> running{0};
 std::atomic<int> have_queued{0};
 void wait_until_all_run() {
   ++running;
-  wait_until([] { return running == 3; });
+  wait_until([] { return running == 4; });
 }
 
 struct closure_that_blocks {
@@ -145,6 +145,19 @@ task<> is_queued(corewise::event& e) { co_await e.wait(); }
 }
 task<> runs(corewise::event& e) { co_await runs_inside(e); }
 
+/// A coroutine whose frame no register leads to.
+[[gnu::noinline]] task<int> runs_spilled(int later) {
+  wait_until_all_run();
+  while (running != 0) {
+#ifdef __x86_64__
+    asm volatile("" : : : "rbx", "rbp", "r12", "r13", "r14", "r15");
+#endif
+    ::pause();
+  }
+  co_return later;
+}
+task<> spills() { static_cast<void>(co_await runs_spilled(1)); }
+
 std::size_t suspended(const corewise::engine& e) {
   std::size_t all = 0;
   for (const corewise::suspended_in& s : e.dump().suspended) all += s.coroutines;
@@ -162,7 +175,7 @@ int main(int argc, char** /*argv*/) {
   }
   corewise::profile settings;
   settings.name = "subject";
-  settings.workers.total = 3;
+  settings.workers.total = 4;
   settings.workers.pin = corewise::pin_to::none;
   corewise::engine e(std::move(settings));
   corewise::channel<int> values(0);
@@ -175,7 +188,7 @@ int main(int argc, char** /*argv*/) {
   submit(closure_without_a_seat());
   wait_until([&] { return e.metrics().total().taken_seats == 1; });
   submit(order(values), {.name = "order 7", .id = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736}});
-  const corewise::future<void> done = e.run(grandparent(never));
+  const corewise::future<void> done = e.run(grandparent(never), {.name = "family"});
   submit(above_foreign(never));
   submit(is_queued(wakes));
   submit(is_queued(wakes), {.name = "queued"});
@@ -184,6 +197,7 @@ int main(int argc, char** /*argv*/) {
   wait_until([&] { return suspended(e) == 7 && e.metrics().timers_pending == 3; });
   submit(closure_that_blocks(), {.name = "named closure"});
   submit(closure_that_forks());
+  submit(spills());
   submit(runs(wakes));
   wait_until([] { return have_queued == 2; });
 
