@@ -1,7 +1,7 @@
 """Commands of gdb that show the tasks and coroutines of a program with corewise in it: docs/gdb.md.
 
-They read memory and run nothing in the program, so they work on cores too. They find everything from the symbol
-`corewise_layouts` (engine/src/runtime/debugger_view.hpp), and need no debug information."""
+They read memory and run nothing in the program, so they work on cores too. They find everything from the
+symbol `corewise_layouts` (engine/src/runtime/debugger_view.hpp), and need no debug information."""
 
 import collections
 import functools
@@ -65,8 +65,8 @@ def symbol(address):
 
 
 def coroutine_name(resume):
-    """The coroutine whose frame begins with that function. Clang calls it F.resume. GCC's takes the frame, whose type is
-    F.Frame, and a type is written with its length before it."""
+    """The coroutine whose frame begins with that function. Clang calls it F.resume. GCC's takes the frame,
+    whose type is F.Frame, and a type is written with its length before it."""
     if resume == 0:
         return "a coroutine that has ended"
     found = symbol(resume)
@@ -167,7 +167,7 @@ def all_engines():
 
 
 Place = collections.namedtuple("Place", "frame of_task root")
-Place.__doc__ = """A coroutine that does not run: its frame, whether that is a task's, and the root that it belongs to."""
+Place.__doc__ = """A coroutine that does not run: its frame, whether that is a task's, and its root."""
 
 Awaiter = collections.namedtuple("Awaiter", "frame how")
 Awaiter.__doc__ = """A coroutine of a chain, and how it comes after the one before."""
@@ -321,7 +321,7 @@ class Engine:
         return None
 
     def suspended(self):
-        """Of each that waits for others: for what, and its resumption. A woken one stands here until it goes on."""
+        """Of each that waits for others: for what, and its resumption. A woken one is here until it goes on."""
         l = self.l
         size = l["sizeof(suspension_entry)"]
         slots = l["suspended_table::chunk.slots"]
@@ -479,9 +479,9 @@ def closure_on_stack(thread):
 
 
 def running_place(engine, root):
-    """The innermost coroutine of that root on the selected thread's stack, and the native frame that runs it. The coroutine's
-    frame begins with the function that runs, some word of the stack or a register is its address, and its awaiters lead to
-    the root."""
+    """The innermost coroutine of that root on the selected thread's stack, and the native frame that runs it.
+    The coroutine's frame begins with the function that runs, some word of the stack or a register is its
+    address, and its awaiters lead to the root."""
     candidates = []
     low = 0
     for frame in native_frames():
@@ -518,7 +518,7 @@ class Corewise(gdb.Command):
 corewise tasks      what each worker runs, and what waits
 corewise bt [WHICH] a coroutine, and those that await it
 
-The commands read memory and run nothing in the program, so they work on cores too. docs/gdb.md of corewise has more."""
+The commands read memory and run nothing in the program, so they work on cores too. docs/gdb.md has more."""
 
     def __init__(self):
         super().__init__("corewise", gdb.COMMAND_STATUS, prefix=True)
@@ -551,9 +551,10 @@ class Tasks(Shown):
 
 Usage: corewise tasks
 
-For each worker: its group, the thread that sits on its seat (gdb's number), and its task. Then the threads that go on with
-a task after a blocking call, while others have their seats. Then what waits: coroutines that wait for others, sleep, or are
-queued, with the numbers that `corewise bt` takes, and closures that are queued. Tasks in inboxes are not shown."""
+For each worker: its group, the thread that sits on its seat (gdb's number), and its task. Then the threads
+that are in a blocking call, or go on after one, while others have their seats. Then what waits: coroutines
+that wait for others, sleep, or are queued, with the numbers that `corewise bt` takes, and closures that are
+queued. Tasks in inboxes are not shown."""
 
     def __init__(self):
         super().__init__("corewise tasks", gdb.COMMAND_STATUS)
@@ -586,7 +587,7 @@ queued, with the numbers that `corewise bt` takes, and closures that are queued.
                     state, task = ("blocking" if blocks else "running"), seat.task()
             except gdb.MemoryError as e:
                 task = f"({e})"
-            shown = str(thread.num) if thread else f"LWP {seat.kernel_thread}"
+            shown = str(thread.num) if thread else f"LWP {seat.kernel_thread}" if seat.kernel_thread else "-"
             rows.append((str(seat.worker), str(seat.group), shown, state, task))
         for execution, thread in of_execution.items():
             if execution not in seated and self.has_task(engine, execution, thread):
@@ -632,8 +633,8 @@ class Backtrace(Shown):
 
 Usage: corewise bt [NUMBER|ADDRESS]
 
-NUMBER is that of a waiting coroutine in `corewise tasks`. ADDRESS is an expression for the frame of a `corewise::task`, as
-this command prints it. Without either: the coroutine that runs on the selected thread."""
+NUMBER is that of a waiting coroutine in `corewise tasks`. ADDRESS is an expression for the frame of a
+`corewise::task`, as this command prints it. Without either: the coroutine that runs on the selected thread."""
 
     def __init__(self):
         super().__init__("corewise bt", gdb.COMMAND_STACK)

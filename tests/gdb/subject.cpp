@@ -1,5 +1,5 @@
-// What tests/gdb/check looks at by gdb: tasks that wait in all ways, and then `everything_waits` is called, and the program
-// stands still. With an argument it has no engine.
+// What tests/gdb/check looks at by gdb: tasks that wait in all ways, and then `everything_waits` is called,
+// and the program stands still. With an argument it has no engine.
 
 #include <corewise/engine/blocking_scope.hpp>
 #include <corewise/engine/channel.hpp>

@@ -62,9 +62,10 @@ class engine_number {
 
 struct debugger_layouts;
 
-/// An engine's place in the process's table of engines, in which debuggers look (runtime/debugger_view.hpp). While it lives no
-/// other engine has its number, unless there are more than 256 engines: the others stand in no place. A number that became
-/// free is given again as late as possible, since older events have it. Make and destroy it on any thread.
+/// An engine's place in the process's table of engines, in which debuggers look (runtime/debugger_view.hpp).
+/// While it lives no other engine has its number, unless there are more than 256 engines: the others stand in
+/// no place. A number that became free is given again as late as possible, since older events have it. Make
+/// and destroy it on any thread.
 class engine_place {
  public:
   engine_place() noexcept;

@@ -14,12 +14,12 @@
 #include <cstdint>
 #include <memory>
 
-// What gdb/corewise.py reads of a process that stands still, or of its core (docs/gdb.md). The script runs nothing in the
-// process and needs no debug information: it finds the symbol `corewise_layouts`, which leads to the table of engines and says
-// where the words are that it follows. From there on it reads memory.
+// What gdb/corewise.py reads of a process that stands still, or of its core (docs/gdb.md). The script runs
+// nothing in the process and needs no debug information: it finds the symbol `corewise_layouts`, which leads
+// to the table of engines and says where the words are that it follows. From there on it reads memory.
 //
-// `debugger_layouts::version` rises when the script must follow something in another way. An offset that moves needs no new
-// version, since the script reads the offsets.
+// `debugger_layouts::version` rises when the script must follow something in another way. An offset that
+// moves needs no new version, since the script reads the offsets.
 
 namespace corewise::detail {
 
@@ -67,7 +67,8 @@ struct debugger_number {
   std::uint64_t value;
 };
 
-/// Where a debugger finds what. Its constant has C's name, so that the script finds it in each module that has corewise in it.
+/// Where a debugger finds what. Its constant has C's name, so that the script finds it in each module that
+/// has corewise in it.
 struct debugger_layouts {
   static constexpr std::uint32_t current_version = 1;
 
