@@ -8,11 +8,11 @@
 // event. The kernel counts itself in `event_readers` while it is attached to one. Without <sys/sdt.h> there are none.
 
 #if __has_include(<sys/sdt.h>)
-#define _SDT_HAS_SEMAPHORES 1
+#define _SDT_HAS_SEMAPHORES 1 // NOLINT(bugprone-reserved-identifier): its name in sdt.h
 #include <sys/sdt.h>
 
 // One word for all probes. It is defined in the source that includes this header.
-// NOLINTBEGIN(bugprone-macro-parentheses,readability-identifier-naming)
+// NOLINTBEGIN(bugprone-macro-parentheses,readability-identifier-naming,misc-definitions-in-headers)
 #define COREWISE_COUNTED(name)                                                                               \
   extern "C" std::uint16_t corewise_##name##_semaphore                                                       \
       __attribute__((visibility("hidden"), alias("_ZN8corewise6detail13event_readersE")))
@@ -34,11 +34,12 @@ COREWISE_COUNTED(load);
 #define COREWISE_PROBE(name)                                                                                 \
   case event_code::name: break
 #endif
-// NOLINTEND(bugprone-macro-parentheses,readability-identifier-naming)
+// NOLINTEND(bugprone-macro-parentheses,readability-identifier-naming,misc-definitions-in-headers)
 
 namespace corewise::detail {
 
 /// Tells tracers of an event: its value, task, and what more there is about it (`event_code`).
+// NOLINTNEXTLINE(readability-function-size): it is one list
 inline void probe(event_code what, std::uint32_t value, const void* task, std::uint64_t more) noexcept {
   static_cast<void>(value), static_cast<void>(task), static_cast<void>(more);
   switch (what) {

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <new>
 
 namespace corewise::detail {
@@ -92,15 +93,14 @@ void record_words(event_code what, engine_number of, std::span<const std::uint64
 
 const thread_ring* newest_ring() noexcept { return newest.load(std::memory_order_acquire); } // pairs: list
 
-/// The last one gives the rings' pages back. Where a thread still records, a page of it comes again.
+/// The last one gives the rings' pages back, but each one's first, with its count, and what is behind the events. Where a
+/// thread still records, a page comes again.
 event_reader::~event_reader() {
   if (event_readers.fetch_sub(1, std::memory_order_relaxed) != 1) return;
-  const auto page = static_cast<std::uintptr_t>(::getpagesize());
-  for (thread_ring* r = newest.load(std::memory_order_acquire); r != nullptr; r = r->next) { // pairs: list
-    const auto begin = (reinterpret_cast<std::uintptr_t>(&r->events) + 2 * page - 1) / page * page;
-    const auto end = reinterpret_cast<std::uintptr_t>(&r->events + 1) / page * page;
-    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-  }
+  const auto page = static_cast<std::size_t>(::getpagesize());
+  for (thread_ring* r = newest.load(std::memory_order_acquire); r != nullptr; r = r->next) // pairs: list
+    ::madvise(reinterpret_cast<std::byte*>(&r->events) + page, sizeof(r->events) / page * page - page,
+              MADV_DONTNEED);
 }
 
 } // namespace corewise::detail
