@@ -3,7 +3,6 @@
 #include "base/demangled.hpp"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <link.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
