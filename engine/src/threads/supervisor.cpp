@@ -62,6 +62,8 @@ supervisor::supervisor(shared& engine, worker_threads& threads)
       shortage_(engine, threads),
       lookout_(engine.idle().make_lookout()) {
   set_words(engine_.settings());
+  static_cast<void>(
+      heads_.look(monotonic::now(), [this](const auto& f) { engine_.for_each_head(f); })); // allocates
   if (engine_.settings().debug.flight_recorder) recorder_.emplace();
   if (!engine_.settings().debug.stack_signal) return;
   try {
