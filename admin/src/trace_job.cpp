@@ -14,7 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto between_collections = 2ms;
 constexpr auto pause_without_memory = 10ms;
 constexpr std::uint32_t longest_trace = 60; // seconds
 
@@ -54,12 +53,7 @@ response trace_job::take() {
 void trace_job::run(const std::stop_token& stop) noexcept {
   try {
     trace_session session(engine_);
-    const auto until = std::chrono::steady_clock::now() + wanted_.time;
-    for (bool many = false;
-         !stop.stop_requested() && !session.full() && std::chrono::steady_clock::now() < until;) {
-      if (!many) std::this_thread::sleep_for(between_collections);
-      many = session.collect();
-    }
+    session.collect_for(wanted_.time, stop);
     const engine_trace trace = session.finish();
     file_ = wanted_.json ? trace.to_json() : trace.to_perfetto();
   } catch (const std::bad_alloc&) {

@@ -13,6 +13,12 @@ namespace corewise::detail {
 /// could: a plain copy for the chain of the calling task, `peek` for that of another thread.
 class chain_walk {
  public:
+  /// Reads what the calling task or its parents own: they do not change it meanwhile.
+  static constexpr auto read_own = [](const auto* from, auto& to) {
+    to = *from;
+    return true;
+  };
+
   /// Returns where the chain of a coroutine begins; nothing if it cannot be read.
   template <class Read> static std::optional<value_chain> of(const strand& s, const Read& read) noexcept {
     const strand* word = nullptr;

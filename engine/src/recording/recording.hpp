@@ -17,11 +17,10 @@ namespace corewise::detail {
 /// What happened. Words 0 to 3 of its event: the time of `event_clock`; the `event_head`; the task; more about it.
 enum class event_code : std::uint8_t {
   none,
-  queued, // from here on the task waits for a worker
-  begun,  // value: the worker, and how word 3 tells the kind (task_event.hpp)
-  name,   // follows `begun`: its task's name, in all words but the head, and more of them in the next event
-  id,     // follows `begun`: its task's id, in words 2 and 3
-  ended,  // value: the worker
+  // In the order of `trace_event::kind`.
+  queued,    // from here on the task waits for a worker
+  begun,     // value: the worker, and how word 3 tells the kind (task_event.hpp)
+  ended,     // value: the worker
   suspended, // value: the worker
   stolen,   // value: the victim; the task that runs next; word 3: the level, and above it the number of tasks
   parked,   // value: the worker
@@ -30,6 +29,8 @@ enum class event_code : std::uint8_t {
   unblocked,
   polled, // value: the worker; word 3: events that were ready
   load,   // value: the worker; word 3: tasks that wait for it, and the one that runs
+  name,   // follows `begun`: its task's name, in all words but the head, and more of them in the next event
+  id,     // follows `begun`: its task's id, in words 2 and 3
 };
 
 /// Word 1 of an event.

@@ -36,24 +36,27 @@ class trace_session::state {
 
 trace_session::trace_session(const engine& e, std::size_t most_events)
     : state_(std::make_unique<state>(e.runtime_->number(), most_events)) {}
-trace_session::trace_session(trace_session&&) noexcept = default;
-trace_session& trace_session::operator=(trace_session&&) noexcept = default;
 trace_session::~trace_session() = default;
 
 bool trace_session::collect() { return state_->collect(); }
 bool trace_session::full() const noexcept { return state_->full(); }
 engine_trace trace_session::finish() { return state_->finish(); }
 
+void trace_session::collect_for(any_duration d, const std::stop_token& stop) {
+  const auto until = detail::monotonic::now() + std::chrono::nanoseconds(d);
+  bool many = false;
+  for (auto now = detail::monotonic::now(); now < until && !full() && !stop.stop_requested();
+       now = detail::monotonic::now()) {
+    if (!many) detail::sleep_for(std::min<std::chrono::nanoseconds>(until - now, between_collections));
+    many = collect();
+  }
+}
+
 engine_trace engine::trace(any_duration d, std::size_t most_events) const {
   if (this_worker())
     throw std::logic_error("engine::trace on one of its workers; call it within corewise::blocking");
   trace_session session(*this, most_events);
-  const auto until = detail::monotonic::now() + std::chrono::nanoseconds(d);
-  bool many = false;
-  for (auto now = detail::monotonic::now(); now < until && !session.full(); now = detail::monotonic::now()) {
-    if (!many) detail::sleep_for(std::min<std::chrono::nanoseconds>(until - now, between_collections));
-    many = session.collect();
-  }
+  session.collect_for(d);
   return session.finish();
 }
 

@@ -1,5 +1,7 @@
 #include "traces/picture.hpp"
 
+#include <corewise/topology/costs.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,17 +15,6 @@ namespace {
 using kind = trace_event::kind;
 using sort = trace_mark::sort;
 
-std::string_view name_of(level distance) noexcept {
-  switch (distance) {
-  case level::same_group: return "the same group";
-  case level::same_domain: return "the same domain";
-  case level::same_node: return "the same node";
-  case level::same_package: return "the same package";
-  case level::cross_package: break;
-  }
-  return "another package";
-}
-
 /// Draws events in the order of their times.
 class drawing {
  public:
@@ -35,7 +26,9 @@ class drawing {
     switch (e.what) {
     case kind::queued: point(e, name("queued"), queued_); break;
     case kind::stolen:
-      point(e, name(fmt::format("steal {} from worker {}, {}", e.count, e.worker, name_of(e.distance))),
+      point(e,
+            name(fmt::format("steal {} from worker {}, {}", e.count, e.worker,
+                             machine_costs::name_of(e.distance))),
             stolen_);
       break;
     case kind::begun: begin_task(e); break;

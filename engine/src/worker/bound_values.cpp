@@ -12,21 +12,15 @@ namespace detail {
 
 namespace {
 
-/// Reads what the calling task or its parents own: they do not change it meanwhile.
-constexpr auto read_own = [](const auto* from, auto& to) {
-  to = *from;
-  return true;
-};
-
 value_chain chain_of(const coroutine_root& root) noexcept {
-  return *chain_walk::of(static_cast<const strand&>(root), read_own);
+  return *chain_walk::of(static_cast<const strand&>(root), chain_walk::read_own);
 }
 
 } // namespace
 
 const bound_value* find_bound(const void* key) noexcept {
   const execution& here = this_execution;
-  return chain_walk::find(key, here.root, here.within, UINT32_MAX, read_own);
+  return chain_walk::find(key, here.root, here.within, UINT32_MAX, chain_walk::read_own);
 }
 
 binding::binding(const void* bound_to) noexcept : bound_value{bound_to, {}} {

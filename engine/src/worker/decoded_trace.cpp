@@ -57,29 +57,11 @@ class decoder {
  private:
   /// Whether an event is one of its own, not a part of the one before it.
   static bool known(event_code what) noexcept {
-    return what != event_code::none && what != event_code::name && what != event_code::id &&
-           what <= event_code::load;
+    return what >= event_code::queued && what <= event_code::load;
   }
 
-  static trace_event::kind kind_of(event_code what) noexcept {
-    using kind = trace_event::kind;
-    switch (what) {
-    case event_code::begun: return kind::begun;
-    case event_code::ended: return kind::ended;
-    case event_code::suspended: return kind::suspended;
-    case event_code::stolen: return kind::stolen;
-    case event_code::parked: return kind::parked;
-    case event_code::woken: return kind::woken;
-    case event_code::blocking: return kind::blocking;
-    case event_code::unblocked: return kind::unblocked;
-    case event_code::polled: return kind::polled;
-    case event_code::load: return kind::load;
-    case event_code::queued:
-    case event_code::none:
-    case event_code::name:
-    case event_code::id: break;
-    }
-    return kind::queued;
+  static constexpr trace_event::kind kind_of(event_code what) noexcept {
+    return static_cast<trace_event::kind>(static_cast<int>(what) - static_cast<int>(event_code::queued));
   }
 
   trace_event made_of(const event_ring::event& from, const event_head& head) {
@@ -160,6 +142,11 @@ class decoder {
 
 } // namespace
 
+static_assert(static_cast<int>(event_code::load) - static_cast<int>(event_code::queued) ==
+              static_cast<int>(trace_event::kind::load));
+static_assert(static_cast<int>(event_code::stolen) - static_cast<int>(event_code::queued) ==
+              static_cast<int>(trace_event::kind::stolen));
+
 engine_trace decoded(const recording_session& from, engine_number of, std::chrono::nanoseconds since) {
   decoder out(of, since);
   for (const auto& t : from.tracks()) out.add(t.events, from);
@@ -170,22 +157,5 @@ engine_trace decoded(const recording_session& from, engine_number of, std::chron
 }
 
 } // namespace detail
-
-std::string_view to_string(trace_event::kind what) noexcept {
-  switch (what) {
-  case trace_event::kind::queued: return "queued";
-  case trace_event::kind::begun: return "begun";
-  case trace_event::kind::ended: return "ended";
-  case trace_event::kind::suspended: return "suspended";
-  case trace_event::kind::stolen: return "stolen";
-  case trace_event::kind::parked: return "parked";
-  case trace_event::kind::woken: return "woken";
-  case trace_event::kind::blocking: return "blocking";
-  case trace_event::kind::unblocked: return "unblocked";
-  case trace_event::kind::polled: return "polled";
-  case trace_event::kind::load: break;
-  }
-  return "load";
-}
 
 } // namespace corewise

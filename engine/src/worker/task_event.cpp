@@ -19,12 +19,6 @@ namespace {
 constexpr std::size_t longest_name = 120; // as in dumps
 constexpr std::size_t name_part = 24;
 
-/// Reads what the task that is about to run owns.
-constexpr auto read_own = [](const auto* from, auto& to) {
-  to = *from;
-  return true;
-};
-
 /// Records it in parts of 24 bytes.
 void record_name(const char* name, engine_number of) noexcept {
   std::string_view rest(name, ::strnlen(name, longest_name));
@@ -61,9 +55,9 @@ void record_begun(const task_header& t, engine_number of, worker_id on) noexcept
   const bound_value* found = nullptr;
   task_label none;
   if (root != nullptr) {
-    found = chain_walk::find(&label_key, root, {}, UINT32_MAX, read_own);
+    found = chain_walk::find(&label_key, root, {}, UINT32_MAX, chain_walk::read_own);
     const auto& label = found != nullptr ? static_cast<const task_label&>(*found) : none;
-    const kind_source kind = kind_source::of(static_cast<const strand&>(*root), label, read_own);
+    const kind_source kind = kind_source::of(static_cast<const strand&>(*root), label, chain_walk::read_own);
     how = kind_word::none;
     if (kind.name != nullptr) {
       how = kind_word::text;

@@ -221,8 +221,8 @@ inline worker::turn_end worker::execute(task_header* t) {
 namespace {
 
 task_class class_of(const task_header& t) noexcept {
-  const bool resumed = t.act == &resumption::perform || t.act == &resumption::perform_foreign;
-  return resumed ? static_cast<const resumption&>(t).root->run_as : t.run_as;
+  const coroutine_root* const root = root_of(t);
+  return root != nullptr ? root->run_as : t.run_as;
 }
 
 } // namespace

@@ -1,14 +1,15 @@
 #pragma once
 
 #include <corewise/engine/fwd.hpp>
+#include <corewise/policies/any_duration.hpp>
 #include <corewise/topology/groups.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace corewise {
@@ -40,7 +41,6 @@ struct trace_event {
   kind what = kind::queued;
   level distance = level::same_group; ///< to the victim, of `stolen`
 };
-std::string_view to_string(trace_event::kind what) noexcept;
 
 struct trace_thread {
   std::uint32_t id = 0; ///< the kernel's
@@ -68,8 +68,8 @@ class trace_session {
  public:
   /// Keeps `most_events`, 32 bytes each. `e` must outlive the session. Throws `std::bad_alloc`.
   explicit trace_session(const engine& e, std::size_t most_events = default_events);
-  trace_session(trace_session&&) noexcept;
-  trace_session& operator=(trace_session&&) noexcept;
+  trace_session(const trace_session&) = delete;
+  trace_session& operator=(const trace_session&) = delete;
   ~trace_session();
 
   static constexpr std::size_t default_events = 1'000'000;
@@ -77,6 +77,9 @@ class trace_session {
   /// Copies what threads have recorded since the last call. Returns whether that was so much that the next call should
   /// come at once. Throws `std::bad_alloc`.
   bool collect();
+  /// Collects for that time, every few ms; ends sooner when a stop is requested, or the session is full. Throws
+  /// `std::bad_alloc`.
+  void collect_for(any_duration d, const std::stop_token& stop = {});
   /// Returns whether the session keeps no more events.
   bool full() const noexcept;
   /// Collects what is left, and returns all of it. Cost: for each kind of task that is a coroutine, a search through
