@@ -29,7 +29,7 @@ void compute(std::chrono::microseconds time) {
 /// What the daemon does all day: requests come in waves of 20 s, for a third of the workers on average.
 corewise::task<> work(corewise::engine& engine) {
   std::minstd_rand random;
-  for (double time = 0;; time += .01) {
+  for (double time = 0; !engine.stop_token().stop_requested(); time += .01) {
     co_await corewise::sleep_for(10ms);
     const double wave = 1 + std::sin(time * 2 * std::numbers::pi / 20);
     const auto requests = static_cast<int>(wave * static_cast<double>(engine.workers().size()) * 2);

@@ -136,8 +136,11 @@ bool asks_for_us(const request& asked, std::string_view address, const std::vect
 response answers::to(const request& asked, const caller& from) {
   const auto [path, query] = split_target(text(asked.target()));
   const bool reads = asked.method() == http::verb::get || asked.method() == http::verb::head;
-  if (from.control && path == "/profile" && asked.method() == http::verb::put)
-    return change_profile(asked, query, from);
+  if (from.control && path == "/profile" && asked.method() == http::verb::put) {
+    if (from.may_change) return change_profile(asked, query, from);
+    log(fmt::format("{}: refused a profile: changes by TCP are off", from.name));
+    return text_answer(http::status::forbidden, "changes by TCP are off (admin::options::changes_by_tcp)\n");
+  }
 
   response res;
   if (from.control && path == "/trace") { // to a GET the server itself answers, later

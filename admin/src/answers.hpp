@@ -25,8 +25,9 @@ using response = http::response<http::string_body>;
 
 /// The side from which a request comes.
 struct caller {
-  bool control = false; ///< by the control socket
-  std::string name;     ///< for the log: its user, or its address
+  bool control = false;   ///< by the control socket, or with the token
+  std::string name;       ///< for the log: its user, or its address
+  bool may_change = true; ///< what only the control side may
 };
 
 /// Makes an answer, of HTTP 1.1.
@@ -45,6 +46,10 @@ class answers {
         log_(std::move(log)) {}
 
   response to(const request& asked, const caller& from);
+  /// Returns whether only the control side gets an answer there.
+  static bool is_for_control(std::string_view path) noexcept {
+    return path == "/dump" || path == "/profile" || path == "/trace";
+  }
   const engine& of() const noexcept { return engine_; }
   /// Returns what HAProxy's agent check is told. Throws `std::bad_alloc`.
   std::string agent_line() { return agent_.line(load(), std::chrono::steady_clock::now()); }

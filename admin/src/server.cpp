@@ -1,6 +1,8 @@
 #include "answers.hpp"
 #include "network.hpp"
 #include "query.hpp"
+#include "sockets.hpp"
+#include "token.hpp"
 #include "trace_job.hpp"
 
 #include <corewise/admin/server.hpp>
@@ -23,17 +25,13 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <exception>
 #include <new>
 #include <optional>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -55,102 +53,21 @@ constexpr auto time_for_header = 5s;
 constexpr auto time_for_rest = 10s;
 constexpr std::size_t most_connections = 64;
 constexpr std::size_t kept_for_control = 4; // of these
-constexpr int backlog = 64;
 constexpr auto pause_without_descriptors = 100ms;
 constexpr auto pause_without_memory = 10ms;
 
 constexpr auto in_tuple = asio::as_tuple(asio::use_awaitable);
 
-[[noreturn]] void fail(const std::string& what) {
-  throw std::system_error(errno, std::system_category(), what);
-}
-
-/// Reads "127.0.0.1:9464" or "[::]:9464".
-tcp::endpoint endpoint_of(const std::string& text) {
-  const auto colon = text.rfind(':');
-  std::string host = text.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  boost::system::error_code why;
-  const auto address = asio::ip::make_address(host, why);
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const char* const digits = colon == std::string::npos ? end : text.data() + colon + 1;
-  const auto read = std::from_chars(digits, end, port);
-  if (why || address.is_v6() != bracketed || read.ec != std::errc() || read.ptr != end)
-    throw std::invalid_argument("\"" + text + "\" is no address with a port, as \"127.0.0.1:9464\" is");
-  return {address, port};
-}
-
-/// Returns a socket that is closed on exec and does not block.
-int new_socket(int family) {
-  const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) fail("socket");
-  return fd;
-}
-
-template <class Endpoint> bool bind(int fd, const Endpoint& at) {
-  return ::bind(fd, at.data(), static_cast<socklen_t>(at.size())) == 0;
-}
-
-tcp::acceptor listen_at(asio::io_context& in, const std::string& text) {
-  const tcp::endpoint at = endpoint_of(text);
-  tcp::acceptor made(in, at.protocol(), new_socket(at.protocol().family()));
-  const int fd = made.native_handle();
-  const int yes = 1;
-  if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 || !bind(fd, at) ||
-      ::listen(fd, backlog) != 0)
-    fail(text);
-  return made;
-}
-
-/// The control socket's name in the file system, which goes with it.
-class socket_path {
- public:
-  /// Gives the socket its name, for this process's user alone. What an earlier process has left is replaced;
-  /// a socket that answers, or a file, is not.
-  socket_path(asio::io_context& in, int fd, const std::string& path) : path_(path) {
-    if (path.size() >= sizeof(sockaddr_un::sun_path))
-      throw std::system_error(ENAMETOOLONG, std::system_category(), path);
-    const local::endpoint at(path);
-    if (::fchmod(fd, 0600) != 0) fail("fchmod");
-    if (bind(fd, at)) return;
-    if (errno != EADDRINUSE) fail(path);
-    const bool replaced = is_stale(in, at) && ::unlink(path.c_str()) == 0 && bind(fd, at);
-    errno = EADDRINUSE;
-    if (!replaced) fail(path);
-  }
-  socket_path(const socket_path&) = delete;
-  socket_path& operator=(const socket_path&) = delete;
-  ~socket_path() { ::unlink(path_.c_str()); }
-
- private:
-  /// Returns whether an earlier process has left a socket there: it refuses, as a file would.
-  static bool is_stale(asio::io_context& in, const local::endpoint& at) {
-    struct stat there{};
-    if (::lstat(at.path().c_str(), &there) != 0 || !S_ISSOCK(there.st_mode)) return false;
-    local::socket probe(in, local(), new_socket(AF_UNIX));
-    return ::connect(probe.native_handle(), at.data(), static_cast<socklen_t>(at.size())) != 0 &&
-           errno == ECONNREFUSED;
-  }
-
-  const std::string path_;
-};
-
-/// Returns whether the peer is of this process's user or root; its user in `user`.
-bool is_own(int fd, uid_t& user) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  user = peer.uid;
-  return user == ::geteuid() || user == 0;
-}
-
 } // namespace
 
 class server::plane {
  public:
-  plane(engine& e, const options& o) : answers_(e, o.log, o.requests), hosts_(o.hosts), trial_(context_) {
+  plane(engine& e, const options& o)
+      : answers_(e, o.log, o.requests),
+        hosts_(o.hosts),
+        token_(o.token),
+        changes_by_tcp_(o.changes_by_tcp),
+        trial_(context_) {
     for (const std::string& text : o.networks) networks_.emplace_back(text);
     if (!o.read_only.empty()) {
       read_only_.emplace(listen_at(context_, o.read_only));
@@ -165,7 +82,6 @@ class server::plane {
     if (!o.control.empty()) {
       control_.emplace(context_, local(), new_socket(AF_UNIX));
       control_path_.emplace(context_, control_->native_handle(), o.control);
-      if (::listen(control_->native_handle(), backlog) != 0) fail(o.control);
       asio::co_spawn(context_, accept_operators(), &end_of_coroutine);
     }
     start();
@@ -296,6 +212,8 @@ class server::plane {
     response res;
     if (why)
       res = refusal(why);
+    else if (!show_token(parser.get(), from))
+      res = unauthorized();
     else if (from.control && asks_for_trace(parser.get()) && asks_for_us(parser.get(), address, hosts_))
       res = co_await trace(parser.get(), from);
     else
@@ -330,6 +248,26 @@ class server::plane {
                          "this machine has no such name, or the request comes from another site\n");
     response res = answers_.to(asked, from);
     follow_trial();
+    return res;
+  }
+
+  /// Lets a caller do more that shows the token. Returns false if it shows another one, or none where one is needed.
+  bool show_token(const request& asked, caller& from) const {
+    if (from.control || !token_) return true;
+    if (asked.count(http::field::authorization) == 0)
+      return !answers::is_for_control(split_target({asked.target().data(), asked.target().size()}).path);
+    const auto shown = asked[http::field::authorization];
+    if (!token_.is_in({shown.data(), shown.size()})) {
+      answers_.log(from.name + ": refused, it has shown another token");
+      return false;
+    }
+    from = {true, from.name + " with the token", changes_by_tcp_};
+    return true;
+  }
+
+  static response unauthorized() {
+    response res = text_answer(http::status::unauthorized, "this needs the token (Authorization: Bearer)\n");
+    res.set(http::field::www_authenticate, "Bearer");
     return res;
   }
 
@@ -416,6 +354,8 @@ class server::plane {
   // Only the thread uses these, once it runs.
   answers answers_;
   const std::vector<std::string> hosts_;
+  const token token_;
+  const bool changes_by_tcp_;
   std::size_t open_ = 0;
   std::vector<network> networks_;
   asio::io_context context_{1}; // before all that its coroutines use goes

@@ -1,4 +1,4 @@
-#include "http_client.hpp"
+#include "asking.hpp"
 #include "within.hpp"
 
 #include <corewise/admin/server.hpp>
@@ -24,31 +24,12 @@
 #include <vector>
 
 using namespace corewise;
+using namespace corewise::tests;
 using namespace std::chrono_literals;
 
 namespace {
 
-profile small(std::uint32_t workers) {
-  profile p;
-  p.workers.total = workers;
-  p.workers.pin = pin_to::none;
-  return p;
-}
-
 std::string socket_path() { return "/tmp/corewise_admin_test." + std::to_string(::getpid()); }
-
-/// Sends a request, and returns all that comes until the connection is closed.
-std::string ask(const client& c, const std::string& line, const std::string& fields = "Host: localhost\r\n",
-                const std::string& body = "") {
-  const std::string length = body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n";
-  static_cast<void>(c.send(line + " HTTP/1.1\r\n" + fields + length + "\r\n" + body));
-  return c.rest();
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-bool is(const std::string& response, int status) {
-  return response.rfind("HTTP/1.1 " + std::to_string(status), 0) == 0;
-}
 
 /// An engine with both sockets, and the log.
 struct served {

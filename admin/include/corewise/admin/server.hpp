@@ -28,6 +28,12 @@ struct options {
   /// Names by which they may ask for this machine, beside its address there and `localhost`. A page of the
   /// web that asks by a name of its own gets nothing.
   std::vector<std::string> hosts;
+  /// A file with a token in its first line, of 16 characters at least. Who asks at the read-only address with
+  /// `Authorization: Bearer TOKEN` reads what the control socket shows, and takes traces. Whoever reads along has the
+  /// token, so use it on the own machine, or behind a proxy with TLS. Empty: none.
+  std::filesystem::path token;
+  /// Whether a token allows changes of the profile, too.
+  bool changes_by_tcp = false;
   /// Null, or what counts the server's requests: it must live longer. `/load` and the agent check then count
   /// them in.
   const request_meter* requests = nullptr;
@@ -40,8 +46,8 @@ struct options {
 /// for no worker: it answers also when all of them are stuck. docs/admin.md lists what it answers.
 class server {
  public:
-  /// Throws `std::system_error` if a socket cannot be made, `std::invalid_argument` for an address or a
-  /// network that is none. `e` must live longer.
+  /// Throws `std::system_error` if a socket cannot be made or the token not be read, `std::invalid_argument` for an
+  /// address, a network or a token that is none. `e` must live longer.
   server(engine& e, const options& o);
   server(const server&) = delete;
   server& operator=(const server&) = delete;

@@ -1,0 +1,100 @@
+#include "sockets.hpp"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <stdexcept>
+#include <system_error>
+
+namespace corewise::admin {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using local = asio::local::stream_protocol;
+
+namespace {
+
+constexpr int backlog = 64;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::system_error(errno, std::system_category(), what);
+}
+
+/// Reads "127.0.0.1:9464" or "[::]:9464".
+tcp::endpoint endpoint_of(const std::string& text) {
+  const auto colon = text.rfind(':');
+  std::string host = text.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  boost::system::error_code why;
+  const auto address = asio::ip::make_address(host, why);
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const char* const digits = colon == std::string::npos ? end : text.data() + colon + 1;
+  const auto read = std::from_chars(digits, end, port);
+  if (why || address.is_v6() != bracketed || read.ec != std::errc() || read.ptr != end)
+    throw std::invalid_argument("\"" + text + "\" is no address with a port, as \"127.0.0.1:9464\" is");
+  return {address, port};
+}
+
+template <class Endpoint> bool bind(int fd, const Endpoint& at) {
+  return ::bind(fd, at.data(), static_cast<socklen_t>(at.size())) == 0;
+}
+
+/// Returns whether an earlier process has left a socket there: it refuses, as a file would.
+bool is_stale(asio::io_context& in, const local::endpoint& at) {
+  struct stat there{};
+  if (::lstat(at.path().c_str(), &there) != 0 || !S_ISSOCK(there.st_mode)) return false;
+  local::socket probe(in, local(), new_socket(AF_UNIX));
+  return ::connect(probe.native_handle(), at.data(), static_cast<socklen_t>(at.size())) != 0 &&
+         errno == ECONNREFUSED;
+}
+
+} // namespace
+
+int new_socket(int family) {
+  const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) fail("socket");
+  return fd;
+}
+
+tcp::acceptor listen_at(asio::io_context& in, const std::string& text) {
+  const tcp::endpoint at = endpoint_of(text);
+  tcp::acceptor made(in, at.protocol(), new_socket(at.protocol().family()));
+  const int fd = made.native_handle();
+  const int yes = 1;
+  if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 || !bind(fd, at) ||
+      ::listen(fd, backlog) != 0)
+    fail(text);
+  return made;
+}
+
+socket_path::socket_path(asio::io_context& in, int fd, const std::string& path) : path_(path) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path))
+    throw std::system_error(ENAMETOOLONG, std::system_category(), path);
+  const local::endpoint at(path);
+  if (::fchmod(fd, 0600) != 0) fail("fchmod");
+  if (!bind(fd, at)) {
+    if (errno != EADDRINUSE) fail(path);
+    const bool replaced = is_stale(in, at) && ::unlink(path.c_str()) == 0 && bind(fd, at);
+    errno = EADDRINUSE;
+    if (!replaced) fail(path);
+  }
+  if (::listen(fd, backlog) != 0) fail(path);
+}
+
+socket_path::~socket_path() { ::unlink(path_.c_str()); }
+
+bool is_own(int fd, uid_t& user) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  user = peer.uid;
+  return user == ::geteuid() || user == 0;
+}
+
+} // namespace corewise::admin

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <sys/types.h>
+
+#include <string>
+
+// The sockets at which the admin server listens. All are closed on exec, and do not block.
+
+namespace corewise::admin {
+
+/// Returns a socket that is not bound. Throws `std::system_error`.
+int new_socket(int family);
+
+/// Listens at "127.0.0.1:9464" or "[::]:9464". Throws `std::invalid_argument` for what is no address,
+/// `std::system_error`.
+boost::asio::ip::tcp::acceptor listen_at(boost::asio::io_context& in, const std::string& text);
+
+/// The control socket's name in the file system, which goes with it.
+class socket_path {
+ public:
+  /// Gives the socket its name, for this process's user alone, and listens. What an earlier process has left is
+  /// replaced; a socket that answers, or a file, is not. Throws `std::system_error`.
+  socket_path(boost::asio::io_context& in, int fd, const std::string& path);
+  socket_path(const socket_path&) = delete;
+  socket_path& operator=(const socket_path&) = delete;
+  ~socket_path();
+
+ private:
+  const std::string path_;
+};
+
+/// Returns whether the peer is of this process's user or root; its user in `user`.
+bool is_own(int fd, uid_t& user);
+
+} // namespace corewise::admin
