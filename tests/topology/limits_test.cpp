@@ -1,6 +1,9 @@
 #include "limits.hpp"
+#include "recorded_host.hpp"
 #include "temporary_tree.hpp"
 
+#include <corewise/topology/host_allowance.hpp>
+#include <corewise/topology/thread_limit.hpp>
 #include <corewise/topology/throttling.hpp>
 
 #include <doctest/doctest.h>
@@ -218,4 +221,45 @@ TEST_CASE("throttling: without files nothing is known, and damaged ones end what
   host.write("sys/fs/cgroup/a/cpu.stat", "nr_periods 3\nnr_throttled many\nthrottled_usec 4\n");
   CHECK(read_cpu_throttling(host.root())->periods == 3);
   CHECK(read_cpu_throttling(host.root())->throttled_periods == 0);
+}
+
+TEST_CASE(
+    "allowance: the CPUs are those that are online, in the cpuset and in the affinity mask of the thread") {
+  const tests::recorded_host host(8);
+  CHECK(read_host_allowance(host.root()).cpus.to_string() == "0-7");
+  CHECK_FALSE(read_host_allowance(host.root()).quota_cpus.has_value());
+  host.allow("1-7");
+  host.cpuset("0-5");
+  host.online("0,2-7");
+  host.quota("150000 100000");
+  const host_allowance now = read_host_allowance(host.root());
+  CHECK(now.cpus.to_string() == "2-5");
+  CHECK(now.cpuset.to_string() == "0,2-5");
+  CHECK(now.quota_cpus == 1.5);
+}
+
+TEST_CASE("allowance: another thread of the process has a mask of its own") {
+  const temporary_tree host;
+  host.write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-7\n");
+  host.write("proc/self/task/12/status", "Name:\ty\nCpus_allowed_list:\t3\n");
+  CHECK(read_host_allowance(host.root(), 12).cpus.to_string() == "3");
+  CHECK(read_host_allowance(host.root(), 13).cpus.to_string() == "0-7");
+}
+
+TEST_CASE("allowance: nothing is known where nothing can be read") {
+  const temporary_tree host;
+  CHECK(read_host_allowance(host.root()) == host_allowance{});
+}
+
+TEST_CASE("limits: the number of threads is the least of the control group and its ancestors") {
+  const auto host = v2_host("/a/b");
+  CHECK_FALSE(read_thread_limit(host.root()).has_value());
+  host.write("sys/fs/cgroup/a/b/pids.max", "max\n");
+  CHECK_FALSE(read_thread_limit(host.root()).has_value());
+  host.write("sys/fs/cgroup/a/pids.max", "40\n");
+  CHECK(read_thread_limit(host.root()) == 40);
+  host.write("sys/fs/cgroup/a/b/pids.max", "100\n");
+  CHECK(read_thread_limit(host.root()) == 40);
+  host.write("sys/fs/cgroup/a/b/pids.max", "9\n");
+  CHECK(read_thread_limit(host.root()) == 9);
 }

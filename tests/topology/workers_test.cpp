@@ -159,3 +159,40 @@ TEST_CASE("workers: no workers and too many workers are refused with a reason") 
                        "40000 workers in each of 2 groups make 80000; at most 65536 are possible",
                        topology_error);
 }
+
+TEST_CASE("workers: seats of the headroom come behind a group's workers, for quotas that grow") {
+  const auto with_headroom = [](std::optional<std::uint32_t> headroom, worker_options options = {}) {
+    options.headroom = headroom;
+    return options;
+  };
+  const laid_out by_quota(with_quota(one_kind(1, 16), 1.5), with_headroom({}));
+  CHECK(by_quota.layout.size() == 8);
+  CHECK(by_quota.layout.at_begin({0}) == 2);
+  CHECK(laid_out(with_quota(one_kind(1, 6), 1.5), with_headroom({})).layout.size() == 6);
+  CHECK(laid_out(with_quota(one_kind(1, 16), 1.5), with_headroom(3U)).layout.size() == 5);
+  CHECK(laid_out(with_quota(one_kind(1, 16), 1.5), with_headroom(0U)).layout.size() == 2);
+  CHECK(laid_out(one_kind(1, 16), with_headroom({})).layout.size() == 16);
+
+  const laid_out of_total(two_hybrid_sockets(), with_headroom(4U, total(8)));
+  CHECK(of_total.layout.size() == 12);
+  std::uint32_t at_begin = 0;
+  for (const auto& g : of_total.groups.groups()) at_begin += of_total.layout.at_begin(g.id);
+  CHECK(at_begin == 8);
+  CHECK(laid_out(two_hybrid_sockets(), with_headroom({}, total(8))).layout.size() == 8);
+  CHECK(laid_out(two_hybrid_sockets(), with_headroom(5U, per_group(3))).per_group() == numbers{5, 5, 5, 5});
+}
+
+TEST_CASE("workers: counts obey what the host allows now, and a given number stays where there are CPUs") {
+  const laid_out made(two_hybrid_sockets(), automatic());
+  const auto counted = [&](const worker_options& options, const char* cpus,
+                           std::optional<double> quota = {}) {
+    return worker_counts(made.machine, made.groups, options, {cpu_set::parse(cpus).value(), {}, quota});
+  };
+  const std::string all = made.machine.cpus().to_string();
+  CHECK(counted(automatic(), all.c_str()) == made.per_group());
+  CHECK(counted(automatic(), all.c_str(), 3.2) == numbers{4, 0, 0, 0});
+  const std::string second = made.groups[{1}].cpus.to_string();
+  CHECK(counted(automatic(), second.c_str()) == numbers{0, 8, 0, 0});
+  CHECK(counted(per_group(3), second.c_str(), 1.0) == numbers{0, 3, 0, 0});
+  CHECK(counted(automatic(), "4000") == made.per_group()); // none of its CPUs: as before
+}

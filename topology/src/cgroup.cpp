@@ -2,6 +2,7 @@
 
 #include "sysfs.hpp"
 
+#include <corewise/topology/thread_limit.hpp>
 #include <corewise/topology/throttling.hpp>
 
 #include <algorithm>
@@ -254,6 +255,16 @@ std::optional<cpu_throttling> read_cpu_throttling(const std::filesystem::path& r
   std::string name;
   for (std::uint64_t value = 0; words >> name >> value;) detail::count(seen, name, value);
   return seen;
+}
+
+std::optional<std::uint64_t> read_thread_limit(const std::filesystem::path& root) {
+  const auto place = detail::find_controller(root, "pids");
+  std::optional<std::uint64_t> least;
+  if (!place) return least;
+  for (const auto& directory : place->directories)
+    if (const auto most = detail::parse_number(detail::read_text(directory / "pids.max").value_or("")))
+      least = std::min(least.value_or(*most), *most);
+  return least;
 }
 
 } // namespace corewise

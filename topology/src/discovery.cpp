@@ -6,6 +6,7 @@
 #include "sysfs_source.hpp"
 #include "sysfs_speed.hpp"
 
+#include <corewise/topology/binding.hpp>
 #include <corewise/topology/discovery.hpp>
 #include <corewise/topology/error.hpp>
 
@@ -25,8 +26,18 @@ std::string name_of(const live_source& source) {
 std::string name_of(const xml_source& source) { return "xml:" + source.file; }
 std::string name_of(const synthetic_source& source) { return "synthetic:" + source.text; }
 
+/// hwloc asks for the affinity mask until it gets it: for ever, where the system refuses that.
+machine_scan scan_live() {
+  if (!this_thread_affinity().empty()) return scan_this_machine();
+  machine_scan found = scan_sysfs("/");
+  found.this_system = true;
+  found.warnings.emplace_back(
+      "the system refuses to tell the affinity mask; hwloc was not asked, but /sys only");
+  return found;
+}
+
 machine_scan scan(const live_source& source) {
-  auto found = source.root == "/" ? scan_this_machine() : scan_sysfs(source.root);
+  auto found = source.root == "/" ? scan_live() : scan_sysfs(source.root);
   read_kernel_nodes(source.root, found);
   read_sysfs_speeds(source.root, found);
   return found;

@@ -3,7 +3,11 @@
 #include "cgroup.hpp"
 #include "sysfs.hpp"
 
+#include <corewise/topology/host_allowance.hpp>
+
 #include <fmt/format.h>
+
+#include <string>
 
 namespace corewise::detail {
 namespace {
@@ -24,12 +28,16 @@ std::optional<cpu_set> read_affinity(const fs::path& status) {
   return non_empty(cpu_set::parse(std::string_view(*text).substr(value, text->find('\n', value) - value)));
 }
 
+std::optional<cpu_set> own_affinity(const fs::path& root) {
+  if (auto mask = read_affinity(root / "proc/thread-self/status")) return mask;
+  return read_affinity(root / "proc/self/status");
+}
+
 } // namespace
 
 host_limits read_limits(const fs::path& root) {
   host_limits limits;
-  limits.affinity = read_affinity(root / "proc/thread-self/status");
-  if (!limits.affinity) limits.affinity = read_affinity(root / "proc/self/status");
+  limits.affinity = own_affinity(root);
   limits.cpuset = cgroup_cpus(root);
   limits.quota_cpus = cgroup_quota(root);
   return limits;
@@ -67,3 +75,22 @@ std::vector<std::string> hidden_facts(const fs::path& root, const host_limits& l
 }
 
 } // namespace corewise::detail
+
+namespace corewise {
+
+host_allowance read_host_allowance(const std::filesystem::path& root, int thread) {
+  using namespace detail;
+  host_allowance allowed;
+  if (const auto cpus = cgroup_cpus(root)) allowed.cpuset = *cpus;
+  if (const auto online = read_online_cpus(root))
+    allowed.cpuset = allowed.cpuset.empty() ? *online : allowed.cpuset & *online;
+  std::optional<cpu_set> mask;
+  if (thread != 0) mask = read_affinity(root / "proc/self/task" / std::to_string(thread) / "status");
+  if (!mask) mask = own_affinity(root);
+  allowed.cpus = allowed.cpuset;
+  if (mask) allowed.cpus = allowed.cpus.empty() ? *mask : allowed.cpus & *mask;
+  allowed.quota_cpus = cgroup_quota(root);
+  return allowed;
+}
+
+} // namespace corewise

@@ -13,6 +13,9 @@ namespace {
 /// Workers by group.
 using counts = std::vector<std::uint32_t>;
 
+/// A quota's workers may become so many times as many without a restart.
+constexpr double automatic_headroom = 4;
+
 /// Where a worker can sit: a core, and the CPU of it.
 struct seat {
   std::uint32_t core = 0;
@@ -34,8 +37,12 @@ std::vector<seat> seats_of(const topology& machine, const locality_group& group,
   }
 }
 
-std::uint32_t seat_count(const locality_group& group, smt_use smt) {
-  return static_cast<std::uint32_t>(smt == smt_use::all ? group.cpus.size() : group.cores.size());
+/// Returns how many workers the allowed CPUs of a group take.
+std::uint32_t seat_count(const topology& machine, const locality_group& group, smt_use smt,
+                         const cpu_set& allowed) {
+  if (smt == smt_use::all) return static_cast<std::uint32_t>((group.cpus & allowed).size());
+  return static_cast<std::uint32_t>(std::ranges::count_if(
+      group.cores, [&](std::uint32_t c) { return machine.cores()[c].cpus.intersects(allowed); }));
 }
 
 /// Returns the groups in the order in which a quota is filled: whole domains outward from the start; in a
@@ -56,18 +63,22 @@ std::vector<group_id> filling_order(const locality_groups& groups, group_id star
   return order;
 }
 
-/// Gives each seat one worker, but not more in all than the host's quota.
-counts automatic(const topology& machine, const locality_groups& groups, const worker_options& options) {
-  double left = machine.limits().quota_cpus ? std::max(1.0, std::ceil(*machine.limits().quota_cpus))
-                                            : static_cast<double>(machine.cpus().size());
+/// Gives each seat one worker, but not more than `most` in all.
+counts automatic(const topology& machine, const locality_groups& groups, const worker_options& options,
+                 const cpu_set& allowed, double most) {
   const group_id start = groups.group_of_cpu(options.start_cpu.value_or(0)).value_or(group_id{});
   counts result(groups.size(), 0);
   for (const group_id g : filling_order(groups, start)) {
-    const std::uint32_t seats = seat_count(groups[g], options.smt);
-    result[g.value] = static_cast<std::uint32_t>(std::min<double>(seats, left));
-    left -= result[g.value];
+    const std::uint32_t seats = seat_count(machine, groups[g], options.smt, allowed);
+    result[g.value] = static_cast<std::uint32_t>(std::min<double>(seats, most));
+    most -= result[g.value];
   }
   return result;
+}
+
+/// Returns the most workers that a quota lets run.
+double most_by(const std::optional<double>& quota) {
+  return quota ? std::max(1.0, std::ceil(*quota)) : static_cast<double>(worker_layout::largest);
 }
 
 /// Deals `total` in proportion to capacity × cores. What rounding leaves goes to the largest remainders; of
@@ -98,17 +109,35 @@ void check(const std::optional<std::uint32_t>& asked, const char* what) {
                        std::to_string(worker_layout::largest) + " are possible");
 }
 
-counts count_workers(const topology& machine, const locality_groups& groups, const worker_options& options) {
-  check(options.total, "in all");
-  check(options.per_group, "per group");
-  if (options.total) return by_capacity(groups, *options.total);
-  if (!options.per_group) return automatic(machine, groups, options);
-  const std::uint64_t sum = std::uint64_t{*options.per_group} * groups.size();
+/// Gives each group as many as were asked for.
+counts by_group(const locality_groups& groups, std::uint32_t each) {
+  const std::uint64_t sum = std::uint64_t{each} * groups.size();
   if (sum > worker_layout::largest)
-    throw topology_error(std::to_string(*options.per_group) + " workers in each of " +
-                         std::to_string(groups.size()) + " groups make " + std::to_string(sum) +
-                         "; at most " + std::to_string(worker_layout::largest) + " are possible");
-  return counts(groups.size(), *options.per_group);
+    throw topology_error(std::to_string(each) + " workers in each of " + std::to_string(groups.size()) +
+                         " groups make " + std::to_string(sum) + "; at most " +
+                         std::to_string(worker_layout::largest) + " are possible");
+  return counts(groups.size(), each);
+}
+
+/// Returns how many seats each group has: its workers at the begin, and its part of the headroom.
+counts count_seats(const topology& machine, const locality_groups& groups, const worker_options& options,
+                   const counts& at_begin) {
+  counts seats;
+  const std::uint32_t more = options.headroom.value_or(0);
+  if (options.total)
+    seats = by_capacity(
+        groups, std::min<std::uint64_t>(std::uint64_t{*options.total} + more, worker_layout::largest));
+  else if (options.per_group)
+    seats = by_group(groups, *options.per_group + (more + static_cast<std::uint32_t>(groups.size()) - 1) /
+                                                      static_cast<std::uint32_t>(groups.size()));
+  else {
+    const double begun = std::accumulate(at_begin.begin(), at_begin.end(), 0.0);
+    seats = automatic(machine, groups, options, machine.cpus(),
+                      options.headroom ? begun + more : begun * automatic_headroom);
+  }
+  // A total is dealt in proportion, and rounding may give a group one less of a larger one.
+  for (std::size_t g = 0; g < seats.size(); ++g) seats[g] = std::max(seats[g], at_begin[g]);
+  return seats;
 }
 
 std::vector<std::optional<worker_id>> workers_by_cpu(const topology& machine,
@@ -132,9 +161,23 @@ std::vector<std::optional<worker_id>> workers_by_cpu(const topology& machine,
 
 } // namespace
 
+std::vector<std::uint32_t> worker_counts(const topology& machine, const locality_groups& groups,
+                                         const worker_options& options, const host_allowance& allowed) {
+  check(options.total, "in all");
+  check(options.per_group, "per group");
+  const cpu_set& cpus = allowed.cpus.intersects(machine.cpus()) ? allowed.cpus : machine.cpus();
+  if (!options.total && !options.per_group)
+    return automatic(machine, groups, options, cpus, most_by(allowed.quota_cpus));
+  counts result = options.total ? by_capacity(groups, *options.total) : by_group(groups, *options.per_group);
+  for (const locality_group& g : groups.groups())
+    if (!g.cpus.intersects(cpus)) result[g.id.value] = 0;
+  return result;
+}
+
 worker_layout::worker_layout(const topology& machine, const locality_groups& groups,
-                             const worker_options& options) {
-  const counts wanted = count_workers(machine, groups, options);
+                             const worker_options& options)
+    : at_begin_(worker_counts(machine, groups, options, {machine.cpus(), {}, machine.limits().quota_cpus})) {
+  const counts wanted = count_seats(machine, groups, options, at_begin_);
   first_.push_back(0);
   for (const locality_group& g : groups.groups()) {
     const std::vector<seat> seats = seats_of(machine, g, options.smt);

@@ -24,6 +24,7 @@ std::string_view to_string(log_code code) noexcept {
   case log_code::work_left: return "work_left";
   case log_code::not_steered: return "not_steered";
   case log_code::accept_paused: return "accept_paused";
+  case log_code::machine_changed: return "machine_changed";
   case log_code::machine: break;
   }
   return "machine";

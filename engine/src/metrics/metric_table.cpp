@@ -109,12 +109,14 @@ constexpr engine_row of_engine[] = {
      [](const metrics_snapshot& m) { return static_cast<std::uint64_t>(m.throttling.throttled.count()); }},
     {"profile_reloads", counter, "times", "Profiles applied since the engine began",
      [](const metrics_snapshot& m) { return m.reloads; }},
+    {"machine_changes", counter, "times", "Times that the host changed what it allows: CPUs or a quota",
+     [](const metrics_snapshot& m) { return m.machine_changes; }},
     {"profiles_outdated", gauge, "profiles", "Replaced profiles that some worker still uses",
      [](const metrics_snapshot& m) { return m.outdated; }},
 };
 
 constexpr worker_row of_workers[] = {
-    {"workers_active", gauge, "workers", "Workers that no profile has retired",
+    {"workers_active", gauge, "workers", "Workers that take tasks; the others are headroom, or retired",
      [](const worker_metrics& w) { return w.active; }},
     {"capacity", gauge, "", "Capacity of the cores of active workers; one on the fastest kind has 1024",
      [](const worker_metrics& w) { return w.capacity; }},

@@ -34,7 +34,15 @@ rows workers() {
             .description = "The number of workers in each group; its cores get them in turn. `auto`: one for "
                            "each core or CPU (see `smt`), but in all no more than the CPU quota",
             .note = "a running engine can take fewer workers, and again more, up to the number with which "
-                    "the group began"}),
+                    "the group began and its part of `workers.headroom`"}),
+      with(optional_integer_field<profile>("workers.headroom", COREWISE_AT(workers.headroom),
+                                           integers(0, 4096, {"auto"})),
+           restart,
+           {.unit = "workers",
+            .description =
+                "The number of workers that may come later, when a CPU quota grows or a profile asks "
+                "for more. Each has a thread from the begin, which sleeps. `auto`: where a quota gives "
+                "fewer workers than there are cores, up to three for each; else none"}),
       with(choice_field<profile, pin_to>("workers.pin", COREWISE_AT(workers.pin),
                                          {{"auto", pin_to::automatic},
                                           {"core", pin_to::core},

@@ -51,6 +51,8 @@ std::string engine_dump::to_text() const {
   if (blocking_calls_waiting != 0)
     out += fmt::format("{} blocking calls run, and {} wait (`blocking.max_concurrent`)\n",
                        blocking_calls_running, blocking_calls_waiting);
+  if (machine_changes != 0)
+    out += fmt::format("change {} of the machine: {}\n", machine_changes, last_machine_change);
   out += fmt::format("{:>6} {:>5} {:<9} {:>6} {:>6} {:>6} {:>6} {:>4}  {}\n", "worker", "group", "state",
                      "load", "ring", "inbox", "forks", "slot", "task");
   for (const seat_dump& s : seats) {
@@ -79,6 +81,8 @@ std::string engine_dump::to_json() const {
                              {"tasks_waiting_for_a_seat", tasks_waiting_for_a_seat},
                              {"blocking_calls_running", blocking_calls_running},
                              {"blocking_calls_waiting", blocking_calls_waiting},
+                             {"machine_changes", machine_changes},
+                             {"last_machine_change", last_machine_change},
                              {"suspended", nlohmann::ordered_json::object()},
                              {"injection_depths", injection_depths},
                              {"class_queues", nlohmann::ordered_json::array()},
@@ -137,6 +141,9 @@ engine_dump runtime::dump() const {
   const detail::blocking_limit::counts calls = blocking_calls_.count();
   all.blocking_calls_running = calls.running;
   all.blocking_calls_waiting = calls.waiting;
+  detail::change_book::entry changes = changes_.read();
+  all.machine_changes = changes.changes;
+  all.last_machine_change = std::move(changes.last);
   return all;
 }
 

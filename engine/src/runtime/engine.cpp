@@ -115,6 +115,7 @@ engine_dump engine::dump() const { return runtime_->dump(); }
 health_report engine::health() const { return runtime_->health(); }
 std::vector<std::string> engine::warnings() const { return runtime_->warnings(); }
 apply_result engine::apply(profile p) { return runtime_->apply(std::move(p)); }
+std::optional<machine_change> engine::refresh() { return runtime_->follow(/*at_once=*/true); }
 profile engine::configuration() const { return runtime_->configuration(); }
 const topology& engine::machine() const noexcept { return runtime_->machine(); }
 const locality_groups& engine::groups() const noexcept { return runtime_->groups(); }

@@ -47,7 +47,7 @@ void runtime::sample_workers(detail::load_sample& s) const {
       ++s.workers;
     }
   }
-  const detail::host_usage::seen host = host_.look(threads, s.at);
+  const detail::host_usage::seen host = host_usage_.look(threads, s.at);
   s.throttling = host.throttling;
   s.throttling_at = host.at;
 }

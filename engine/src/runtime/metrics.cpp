@@ -41,7 +41,7 @@ void count_in(metrics_snapshot& m, const detail::blocking_limit::counts& calls) 
 void runtime::count_workers(metrics_snapshot& m) const {
   std::vector<pid_t> threads;
   for (const detail::worker* seat : seats_) threads.push_back(seat->report().thread());
-  const detail::host_usage::seen host = host_.look(threads, detail::monotonic::now());
+  const detail::host_usage::seen host = host_usage_.look(threads, detail::monotonic::now());
   m.throttling = host.throttling;
   const std::uint32_t fastest = std::ranges::max(groups_.groups(), {}, &locality_group::capacity).capacity;
   for (const detail::worker* seat : seats_) {
@@ -92,6 +92,7 @@ metrics_snapshot runtime::metrics() const {
     m.timers_cancelled += c.cancelled;
   }
   m.reloads = reloads_.load(std::memory_order_relaxed);
+  m.machine_changes = changes_.read().changes;
   m.outdated = outdated_rules();
   m.rejected = rejected_.load(std::memory_order_relaxed);
   m.failed = failed_.load(std::memory_order_relaxed);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace corewise {
 
 namespace {
@@ -15,9 +17,6 @@ const char* workers_key(const profile& p) { return p.workers.total ? "workers.to
 
 } // namespace
 
-/// Changes, in this order: the active workers; the words that are read behind fences; the rules that each
-/// worker takes in its own time. Then it makes every worker look up once. So a worker that has taken the
-/// rules knows whether it is active, and a worker that sleeps under older rules does not stay asleep.
 apply_result runtime::apply(profile next) {
   if (after_process_fork()) return stopping();
   if (std::vector<profile_issue> issues = check_profile(next); !issues.empty())
@@ -27,6 +26,16 @@ apply_result runtime::apply(profile next) {
   std::vector<std::uint32_t> workers;
   if (apply_result result{what_it_cannot(next, workers)}; !result.applied()) return result;
 
+  put_in_force(std::move(next), workers);
+  reloads_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+/// Changes, in this order: the active workers; the words that are read behind fences; the rules that each
+/// worker takes in its own time. Then it makes every worker look up once. So a worker that has taken the
+/// rules knows whether it is active, and a worker that sleeps under older rules does not stay asleep. Call with the lock
+/// of `apply` held. Throws `std::bad_alloc`; then nothing has changed.
+void runtime::put_in_force(profile next, std::span<const std::uint32_t> workers) {
   auto made = std::make_unique<const detail::rules>(std::move(next), groups_, layout_);
   const detail::rules& in_force = *made; // not replaced while the lock is held
   rules_.make_room();
@@ -40,8 +49,6 @@ apply_result runtime::apply(profile next) {
   supervisor_.set(in_force.settings);
   idle_->wake_all();
   rules_.reclaim([this](const auto& f) { for_each_holder(f); });
-  reloads_.fetch_add(1, std::memory_order_relaxed);
-  return {};
 }
 
 /// Returns why `next` needs a restart, if it does; else puts the number of workers that `next` asks for into
@@ -55,10 +62,7 @@ std::vector<apply_result::reason> runtime::what_it_cannot(const profile& next,
                                          "tasks, and takes no limit until a restart",
                                          next.limits.in_flight)});
   try {
-    const worker_layout wanted(machine_, groups_, worker_options_of(next, start_cpu_));
-    for (const locality_group& g : groups_.groups())
-      workers.push_back(static_cast<std::uint32_t>(wanted.of_group(g.id).size()));
-    if (next.workers.total) even_out(workers);
+    workers = wanted_workers(next, host_.in_force());
   } catch (const topology_error& e) {
     reasons.push_back({workers_key(next), e.what()});
     return reasons;
@@ -66,13 +70,33 @@ std::vector<apply_result::reason> runtime::what_it_cannot(const profile& next,
   for (const locality_group& g : groups_.groups()) {
     const std::size_t seats = layout_.of_group(g.id).size();
     if (workers[g.id.value] <= seats) continue;
-    reasons.push_back(
-        {workers_key(next), fmt::format("found {} workers for group {}, which began with {}; there are "
-                                        "no more seats until a restart",
-                                        workers[g.id.value], g.id.value, seats)});
+    reasons.push_back({workers_key(next),
+                       fmt::format("found {} workers for group {}, which has {} seats; there are no more "
+                                   "until a restart (workers.headroom)",
+                                   workers[g.id.value], g.id.value, seats)});
     break;
   }
   return reasons;
+}
+
+/// Returns how many workers of each group the profile asks for, where the host allows that. An automatic number is no
+/// larger than the seats. Where none would be left, since the allowed CPUs are those of groups without seats, or without
+/// one of a number that was given, all CPUs count as allowed. Throws `topology_error`, `std::bad_alloc`.
+std::vector<std::uint32_t> runtime::wanted_workers(const profile& next, const host_allowance& allowed) const {
+  const worker_options options = worker_options_of(next, start_cpu_);
+  const auto counted = [&](const host_allowance& by) {
+    std::vector<std::uint32_t> workers = worker_counts(machine_, groups_, options, by);
+    if (options.total) even_out(workers);
+    if (!options.total && !options.per_group)
+      for (const locality_group& g : groups_.groups())
+        workers[g.id.value] =
+            std::min(workers[g.id.value], static_cast<std::uint32_t>(layout_.of_group(g.id).size()));
+    return workers;
+  };
+  std::vector<std::uint32_t> workers = counted(allowed);
+  if (std::ranges::all_of(workers, [](std::uint32_t n) { return n == 0; }))
+    workers = counted({machine_.cpus(), {}, allowed.quota_cpus});
+  return workers;
 }
 
 /// Moves the workers for which a group has no seat to groups that have a free one. A total is dealt in
@@ -98,10 +122,13 @@ void runtime::even_out(std::vector<std::uint32_t>& workers) const noexcept {
 void runtime::set_active(std::span<const std::uint32_t> workers) noexcept {
   for (std::size_t g = 0; g < workers.size(); ++g)
     boards_[g]->active.store(workers[g], std::memory_order_seq_cst); // pairs: shown
-  for (detail::worker* seat : seats_) {
-    seat->show_availability();
-    publish_load(seat->place());
-  }
+  for (detail::worker* seat : seats_) show(*seat);
+}
+
+/// Writes to the boards whether the worker takes part.
+void runtime::show(detail::worker& seat) noexcept {
+  seat.show_availability();
+  publish_load(seat.place());
 }
 
 profile runtime::configuration() const {

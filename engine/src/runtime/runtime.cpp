@@ -5,11 +5,15 @@
 #include "memory/block_memory.hpp"
 
 #include <corewise/topology/error.hpp>
+#include <corewise/topology/thread_limit.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <variant>
 
 namespace corewise {
 
@@ -19,9 +23,11 @@ runtime::runtime(profile settings, engine_hooks hooks)
     : shared(std::move(settings), std::move(hooks)),
       waits_when_full_(settings_.limits.on_full == full_action::wait),
       near_nodes_(machine_, groups_, layout_),
-      supervisor_(*this, threads_),
+      host_(settings_.topology.machine.source),
+      supervisor_(*this, threads_, [this] { follow_host(); }),
       threads_(*this, *this) {
   thread_service_ = &supervisor_;
+  for (detail::worker* seat : seats_) show(*seat); // some are headroom
   check_machine();
 }
 
@@ -31,7 +37,22 @@ runtime::~runtime() {
   wait_for_wakers();
 }
 
+/// Warns where the control group does not allow the threads that the engine may need.
+void runtime::check_thread_limit() {
+  const auto* const live = std::get_if<live_source>(&settings_.topology.machine.source);
+  const std::optional<std::uint64_t> limit = live != nullptr ? read_thread_limit(live->root) : std::nullopt;
+  const std::uint64_t most = layout_.size() + settings_.blocking.spares_max + 1; // the supervisor
+  if (!limit || *limit >= most) return;
+  notices_.warn(
+      log_code::machine,
+      fmt::format(
+          "the control group allows {} threads (pids.max, TasksMax), and the engine may need {}: {} for "
+          "workers, {} to take the place of tasks that block (blocking.spares_max), and 1 that watches",
+          *limit, most, layout_.size(), settings_.blocking.spares_max));
+}
+
 void runtime::check_machine() {
+  check_thread_limit();
   if (!machine_.is_this_system()) {
     notices_.warn(log_code::machine, "the engine runs for a described machine (" + machine_.source() +
                                          "): workers are not pinned and memory is not bound");

@@ -2,6 +2,7 @@
 
 #include "memory/near_nodes.hpp"
 #include "runtime/debugger_view.hpp"
+#include "runtime/host_follower.hpp"
 #include "runtime/host_usage.hpp"
 #include "threads/cpu_claims.hpp"
 #include "threads/supervisor.hpp"
@@ -51,6 +52,9 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   std::stop_token stop_token() const noexcept { return stop_.get_token(); }
   /// Puts another profile in force, or refuses it as a whole. Throws `profile_error`, `std::bad_alloc`.
   apply_result apply(profile next);
+  /// Goes by what the host allows now. Returns what that changed; nothing if it changed nothing. Throws
+  /// `std::bad_alloc`.
+  std::optional<machine_change> follow(bool at_once);
   /// Returns the profile that is in force.
   profile configuration() const;
   /// Keeps the memory for ever, in the child of a process fork: no thread can join the workers' threads, and
@@ -117,6 +121,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   class arriving_task;
 
   void check_machine();
+  void check_thread_limit();
   bool open_to(bool inside) const noexcept;
   submit_result take_in(arriving_task& held, const hint& wish, bool may_wait);
   [[gnu::noinline]] submit_result take_in_near(arriving_task& held, const hint& wish, bool may_wait);
@@ -139,7 +144,11 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   std::size_t outdated_rules() const noexcept;
   std::vector<apply_result::reason> what_it_cannot(const profile& next,
                                                    std::vector<std::uint32_t>& workers) const;
+  std::vector<std::uint32_t> wanted_workers(const profile& next, const host_allowance& allowed) const;
   void even_out(std::vector<std::uint32_t>& workers) const noexcept;
+  void put_in_force(profile next, std::span<const std::uint32_t> workers);
+  void follow_host() noexcept;
+  void show(detail::worker& seat) noexcept;
   void set_active(std::span<const std::uint32_t> workers) noexcept;
 
   bool any_waits() const noexcept;
@@ -158,7 +167,9 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
 
   detail::mutex shutdown_mutex_;
   detail::mutex apply_mutex_;
-  mutable detail::host_usage host_;
+  mutable detail::host_usage host_usage_;
+  detail::host_follower host_; // guarded by apply_mutex_
+  detail::change_book changes_;
   detail::atomic<std::uint64_t> reloads_{0};
   std::optional<shutdown_report> report_;
   std::stop_source stop_;

@@ -14,6 +14,7 @@
 #include <corewise/topology/binding.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
@@ -55,9 +56,10 @@ std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms;
 
 } // namespace
 
-supervisor::supervisor(shared& engine, worker_threads& threads)
+supervisor::supervisor(shared& engine, worker_threads& threads, std::function<void()> follow)
     : engine_(engine),
       threads_(threads),
+      follow_(std::move(follow)),
       seats_(std::make_unique<seat_record[]>(engine.layout().size())),
       shortage_(engine, threads),
       lookout_(engine.idle().make_lookout()) {
@@ -78,8 +80,10 @@ void supervisor::set_words(const profile& p) noexcept {
   spares_.store(p.blocking.spares_max != 0, std::memory_order_relaxed);
   stuck_after_ns_.store(p.blocking.stuck_after ? p.blocking.stuck_after->count() : never,
                         std::memory_order_relaxed);
-  watches_.store(p.blocking.stuck_after || lookout_.slots_age() || lookout_.others_help() ||
-                     lookout_.watches_drivers() || lookout_.rescues(),
+  const nanoseconds period = follow_period_of(p).value_or(nanoseconds{never});
+  follow_period_ns_.store(period.count(), std::memory_order_relaxed);
+  watches_.store(p.blocking.stuck_after || follow_period_of(p) || lookout_.slots_age() ||
+                     lookout_.others_help() || lookout_.watches_drivers() || lookout_.rescues(),
                  std::memory_order_relaxed);
 }
 
@@ -158,6 +162,14 @@ void supervisor::stop() noexcept {
   if (ending.joinable()) ending.join();
 }
 
+pid_t supervisor::tid() const noexcept {
+  if (!started_.load(std::memory_order_acquire)) return 0; // pairs: started
+  for (;;) {
+    if (const pid_t tid = tid_.load(std::memory_order_relaxed); tid != 0) return tid;
+    sleep_for(20us);
+  }
+}
+
 // --- its thread
 
 void supervisor::main() noexcept {
@@ -168,6 +180,7 @@ void supervisor::main() noexcept {
     if (const refusal why = pin_this_thread(engine_.machine().cpus()))
       engine_.notices().try_warn_once(log_code::not_pinned, "the supervisor is tied to the CPUs of a worker",
                                       *why);
+  tid_.store(::gettid(), std::memory_order_relaxed); // its mask is right now
   engine_.idle().relieve_sentinel();
   std::optional<nanoseconds> wait;
   while (!stopping_.load(std::memory_order_relaxed)) {
@@ -196,7 +209,8 @@ void supervisor::woken() noexcept {
 std::optional<std::chrono::nanoseconds> supervisor::look() noexcept {
   const auto now = monotonic::now();
   std::optional<nanoseconds> rest = look_at_lent(now);
-  for (const std::optional<nanoseconds>& other : {lookout_.look(now), look_at_workers(now), trim(now)})
+  for (const std::optional<nanoseconds>& other :
+       {lookout_.look(now), look_at_workers(now), trim(now), follow_host(now)})
     if (other) rest = std::min(*other, rest.value_or(*other));
   return rest;
 }
@@ -259,6 +273,19 @@ std::optional<std::chrono::nanoseconds> supervisor::trim(monotonic::time_point n
   trim_blocks(kept_bytes,
               [this] { return stopping_.load(std::memory_order_relaxed) || !engine_.idle().all_parked(); });
   return std::nullopt;
+}
+
+// --- the host
+
+/// Looks at what the host allows, when it is time. While all sleep it does not matter.
+std::optional<std::chrono::nanoseconds> supervisor::follow_host(monotonic::time_point now) noexcept {
+  const std::int64_t period = follow_period_ns_.load(std::memory_order_relaxed);
+  if (period == never || asleep_.load(std::memory_order_relaxed)) return std::nullopt;
+  const nanoseconds passed = now - followed_at_;
+  if (passed < nanoseconds{period}) return nanoseconds{period} - passed;
+  followed_at_ = now;
+  follow_();
+  return nanoseconds{period};
 }
 
 // --- stuck workers

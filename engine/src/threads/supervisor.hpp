@@ -15,6 +15,9 @@
 #include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/ids.hpp>
 
+#include <sys/types.h>
+
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -63,7 +66,7 @@
 // | B2, V2  | exchange; full_fence | full_fence; exchange | nothing; order only | a lent seat is missed    |
 // | A2, Z2  | full_fence (seq_cst) | full_fence (seq_cst) | nothing; order only | a stuck worker or a full |
 // |         |                      |                      |                     | slot is missed           |
-// | started | start: store         | wake: load           | that a thread uses  | `start` takes its lock   |
+// | started | start: store         | wake, tid: loads     | that a thread uses  | `start` takes its lock   |
 // |         |                      |                      | the bed             | once more, for nothing   |
 
 namespace corewise::detail {
@@ -77,9 +80,9 @@ class supervisor final : public thread_service {
   /// times the cost of a thread switch.
   static constexpr std::chrono::microseconds patience{50};
 
-  /// Makes a supervisor without a thread. It does not use `threads` before a seat is lent. Throws
-  /// `std::bad_alloc`.
-  supervisor(shared& engine, worker_threads& threads);
+  /// Makes a supervisor without a thread. It does not use `threads` before a seat is lent. `follow` looks at what the
+  /// host allows. Throws `std::bad_alloc`.
+  supervisor(shared& engine, worker_threads& threads, std::function<void()> follow);
   supervisor(const supervisor&) = delete;
   supervisor& operator=(const supervisor&) = delete;
 
@@ -111,6 +114,10 @@ class supervisor final : public thread_service {
   /// Returns whether the engine is short of spare threads now, and how often it was. Call from any thread.
   bool short_of_spares() const noexcept { return shortage_.in_episode(); }
   std::uint64_t spare_shortages() const noexcept { return shortage_.episodes(); }
+
+  /// Returns its thread, which the engine ties to all its CPUs; 0 while there is none. Waits for a thread that has just
+  /// begun. Call from any thread.
+  pid_t tid() const noexcept;
 
   /// Ends the supervisor's thread. Call once, from another thread.
   void stop() noexcept;
@@ -159,6 +166,7 @@ class supervisor final : public thread_service {
   bool leave_attention() noexcept;
 
   std::optional<nanoseconds> trim(monotonic::time_point now) noexcept;
+  std::optional<nanoseconds> follow_host(monotonic::time_point now) noexcept;
 
   std::optional<nanoseconds> look_at_workers(monotonic::time_point now) noexcept;
   nanoseconds look_at_tasks(monotonic::time_point now) noexcept;
@@ -175,6 +183,7 @@ class supervisor final : public thread_service {
 
   shared& engine_;
   worker_threads& threads_;
+  const std::function<void()> follow_;
   std::optional<stack_signal> stack_signal_;
   std::optional<flight_recorder> recorder_; // for its reports
 
@@ -188,6 +197,7 @@ class supervisor final : public thread_service {
   std::optional<monotonic::time_point> idle_since_;
   std::optional<monotonic::time_point> trim_at_; // while it is asleep
   monotonic::time_point queues_looked_at_;
+  monotonic::time_point followed_at_{monotonic::now()}; // the engine has just read what the host allows
   head_watch heads_;
   spare_shortage shortage_;
   lookout lookout_;
@@ -197,12 +207,14 @@ class supervisor final : public thread_service {
   atomic<bool> spares_{
       false}; // a spare thread may take a lent seat; relaxed, both: `set` tells a late reader
   atomic<std::int64_t> stuck_after_ns_{never};
+  atomic<std::int64_t> follow_period_ns_{never}; // relaxed, as the others
   atomic<std::int64_t> oldest_since_ns_{
       0}; // since then nothing was taken from some queue; 0: there is none; relaxed: for people
   atomic<bool> watches_{false}; // it looks at workers that are awake; relaxed, as the two above
   atomic<bool> asleep_{true};
   atomic<bool> stopping_{false};
   atomic<bool> started_{false};
+  atomic<pid_t> tid_{0}; // relaxed: a number; set when its affinity mask is
   mutex starting_;
   bool refused_ = false; // guarded by starting_: the system gave no thread
   thread thread_;        // guarded by starting_

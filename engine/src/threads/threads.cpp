@@ -15,17 +15,19 @@ constinit thread_local execution layout_3::this_execution{};
 
 namespace {
 
-/// Returns the CPUs to tie a worker's thread to; null: do not tie it.
-const cpu_set* pin_target(const shared& engine, const worker_place& place) {
+/// Returns the CPUs to tie a worker's thread to: of those that the profile asks for the allowed ones, or else those of its
+/// group, or of the machine. Nothing: do not tie it.
+std::optional<cpu_set> pin_target(const shared& engine, const worker_place& place, const cpu_set& allowed) {
+  const topology& machine = engine.machine();
   const locality_group& g = engine.groups()[place.group];
-  switch (engine.settings().workers.pin) {
-  case pin_to::none: return nullptr;
-  case pin_to::core: return &engine.machine().cores()[place.core].cpus;
-  case pin_to::node: return g.node ? &engine.machine().nodes()[*g.node].home_cpus : &engine.machine().cpus();
-  case pin_to::automatic:
-  case pin_to::group: break;
-  }
-  return &g.cpus;
+  const pin_to pin = engine.settings().workers.pin;
+  if (pin == pin_to::none) return std::nullopt;
+  cpu_set wanted = g.cpus;
+  if (pin == pin_to::core) wanted = machine.cores()[place.core].cpus;
+  if (pin == pin_to::node) wanted = g.node ? machine.nodes()[*g.node].home_cpus : machine.cpus();
+  for (const cpu_set* cpus : {&std::as_const(wanted), &g.cpus, &machine.cpus()})
+    if (cpus->intersects(allowed)) return *cpus & allowed;
+  return std::nullopt;
 }
 
 } // namespace
@@ -35,7 +37,8 @@ worker_threads::worker_threads(shared& engine, runtime& whole) noexcept
       whole_(whole),
       seats_(engine.layout().size()),
       signals_(engine.settings().debug.stack_signal,
-               engine.machine().is_this_system() && engine.settings().workers.pin != pin_to::none) {}
+               engine.machine().is_this_system() && engine.settings().workers.pin != pin_to::none),
+      allowed_(engine.machine().cpus()) {}
 
 worker_threads::~worker_threads() {
   for (const auto& t : threads_)
@@ -106,8 +109,8 @@ std::shared_ptr<worker_threads::thread_record> worker_threads::take_spare(seat_o
   if (spares_.empty()) return nullptr;
   const worker_place& place = offered.seat->place();
   const auto nearness = [&](const thread_record* t) {
-    if (t->bound_to != place.group) return 0;
-    return t->bound_core == place.core ? 2 : 1;
+    if (t->bound_to == nullptr || t->bound_to->group != place.group) return 0;
+    return t->bound_to->core == place.core ? 2 : 1;
   };
   const auto at = std::ranges::max_element(spares_.rbegin(), spares_.rend(), {}, nearness);
   thread_record& spare = **at;
@@ -122,10 +125,12 @@ std::shared_ptr<worker_threads::thread_record> worker_threads::take_spare(seat_o
 /// a CPU where another worker runs a task, and the thread waits there for a time slice.
 void worker_threads::send_to_core(thread_record& spare, const worker_place& place) noexcept {
   const pin_to pin = engine_.settings().workers.pin;
-  const bool there = pin == pin_to::core && spare.bound_core == place.core;
+  const bool there = pin == pin_to::core && spare.bound_to != nullptr && spare.bound_to->core == place.core;
   if (there || pin == pin_to::none || !engine_.machine().is_this_system()) return;
+  const cpu_set& cpus = engine_.machine().cores()[place.core].cpus;
+  if (!cpus.is_subset_of(allowed_)) return;
   // If this is refused, the thread stays tied as it is.
-  spare.on_core = !pin_thread(spare.handle.native_handle(), engine_.machine().cores()[place.core].cpus);
+  spare.on_core = !pin_thread(spare.handle.native_handle(), cpus);
 }
 
 /// Notes that the thread on the seat has lost it. That thread is still in its task, or has just ended it.
@@ -201,22 +206,46 @@ bool worker_threads::sit(thread_record& me, seat_offer offered) {
 void worker_threads::bind(thread_record& me, const worker& seat) {
   const worker_place& place = seat.place();
   name(me, place);
-  const bool at_home = me.bound_to == place.group;
+  const bool at_home = me.bound_to != nullptr && me.bound_to->group == place.group;
   const bool tied =
-      at_home && (engine_.settings().workers.pin != pin_to::core || me.bound_core == place.core);
-  if (!std::exchange(me.on_core, false) && tied) return;
+      at_home && (engine_.settings().workers.pin != pin_to::core || me.bound_to->core == place.core);
+  if (!me.on_core && tied) return;
   const locality_group& g = engine_.groups()[place.group];
-  if (engine_.machine().is_this_system()) {
-    if (const cpu_set* const cpus = pin_target(engine_, place); cpus != nullptr && !cpus->empty())
-      if (const refusal why = pin_this_thread(*cpus))
-        engine_.notices().try_warn_once(log_code::not_pinned, "workers are not pinned", *why);
-    if (!at_home && g.node && engine_.wants_node_memory())
-      if (const refusal why = prefer_node(engine_.machine().nodes()[*g.node].os_index))
-        engine_.notices().try_warn_once(log_code::not_on_node, "workers' memory is not bound to their node",
-                                        *why);
+  if (!at_home && g.node && engine_.wants_node_memory())
+    if (const refusal why = prefer_node(engine_.machine().nodes()[*g.node].os_index))
+      engine_.notices().try_warn_once(log_code::not_on_node, "workers' memory is not bound to their node",
+                                      *why);
+  refusal why;
+  {
+    const std::scoped_lock lock(mutex_); // with `tie_to`: the later of the two knows the CPUs and the seat
+    me.bound_to = &place;
+    me.on_core = false;
+    why = tie(me);
   }
-  me.bound_to = place.group;
-  me.bound_core = place.core;
+  if (why) engine_.notices().try_warn_once(log_code::not_pinned, "workers are not pinned", *why);
+}
+
+/// Ties a thread to what is allowed of the CPUs of its seat. Call with the lock held.
+refusal worker_threads::tie(thread_record& t) noexcept {
+  if (!engine_.machine().is_this_system()) return std::nullopt;
+  try {
+    const std::optional<cpu_set> cpus = pin_target(engine_, *t.bound_to, allowed_);
+    return cpus && !cpus->empty() ? pin_thread(t.handle.native_handle(), *cpus) : std::nullopt;
+  } catch (const std::bad_alloc&) {
+    return "no memory";
+  }
+}
+
+void worker_threads::tie_to(cpu_set allowed) noexcept {
+  refusal why;
+  {
+    const std::scoped_lock lock(mutex_);
+    allowed_ = std::move(allowed);
+    for (const auto& t : threads_)
+      if (t->bound_to != nullptr && !t->ended && !t->on_core)
+        if (refusal refused = tie(*t)) why = std::move(refused);
+  }
+  if (why) engine_.notices().try_warn_once(log_code::not_pinned, "workers are not pinned again", *why);
 }
 
 /// Names the calling thread after its group, or after the seat that it takes.
@@ -224,7 +253,7 @@ void worker_threads::name(const thread_record& me, const worker_place& place) co
   std::string suffix = "/g" + std::to_string(place.group.value);
   if (engine_.settings().debug.thread_names == thread_naming::worker)
     suffix += "w" + std::to_string(place.id.value);
-  else if (me.bound_to == place.group)
+  else if (me.bound_to != nullptr && me.bound_to->group == place.group)
     return; // it has that name
   name_thread(engine_.settings(), suffix);
 }

@@ -7,6 +7,7 @@
 
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/engine.hpp>
+#include <corewise/topology/binding.hpp>
 
 #include <memory>
 #include <thread>
@@ -36,6 +37,10 @@ class worker_threads {
   /// it comes. Returns false if there is no spare thread and no more may be made. Call from any thread. Cost:
   /// a lock and a system call; 20 to 50 us when it makes a thread.
   bool offer(worker& seat, std::uint64_t lending) noexcept;
+
+  /// Ties all threads again, where they are tied at all, to what of their CPUs is among these. Where none is, not even of
+  /// the machine's, they stay as the host has tied them. Call from any thread. Cost: a system call for each thread.
+  void tie_to(cpu_set allowed) noexcept;
 
   /// Makes the spare threads leave. The threads on seats see for themselves that the engine has ended.
   void stop() noexcept;
@@ -68,10 +73,10 @@ class worker_threads {
     bool ended = false;          // guarded by mutex_
     worker* seat = nullptr;      // guarded by mutex_: the seat it sits on, or sat on when its task began
     monotonic::time_point since; // guarded by mutex_: seatless: since when it has been busy
-    // Only the thread uses these; mutex_ guards them while the thread is spare:
-    std::optional<group_id> bound_to;
-    std::optional<std::uint32_t> bound_core;
-    bool on_core = false; // tied to the core of the seat that it goes to, for the way there
+    // Written with the lock by the thread, which may read them without it; other threads write only `on_core`, while
+    // it is spare:
+    const worker_place* bound_to = nullptr; // the seat for which it was tied last
+    bool on_core = false;                   // tied to the core of the seat that it goes to, for the way there
   };
 
   enum class started : std::uint8_t { yes, enough, refused };
@@ -86,6 +91,7 @@ class worker_threads {
   bool leave(thread_record& me) noexcept;
   bool sit(thread_record& me, seat_offer offered);
   void bind(thread_record& me, const worker& seat);
+  refusal tie(thread_record& t) noexcept;
   void name(const thread_record& me, const worker_place& place) const;
   seat_offer wait_for_seat(thread_record& me);
   void reap() noexcept;
@@ -98,6 +104,7 @@ class worker_threads {
   const engine_signals signals_;
   std::shared_ptr<const void> keep_; // given to each thread; dropped when stopping
   mutable mutex mutex_;
+  cpu_set allowed_; // guarded, as the rest
   condition_variable changed_;
   std::vector<std::shared_ptr<thread_record>> threads_;
   std::vector<thread_record*> spares_;

@@ -19,6 +19,12 @@ profile checked(profile settings) {
   return settings;
 }
 
+worker_options with_headroom(const profile& p, std::optional<std::uint32_t> start_cpu) noexcept {
+  worker_options options = worker_options_of(p, start_cpu);
+  options.headroom = p.workers.headroom;
+  return options;
+}
+
 } // namespace
 
 shared::shared(profile settings, engine_hooks hooks)
@@ -27,7 +33,7 @@ shared::shared(profile settings, engine_hooks hooks)
       machine_(discover(settings_.topology.machine)),
       groups_(machine_, settings_.topology.groups),
       start_cpu_(machine_.is_this_system() ? this_cpu() : std::nullopt),
-      layout_(machine_, groups_, worker_options_of(settings_, start_cpu_)),
+      layout_(machine_, groups_, with_headroom(settings_, start_cpu_)),
       rules_(std::make_unique<rules>(settings_, groups_, layout_)),
       resumptions_return_(rules_.newest()->placing->returns()),
       limit_(settings_.limits.in_flight),
@@ -57,6 +63,7 @@ void shared::make_groups() {
     if (why) notices_.warn_once(log_code::not_on_node, "queues are not bound to their node: " + *why);
     memory_.push_back(std::make_shared<node_resource>(node));
     boards_.push_back(std::make_unique<group_board>(workers.size(), group_states_.back()->slots()));
+    boards_.back()->active.store(layout_.at_begin(g.id), std::memory_order_relaxed); // no thread yet
     const bool one_queue = settings_.injection.scope == injection_scope::engine;
     injection_.push_back(&group_states_[one_queue ? 0 : g.id.value]->injection());
   }

@@ -21,6 +21,7 @@ worker::worker(shared& engine, worker_id id, const queue_memory& memory)
       rng_(id.value + 1),
       searcher_(*this, supply_) {
   rules_.take(engine.newest_rules());
+  retired_ = !engine.active(id);
   follow_rules();
   plan_.set_interval(rules_in_force().settings.injection.interval.min);
 }

@@ -65,6 +65,13 @@ using namespace corewise;
 
 namespace {
 
+/// Without looks at files of the host, which take memory.
+profile quiet(profile p) {
+  p.topology.follow.kind = follow_setting::mode::off;
+  return p;
+}
+profile quiet_profile(std::uint32_t workers) { return quiet(small_profile(workers)); }
+
 /// The primitives by which the two sides wait for each other.
 struct meeting_places {
   channel<int> there{0};
@@ -127,7 +134,7 @@ task<std::uint64_t> both_sides(meeting_places& at, int rounds) {
 } // namespace
 
 TEST_CASE("forking and running take nothing from operator new once the blocks are there") {
-  engine e(small_profile(1)); // one worker: its peak need does not depend on others
+  engine e(quiet_profile(1)); // one worker: its peak need does not depend on others
   for (int i = 0; i < 3; ++i) REQUIRE(sync_wait(e, fib(18)) == 2584);
   const std::uint64_t before = allocations.load();
   REQUIRE(before != 0); // the counter counts
@@ -136,7 +143,7 @@ TEST_CASE("forking and running take nothing from operator new once the blocks ar
 }
 
 TEST_CASE("forking a range of at most so many children takes nothing from operator new") {
-  engine e(small_profile(1));
+  engine e(quiet_profile(1));
   const auto forks = []() -> task<std::uint64_t> {
     const auto child = [](int n) -> task<int> { co_return n; };
     std::uint64_t before = 0;
@@ -154,7 +161,7 @@ TEST_CASE("forking a range of at most so many children takes nothing from operat
 
 TEST_CASE("waiting takes nothing from operator new, for each primitive, with a stop token or without") {
   for (const std::uint32_t workers : {1U, 2U}) {
-    engine e(small_profile(workers));
+    engine e(quiet_profile(workers));
     meeting_places at;
     CHECK(sync_wait(e, both_sides(at, 2000)) == 0);
   }
@@ -183,7 +190,7 @@ task<std::uint64_t> make_calls_at_once(int rounds) {
 } // namespace
 
 TEST_CASE("waiting suspended for a blocking call's turn takes nothing from operator new") {
-  profile p = small_profile(2);
+  profile p = quiet_profile(2);
   p.blocking.max_concurrent = 1;
   p.blocking.spares_max = 0; // a thread would take some
   engine e(p);
@@ -229,7 +236,7 @@ task<std::uint64_t> loops(int rounds, std::vector<double>& numbers) {
 
 TEST_CASE("loops take nothing from operator new, on one group and on several") {
   std::vector<double> numbers(20'000, 1.0);
-  for (const profile& p : {small_profile(1), small_profile(2), two_package_profile(2)}) {
+  for (const profile& p : {quiet_profile(1), quiet_profile(2), quiet(two_package_profile(2))}) {
     engine e(p);
     let_all_workers_fork(e);
     CHECK(sync_wait(e, loops(100, numbers)) == 0);
@@ -238,7 +245,7 @@ TEST_CASE("loops take nothing from operator new, on one group and on several") {
 }
 
 TEST_CASE("blocking scopes take nothing from operator new, with a stop token or without") {
-  profile p = small_profile(2);
+  profile p = quiet_profile(2);
   p.blocking.spares_max = 0; // a spare thread is allocated when it is first wanted
   engine e(p);
   let_all_workers_fork(e);
@@ -269,7 +276,7 @@ TEST_CASE("blocking scopes take nothing from operator new, with a stop token or 
 }
 
 TEST_CASE("a thread that waits for a coroutine takes nothing from operator new") {
-  engine e(small_profile(1));
+  engine e(quiet_profile(1));
   auto_reset_event ping;
   auto_reset_event pong;
   constexpr int rounds = 300;
@@ -351,7 +358,7 @@ template <std::size_t Bytes> void check_spawns() {
   CAPTURE(Bytes);
   for (const std::uint32_t workers : {1U, 2U}) {
     CAPTURE(workers);
-    engine e(small_profile(workers));
+    engine e(quiet_profile(workers));
     let_all_workers_fork(e);
     const int rounds = 1000;
     for (const bool forked : {false, true}) {

@@ -1,20 +1,12 @@
-#include "child_process.hpp"
 #include "queues/sole_taker.hpp"
+#include "refused_call.hpp"
 #include "small_engine.hpp"
 
 #include <doctest/doctest.h>
-#include <linux/filter.h>
 #include <linux/membarrier.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstddef>
-#include <cstdlib>
-#include <iterator>
 #include <memory>
 #include <thread>
 
@@ -25,35 +17,6 @@ using namespace corewise;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Returns false if this kernel filters no system calls.
-bool refuse_barrier(int command) {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-               offsetof(seccomp_data, args)), // the lower half of the first argument: little-endian
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(command), 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1), // EPERM
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{.len = std::size(filter), .filter = filter};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-constexpr int cannot_tell = 77;
-
-/// Runs `wrong` in a process to which the kernel refuses that command. Returns its exit status.
-template <class F> int wrong_without(int command, const F& wrong) {
-  const int answer = tests::exit_status(tests::child_that([&] {
-    ::alarm(60);
-    std::_Exit(refuse_barrier(command) ? wrong() : cannot_tell);
-  }));
-  if (answer != cannot_tell) return answer;
-  MESSAGE("skipped: this kernel filters no system calls, or has no such barrier");
-  return 0;
-}
 
 struct ending {
   std::uint64_t dropped; // by `shutdown`, while the task runs that has submitted ten tasks
@@ -91,7 +54,7 @@ ending end_in_a_task() {
 
 TEST_CASE("refused barrier: on a kernel without the barrier every taker uses locked instructions from the "
           "beginning") {
-  CHECK(wrong_without(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, [] {
+  CHECK(tests::wrong_without(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, [] {
           const detail::sole_taker takers(true);
           const ending e = end_in_a_task();
           return int{takers.alone()} + 2 * int{e.dropped != 10} + 4 * int{e.runs != 0} + 8 * int{e.held != 0};
@@ -100,9 +63,9 @@ TEST_CASE("refused barrier: on a kernel without the barrier every taker uses loc
 
 TEST_CASE(
     "refused barrier: if the kernel refuses it later, queued tasks are dropped after the worker has left") {
-  CHECK(wrong_without(MEMBARRIER_CMD_PRIVATE_EXPEDITED, [] {
+  CHECK(tests::wrong_without(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, [] {
           detail::sole_taker takers(true);
-          if (!takers.alone()) return cannot_tell;
+          if (!takers.alone()) return tests::cannot_tell;
           const bool shared = takers.share() || takers.shared() || takers.enter();
           const ending e = end_in_a_task();
           return int{shared} + 2 * int{e.dropped != 0} + 4 * int{e.runs != 0} + 8 * int{e.held != 0};

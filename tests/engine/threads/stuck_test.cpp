@@ -180,6 +180,7 @@ TEST_CASE("stuck: there is no supervisor before the first task, and none if the 
   profile p = small_profile(1);
   p.blocking.stuck_after.reset();
   p.idle.park_timeout.kind = park_timeout_setting::mode::never;
+  p.topology.follow.kind = follow_setting::mode::off;
   engine unwatched(p);
   REQUIRE(unwatched.submit([] {}) == submit_result::accepted);
   unwatched.drain();

@@ -93,7 +93,8 @@ TEST_CASE("trace: a coroutine is one task through its waits, with its name and i
   // A yield is not queued, since it is no wait for a worker.
   CHECK(kinds_of(own) == std::vector<kind>{kind::queued, kind::begun, kind::suspended, kind::queued,
                                            kind::begun, kind::suspended, kind::begun, kind::ended});
-  CHECK(own[3].at - own[1].at > 900us); // its sleep of 1 ms began between these, and the clocks differ a little
+  CHECK(own[3].at - own[1].at >
+        900us); // its sleep of 1 ms began between these, and the clocks differ a little
 }
 
 TEST_CASE("trace: workers sleep and wake, tasks block, and stolen ones say from where") {

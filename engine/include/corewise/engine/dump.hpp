@@ -20,7 +20,7 @@ enum class seat_state : std::uint8_t {
   searching, ///< awake, and looks for work
   parked,    ///< asleep
   between,   ///< between two tasks
-  retired,   ///< asleep, or about to be, until a profile asks for more workers
+  retired,   ///< asleep, or about to be, until a profile asks for more workers or the host allows more
 };
 std::string_view to_string(seat_state state) noexcept;
 
@@ -65,6 +65,8 @@ struct engine_dump {
   std::uint64_t tasks_waiting_for_a_seat = 0; ///< as in `metrics_snapshot`, and so the next two
   std::uint64_t blocking_calls_running = 0;
   std::uint64_t blocking_calls_waiting = 0;
+  std::uint64_t machine_changes = 0; ///< times that the host changed what it allows
+  std::string last_machine_change;   ///< what changed then, and what it led to; empty: nothing has
 
   std::string to_text() const;
   std::string to_json() const;

@@ -8,6 +8,7 @@
 #include <corewise/engine/health.hpp>
 #include <corewise/engine/hint.hpp>
 #include <corewise/engine/log_record.hpp>
+#include <corewise/engine/machine_change.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile.hpp>
 #include <corewise/engine/submit_result.hpp>
@@ -23,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <memory_resource>
+#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -238,6 +240,14 @@ class engine {
   /// wake-up for each sleeper. Throws `profile_error` with all that is wrong with the profile,
   /// `std::bad_alloc`; then nothing has changed.
   apply_result apply(profile p);
+
+  /// Looks now at what the host allows, the CPU quota, the cpuset, the affinity mask and the CPUs online, and goes by
+  /// it: workers retire, or come back, and threads are pinned again. Returns what has changed, if anything. While tasks
+  /// run the engine does so by itself (`topology.follow`), but takes more only when it has been more for 2 s. The
+  /// affinity mask is that of the engine's thread named `/watch`, which begins with the first task. Call from any
+  /// thread, tasks included. Cost: some twenty files, 0.2 ms; a change costs as much as `apply`. Throws
+  /// `std::bad_alloc`.
+  std::optional<machine_change> refresh();
 
   metrics_snapshot metrics() const;
   /// Returns what every worker is doing now. Safe on a live daemon: no worker waits for it.

@@ -39,7 +39,7 @@ struct time_histogram {
 struct worker_metrics {
   worker_id worker;
   group_id group;
-  std::uint64_t active = 0;          ///< 1: takes tasks; 0: the profile has retired it
+  std::uint64_t active = 0;          ///< 1: takes tasks; 0: headroom, or retired
   std::uint64_t capacity = 0;        ///< of its core, 1024 on the fastest kind; 0: retired
   std::uint64_t placed = 0;          ///< sent to its queues by submitters, the worker itself among them
   std::uint64_t executed = 0;        ///< run on it, until they ended or were suspended
@@ -143,6 +143,7 @@ struct metrics_snapshot {
   std::uint64_t memory_blocks_used_bytes = 0;
   std::uint64_t memory_pages_refused = 0; ///< pages that the system did not take back, as under `mlockall`
   std::uint64_t reloads = 0;              ///< profiles that were applied since the engine began
+  std::uint64_t machine_changes = 0;      ///< times that the host changed what it allows
   std::uint64_t outdated = 0; ///< replaced profiles that some worker still uses; 0: all use the newest
 
   std::uint64_t in_flight() const noexcept { return submitted - finished; }

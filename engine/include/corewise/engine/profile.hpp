@@ -46,6 +46,12 @@ struct park_timeout_setting {
   std::chrono::nanoseconds fixed{0};
 };
 
+/// Whether the engine follows what the host allows, and how often it looks.
+struct follow_setting {
+  enum class mode : std::uint8_t { automatic, off, fixed } kind = mode::automatic;
+  std::chrono::nanoseconds fixed{0};
+};
+
 /// Everything that configures an engine. The defaults are good on any machine; `load_profile` reads a profile
 /// from YAML. docs/profile.md describes each field; it is made from the same table as the checks.
 struct profile {
@@ -58,11 +64,13 @@ struct profile {
     machine_description machine; ///< source, use, capacity, kinds, distances
     grouping_options groups;
     smt_use smt = smt_use::one_per_core;
+    follow_setting follow;
   } topology;
 
   struct workers_section {
     std::optional<std::uint32_t> per_group; ///< nothing: auto
     std::optional<std::uint32_t> total;     ///< `--workers N`; no YAML key
+    std::optional<std::uint32_t> headroom;  ///< seats beyond the workers at the begin; nothing: auto
     pin_to pin = pin_to::automatic;
     memory_on memory = memory_on::node;
   } workers;
@@ -178,13 +186,23 @@ inline std::array<std::uint32_t, level_count> minimum_at_of(const profile& p) no
   const auto& at = p.steal.minimum_at;
   return {1, 1, at.same_node, at.same_package, at.cross_package};
 }
-/// Returns the part of the profile that says which workers there are.
+/// Returns the part of the profile that says which workers there are, without headroom.
 inline worker_options worker_options_of(const profile& p,
                                         std::optional<std::uint32_t> start_cpu = std::nullopt) noexcept {
   return {.smt = p.topology.smt,
           .per_group = p.workers.per_group,
           .total = p.workers.total,
           .start_cpu = start_cpu};
+}
+/// Returns how long to wait between two looks at what the host allows; nothing: the engine does not look.
+inline optional_duration follow_period_of(const profile& p) noexcept {
+  using mode = follow_setting::mode;
+  switch (p.topology.follow.kind) {
+  case mode::off: return std::nullopt;
+  case mode::fixed: return p.topology.follow.fixed;
+  case mode::automatic: break;
+  }
+  return std::chrono::seconds{1};
 }
 
 /// Reads the argument of `--machine`, live | FILE.xml | FILE.yaml | FOLDER | SYNTHETIC, into `into`: the

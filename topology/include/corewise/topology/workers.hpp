@@ -1,6 +1,7 @@
 #pragma once
 
 #include <corewise/topology/groups.hpp>
+#include <corewise/topology/host_allowance.hpp>
 
 namespace corewise {
 
@@ -16,7 +17,17 @@ struct worker_options {
   std::optional<std::uint32_t> total;
   /// The CPU that the constructing thread runs on: where a quota's workers are taken from first.
   std::optional<std::uint32_t> start_cpu;
+  /// Seats in all, more than workers at the begin. Nothing: where a quota gives fewer workers than there are cores, so
+  /// many that there may be four times as many workers later, at most one on each core or CPU; else none.
+  std::optional<std::uint32_t> headroom = 0;
 };
+
+/// Returns how many workers the options give each group, on what the host allows of the machine. A number that is
+/// given stays, but a group without an allowed CPU gets none. Where none of the machine's CPUs is allowed, all are
+/// taken for allowed. Throws `topology_error` when `total` or `per_group` is 0, or when more than
+/// `worker_layout::largest` workers would result.
+std::vector<std::uint32_t> worker_counts(const topology& machine, const locality_groups& groups,
+                                         const worker_options& options, const host_allowance& allowed);
 
 /// One worker's place.
 struct worker_place {
@@ -31,12 +42,13 @@ struct worker_place {
 ///
 /// The layout deals a group's workers over the cores, one each; where workers share cores, over the cores'
 /// CPUs in turn. Automatic numbers obey the host: no more workers than ⌈quota⌉ CPUs, taken from the fewest
-/// domains, the domain of `start_cpu` first, fastest kind first. A group may be left without workers.
+/// domains, the domain of `start_cpu` first, fastest kind first. A group may be left without workers. Behind a group's
+/// workers come the seats of its headroom.
 class worker_layout {
  public:
   static constexpr std::uint32_t largest = 65536;
 
-  /// Throws `topology_error` when `total` or `per_group` is 0 or more than `largest` workers would result.
+  /// Throws as `worker_counts`.
   worker_layout(const topology& machine, const locality_groups& groups, const worker_options& options);
 
   const std::vector<worker_place>& workers() const noexcept { return workers_; }
@@ -48,6 +60,9 @@ class worker_layout {
     return cpu < at_cpu_.size() ? at_cpu_[cpu] : std::nullopt;
   }
 
+  /// Returns how many of the group's workers, from the first on, take part from the begin.
+  std::uint32_t at_begin(group_id g) const noexcept { return at_begin_[g.value]; }
+
   /// The workers of a group have consecutive ids.
   std::span<const worker_place> of_group(group_id g) const noexcept {
     return {workers_.data() + first_[g.value], first_[g.value + 1] - first_[g.value]};
@@ -56,6 +71,7 @@ class worker_layout {
  private:
   std::vector<worker_place> workers_;
   std::vector<std::size_t> first_; // groups + 1
+  std::vector<std::uint32_t> at_begin_;
   std::vector<std::optional<worker_id>> at_cpu_;
 };
 

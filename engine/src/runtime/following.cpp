@@ -1,0 +1,76 @@
+#include "runtime/runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+// How an engine follows what the host allows it (ADR 0066).
+
+namespace corewise {
+
+namespace {
+
+std::string cpus_text(const cpu_set& cpus) { return cpus.empty() ? "unknown" : cpus.to_string(); }
+
+std::string quota_text(const std::optional<double>& quota) {
+  return quota ? fmt::format("{:.3g} CPUs", *quota) : "none";
+}
+
+/// Says what changed, and what it led to.
+std::string text_of(const machine_change& c) {
+  std::string text = "the host has changed what it allows:";
+  if (c.now.cpus != c.before.cpus)
+    text += fmt::format(" CPUs {}, before {};", cpus_text(c.now.cpus), cpus_text(c.before.cpus));
+  if (c.now.quota_cpus != c.before.quota_cpus)
+    text +=
+        fmt::format(" quota {}, before {};", quota_text(c.now.quota_cpus), quota_text(c.before.quota_cpus));
+  if (c.workers_now == c.workers_before)
+    return text + fmt::format(" still {} workers take tasks", c.workers_now);
+  return text + fmt::format(" {} workers take tasks, before {}", c.workers_now, c.workers_before);
+}
+
+} // namespace
+
+std::optional<machine_change> runtime::follow(bool at_once) {
+  if (after_process_fork()) return std::nullopt;
+  machine_change change;
+  cpu_set unknown;
+  {
+    const std::scoped_lock lock(apply_mutex_);
+    if (now() != stage::open) return std::nullopt;
+    std::optional<host_allowance> next = host_.look(supervisor_.tid(), detail::monotonic::now(), at_once);
+    if (!next) return std::nullopt;
+    change.before = host_.in_force();
+    change.now = *next;
+    profile settings = rules_.newest()->settings; // not replaced while the lock is held
+    const std::vector<std::uint32_t> workers = wanted_workers(settings, *next);
+    for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
+    change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
+    put_in_force(std::move(settings), workers); // last of what may throw
+    host_.go_by(*std::move(next));
+    if (!change.now.cpus.empty()) threads_.tie_to(change.now.cpus);
+    unknown = host_.unknown();
+  }
+  change.text = text_of(change);
+  changes_.note(change.text);
+  const log_record::number numbers[] = {{"workers", change.workers_now},
+                                        {"workers_before", change.workers_before}};
+  notices_.log({.code = log_code::machine_changed, .numbers = numbers, .text = change.text});
+  if (!unknown.empty())
+    notices_.warn_once(
+        log_code::machine_changed,
+        "the host allows CPUs " + unknown.to_string() +
+            " too, of which nothing was known when the engine began: a restart would use them");
+  return change;
+}
+
+/// Does so from the supervisor's thread.
+void runtime::follow_host() noexcept {
+  try {
+    static_cast<void>(follow(false));
+  } catch (const std::exception& e) {
+    notices_.try_warn_once(log_code::machine_changed, "what the host allows is not followed", e.what());
+  }
+}
+
+} // namespace corewise

@@ -1,0 +1,55 @@
+#include "runtime/host_follower.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+namespace corewise::detail {
+
+namespace {
+
+/// Returns the smaller of two quotas.
+std::optional<double> tighter(const std::optional<double>& a, const std::optional<double>& b) {
+  return a && b ? std::min(a, b) : (a ? a : b);
+}
+
+/// Returns the CPUs of both; an unknown set restricts nothing.
+cpu_set in_both(const cpu_set& a, const cpu_set& b) { return a.empty() ? b : b.empty() ? a : a & b; }
+
+} // namespace
+
+host_follower::host_follower(const machine_source& source) {
+  const auto* const live = std::get_if<live_source>(&source);
+  if (live == nullptr) return;
+  root_ = live->root;
+  begin_ = in_force_ = seen_ = read_host_allowance(*root_);
+}
+
+std::optional<host_allowance> host_follower::look(pid_t thread, monotonic::time_point now, bool at_once) {
+  if (!root_) return std::nullopt;
+  host_allowance seen = read_host_allowance(*root_, thread);
+  if (thread == 0) seen.cpus = in_both(seen.cpuset, begin_.cpus); // the calling thread may be pinned
+  return see(std::move(seen), now, at_once);
+}
+
+std::optional<host_allowance> host_follower::see(host_allowance seen, monotonic::time_point now,
+                                                 bool at_once) {
+  if (seen != seen_) seen_since_ = now;
+  seen_ = std::move(seen);
+  host_allowance next = seen_;
+  if (!at_once && now - seen_since_ < calm) {
+    next.cpus = in_both(in_force_.cpus, seen_.cpus);
+    next.cpuset = in_both(in_force_.cpuset, seen_.cpuset);
+    next.quota_cpus = tighter(in_force_.quota_cpus, seen_.quota_cpus);
+  }
+  if (next.cpus.empty()) next.cpus = seen_.cpus; // others, of which none was allowed before
+  if (next == in_force_) return std::nullopt;
+  return next;
+}
+
+cpu_set host_follower::unknown() const {
+  return (in_force_.cpus - begin_.cpus) | (in_force_.cpuset - begin_.cpuset);
+}
+
+} // namespace corewise::detail

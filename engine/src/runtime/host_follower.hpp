@@ -1,0 +1,73 @@
+#pragma once
+
+#include "base/clock.hpp"
+
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/topology/discovery.hpp>
+#include <corewise/topology/host_allowance.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace corewise::detail {
+
+/// What an engine goes by of what the host allows it. It takes less at once, since workers on CPUs that are gone, or
+/// beyond a quota, hold up the tasks that they have begun. It takes more when the host has allowed the same for
+/// `calm`, since CPUs that come and go would cost more than they bring. Call from one thread at a time.
+class host_follower {
+ public:
+  static constexpr std::chrono::seconds calm{2};
+
+  /// Goes by what the host allows the calling thread now. Only a live machine, or a recorded one, has limits to follow.
+  explicit host_follower(const machine_source& source);
+  /// Begins with that, for tests.
+  explicit host_follower(host_allowance at_begin)
+      : begin_(std::move(at_begin)),
+        in_force_(begin_),
+        seen_(begin_) {}
+
+  /// Reads what the host allows `thread` of this process, 0 where there is none that is not pinned. Returns what to go by
+  /// from now on, if it differs from what is in force. `at_once`: does not wait for calm. Throws `std::bad_alloc`.
+  std::optional<host_allowance> look(pid_t thread, monotonic::time_point now, bool at_once);
+  /// Does the same with what was read.
+  std::optional<host_allowance> see(host_allowance seen, monotonic::time_point now, bool at_once);
+  void go_by(host_allowance next) noexcept { in_force_ = std::move(next); }
+
+  const host_allowance& in_force() const noexcept { return in_force_; }
+  /// Returns the CPUs that are allowed and were not at the begin, so that nothing is known of them.
+  cpu_set unknown() const;
+
+ private:
+  std::optional<std::filesystem::path> root_; // of proc and sys
+  host_allowance begin_;
+  host_allowance in_force_;
+  host_allowance seen_; // at the last look
+  monotonic::time_point seen_since_;
+};
+
+/// How often the host has changed what it allows, and what it was the last time. Any thread.
+class change_book {
+ public:
+  struct entry {
+    std::uint64_t changes = 0;
+    std::string last;
+  };
+  void note(const std::string& text) {
+    const std::scoped_lock lock(mutex_);
+    entry_.last = text;
+    ++entry_.changes;
+  }
+  entry read() const {
+    const std::scoped_lock lock(mutex_);
+    return entry_;
+  }
+
+ private:
+  mutable mutex mutex_;
+  entry entry_; // guarded
+};
+
+} // namespace corewise::detail

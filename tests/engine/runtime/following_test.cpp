@@ -1,0 +1,425 @@
+// Tests of an engine whose host changes what it allows: fed by a recorded machine, and by the kernel.
+
+#include "child_process.hpp"
+#include "reloading.hpp"
+#include "topology/recorded_host.hpp"
+#include "within.hpp"
+
+#include <corewise/topology/binding.hpp>
+
+#include <doctest/doctest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+using namespace corewise;
+using namespace corewise::tests;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A profile with automatic numbers for that host. The engine looks that often.
+profile following(const recorded_host& host, std::chrono::nanoseconds period = 10ms) {
+  profile p;
+  p.topology.machine.source = live_source{host.root()};
+  p.topology.follow = {follow_setting::mode::fixed, period};
+  return p;
+}
+
+/// The same, where it looks only when it is told to.
+profile waiting(const recorded_host& host) { return following(host, 1h); }
+
+/// The same on this machine.
+profile waiting_here() {
+  profile p;
+  p.topology.follow = {follow_setting::mode::fixed, 1h};
+  p.topology.groups.group_by = domain_kind::machine;
+  return p;
+}
+
+/// Runs a task, so that there is a supervisor, whose affinity mask counts.
+void begin_supervisor(engine& e) {
+  e.run([] {}).get();
+}
+
+/// Waits until so many workers know that they have retired.
+bool retired(const engine& e, int workers) {
+  return within(10s, [&] {
+    return std::ranges::count(e.dump().seats, seat_state::retired, &seat_dump::state) == workers &&
+           e.metrics().outdated == 0;
+  });
+}
+
+std::vector<std::uint32_t> by_group(const engine& e) {
+  std::vector<std::uint32_t> active(e.groups().size());
+  for (const worker_metrics& w : e.metrics().workers)
+    active[w.group.value] += static_cast<std::uint32_t>(w.active);
+  return active;
+}
+
+/// Keeps an engine busy with tasks that submit the next, and counts them.
+class steady_load {
+ public:
+  explicit steady_load(engine& e) : e_(e) {
+    for (int i = 0; i < 32; ++i) next();
+  }
+  ~steady_load() {
+    over_ = true;
+    e_.drain();
+    CHECK(begun_ == ended_);
+  }
+
+ private:
+  void next() {
+    ++begun_;
+    REQUIRE(e_.submit([this] {
+      for (int i = 0; i < 2000; ++i) spun_.fetch_add(1, std::memory_order_relaxed);
+      if (!over_) next();
+      ++ended_;
+    }) == submit_result::accepted);
+  }
+
+  engine& e_;
+  std::atomic<bool> over_{false};
+  std::atomic<std::uint64_t> begun_{0};
+  std::atomic<std::uint64_t> ended_{0};
+  std::atomic<std::uint64_t> spun_{0};
+};
+
+void set_affinity_of_all_threads(const cpu_set& cpus) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (const std::uint32_t c : cpus.to_vector()) CPU_SET(c, &mask);
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    static_cast<void>(::sched_setaffinity(std::stoi(thread.path().filename()), sizeof mask, &mask));
+}
+
+/// A control group of version 1 of the test's own, with a quota, or none where none can be made.
+class quota_group {
+ public:
+  quota_group() {
+    std::ifstream memberships("/proc/self/cgroup");
+    for (std::string line; std::getline(memberships, line);)
+      if (const auto at = line.find(":cpu:"); at != std::string::npos)
+        folder_ = "/sys/fs/cgroup/cpu" + line.substr(at + 5) + "/corewise-test-" + std::to_string(::getpid());
+    std::error_code error;
+    if (!folder_.empty() && !std::filesystem::create_directory(folder_, error)) folder_.clear();
+    if (!folder_.empty() && !set(100)) folder_.clear();
+  }
+  quota_group(const quota_group&) = delete;
+  quota_group& operator=(const quota_group&) = delete;
+  ~quota_group() {
+    std::error_code ignored; // a process that has just ended may still be there
+    const auto removed = [&] { return std::filesystem::remove(folder_, ignored); };
+    if (!folder_.empty()) static_cast<void>(within(std::chrono::seconds{5}, removed));
+  }
+  bool made() const { return !folder_.empty(); }
+  /// Sets the quota, in CPUs; below 0: none.
+  bool set(double cpus) const {
+    return write("cpu.cfs_quota_us", cpus < 0 ? "-1" : std::to_string(static_cast<long>(cpus * 100'000)));
+  }
+  bool enter() const { return write("cgroup.procs", "0"); }
+
+ private:
+  bool write(const char* file, const std::string& text) const {
+    std::ofstream out(folder_ / file);
+    return static_cast<bool>(out << text << std::flush);
+  }
+
+  std::filesystem::path folder_;
+};
+
+cpu_set affinity_on(engine& e, std::uint32_t worker) {
+  return e.run([] { return this_thread_affinity(); }, {.worker = worker_id{worker}}).get();
+}
+
+} // namespace
+
+TEST_CASE("following: a quota that shrinks retires workers, and one that grows calls them back") {
+  const recorded_host host(8);
+  std::vector<std::string> lines;
+  std::mutex mutex;
+  engine_hooks hooks;
+  hooks.on_log_record = [&](const log_record& r) {
+    const std::scoped_lock lock(mutex);
+    if (r.code == log_code::machine_changed) lines.emplace_back(r.text);
+  };
+  engine e(waiting(host), hooks);
+  CHECK(active_workers(e) == 8);
+  CHECK_FALSE(e.refresh());
+  host.quota("250000 100000");
+  const std::optional<machine_change> less = e.refresh();
+  REQUIRE(less);
+  CHECK(less->workers_before == 8);
+  CHECK(less->workers_now == 3);
+  CHECK(less->now.quota_cpus == 2.5);
+  CHECK(less->text ==
+        "the host has changed what it allows: quota 2.5 CPUs, before none; 3 workers take tasks, before 8");
+  CHECK(active_workers(e) == 3);
+  CHECK(retired(e, 5));
+  for (const std::uint32_t w : workers_of(e, 200)) CHECK(e.metrics().workers[w].active == 1);
+  host.quota("max 100000");
+  CHECK(e.refresh()->workers_now == 8);
+  CHECK(active_workers(e) == 8);
+  CHECK(e.metrics().machine_changes == 2);
+  const engine_dump d = e.dump();
+  CHECK(d.to_text().find(
+            "change 2 of the machine: the host has changed what it allows: quota none, before 2.5 CPUs") !=
+        std::string::npos);
+  const std::scoped_lock lock(mutex);
+  CHECK(lines.size() == 2);
+  CHECK(lines.front() == less->text);
+}
+
+TEST_CASE("following: while tasks run the engine looks by itself, and no task is lost") {
+  const recorded_host host(8);
+  engine e(following(host));
+  const steady_load load(e);
+  host.quota("50000 100000");
+  CHECK(within(10s, [&] { return active_workers(e) == 1; }));
+  const auto grown = std::chrono::steady_clock::now();
+  host.quota("max 100000");
+  CHECK(within(20s, [&] { return active_workers(e) == 8; }));
+  CHECK(std::chrono::steady_clock::now() - grown > 1900ms);
+}
+
+TEST_CASE("following: it is off where the profile says so, and a reload turns it on") {
+  const recorded_host host(4);
+  profile p = following(host);
+  p.topology.follow.kind = follow_setting::mode::off;
+  engine e(p);
+  const steady_load load(e);
+  host.quota("100000 100000");
+  std::this_thread::sleep_for(100ms);
+  CHECK(active_workers(e) == 4);
+  CHECK(e.apply(following(host)).applied());
+  CHECK(within(10s, [&] { return active_workers(e) == 1; }));
+}
+
+TEST_CASE("following: an engine that began with a quota has room to grow") {
+  const recorded_host host(16);
+  host.quota("200000 100000");
+  engine e(waiting(host));
+  CHECK(active_workers(e) == 2);
+  CHECK(e.dump().seats[7].state == seat_state::retired);
+  CHECK(e.workers().size() == 8); // four times as many
+  for (const std::uint32_t w : workers_of(e, 200)) CHECK(e.metrics().workers[w].active == 1);
+  host.quota("500000 100000");
+  CHECK(e.refresh()->workers_now == 5);
+  host.quota("max 100000");
+  CHECK(e.refresh()->workers_now == 8);
+  gate all; // eight tasks that wait for each other need eight workers
+  for (int i = 0; i < 8; ++i) REQUIRE(e.submit([&] { all.pass(); }) == submit_result::accepted);
+  all.wait_for(8);
+  all.open();
+  e.drain();
+}
+
+TEST_CASE("following: the headroom of the profile also serves a reload") {
+  const recorded_host host(4);
+  profile p = waiting(host);
+  p.workers.total = 2;
+  p.workers.headroom = 3;
+  engine e(p);
+  CHECK(active_workers(e) == 2);
+  CHECK(e.apply(with_workers(p, 5)).applied());
+  CHECK(active_workers(e) == 5);
+  const apply_result refused = e.apply(with_workers(p, 6));
+  REQUIRE_FALSE(refused.applied());
+  CHECK(refused.to_text().find("there are no more until a restart (workers.headroom)") != std::string::npos);
+  host.quota("100000 100000");
+  CHECK(e.refresh()->workers_now == 5); // a number that the profile gives stays
+}
+
+TEST_CASE("following: a group whose CPUs are gone hands over what it has") {
+  const recorded_host host(4);
+  engine e(waiting(host));
+  REQUIRE(e.groups().size() == 2);
+  gate held;
+  for (std::uint32_t w = 0; w < 4; ++w)
+    REQUIRE(e.submit([&] { held.pass(); }, {.worker = worker_id{w}}) == submit_result::accepted);
+  held.wait_for(4);
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 100; ++i)
+    REQUIRE(e.submit([&] { ++ran; }, {.group = group_id{1}}) == submit_result::accepted);
+  SUBCASE("the affinity mask shrinks") { host.allow("0-1"); }
+  SUBCASE("the cpuset shrinks") { host.cpuset("0-1"); }
+  SUBCASE("the CPUs go offline") { host.online("0-1"); }
+  CHECK(e.refresh()->workers_now == 2);
+  CHECK(by_group(e) == std::vector<std::uint32_t>{2, 0});
+  held.open();
+  e.drain();
+  CHECK(ran == 100);
+  CHECK(retired(e, 2));
+  for (const std::uint32_t w : workers_of(e, 100)) CHECK(w < 2);
+  host.allow("0-3");
+  host.cpuset("0-3");
+  host.online("0-3");
+  CHECK(e.refresh()->workers_now == 4);
+  CHECK(by_group(e) == std::vector<std::uint32_t>{2, 2});
+}
+
+TEST_CASE("following: CPUs of which nothing was known lead to one line that advises a restart") {
+  const recorded_host host(8);
+  host.allow("0-1");
+  engine e(waiting(host));
+  begin_supervisor(e);
+  CHECK(active_workers(e) == 2);
+  host.allow("0-5");
+  CHECK(e.refresh()->workers_now == 2);
+  host.allow("0-1");
+  CHECK(e.refresh());
+  host.allow("0-5");
+  CHECK(e.refresh());
+  std::size_t lines = 0;
+  for (const std::string& w : e.warnings())
+    lines +=
+        w ==
+        "the host allows CPUs 2-5 too, of which nothing was known when the engine began: a restart would "
+        "use them";
+  CHECK(lines == 1);
+}
+
+TEST_CASE("following: where all CPUs that it knows are gone the engine goes on as before") {
+  const recorded_host host(8);
+  host.allow("0-1");
+  engine e(waiting(host));
+  begin_supervisor(e);
+  host.allow("4-5");
+  CHECK(e.refresh()->workers_now == 2);
+  CHECK(workers_of(e, 100).size() <= 2);
+}
+
+TEST_CASE("thread limit: an engine warns where its control group allows fewer threads than it may need") {
+  const recorded_host host(4);
+  const auto warns = [&](int most) {
+    host.threads(most);
+    const engine e(waiting(host));
+    return std::ranges::count_if(e.warnings(), [&](const std::string& w) {
+      return w.starts_with("the control group allows " + std::to_string(most) +
+                           " threads (pids.max, TasksMax), and the engine may need 69: 4 for workers, 64 to");
+    });
+  };
+  CHECK(warns(68) == 1);
+  CHECK(warns(69) == 0);
+}
+
+TEST_CASE("following: a worker is left, also where the allowed CPUs are those of groups without one") {
+  const recorded_host host(16);
+  profile p = waiting(host);
+  SUBCASE("a given number") { p.workers.total = 1; }
+  SUBCASE("a quota") { host.quota("100000 100000"); }
+  engine e(p);
+  begin_supervisor(e);
+  CHECK(active_workers(e) == 1);
+  host.allow("10-15");
+  CHECK(e.refresh()->workers_now == 1);
+  CHECK(e.run([] { return 7; }).get() == 7);
+}
+
+TEST_CASE("following: what cannot be read is no change, and a host that comes back is followed again") {
+  const recorded_host host(4);
+  engine e(waiting(host));
+  std::filesystem::rename(host.root() + "/proc", host.root() + "/gone");
+  std::filesystem::rename(host.root() + "/sys", host.root() + "/lost");
+  static_cast<void>(e.refresh());
+  CHECK(active_workers(e) == 4);
+  std::filesystem::rename(host.root() + "/gone", host.root() + "/proc");
+  std::filesystem::rename(host.root() + "/lost", host.root() + "/sys");
+  host.quota("100000 100000");
+  CHECK(e.refresh()->workers_now == 1);
+}
+
+TEST_CASE("following: refreshes, reloads and tasks at the same time lose nothing") {
+  const recorded_host host(8);
+  engine e(following(host));
+  const steady_load load(e);
+  std::atomic<bool> over{false};
+  std::thread refreshes([&] {
+    for (int i = 0; !over; ++i) {
+      host.quota(i % 2 == 0 ? "150000 100000" : "max 100000");
+      static_cast<void>(e.refresh());
+    }
+  });
+  profile other = following(host);
+  other.queues.lifo_cap = 0;
+  for (int i = 0; i < 100; ++i) {
+    CHECK(e.apply(i % 2 == 0 ? other : following(host)).applied());
+    std::this_thread::sleep_for(1ms);
+  }
+  over = true;
+  refreshes.join();
+  host.quota("max 100000");
+  static_cast<void>(e.refresh());
+  CHECK(active_workers(e) == 8);
+}
+
+TEST_CASE(
+    "following: the kernel takes a CPU from the process and gives it back, and threads are pinned again") {
+  const cpu_set all = this_thread_affinity();
+  if (all.size() < 2) {
+    MESSAGE("skipped: one CPU");
+    return;
+  }
+  const pid_t child = child_that([&] {
+    bool right = true;
+    const auto want = [&](bool holds, const char* what) {
+      if (!holds) std::fprintf(stderr, "not so: %s\n", what);
+      right = right && holds;
+    };
+    {
+      engine e;
+      const auto workers = active_workers(e);
+      begin_supervisor(e);
+      want(!e.refresh(), "nothing has changed"); // waits until the supervisor has its own mask
+      want(within(10s, [&] { return !affinity_on(e, 0).empty(); }), "a task runs");
+      cpu_set one;
+      one.insert(all.first());
+      set_affinity_of_all_threads(one);
+      want(within(10s, [&] { return e.refresh() || active_workers(e) < workers; }), "a change is seen");
+      want(active_workers(e) < workers || workers == 1, "a worker retires");
+      want(affinity_on(e, 0) == one, "worker 0 is pinned to what is left");
+      set_affinity_of_all_threads(all);
+      static_cast<void>(e.refresh());
+      want(active_workers(e) == workers, "all are back");
+      for (std::uint32_t w = 0; w < workers; ++w)
+        want(affinity_on(e, w) == e.groups()[e.workers()[worker_id{w}].group].cpus,
+             "each is pinned to its group");
+    }
+    std::_Exit(right ? 0 : 1);
+  });
+  CHECK(exit_status(child) == 0);
+}
+
+TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and changes again and again") {
+  const quota_group group;
+  if (!group.made() || this_thread_affinity().size() < 2) {
+    MESSAGE("skipped: one CPU, or no control group of version 1 can be made here");
+    return;
+  }
+  const pid_t child = child_that([&] {
+    bool right = group.enter();
+    {
+      engine e(waiting_here());
+      const auto all = active_workers(e);
+      const steady_load load(e);
+      for (const double quota : {0.02, -1.0, 0.5, 2.0, 0.3}) {
+        right = group.set(quota) && right;
+        const std::optional<machine_change> c = e.refresh();
+        const std::uint64_t wanted = quota < 0 || quota >= 2 ? all : 1;
+        if (c && c->workers_now == wanted) continue;
+        std::fprintf(stderr, "with a quota of %g not %d workers\n", quota, static_cast<int>(wanted));
+        right = false;
+      }
+      right = group.set(-1) && right;
+    }
+    std::_Exit(right ? 0 : 1);
+  });
+  CHECK(exit_status(child) == 0);
+}

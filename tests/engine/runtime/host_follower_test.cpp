@@ -1,0 +1,73 @@
+#include "runtime/host_follower.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace corewise;
+using detail::host_follower;
+using detail::monotonic;
+using namespace std::chrono_literals;
+
+namespace {
+
+cpu_set cpus(const char* list) { return cpu_set::parse(list).value(); }
+
+host_allowance allowing(const char* list, std::optional<double> quota = {}) {
+  return {cpus(list), cpus("0-7"), quota};
+}
+
+/// Looks, and goes by what it is told to. Returns whether that is something new.
+bool step(host_follower& f, const host_allowance& seen, monotonic::time_point now, bool at_once = false) {
+  std::optional<host_allowance> next = f.see(seen, now, at_once);
+  if (next) f.go_by(*std::move(next));
+  return next.has_value();
+}
+
+} // namespace
+
+TEST_CASE("host follower: less holds at once, more when it has been more for 2 s") {
+  host_follower f(allowing("0-3"));
+  const monotonic::time_point t{1h};
+  CHECK_FALSE(step(f, allowing("0-3"), t));
+  CHECK(step(f, allowing("0-1", 1.5), t));
+  CHECK(f.in_force() == allowing("0-1", 1.5));
+  CHECK_FALSE(step(f, allowing("0-3", 3.0), t + 1s));
+  CHECK_FALSE(step(f, allowing("0-3", 3.0), t + 2900ms));
+  CHECK(step(f, allowing("0-3", 3.0), t + 3s));
+  CHECK(f.in_force() == allowing("0-3", 3.0));
+  CHECK_FALSE(step(f, allowing("0-3"), t + 4s)); // no quota at all is more, too
+  CHECK(step(f, allowing("0-3"), t + 6s));
+}
+
+TEST_CASE("host follower: a change in which some goes and some comes waits only with what comes") {
+  host_follower f(allowing("0-3", 2.0));
+  const monotonic::time_point t{1h};
+  CHECK(step(f, allowing("2-5", 4.0), t));
+  CHECK(f.in_force() == allowing("2-3", 2.0));
+  CHECK(step(f, allowing("2-5", 4.0), t + 2s));
+  CHECK(f.in_force() == allowing("2-5", 4.0));
+  CHECK(f.unknown() == cpus("4-5"));
+}
+
+TEST_CASE("host follower: what changes again and again stays at the least") {
+  host_follower f(allowing("0-3", 2.0));
+  const monotonic::time_point t{1h};
+  for (int second = 0; second < 20; ++second) {
+    static_cast<void>(
+        step(f, allowing("0-3", second % 2 == 0 ? 0.5 : 2.0), t + std::chrono::seconds{second}));
+    CHECK(f.in_force().quota_cpus == 0.5);
+  }
+}
+
+TEST_CASE("host follower: it does not wait when it is told not to, nor when no CPU of before is left") {
+  host_follower f(allowing("0-1"));
+  const monotonic::time_point t{1h};
+  CHECK(step(f, allowing("0-3"), t, /*at_once=*/true));
+  CHECK(f.in_force() == allowing("0-3"));
+  CHECK(step(f, allowing("5-6"), t));
+  CHECK(f.in_force() == allowing("5-6"));
+}
+
+TEST_CASE("host follower: a described machine has no limits to follow") {
+  host_follower f{machine_source(synthetic_source{"pack:1 core:4 pu:1"})};
+  CHECK_FALSE(f.look(0, monotonic::now(), true));
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "temporary_tree.hpp"
+
+#include <string>
+
+namespace corewise::tests {
+
+/// A recorded machine of one package with a cache for each two of its CPUs, 0 to `cpus` - 1, whose limits tests change: a
+/// process in a version 2 control group.
+class recorded_host {
+ public:
+  explicit recorded_host(int cpus) : all_("0-" + std::to_string(cpus - 1)) {
+    tree_.write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    tree_.write("proc/self/cgroup", "0::/pod\n");
+    for (int cpu = 0; cpu < cpus; ++cpu) write_cpu(cpu);
+    online(all_);
+    allow(all_);
+    quota("max 100000");
+  }
+
+  std::string root() const { return tree_.root(); }
+  void online(const std::string& cpus) const { tree_.write("sys/devices/system/cpu/online", cpus + "\n"); }
+  void quota(const std::string& max) const { tree_.write("sys/fs/cgroup/pod/cpu.max", max + "\n"); }
+  void threads(int most) const { tree_.write("sys/fs/cgroup/pod/pids.max", std::to_string(most) + "\n"); }
+  void cpuset(const std::string& cpus) const {
+    tree_.write("sys/fs/cgroup/pod/cpuset.cpus.effective", cpus + "\n");
+  }
+  /// Sets the affinity mask.
+  void allow(const std::string& cpus) const {
+    tree_.write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t" + cpus + "\n");
+  }
+
+ private:
+  void write_cpu(int cpu) const {
+    const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/";
+    const std::string cache = folder + "cache/index0/";
+    const int first = cpu / 2 * 2;
+    tree_.write(folder + "topology/physical_package_id", "0\n");
+    tree_.write(folder + "topology/core_cpus_list", std::to_string(cpu) + "\n");
+    tree_.write(cache + "level", "3\n");
+    tree_.write(cache + "type", "Unified\n");
+    tree_.write(cache + "shared_cpu_list", std::to_string(first) + "-" + std::to_string(first + 1) + "\n");
+  }
+
+  temporary_tree tree_;
+  std::string all_;
+};
+
+} // namespace corewise::tests
