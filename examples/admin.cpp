@@ -32,7 +32,7 @@ corewise::task<> work(corewise::engine& engine) {
   for (double time = 0; !engine.stop_token().stop_requested(); time += .01) {
     co_await corewise::sleep_for(10ms);
     const double wave = 1 + std::sin(time * 2 * std::numbers::pi / 20);
-    const auto requests = static_cast<int>(wave * static_cast<double>(engine.workers().size()) * 2);
+    const auto requests = static_cast<int>(wave * static_cast<double>(engine.metrics().total().active) * 2);
     for (int i = 0; i < requests; ++i)
       static_cast<void>(engine.submit([us = random() % 3000] { compute(std::chrono::microseconds{us}); },
                                       {.name = "a request"}));

@@ -32,6 +32,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -68,6 +69,9 @@ class server::plane {
         token_(o.token),
         changes_by_tcp_(o.changes_by_tcp),
         trial_(context_) {
+    if (token_ && o.read_only.empty())
+      throw std::invalid_argument("a token without a read-only address, where it would be shown");
+    if (o.changes_by_tcp && !token_) throw std::invalid_argument("changes by TCP without a token");
     for (const std::string& text : o.networks) networks_.emplace_back(text);
     if (!o.read_only.empty()) {
       read_only_.emplace(listen_at(context_, o.read_only));

@@ -84,7 +84,11 @@ socket_path::socket_path(asio::io_context& in, int fd, const std::string& path) 
     errno = EADDRINUSE;
     if (!replaced) fail(path);
   }
-  if (::listen(fd, backlog) != 0) fail(path);
+  if (::listen(fd, backlog) == 0) return;
+  const int why = errno;
+  ::unlink(path.c_str());
+  errno = why;
+  fail(path);
 }
 
 socket_path::~socket_path() { ::unlink(path_.c_str()); }

@@ -124,11 +124,10 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
         options_(std::move(options)),
         handler_(std::move(handler)),
         places_(options_.most_connections) {
+    // Headroom alone makes no place for connections.
     for (const locality_group& g : engine_.groups().groups())
-      if (!engine_.workers().of_group(g.id).empty())
-        groups_.push_back(std::make_unique<group_record>(
-            g.id, g.capacity * static_cast<std::uint64_t>(engine_.workers().of_group(g.id).size()),
-            io.of(g.id)));
+      if (const std::uint64_t workers = engine_.workers().at_begin(g.id); workers != 0)
+        groups_.push_back(std::make_unique<group_record>(g.id, g.capacity * workers, io.of(g.id)));
   }
   listener_core(const listener_core&) = delete;
   listener_core& operator=(const listener_core&) = delete;

@@ -115,4 +115,12 @@ TEST_CASE("admin token: a file that is not there, or has no token, is an error")
                   const std::invalid_argument&);
   CHECK(admin::token(files.write("good", "0123456789abcdef \r\n")).is_in("Bearer 0123456789abcdef"));
   CHECK_FALSE(admin::token({}).is_in("Bearer "));
+  engine e(small(1));
+  admin::options o;
+  o.token = files.root() / "good";
+  CHECK_THROWS_AS(admin::server(e, o), const std::invalid_argument&);
+  o.token.clear();
+  o.read_only = "127.0.0.1:0";
+  o.changes_by_tcp = true;
+  CHECK_THROWS_AS(admin::server(e, o), const std::invalid_argument&);
 }

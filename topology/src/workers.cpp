@@ -121,7 +121,7 @@ counts by_group(const locality_groups& groups, std::uint32_t each) {
 
 /// Returns how many seats each group has: its workers at the begin, and its part of the headroom.
 counts count_seats(const topology& machine, const locality_groups& groups, const worker_options& options,
-                   const counts& at_begin) {
+                   std::uint32_t at_begin) {
   counts seats;
   const std::uint32_t more = options.headroom.value_or(0);
   if (options.total)
@@ -131,12 +131,11 @@ counts count_seats(const topology& machine, const locality_groups& groups, const
     seats = by_group(groups, *options.per_group + (more + static_cast<std::uint32_t>(groups.size()) - 1) /
                                                       static_cast<std::uint32_t>(groups.size()));
   else {
-    const double begun = std::accumulate(at_begin.begin(), at_begin.end(), 0.0);
-    seats = automatic(machine, groups, options, machine.cpus(),
-                      options.headroom ? begun + more : begun * automatic_headroom);
+    const double begun = at_begin;
+    const double most =
+        begun == 1 ? begun : begun * automatic_headroom; // one worker alone takes shorter ways
+    seats = automatic(machine, groups, options, machine.cpus(), options.headroom ? begun + more : most);
   }
-  // A total is dealt in proportion, and rounding may give a group one less of a larger one.
-  for (std::size_t g = 0; g < seats.size(); ++g) seats[g] = std::max(seats[g], at_begin[g]);
   return seats;
 }
 
@@ -177,7 +176,10 @@ std::vector<std::uint32_t> worker_counts(const topology& machine, const locality
 worker_layout::worker_layout(const topology& machine, const locality_groups& groups,
                              const worker_options& options)
     : at_begin_(worker_counts(machine, groups, options, {machine.cpus(), {}, machine.limits().quota_cpus})) {
-  const counts wanted = count_seats(machine, groups, options, at_begin_);
+  all_at_begin_ = std::accumulate(at_begin_.begin(), at_begin_.end(), std::uint32_t{0});
+  counts wanted = count_seats(machine, groups, options, all_at_begin_);
+  // A total is dealt in proportion, and rounding may give a group one less of a larger one.
+  for (std::size_t g = 0; g < wanted.size(); ++g) wanted[g] = std::max(wanted[g], at_begin_[g]);
   first_.push_back(0);
   for (const locality_group& g : groups.groups()) {
     const std::vector<seat> seats = seats_of(machine, g, options.smt);

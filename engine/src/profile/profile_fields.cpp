@@ -42,7 +42,8 @@ rows workers() {
             .description =
                 "The number of workers that may come later, when a CPU quota grows or a profile asks "
                 "for more. Each has a thread from the begin, which sleeps. `auto`: where a quota gives "
-                "fewer workers than there are cores, up to three for each; else none"}),
+                "two workers or more, but fewer than there are cores, up to three for each; else none. "
+                "One worker alone takes shorter ways"}),
       with(choice_field<profile, pin_to>("workers.pin", COREWISE_AT(workers.pin),
                                          {{"auto", pin_to::automatic},
                                           {"core", pin_to::core},

@@ -95,7 +95,7 @@ rows following() {
                 "How often, while tasks run, the engine looks at what the host allows it: CPU quota, "
                 "cpuset, affinity mask, CPUs online. Workers retire at once when that is less, and "
                 "come back, as far as `workers.headroom` goes, when it has been more for 2 s. `auto`: "
-                "every second; `off`: what held at the begin holds for ever"}),
+                "every second; `off`: only when the program says so, by `engine::refresh`"}),
   };
 }
 

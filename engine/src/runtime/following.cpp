@@ -21,6 +21,8 @@ std::string text_of(const machine_change& c) {
   std::string text = "the host has changed what it allows:";
   if (c.now.cpus != c.before.cpus)
     text += fmt::format(" CPUs {}, before {};", cpus_text(c.now.cpus), cpus_text(c.before.cpus));
+  else if (c.now.cpuset != c.before.cpuset)
+    text += fmt::format(" cpuset {}, before {};", cpus_text(c.now.cpuset), cpus_text(c.before.cpuset));
   if (c.now.quota_cpus != c.before.quota_cpus)
     text +=
         fmt::format(" quota {}, before {};", quota_text(c.now.quota_cpus), quota_text(c.before.quota_cpus));
@@ -34,7 +36,8 @@ std::string text_of(const machine_change& c) {
 std::optional<machine_change> runtime::follow(bool at_once) {
   if (after_process_fork()) return std::nullopt;
   machine_change change;
-  cpu_set unknown;
+  std::string advice;
+  refusal untied;
   {
     const std::scoped_lock lock(apply_mutex_);
     if (now() != stage::open) return std::nullopt;
@@ -42,34 +45,38 @@ std::optional<machine_change> runtime::follow(bool at_once) {
     if (!next) return std::nullopt;
     change.before = host_.in_force();
     change.now = *next;
+    cpu_set allowed = next->cpus;
     profile settings = rules_.newest()->settings; // not replaced while the lock is held
     const std::vector<std::uint32_t> workers = wanted_workers(settings, *next);
     for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
     change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
-    put_in_force(std::move(settings), workers); // last of what may throw
+    change.text = text_of(change);
+    put_in_force(std::move(settings), workers); // last of what may throw and would have to be undone
     host_.go_by(*std::move(next));
-    if (!change.now.cpus.empty()) threads_.tie_to(change.now.cpus);
-    unknown = host_.unknown();
+    if (!allowed.empty()) untied = threads_.tie_to(std::move(allowed));
+    changes_.note(change.text);
+    if (const cpu_set unknown = host_.unknown(); !unknown.empty())
+      advice = "the host allows CPUs " + unknown.to_string() +
+               " too, of which nothing was known when the engine began: a restart would use them";
   }
-  change.text = text_of(change);
-  changes_.note(change.text);
+  // Without the lock: hooks may call the engine.
   const log_record::number numbers[] = {{"workers", change.workers_now},
                                         {"workers_before", change.workers_before}};
   notices_.log({.code = log_code::machine_changed, .numbers = numbers, .text = change.text});
-  if (!unknown.empty())
-    notices_.warn_once(
-        log_code::machine_changed,
-        "the host allows CPUs " + unknown.to_string() +
-            " too, of which nothing was known when the engine began: a restart would use them");
+  if (!advice.empty()) notices_.warn_once(log_code::machine_changed, advice);
+  if (untied) notices_.try_warn_once(log_code::not_pinned, "workers are not pinned again", *untied);
   return change;
 }
 
-/// Does so from the supervisor's thread.
-void runtime::follow_host() noexcept {
+/// Does so from the supervisor's thread. Returns whether more is allowed that does not hold yet.
+bool runtime::follow_host() noexcept {
   try {
     static_cast<void>(follow(false));
+    const std::scoped_lock lock(apply_mutex_);
+    return host_.waits();
   } catch (const std::exception& e) {
     notices_.try_warn_once(log_code::machine_changed, "what the host allows is not followed", e.what());
+    return false;
   }
 }
 

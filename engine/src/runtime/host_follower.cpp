@@ -49,7 +49,11 @@ std::optional<host_allowance> host_follower::see(host_allowance seen, monotonic:
 }
 
 cpu_set host_follower::unknown() const {
-  return (in_force_.cpus - begin_.cpus) | (in_force_.cpuset - begin_.cpuset);
+  cpu_set more = in_force_.cpus - begin_.cpus;
+  // The mask of a thread that the engine has tied does not grow with the cpuset; a mask of the program's own keeps it out.
+  const bool of_the_cpuset = !begin_.cpuset.empty() && begin_.cpus == begin_.cpuset;
+  if (of_the_cpuset) more |= in_force_.cpuset - begin_.cpuset;
+  return more;
 }
 
 } // namespace corewise::detail

@@ -36,7 +36,7 @@ void runtime::sample_workers(detail::load_sample& s) const {
       const worker_metrics counted = seat.metrics();
       const worker_load now = view_->load(g.id, index_in_group(place.id));
       threads[place.id.value] = seat.report().thread();
-      s.capacity += capacity;
+      if (active(place.id) || index_in_group(place.id) < layout_.at_begin(g.id)) s.capacity += capacity;
       s.running += now.running;
       s.busy_cpus += capacity * counted.busy;
       for (const time_histogram& of_class : counted.waited) s.waited += of_class;

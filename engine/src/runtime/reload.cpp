@@ -63,34 +63,33 @@ std::vector<apply_result::reason> runtime::what_it_cannot(const profile& next,
                                          next.limits.in_flight)});
   try {
     workers = wanted_workers(next, host_.in_force());
-  } catch (const topology_error& e) {
-    reasons.push_back({workers_key(next), e.what()});
-    return reasons;
-  }
-  for (const locality_group& g : groups_.groups()) {
-    const std::size_t seats = layout_.of_group(g.id).size();
-    if (workers[g.id.value] <= seats) continue;
+    const worker_options asked = worker_options_of(next, start_cpu_);
+    if (!asked.total && !asked.per_group) return reasons; // as many as there are seats
+    const std::vector<std::uint32_t> by_number =
+        worker_counts(machine_, groups_, asked, {machine_.cpus(), {}, std::nullopt});
+    std::vector<std::uint32_t> with_seats = by_number;
+    if (fit(with_seats, asked.total ? &machine_.cpus() : nullptr) == 0) return reasons;
+    const auto g = std::ranges::find_if(groups_.groups(), [&](const locality_group& group) {
+      return by_number[group.id.value] > layout_.of_group(group.id).size();
+    });
     reasons.push_back({workers_key(next),
                        fmt::format("found {} workers for group {}, which has {} seats; there are no more "
                                    "until a restart (workers.headroom)",
-                                   workers[g.id.value], g.id.value, seats)});
-    break;
+                                   by_number[g->id.value], g->id.value, layout_.of_group(g->id).size())});
+  } catch (const topology_error& e) {
+    reasons.push_back({workers_key(next), e.what()});
   }
   return reasons;
 }
 
-/// Returns how many workers of each group the profile asks for, where the host allows that. An automatic number is no
-/// larger than the seats. Where none would be left, since the allowed CPUs are those of groups without seats, or without
-/// one of a number that was given, all CPUs count as allowed. Throws `topology_error`, `std::bad_alloc`.
+/// Returns how many workers of each group take part, where the host allows that: what the profile asks for, as far as
+/// there are seats. Where none would be left, since the allowed CPUs are those of groups without seats, or without one
+/// of a number that was given, all CPUs count as allowed. Throws `topology_error`, `std::bad_alloc`.
 std::vector<std::uint32_t> runtime::wanted_workers(const profile& next, const host_allowance& allowed) const {
   const worker_options options = worker_options_of(next, start_cpu_);
   const auto counted = [&](const host_allowance& by) {
     std::vector<std::uint32_t> workers = worker_counts(machine_, groups_, options, by);
-    if (options.total) even_out(workers);
-    if (!options.total && !options.per_group)
-      for (const locality_group& g : groups_.groups())
-        workers[g.id.value] =
-            std::min(workers[g.id.value], static_cast<std::uint32_t>(layout_.of_group(g.id).size()));
+    static_cast<void>(fit(workers, options.total ? &by.cpus : nullptr));
     return workers;
   };
   std::vector<std::uint32_t> workers = counted(allowed);
@@ -99,29 +98,34 @@ std::vector<std::uint32_t> runtime::wanted_workers(const profile& next, const ho
   return workers;
 }
 
-/// Moves the workers for which a group has no seat to groups that have a free one. A total is dealt in
-/// proportion, and rounding may give a group one more worker of a smaller total than of a larger one.
-void runtime::even_out(std::vector<std::uint32_t>& workers) const noexcept {
+/// Takes away the workers for which a group has no seat. `into`: null, or gives them to groups with a free seat and one of
+/// these CPUs: a total is dealt in proportion, and rounding may give a group one more worker of a smaller total than of a
+/// larger one. Returns how many are left without a seat.
+std::uint32_t runtime::fit(std::vector<std::uint32_t>& workers, const cpu_set* into) const noexcept {
   std::uint32_t excess = 0;
-  const auto seats = [&](std::size_t g) {
-    return static_cast<std::uint32_t>(layout_.of_group({static_cast<std::uint32_t>(g)}).size());
-  };
-  for (std::size_t g = 0; g < workers.size(); ++g)
-    if (workers[g] > seats(g)) {
-      excess += workers[g] - seats(g);
-      workers[g] = seats(g);
-    }
-  for (std::size_t g = 0; g < workers.size(); ++g) {
-    const std::uint32_t more = std::min(excess, seats(g) - workers[g]);
-    workers[g] += more;
+  const auto seats = [&](group_id g) { return static_cast<std::uint32_t>(layout_.of_group(g).size()); };
+  for (const locality_group& g : groups_.groups()) {
+    std::uint32_t& n = workers[g.id.value];
+    if (n <= seats(g.id)) continue;
+    excess += n - seats(g.id);
+    n = seats(g.id);
+  }
+  for (const locality_group& g : groups_.groups()) {
+    if (into == nullptr || !g.cpus.intersects(*into)) continue;
+    std::uint32_t& n = workers[g.id.value];
+    const std::uint32_t more = std::min(excess, seats(g.id) - n);
+    n += more;
     excess -= more;
   }
-  if (!workers.empty()) workers.front() += excess; // more workers than seats in all: refused
+  return excess;
 }
 
+/// More workers first: meanwhile there is always one.
 void runtime::set_active(std::span<const std::uint32_t> workers) noexcept {
-  for (std::size_t g = 0; g < workers.size(); ++g)
-    boards_[g]->active.store(workers[g], std::memory_order_seq_cst); // pairs: shown
+  for (const bool more : {true, false})
+    for (std::size_t g = 0; g < workers.size(); ++g)
+      if ((workers[g] > boards_[g]->active.load(std::memory_order_relaxed)) == more)
+        boards_[g]->active.store(workers[g], std::memory_order_seq_cst); // pairs: shown
   for (detail::worker* seat : seats_) show(*seat);
 }
 

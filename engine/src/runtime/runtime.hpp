@@ -145,9 +145,9 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   std::vector<apply_result::reason> what_it_cannot(const profile& next,
                                                    std::vector<std::uint32_t>& workers) const;
   std::vector<std::uint32_t> wanted_workers(const profile& next, const host_allowance& allowed) const;
-  void even_out(std::vector<std::uint32_t>& workers) const noexcept;
+  std::uint32_t fit(std::vector<std::uint32_t>& workers, const cpu_set* into) const noexcept;
   void put_in_force(profile next, std::span<const std::uint32_t> workers);
-  void follow_host() noexcept;
+  bool follow_host() noexcept;
   void show(detail::worker& seat) noexcept;
   void set_active(std::span<const std::uint32_t> workers) noexcept;
 

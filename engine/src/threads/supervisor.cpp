@@ -56,10 +56,10 @@ std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms;
 
 } // namespace
 
-supervisor::supervisor(shared& engine, worker_threads& threads, std::function<void()> follow)
+supervisor::supervisor(shared& engine, worker_threads& threads, host_service host)
     : engine_(engine),
       threads_(threads),
-      follow_(std::move(follow)),
+      host_(std::move(host)),
       seats_(std::make_unique<seat_record[]>(engine.layout().size())),
       shortage_(engine, threads),
       lookout_(engine.idle().make_lookout()) {
@@ -143,7 +143,8 @@ bool supervisor::start() noexcept {
   } catch (const std::exception& e) { // no thread, or no memory for one
     refused_ = true;
     engine_.notices().try_warn_once(log_code::no_supervision,
-                                    "stuck workers are not reported: the supervisor's thread cannot start",
+                                    "stuck workers are not reported, and the host's limits not followed: the "
+                                    "supervisor's thread cannot start",
                                     e.what());
     return false;
   }
@@ -176,11 +177,13 @@ void supervisor::main() noexcept {
   name_thread(engine_.settings(), "/watch");
   threads_.signals().note_thread();
   // A worker started this thread, and the worker may be tied to its group.
+  refusal why;
   if (engine_.machine().is_this_system() && engine_.settings().workers.pin != pin_to::none)
-    if (const refusal why = pin_this_thread(engine_.machine().cpus()))
-      engine_.notices().try_warn_once(log_code::not_pinned, "the supervisor is tied to the CPUs of a worker",
-                                      *why);
+    why = pin_this_thread(host_.home.empty() ? engine_.machine().cpus() : host_.home);
   tid_.store(::gettid(), std::memory_order_relaxed); // its mask is right now
+  if (why)
+    engine_.notices().try_warn_once(log_code::not_pinned, "the supervisor is tied to the CPUs of a worker",
+                                    *why);
   engine_.idle().relieve_sentinel();
   std::optional<nanoseconds> wait;
   while (!stopping_.load(std::memory_order_relaxed)) {
@@ -279,13 +282,14 @@ std::optional<std::chrono::nanoseconds> supervisor::trim(monotonic::time_point n
 
 /// Looks at what the host allows, when it is time. While all sleep it does not matter.
 std::optional<std::chrono::nanoseconds> supervisor::follow_host(monotonic::time_point now) noexcept {
-  const std::int64_t period = follow_period_ns_.load(std::memory_order_relaxed);
-  if (period == never || asleep_.load(std::memory_order_relaxed)) return std::nullopt;
+  nanoseconds period{follow_period_ns_.load(std::memory_order_relaxed)};
+  if (period.count() == never || asleep_.load(std::memory_order_relaxed)) return std::nullopt;
+  if (more_is_allowed_) period = std::min<nanoseconds>(period, 1s);
   const nanoseconds passed = now - followed_at_;
-  if (passed < nanoseconds{period}) return nanoseconds{period} - passed;
+  if (passed < period) return period - passed;
   followed_at_ = now;
-  follow_();
-  return nanoseconds{period};
+  more_is_allowed_ = host_.follow();
+  return more_is_allowed_ ? std::min<nanoseconds>(period, 1s) : period;
 }
 
 // --- stuck workers

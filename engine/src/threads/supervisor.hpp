@@ -80,9 +80,14 @@ class supervisor final : public thread_service {
   /// times the cost of a thread switch.
   static constexpr std::chrono::microseconds patience{50};
 
-  /// Makes a supervisor without a thread. It does not use `threads` before a seat is lent. `follow` looks at what the
-  /// host allows. Throws `std::bad_alloc`.
-  supervisor(shared& engine, worker_threads& threads, std::function<void()> follow);
+  /// How the supervisor follows what the host allows.
+  struct host_service {
+    cpu_set home;                 ///< what its thread is tied to, so that its mask tells what others do to it
+    std::function<bool()> follow; ///< looks; returns whether more is allowed that is to be looked at again
+  };
+
+  /// Makes a supervisor without a thread. It does not use `threads` before a seat is lent. Throws `std::bad_alloc`.
+  supervisor(shared& engine, worker_threads& threads, host_service host);
   supervisor(const supervisor&) = delete;
   supervisor& operator=(const supervisor&) = delete;
 
@@ -115,7 +120,7 @@ class supervisor final : public thread_service {
   bool short_of_spares() const noexcept { return shortage_.in_episode(); }
   std::uint64_t spare_shortages() const noexcept { return shortage_.episodes(); }
 
-  /// Returns its thread, which the engine ties to all its CPUs; 0 while there is none. Waits for a thread that has just
+  /// Returns its thread, which is tied as the host allowed at the begin; 0 while there is none. Waits for a thread that has just
   /// begun. Call from any thread.
   pid_t tid() const noexcept;
 
@@ -183,7 +188,7 @@ class supervisor final : public thread_service {
 
   shared& engine_;
   worker_threads& threads_;
-  const std::function<void()> follow_;
+  const host_service host_;
   std::optional<stack_signal> stack_signal_;
   std::optional<flight_recorder> recorder_; // for its reports
 
@@ -198,6 +203,7 @@ class supervisor final : public thread_service {
   std::optional<monotonic::time_point> trim_at_; // while it is asleep
   monotonic::time_point queues_looked_at_;
   monotonic::time_point followed_at_{monotonic::now()}; // the engine has just read what the host allows
+  bool more_is_allowed_ = false;
   head_watch heads_;
   spare_shortage shortage_;
   lookout lookout_;

@@ -227,7 +227,8 @@ void worker_threads::bind(thread_record& me, const worker& seat) {
 
 /// Ties a thread to what is allowed of the CPUs of its seat. Call with the lock held.
 refusal worker_threads::tie(thread_record& t) noexcept {
-  if (!engine_.machine().is_this_system()) return std::nullopt;
+  const bool left_to_itself = !t.handle.joinable();
+  if (left_to_itself || !engine_.machine().is_this_system()) return std::nullopt;
   try {
     const std::optional<cpu_set> cpus = pin_target(engine_, *t.bound_to, allowed_);
     return cpus && !cpus->empty() ? pin_thread(t.handle.native_handle(), *cpus) : std::nullopt;
@@ -236,16 +237,14 @@ refusal worker_threads::tie(thread_record& t) noexcept {
   }
 }
 
-void worker_threads::tie_to(cpu_set allowed) noexcept {
+refusal worker_threads::tie_to(cpu_set allowed) noexcept {
   refusal why;
-  {
-    const std::scoped_lock lock(mutex_);
-    allowed_ = std::move(allowed);
-    for (const auto& t : threads_)
-      if (t->bound_to != nullptr && !t->ended && !t->on_core)
-        if (refusal refused = tie(*t)) why = std::move(refused);
-  }
-  if (why) engine_.notices().try_warn_once(log_code::not_pinned, "workers are not pinned again", *why);
+  const std::scoped_lock lock(mutex_);
+  allowed_ = std::move(allowed);
+  for (const auto& t : threads_)
+    if (t->bound_to != nullptr && !t->ended && !t->on_core)
+      if (refusal refused = tie(*t)) why = std::move(refused);
+  return why;
 }
 
 /// Names the calling thread after its group, or after the seat that it takes.

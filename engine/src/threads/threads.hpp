@@ -39,8 +39,9 @@ class worker_threads {
   bool offer(worker& seat, std::uint64_t lending) noexcept;
 
   /// Ties all threads again, where they are tied at all, to what of their CPUs is among these. Where none is, not even of
-  /// the machine's, they stay as the host has tied them. Call from any thread. Cost: a system call for each thread.
-  void tie_to(cpu_set allowed) noexcept;
+  /// the machine's, they stay as the host has tied them. Returns why a thread could not be tied. Call from any thread.
+  /// Cost: a system call for each thread.
+  refusal tie_to(cpu_set allowed) noexcept;
 
   /// Makes the spare threads leave. The threads on seats see for themselves that the engine has ended.
   void stop() noexcept;

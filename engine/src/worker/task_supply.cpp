@@ -109,7 +109,7 @@ task_header* task_supply::take_injected(group_id from, std::uint32_t in_front) n
 /// Returns how many of `waiting` tasks the worker takes at once.
 std::uint32_t task_supply::share_of(std::uint32_t waiting) const noexcept {
   const bool of_all = engine_.settings().injection.scope == injection_scope::engine;
-  const std::uint32_t workers = of_all ? static_cast<std::uint32_t>(engine_.layout().size())
+  const std::uint32_t workers = of_all ? engine_.layout().at_begin()
                                        : engine_.board(place_.group).active.load(std::memory_order_relaxed);
   return batch_of(waiting, workers, rules_.get()->settings.injection.batch);
 }

@@ -1,3 +1,4 @@
+#include "../../sanitized.hpp"
 #include "../../topology/temporary_tree.hpp"
 #include "error_lines.hpp"
 #include "machine_file.hpp"
@@ -10,23 +11,11 @@
 using namespace corewise;
 using namespace corewise::tests;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COREWISE_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define COREWISE_SANITIZED 1
-#endif
-#endif
-
 namespace {
 
-#ifdef COREWISE_SANITIZED
-constexpr bool memory_is_ours = false; // a sanitizer keeps freed memory
-#else
-constexpr bool memory_is_ours = true;
-#endif
-constexpr double seconds_usual = 0.1; // the time where no other program runs
-constexpr double seconds_most = 10;   // emulated, with sanitizers, on a machine that others use
+constexpr bool memory_is_ours = !sanitized; // a sanitizer keeps freed memory
+constexpr double seconds_usual = 0.1;       // the time where no other program runs
+constexpr double seconds_most = 10;         // emulated, with sanitizers, on a machine that others use
 constexpr long kib_most = 64 * 1024;
 
 double cpu_seconds() {

@@ -5,6 +5,7 @@
 #include "topology/recorded_host.hpp"
 #include "within.hpp"
 
+#include <corewise/engine/load.hpp>
 #include <corewise/topology/binding.hpp>
 
 #include <doctest/doctest.h>
@@ -263,6 +264,60 @@ TEST_CASE("following: a group whose CPUs are gone hands over what it has") {
   host.online("0-3");
   CHECK(e.refresh()->workers_now == 4);
   CHECK(by_group(e) == std::vector<std::uint32_t>{2, 2});
+}
+
+TEST_CASE(
+    "following: a profile that comes while a group is gone gives it no more workers than it has seats") {
+  const recorded_host host(4);
+  profile p = waiting(host);
+  p.workers.total = 4;
+  engine e(p);
+  begin_supervisor(e);
+  host.allow("0-1");
+  CHECK(e.refresh()->workers_now == 2);
+  CHECK_FALSE(e.apply(with_workers(p, 5)).applied());
+  CHECK(e.apply(with_workers(p, 3)).applied());
+  CHECK(by_group(e) == std::vector<std::uint32_t>{2, 0});
+  profile each = p;
+  each.workers.total.reset();
+  each.workers.per_group = 3;
+  CHECK_FALSE(e.apply(each).applied());
+  host.allow("0-3");
+  CHECK(e.refresh()->workers_now == 3);
+  CHECK(by_group(e) == std::vector<std::uint32_t>{2, 1});
+}
+
+TEST_CASE("following: hooks may ask the engine to look, to reload and to say how it is") {
+  const recorded_host host(4);
+  engine* self = nullptr;
+  int calls = 0;
+  engine_hooks hooks;
+  hooks.on_log_record = [&](const log_record& r) {
+    if (r.code != log_code::machine_changed || self == nullptr) return;
+    ++calls;
+    static_cast<void>(self->refresh());
+    CHECK(self->apply(self->configuration()).applied());
+    CHECK(self->dump().machine_changes == 1);
+  };
+  engine e(waiting(host), hooks);
+  self = &e;
+  host.quota("100000 100000");
+  CHECK(e.refresh()->workers_now == 1);
+  CHECK(calls == 1);
+  self = nullptr;
+}
+
+TEST_CASE(
+    "following: headroom is no capacity for a balancer, and no more than one seat where one worker begins") {
+  const recorded_host host(16);
+  host.quota("200000 100000");
+  engine e(waiting(host));
+  CHECK(e.workers().size() == 8);
+  load_meter meter(e);
+  CHECK(meter.read().capacity == 2);
+  host.quota("100000 100000");
+  engine alone(waiting(host));
+  CHECK(alone.workers().size() == 1);
 }
 
 TEST_CASE("following: CPUs of which nothing was known lead to one line that advises a restart") {

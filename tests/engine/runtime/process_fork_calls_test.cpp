@@ -102,7 +102,8 @@ class busy_threads {
     repeat([&] { static_cast<void>(e.apply(small_profile(2))); });
     repeat([] { const engine other(small_profile(1)); });
     repeat([&] {
-      static_cast<void>(e.warnings()), static_cast<void>(e.metrics()), static_cast<void>(e.dump());
+      static_cast<void>(e.warnings()), static_cast<void>(e.metrics()), static_cast<void>(e.dump()),
+          static_cast<void>(e.refresh());
     });
     repeat([&] { static_cast<void>(e.after(1ms, [] {}).cancel()); });
     repeat([&] { const std::pmr::vector<char> room(1000, &e.memory(first_group)); });

@@ -47,7 +47,7 @@ struct options {
 class server {
  public:
   /// Throws `std::system_error` if a socket cannot be made or the token not be read, `std::invalid_argument` for an
-  /// address, a network or a token that is none. `e` must live longer.
+  /// address, a network or a token that is none, or where they do not go together. `e` must live longer.
   server(engine& e, const options& o);
   server(const server&) = delete;
   server& operator=(const server&) = delete;

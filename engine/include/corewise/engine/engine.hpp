@@ -235,7 +235,7 @@ class engine {
   /// needs a restart (docs/profile.md says of each key whether it does). Workers take the new profile up one
   /// after another, each at the end of its tick. When it asks for fewer workers, those that are too many give
   /// their waiting tasks away, finish their task and sleep until a later profile asks for them. The number of
-  /// workers may grow again up to the number with which the engine began. An engine that shuts down refuses.
+  /// workers may grow up to that of the seats (`workers.headroom`). An engine that shuts down refuses.
   /// Call from any thread, tasks included; it waits for no other thread. Cost: a new policy object, and a
   /// wake-up for each sleeper. Throws `profile_error` with all that is wrong with the profile,
   /// `std::bad_alloc`; then nothing has changed.
@@ -267,6 +267,7 @@ class engine {
   profile configuration() const;
   const topology& machine() const noexcept;
   const locality_groups& groups() const noexcept;
+  /// Returns all seats, headroom too. `metrics().total().active` is how many of their workers take tasks now.
   const worker_layout& workers() const noexcept;
 
   /// Returns memory on the node of a group, for data that its workers use: pages that lie there, where the

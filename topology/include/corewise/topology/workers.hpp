@@ -17,8 +17,8 @@ struct worker_options {
   std::optional<std::uint32_t> total;
   /// The CPU that the constructing thread runs on: where a quota's workers are taken from first.
   std::optional<std::uint32_t> start_cpu;
-  /// Seats in all, more than workers at the begin. Nothing: where a quota gives fewer workers than there are cores, so
-  /// many that there may be four times as many workers later, at most one on each core or CPU; else none.
+  /// How many seats more than workers there are at the begin, in all. Nothing: where a quota gives two workers or more,
+  /// but fewer than there are cores, three for each worker, at most one on each core or CPU; else none.
   std::optional<std::uint32_t> headroom = 0;
 };
 
@@ -62,6 +62,8 @@ class worker_layout {
 
   /// Returns how many of the group's workers, from the first on, take part from the begin.
   std::uint32_t at_begin(group_id g) const noexcept { return at_begin_[g.value]; }
+  /// Returns the same of all groups.
+  std::uint32_t at_begin() const noexcept { return all_at_begin_; }
 
   /// The workers of a group have consecutive ids.
   std::span<const worker_place> of_group(group_id g) const noexcept {
@@ -72,6 +74,7 @@ class worker_layout {
   std::vector<worker_place> workers_;
   std::vector<std::size_t> first_; // groups + 1
   std::vector<std::uint32_t> at_begin_;
+  std::uint32_t all_at_begin_ = 0;
   std::vector<std::optional<worker_id>> at_cpu_;
 };
 

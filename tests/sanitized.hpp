@@ -1,0 +1,21 @@
+#pragma once
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COREWISE_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define COREWISE_SANITIZED true
+#endif
+#endif
+#ifndef COREWISE_SANITIZED
+#define COREWISE_SANITIZED false
+#endif
+
+namespace corewise::tests {
+
+/// Whether AddressSanitizer or ThreadSanitizer is in this program.
+inline constexpr bool sanitized = COREWISE_SANITIZED;
+
+} // namespace corewise::tests
+
+#undef COREWISE_SANITIZED
