@@ -17,8 +17,8 @@ host_allowance allowing(const char* list, std::optional<double> quota = {}) {
 
 /// Looks, and goes by what it is told to. Returns whether that is something new.
 bool step(host_follower& f, const host_allowance& seen, monotonic::time_point now, bool at_once = false) {
-  std::optional<host_allowance> next = f.see(seen, now, at_once);
-  if (next) f.go_by(*std::move(next));
+  const std::optional<host_allowance> next = f.see(seen, now, at_once);
+  if (next) f.go_by(*next);
   return next.has_value();
 }
 
