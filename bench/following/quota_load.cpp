@@ -1,5 +1,5 @@
 // A daemon under load whose host changes what it allows it: bench/following/run starts it and changes the quota, or the
-// affinity mask, while it runs. One line for each second: what was done, the response times, and who took part.
+// affinity mask, while it runs. One line for each second: what was done, the response times, and how many workers took part.
 
 #include <corewise/engine/engine.hpp>
 

@@ -95,6 +95,28 @@ field<Target> optional_duration_field(std::string path, At at, value_rule rule) 
       [at](const Target& t, const auto& visit) { visit({}, at(t) ? setting(*at(t)) : setting("never")); });
 }
 
+/// Makes the field of a member with a `kind`, which has a word for each value but `fixed`, and a time `fixed`. The first
+/// word is the default.
+template <class Target, class Mode, class At>
+field<Target> mode_field(std::string path, At at, value_rule rule,
+                         std::vector<std::pair<std::string, Mode>> words) {
+  for (const auto& [word, kind] : words) rule.words.push_back(word);
+  return make_field<Target>(
+      std::move(path), std::move(rule),
+      [at, words](Target& t, const element&, const setting& v) {
+        at(t) = {};
+        if (const auto* d = std::get_if<std::chrono::nanoseconds>(&v)) at(t) = {Mode::fixed, *d};
+        for (const auto& [word, kind] : words)
+          if (const auto* said = std::get_if<std::string>(&v); said != nullptr && *said == word)
+            at(t).kind = kind;
+      },
+      [at, words](const Target& t, const auto& visit) {
+        for (const auto& [word, kind] : words)
+          if (at(t).kind == kind) return visit({}, word);
+        visit({}, at(t).fixed);
+      });
+}
+
 /// Makes the field of a text or a word in a `std::string` member.
 template <class Target, class At> field<Target> text_field(std::string path, At at, value_rule rule) {
   return make_field<Target>(

@@ -225,20 +225,8 @@ rows injection_batch() {
 
 row park_timeout() {
   using mode = park_timeout_setting::mode;
-  return make_field<profile>(
-      "idle.park_timeout", durations(100us, 1h, {"adaptive", "never"}),
-      [](profile& p, const element&, const setting& v) {
-        p.idle.park_timeout = {};
-        if (const auto* d = std::get_if<std::chrono::nanoseconds>(&v))
-          p.idle.park_timeout = {mode::fixed, *d};
-        else if (std::get<std::string>(v) == "never")
-          p.idle.park_timeout.kind = mode::never;
-      },
-      [](const profile& p, const auto& visit) {
-        const park_timeout_setting& timeout = p.idle.park_timeout;
-        if (timeout.kind == mode::fixed) return visit({}, timeout.fixed);
-        visit({}, timeout.kind == mode::never ? "never" : "adaptive");
-      });
+  return mode_field<profile, mode>("idle.park_timeout", COREWISE_AT(idle.park_timeout), durations(100us, 1h),
+                                   {{"adaptive", mode::adaptive}, {"never", mode::never}});
 }
 
 rows idle() {

@@ -70,22 +70,9 @@ rows grouping() {
 
 row follow() {
   using mode = follow_setting::mode;
-  return make_field<profile>(
-      "topology.follow", durations(std::chrono::milliseconds{10}, std::chrono::hours{1}, {"auto", "off"}),
-      [](profile& p, const element&, const setting& v) {
-        p.topology.follow = {};
-        if (const auto* d = std::get_if<std::chrono::nanoseconds>(&v))
-          p.topology.follow = {mode::fixed, *d};
-        else if (std::get<std::string>(v) == "off")
-          p.topology.follow.kind = mode::off;
-      },
-      [](const profile& p, const auto& visit) {
-        switch (p.topology.follow.kind) {
-        case mode::automatic: return visit({}, "auto");
-        case mode::off: return visit({}, "off");
-        case mode::fixed: return visit({}, p.topology.follow.fixed);
-        }
-      });
+  return mode_field<profile, mode>("topology.follow", COREWISE_AT(topology.follow),
+                                   durations(std::chrono::milliseconds{10}, std::chrono::hours{1}),
+                                   {{"auto", mode::automatic}, {"off", mode::off}});
 }
 
 rows following() {
@@ -94,7 +81,7 @@ rows following() {
            {.description =
                 "How often, while tasks run, the engine looks at what the host allows it: CPU quota, "
                 "cpuset, affinity mask, CPUs online. Workers retire at once when that is less, and "
-                "come back, as far as `workers.headroom` goes, when it has been more for 2 s. `auto`: "
+                "come back, as far as `workers.headroom` goes, when looks have seen more for 2 s. `auto`: "
                 "every second; `off`: only when the program says so, by `engine::refresh`"}),
   };
 }

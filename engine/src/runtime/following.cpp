@@ -68,15 +68,12 @@ std::optional<machine_change> runtime::follow(bool at_once) {
   return change;
 }
 
-/// Does so from the supervisor's thread. Returns whether more is allowed that does not hold yet.
-bool runtime::follow_host() noexcept {
+/// Does so from the supervisor's thread.
+void runtime::follow_host() noexcept {
   try {
     static_cast<void>(follow(false));
-    const std::scoped_lock lock(apply_mutex_);
-    return host_.waits();
   } catch (const std::exception& e) {
     notices_.try_warn_once(log_code::machine_changed, "what the host allows is not followed", e.what());
-    return false;
   }
 }
 

@@ -37,8 +37,6 @@ class host_follower {
   void go_by(host_allowance next) noexcept { in_force_ = std::move(next); }
 
   const host_allowance& in_force() const noexcept { return in_force_; }
-  /// Returns whether the last look saw something else, which is to hold when it has been so for `calm`.
-  bool waits() const noexcept { return seen_ != in_force_; }
   /// Returns the CPUs that are allowed and were not at the begin, so that nothing is known of them.
   cpu_set unknown() const;
 

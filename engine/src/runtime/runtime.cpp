@@ -24,7 +24,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
       waits_when_full_(settings_.limits.on_full == full_action::wait),
       near_nodes_(machine_, groups_, layout_),
       host_(settings_.topology.machine.source),
-      supervisor_(*this, threads_, {host_.in_force().cpus, [this] { return follow_host(); }}),
+      supervisor_(*this, threads_, {host_.in_force().cpus, [this] { follow_host(); }}),
       threads_(*this, *this) {
   thread_service_ = &supervisor_;
   for (detail::worker* seat : seats_) show(*seat); // some are headroom

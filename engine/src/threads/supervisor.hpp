@@ -83,7 +83,7 @@ class supervisor final : public thread_service {
   /// How the supervisor follows what the host allows.
   struct host_service {
     cpu_set home;                 ///< what its thread is tied to, so that its mask tells what others do to it
-    std::function<bool()> follow; ///< looks; returns whether more is allowed that is to be looked at again
+    std::function<void()> follow; ///< looks
   };
 
   /// Makes a supervisor without a thread. It does not use `threads` before a seat is lent. Throws `std::bad_alloc`.
@@ -203,7 +203,6 @@ class supervisor final : public thread_service {
   std::optional<monotonic::time_point> trim_at_; // while it is asleep
   monotonic::time_point queues_looked_at_;
   monotonic::time_point followed_at_{monotonic::now()}; // the engine has just read what the host allows
-  bool more_is_allowed_ = false;
   head_watch heads_;
   spare_shortage shortage_;
   lookout lookout_;

@@ -187,7 +187,7 @@ TEST_CASE("trim: threads that take and give blocks meanwhile never share one") {
       for (std::size_t c = 0; c < detail::block_classes; ++c)
         for (std::size_t* b : mine[c]) detail::release_block(b, c);
     });
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 300; ++i) {
     detail::trim_blocks(0);
     std::this_thread::sleep_for(1ms);
   }

@@ -1,21 +1,17 @@
-// Tests of an engine whose host changes what it allows: fed by a recorded machine, and by the kernel.
+// Tests of an engine whose host changes what it allows, fed by a recorded machine.
 
-#include "child_process.hpp"
+#include "following.hpp"
 #include "reloading.hpp"
 #include "topology/recorded_host.hpp"
 #include "within.hpp"
 
 #include <corewise/engine/load.hpp>
-#include <corewise/topology/binding.hpp>
 
 #include <doctest/doctest.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -36,19 +32,6 @@ profile following(const recorded_host& host, std::chrono::nanoseconds period = 1
 /// The same, where it looks only when it is told to.
 profile waiting(const recorded_host& host) { return following(host, 1h); }
 
-/// The same on this machine.
-profile waiting_here() {
-  profile p;
-  p.topology.follow = {follow_setting::mode::fixed, 1h};
-  p.topology.groups.group_by = domain_kind::machine;
-  return p;
-}
-
-/// Runs a task, so that there is a supervisor, whose affinity mask counts.
-void begin_supervisor(engine& e) {
-  e.run([] {}).get();
-}
-
 /// Waits until so many workers know that they have retired.
 bool retired(const engine& e, int workers) {
   return within(10s, [&] {
@@ -62,82 +45,6 @@ std::vector<std::uint32_t> by_group(const engine& e) {
   for (const worker_metrics& w : e.metrics().workers)
     active[w.group.value] += static_cast<std::uint32_t>(w.active);
   return active;
-}
-
-/// Keeps an engine busy with tasks that submit the next, and counts them.
-class steady_load {
- public:
-  explicit steady_load(engine& e) : e_(e) {
-    for (int i = 0; i < 32; ++i) next();
-  }
-  ~steady_load() {
-    over_ = true;
-    e_.drain();
-    CHECK(begun_ == ended_);
-  }
-
- private:
-  void next() {
-    ++begun_;
-    REQUIRE(e_.submit([this] {
-      for (int i = 0; i < 2000; ++i) spun_.fetch_add(1, std::memory_order_relaxed);
-      if (!over_) next();
-      ++ended_;
-    }) == submit_result::accepted);
-  }
-
-  engine& e_;
-  std::atomic<bool> over_{false};
-  std::atomic<std::uint64_t> begun_{0};
-  std::atomic<std::uint64_t> ended_{0};
-  std::atomic<std::uint64_t> spun_{0};
-};
-
-void set_affinity_of_all_threads(const cpu_set& cpus) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (const std::uint32_t c : cpus.to_vector()) CPU_SET(c, &mask);
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
-    static_cast<void>(::sched_setaffinity(std::stoi(thread.path().filename()), sizeof mask, &mask));
-}
-
-/// A control group of version 1 of the test's own, with a quota, or none where none can be made.
-class quota_group {
- public:
-  quota_group() {
-    std::ifstream memberships("/proc/self/cgroup");
-    for (std::string line; std::getline(memberships, line);)
-      if (const auto at = line.find(":cpu:"); at != std::string::npos)
-        folder_ = "/sys/fs/cgroup/cpu" + line.substr(at + 5) + "/corewise-test-" + std::to_string(::getpid());
-    std::error_code error;
-    if (!folder_.empty() && !std::filesystem::create_directory(folder_, error)) folder_.clear();
-    if (!folder_.empty() && !set(100)) folder_.clear();
-  }
-  quota_group(const quota_group&) = delete;
-  quota_group& operator=(const quota_group&) = delete;
-  ~quota_group() {
-    std::error_code ignored; // a process that has just ended may still be there
-    const auto removed = [&] { return std::filesystem::remove(folder_, ignored); };
-    if (!folder_.empty()) static_cast<void>(within(std::chrono::seconds{5}, removed));
-  }
-  bool made() const { return !folder_.empty(); }
-  /// Sets the quota, in CPUs; below 0: none.
-  bool set(double cpus) const {
-    return write("cpu.cfs_quota_us", cpus < 0 ? "-1" : std::to_string(static_cast<long>(cpus * 100'000)));
-  }
-  bool enter() const { return write("cgroup.procs", "0"); }
-
- private:
-  bool write(const char* file, const std::string& text) const {
-    std::ofstream out(folder_ / file);
-    return static_cast<bool>(out << text << std::flush);
-  }
-
-  std::filesystem::path folder_;
-};
-
-cpu_set affinity_on(engine& e, std::uint32_t worker) {
-  return e.run([] { return this_thread_affinity(); }, {.worker = worker_id{worker}}).get();
 }
 
 } // namespace
@@ -341,6 +248,22 @@ TEST_CASE("following: CPUs of which nothing was known lead to one line that advi
   CHECK(lines == 1);
 }
 
+TEST_CASE("following: a cpuset that grows beyond the affinity mask is told, and changes no worker") {
+  const recorded_host host(8);
+  host.allow("0-1");
+  host.cpuset("0-1");
+  engine e(waiting(host));
+  begin_supervisor(e);
+  host.cpuset("0-3");
+  const std::optional<machine_change> more = e.refresh();
+  REQUIRE(more);
+  CHECK(more->text ==
+        "the host has changed what it allows: cpuset 0-3, before 0-1; still 2 workers take tasks");
+  CHECK(e.warnings().back() ==
+        "the host allows CPUs 2-3 too, of which nothing was known when the engine began: a "
+        "restart would use them");
+}
+
 TEST_CASE("following: where all CPUs that it knows are gone the engine goes on as before") {
   const recorded_host host(8);
   host.allow("0-1");
@@ -413,68 +336,4 @@ TEST_CASE("following: refreshes, reloads and tasks at the same time lose nothing
   host.quota("max 100000");
   static_cast<void>(e.refresh());
   CHECK(active_workers(e) == 8);
-}
-
-TEST_CASE(
-    "following: the kernel takes a CPU from the process and gives it back, and threads are pinned again") {
-  const cpu_set all = this_thread_affinity();
-  if (all.size() < 2) {
-    MESSAGE("skipped: one CPU");
-    return;
-  }
-  const pid_t child = child_that([&] {
-    bool right = true;
-    const auto want = [&](bool holds, const char* what) {
-      if (!holds) std::fprintf(stderr, "not so: %s\n", what);
-      right = right && holds;
-    };
-    {
-      engine e;
-      const auto workers = active_workers(e);
-      begin_supervisor(e);
-      want(!e.refresh(), "nothing has changed"); // waits until the supervisor has its own mask
-      want(within(10s, [&] { return !affinity_on(e, 0).empty(); }), "a task runs");
-      cpu_set one;
-      one.insert(all.first());
-      set_affinity_of_all_threads(one);
-      want(within(10s, [&] { return e.refresh() || active_workers(e) < workers; }), "a change is seen");
-      want(active_workers(e) < workers || workers == 1, "a worker retires");
-      want(affinity_on(e, 0) == one, "worker 0 is pinned to what is left");
-      set_affinity_of_all_threads(all);
-      static_cast<void>(e.refresh());
-      want(active_workers(e) == workers, "all are back");
-      for (std::uint32_t w = 0; w < workers; ++w)
-        want(affinity_on(e, w) == e.groups()[e.workers()[worker_id{w}].group].cpus,
-             "each is pinned to its group");
-    }
-    std::_Exit(right ? 0 : 1);
-  });
-  CHECK(exit_status(child) == 0);
-}
-
-TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and changes again and again") {
-  const quota_group group;
-  if (!group.made() || this_thread_affinity().size() < 2) {
-    MESSAGE("skipped: one CPU, or no control group of version 1 can be made here");
-    return;
-  }
-  const pid_t child = child_that([&] {
-    bool right = group.enter();
-    {
-      engine e(waiting_here());
-      const auto all = active_workers(e);
-      const steady_load load(e);
-      for (const double quota : {0.02, -1.0, 0.5, 2.0, 0.3}) {
-        right = group.set(quota) && right;
-        const std::optional<machine_change> c = e.refresh();
-        const std::uint64_t wanted = quota < 0 || quota >= 2 ? all : 1;
-        if (c && c->workers_now == wanted) continue;
-        std::fprintf(stderr, "with a quota of %g not %d workers\n", quota, static_cast<int>(wanted));
-        right = false;
-      }
-      right = group.set(-1) && right;
-    }
-    std::_Exit(right ? 0 : 1);
-  });
-  CHECK(exit_status(child) == 0);
 }

@@ -157,7 +157,7 @@ TEST_CASE("fork: every call answers in a child that a task, or a call that block
 }
 
 TEST_CASE("fork: every call answers in a child, whatever other threads do at the fork") {
-  constexpr int children = 50;
+  constexpr int children = 150;
   engine e(small_profile(2));
   const busy_threads others(e);
   int failures = 0;

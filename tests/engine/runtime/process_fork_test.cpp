@@ -87,7 +87,7 @@ TEST_CASE(
 }
 
 TEST_CASE("fork: a child gets blocks for its tasks, although other threads were using theirs at the fork") {
-  constexpr int forks = 70;
+  constexpr int forks = 200;
   constexpr std::size_t blocks = 300; // more than a thread keeps for itself
   const auto take_and_give = [] {
     std::vector<void*> all;

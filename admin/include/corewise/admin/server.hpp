@@ -28,9 +28,9 @@ struct options {
   /// Names by which they may ask for this machine, beside its address there and `localhost`. A page of the
   /// web that asks by a name of its own gets nothing.
   std::vector<std::string> hosts;
-  /// A file with a token in its first line, of 16 characters at least. Who asks at the read-only address with
-  /// `Authorization: Bearer TOKEN` reads what the control socket shows, and takes traces. Whoever reads along has the
-  /// token, so use it on the own machine, or behind a proxy with TLS. Empty: none.
+  /// A file with a token in its first line, of 16 characters at least. A client that asks at the read-only address
+  /// with `Authorization: Bearer TOKEN` reads what the control socket shows, and takes traces. The token is sent as it
+  /// is, so use it on the own machine, or behind a proxy with TLS. Empty: none.
   std::filesystem::path token;
   /// Whether a token allows changes of the profile, too.
   bool changes_by_tcp = false;

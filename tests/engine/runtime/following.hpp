@@ -1,0 +1,51 @@
+#pragma once
+
+#include <corewise/engine/engine.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdint>
+
+// Shared by the tests of engines whose host changes what it allows.
+
+namespace corewise::tests {
+
+/// Runs a task, so that there is a supervisor, whose affinity mask counts.
+inline void begin_supervisor(engine& e) {
+  e.run([] {}).get();
+}
+
+/// Keeps an engine busy with tasks that submit the next, and counts them.
+class steady_load {
+ public:
+  explicit steady_load(engine& e) : e_(e) {
+    for (int i = 0; i < 32; ++i) next();
+  }
+  ~steady_load() { CHECK(ended()); }
+
+  /// Ends it. Returns whether each task has run. Call from one thread.
+  bool ended() {
+    over_ = true;
+    e_.drain();
+    return begun_ == ended_;
+  }
+
+ private:
+  void next() {
+    ++begun_;
+    REQUIRE(e_.submit([this] {
+      for (int i = 0; i < 2000; ++i) spun_.fetch_add(1, std::memory_order_relaxed);
+      if (!over_) next();
+      ++ended_;
+    }) == submit_result::accepted);
+  }
+
+  engine& e_;
+  std::atomic<bool> over_{false};
+  std::atomic<std::uint64_t> begun_{0};
+  std::atomic<std::uint64_t> ended_{0};
+  std::atomic<std::uint64_t> spun_{0};
+};
+
+} // namespace corewise::tests

@@ -1,0 +1,158 @@
+// Tests of an engine to which the kernel itself gives less and more, each in a process of its own.
+
+#include "child_process.hpp"
+#include "following.hpp"
+#include "reloading.hpp"
+#include "within.hpp"
+
+#include <corewise/topology/binding.hpp>
+
+#include <doctest/doctest.h>
+#include <sched.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+using namespace corewise;
+using namespace corewise::tests;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A profile for this machine, with automatic numbers. The engine looks only when it is told to.
+profile waiting_here() {
+  profile p;
+  p.topology.follow = {follow_setting::mode::fixed, 1h};
+  p.topology.groups.group_by = domain_kind::machine;
+  return p;
+}
+
+void set_affinity_of_all_threads(const cpu_set& cpus) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (const std::uint32_t c : cpus.to_vector()) CPU_SET(c, &mask);
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    static_cast<void>(::sched_setaffinity(std::stoi(thread.path().filename()), sizeof mask, &mask));
+}
+
+/// A control group of version 1 of the test's own, with a quota, or none where none can be made.
+class quota_group {
+ public:
+  quota_group() {
+    std::ifstream memberships("/proc/self/cgroup");
+    for (std::string line; std::getline(memberships, line);)
+      if (const auto at = line.find(":cpu:"); at != std::string::npos)
+        folder_ = "/sys/fs/cgroup/cpu" + line.substr(at + 5) + "/corewise-test-" + std::to_string(::getpid());
+    std::error_code error;
+    if (!folder_.empty() && !std::filesystem::create_directory(folder_, error)) folder_.clear();
+    if (!folder_.empty() && !set(100)) folder_.clear();
+  }
+  quota_group(const quota_group&) = delete;
+  quota_group& operator=(const quota_group&) = delete;
+  ~quota_group() {
+    std::error_code ignored; // a process that has just ended may still be there
+    const auto removed = [&] { return std::filesystem::remove(folder_, ignored); };
+    if (!folder_.empty()) static_cast<void>(within(std::chrono::seconds{5}, removed));
+  }
+  bool made() const { return !folder_.empty(); }
+  /// Sets the quota, in CPUs; below 0: none.
+  bool set(double cpus) const {
+    return write("cpu.cfs_quota_us", cpus < 0 ? "-1" : std::to_string(static_cast<long>(cpus * 100'000)));
+  }
+  bool enter() const { return write("cgroup.procs", "0"); }
+
+ private:
+  bool write(const char* file, const std::string& text) const {
+    std::ofstream out(folder_ / file);
+    return static_cast<bool>(out << text << std::flush);
+  }
+
+  std::filesystem::path folder_;
+};
+
+cpu_set affinity_on(engine& e, std::uint32_t worker) {
+  return e.run([] { return this_thread_affinity(); }, {.worker = worker_id{worker}}).get();
+}
+
+} // namespace
+
+TEST_CASE(
+    "following: the kernel takes a CPU from the process and gives it back, and threads are pinned again") {
+  const cpu_set all = this_thread_affinity();
+  if (all.size() < 2) {
+    MESSAGE("skipped: one CPU");
+    return;
+  }
+  const pid_t child = child_that([&] {
+    bool right = true;
+    const auto want = [&](bool holds, const char* what) {
+      if (!holds) std::fprintf(stderr, "not so: %s\n", what);
+      right = right && holds;
+    };
+    {
+      engine e;
+      const auto workers = active_workers(e);
+      begin_supervisor(e);
+      want(!e.refresh(), "nothing has changed"); // waits until the supervisor has its own mask
+      want(within(10s, [&] { return !affinity_on(e, 0).empty(); }), "a task runs");
+      cpu_set one;
+      one.insert(all.first());
+      set_affinity_of_all_threads(one);
+      want(within(10s, [&] { return e.refresh() || active_workers(e) < workers; }), "a change is seen");
+      want(active_workers(e) < workers || workers == 1, "a worker retires");
+      want(affinity_on(e, 0) == one, "worker 0 is pinned to what is left");
+      set_affinity_of_all_threads(all);
+      static_cast<void>(e.refresh());
+      want(active_workers(e) == workers, "all are back");
+      for (std::uint32_t w = 0; w < workers; ++w)
+        want(affinity_on(e, w) == e.groups()[e.workers()[worker_id{w}].group].cpus,
+             "each is pinned to its group");
+    }
+    std::_Exit(right ? 0 : 1);
+  });
+  CHECK(exit_status(child) == 0);
+}
+
+TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and changes again and again") {
+  const quota_group group;
+  if (!group.made() || this_thread_affinity().size() < 2) {
+    MESSAGE("skipped: one CPU, or no control group of version 1 can be made here");
+    return;
+  }
+  const pid_t child = child_that([&] {
+    bool right = group.enter();
+    {
+      engine e(waiting_here());
+      const auto all = active_workers(e);
+      steady_load load(e);
+      for (const double quota : {0.02, -1.0, 0.5, 2.0, 0.3}) {
+        right = group.set(quota) && right;
+        const std::optional<machine_change> c = e.refresh();
+        const std::uint64_t wanted = quota < 0 || quota >= 2 ? all : 1;
+        if (c && c->workers_now == wanted) continue;
+        std::fprintf(stderr, "with a quota of %g not %d workers\n", quota, static_cast<int>(wanted));
+        right = false;
+      }
+      right = group.set(-1) && right;
+      right = load.ended() && right;
+    }
+    std::_Exit(right ? 0 : 1);
+  });
+  CHECK(exit_status(child) == 0);
+}
+
+TEST_CASE("following: an engine that uses a part of the machine sees no change where there is none") {
+  const cpu_set all = this_thread_affinity();
+  if (all.size() < 2) {
+    MESSAGE("skipped: one CPU");
+    return;
+  }
+  profile p = waiting_here();
+  p.workers.pin = pin_to::group;
+  p.topology.machine.use.cpus.emplace().insert(all.first());
+  engine e(p);
+  begin_supervisor(e);
+  CHECK_FALSE(e.refresh());
+}
