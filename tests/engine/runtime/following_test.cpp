@@ -118,6 +118,16 @@ TEST_CASE("following: an engine that began with a quota has room to grow") {
   CHECK(e.dump().seats[7].state == seat_state::retired);
   CHECK(e.workers().size() == 8); // four times as many
   for (const std::uint32_t w : workers_of(e, 200)) CHECK(e.metrics().workers[w].active == 1);
+  for (std::uint32_t w = 2; w < 8; ++w) CHECK(e.metrics().workers[w].placed == 0);
+  gate held;
+  for (int i = 0; i < 2; ++i) REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(2);
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 50; ++i) REQUIRE(e.submit([&] { ++ran; }) == submit_result::accepted);
+  std::this_thread::sleep_for(20ms);
+  CHECK(ran == 0); // the headroom's workers take nothing
+  held.open();
+  e.drain();
   host.quota("500000 100000");
   CHECK(e.refresh()->workers_now == 5);
   host.quota("max 100000");
