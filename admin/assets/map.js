@@ -904,12 +904,14 @@
       this.asking = false;
       this.gone = false;
       this.named = false; // whether tasks are named here, as at the control socket
+      const engine = new URLSearchParams(location.search).get('engine'); // of several that the server has
+      this.which = engine === null ? '' : `?engine=${encodeURIComponent(engine)}`;
     }
     async get(path, type) {
       const stop = new AbortController();
       const late = setTimeout(() => stop.abort(), patience);
       try {
-        const answer = await fetch(path, { cache: 'no-store', signal: stop.signal, headers: { Accept: type } });
+        const answer = await fetch(path + this.which, { cache: 'no-store', signal: stop.signal, headers: { Accept: type } });
         if (!answer.ok) throw new Error(`${answer.status}`);
         return type === 'text/plain' ? await answer.text() : await answer.json();
       } finally {

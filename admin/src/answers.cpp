@@ -9,6 +9,7 @@
 #include <corewise/engine/live_figures.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile_text.hpp>
+#include <corewise/topology/error.hpp>
 #include <corewise/topology/machine_json.hpp>
 
 #include <boost/beast/http/verb.hpp>
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <charconv>
 #include <utility>
+#include <vector>
 
 namespace corewise::admin {
 
@@ -25,6 +27,10 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto longest_trial = 24h;
+
+response no_such_engine(const served& engines) {
+  return text_answer(http::status::bad_request, engines.advice());
+}
 
 std::string_view text(boost::beast::string_view v) { return {v.data(), v.size()}; }
 
@@ -46,7 +52,7 @@ bool accepts(const request& asked, std::string_view type) {
   return text(asked[http::field::accept]).find(type) != std::string_view::npos;
 }
 
-response metrics(const request& asked, std::string_view query, const engine& e) {
+response metrics(const request& asked, std::string_view query, const served& engines) {
   auto detail = metrics_detail::automatic;
   if (const auto wanted = parameter(query, "detail")) {
     if (*wanted == "sums")
@@ -58,31 +64,57 @@ response metrics(const request& asked, std::string_view query, const engine& e) 
     else
       return text_answer(http::status::bad_request, "detail is sums, groups or workers\n");
   }
-  const metrics_snapshot now = e.metrics();
+  const std::optional<std::size_t> one = engines.chosen_by(query);
+  if (!one && engines.names_one(query)) return no_such_engine(engines);
+  std::vector<metrics_snapshot> now;
+  for (std::size_t i = 0; i < engines.size(); ++i) {
+    if (one && i != *one) continue;
+    now.push_back(engines[i].metrics());
+    now.back().engine = engines.name(i);
+  }
   if (accepts(asked, "application/json"))
-    return text_answer(http::status::ok, now.to_json(detail), "application/json");
+    return text_answer(http::status::ok, one ? now.front().to_json(detail) : to_json(now, detail),
+                       "application/json");
   return accepts(asked, "application/openmetrics-text")
-             ? text_answer(http::status::ok, now.to_openmetrics(detail),
+             ? text_answer(http::status::ok, to_openmetrics(now, detail),
                            "application/openmetrics-text; version=1.0.0; charset=utf-8")
-             : text_answer(http::status::ok, now.to_prometheus(detail),
+             : text_answer(http::status::ok, to_prometheus(now, detail),
                            "text/plain; version=0.0.4; charset=utf-8");
 }
 
 /// `live`: whether the process should go on; else whether it should get requests.
-response health(const engine& e, bool live, bool draining) {
-  const health_report report = e.health();
-  std::string body = fmt::format("{}\n", to_string(report.state));
-  for (const std::string& why : report.why) body += why + "\n";
+response health(const served& engines, std::string_view query, bool live, bool draining) {
+  const std::optional<std::size_t> one = engines.chosen_by(query);
+  if (!one && engines.names_one(query)) return no_such_engine(engines);
+  health_report all;
+  bool wedged = false;
+  for (std::size_t i = 0; i < engines.size(); ++i) {
+    if (one && i != *one) continue;
+    const health_report report = engines[i].health();
+    all.state = std::max(all.state, report.state);
+    wedged = wedged || report.state == health_state::wedged;
+    for (const std::string& why : report.why)
+      all.why.push_back(engines.several() ? fmt::format("{}: {}", engines.name(i), why) : why);
+  }
+  std::string body = fmt::format("{}\n", to_string(all.state));
+  for (const std::string& why : all.why) body += why + "\n";
   if (draining) body += "the server drains, and is about to end\n";
-  const bool well = live ? report.state != health_state::wedged : report.ok() && !draining;
+  const bool well = live ? !wedged : all.ok() && !draining;
   return text_answer(well ? http::status::ok : http::status::service_unavailable, std::move(body));
 }
 
-response dump(const request& asked, const engine& e) {
-  const engine_dump inside = e.dump();
-  return accepts(asked, "application/json")
-             ? text_answer(http::status::ok, inside.to_json(), "application/json")
-             : text_answer(http::status::ok, inside.to_text());
+response dump(const request& asked, std::string_view query, const served& engines) {
+  const std::optional<std::size_t> one = engines.chosen_by(query);
+  const bool json = accepts(asked, "application/json");
+  if (!one && (json || engines.names_one(query))) return no_such_engine(engines);
+  if (json) return text_answer(http::status::ok, engines[*one].dump().to_json(), "application/json");
+  std::string text;
+  for (std::size_t i = 0; i < engines.size(); ++i) {
+    if (one && i != *one) continue;
+    if (!one) text += fmt::format("{}engine {}\n", i == 0 ? "" : "\n", engines.name(i));
+    text += engines[i].dump().to_text();
+  }
+  return text_answer(http::status::ok, std::move(text));
 }
 
 /// What the map shows of the machine, and of the engine at this moment.
@@ -101,10 +133,24 @@ constexpr std::string_view read_only_paths =
     "/metrics\n/load\n/health/live\n/health/ready\n/topology\n/live\n";
 constexpr std::string_view control_paths = "/dump\n/profile\n/trace\n";
 
+/// Returns a page of links to the maps of several engines.
+std::string list_of_maps(const served& engines) {
+  std::string page = "<!doctype html><title>corewise</title><h1>Engines</h1><ul>";
+  for (std::size_t i = 0; i < engines.size(); ++i)
+    page +=
+        fmt::format("<li><a href=\"/?engine={}\">{}</a>", encoded(engines.name(i)), as_html(engines.name(i)));
+  return page + "</ul>\n";
+}
+
 /// Returns the map for browsers, and for others what there is.
-response entrance(const request& asked, bool control) {
+response entrance(const request& asked, std::string_view query, const served& engines, bool control) {
   if (!accepts(asked, "text/html"))
-    return text_answer(http::status::ok, fmt::format("{}{}", read_only_paths, control ? control_paths : ""));
+    return text_answer(http::status::ok, fmt::format("{}{}{}", read_only_paths, control ? control_paths : "",
+                                                     engines.several() ? engines.advice() : ""));
+  if (!engines.chosen_by(query)) {
+    if (engines.names_one(query)) return no_such_engine(engines);
+    return text_answer(http::status::ok, list_of_maps(engines), "text/html; charset=utf-8");
+  }
   map_page map = live_map();
   response res = text_answer(http::status::ok, std::move(map.html), "text/html; charset=utf-8");
   res.set("Content-Security-Policy", map.policy);
@@ -148,32 +194,36 @@ response answers::to(const request& asked, const caller& from) {
     res.set(http::field::allow, "GET");
     return res;
   }
-  if (path == "/")
-    res = entrance(asked, from.control);
-  else if (path == "/metrics")
-    res = metrics(asked, query, engine_);
-  else if (path == "/health/live" || path == "/health/ready")
-    res = health(engine_, path == "/health/live", draining_);
-  else if (path == "/load")
-    res = show_load(asked);
-  else if (path == "/topology")
-    res = topology(engine_);
-  else if (path == "/live")
-    res = live(engine_);
-  else if (from.control && path == "/dump")
-    res = dump(asked, engine_);
-  else if (from.control && path == "/profile")
-    res = text_answer(http::status::ok, profile_text(engine_.configuration()), "application/yaml");
-  else
-    return text_answer(http::status::not_found, "not found; / lists what there is\n");
-  if (reads) return res;
+  res = show(asked, path, query, from.control);
+  if (reads || res.result() == http::status::not_found) return res;
   res = text_answer(http::status::method_not_allowed, "only GET and HEAD are answered here\n");
   res.set(http::field::allow, from.control && path == "/profile" ? "GET, HEAD, PUT" : "GET, HEAD");
   return res;
 }
 
+response answers::show(const request& asked, std::string_view path, std::string_view query, bool control) {
+  if (path == "/") return entrance(asked, query, engines_, control);
+  if (path == "/metrics") return metrics(asked, query, engines_);
+  if (path == "/health/live" || path == "/health/ready")
+    return health(engines_, query, path == "/health/live", draining_);
+  if (path == "/load") return show_load(asked);
+  if (control && path == "/dump") return dump(asked, query, engines_);
+  if (control && path == "/profile") {
+    const auto place = engines_.profile_of(query);
+    return place ? text_answer(http::status::ok, profile_text(place->now), "application/yaml")
+                 : no_such_engine(engines_);
+  }
+  if (path != "/topology" && path != "/live")
+    return text_answer(http::status::not_found, "not found; / lists what there is\n");
+  const std::optional<std::size_t> one = engines_.chosen_by(query);
+  if (!one) return no_such_engine(engines_);
+  return path == "/live" ? live(engines_[*one]) : topology(engines_[*one]);
+}
+
 load_report answers::load() {
-  load_report now = meter_.read();
+  std::vector<load_report> each;
+  for (load_meter& of : meters_) each.push_back(of.read());
+  load_report now = sum_of(each);
   now.draining = draining_;
   return now;
 }
@@ -192,21 +242,24 @@ response answers::change_profile(const request& asked, std::string_view query, c
     if (!trial)
       return text_answer(http::status::bad_request, "revert_after is a time as 60s, 5m or 1h, up to 24h\n");
   }
-  profile before = engine_.configuration();
+  const auto place = engines_.profile_of(query);
+  if (!place) return no_such_engine(engines_);
   const auto refused = [&](const std::string& why) {
     log(fmt::format("{}: refused a profile: {}", from.name, why.substr(0, why.find('\n'))));
     return text_answer(http::status::unprocessable_entity, why + "\n");
   };
   try {
-    const apply_result result = engine_.apply(parse_profile(asked.body(), "request"));
+    const apply_result result = place->apply(parse_profile(asked.body(), "request"));
     if (!result.applied()) return refused(result.to_text());
   } catch (const profile_error& error) {
     return refused(error.what());
+  } catch (const topology_error& error) { // of a set: the parts of another machine
+    return refused(error.what());
   }
-  before_.reset();
+  undo_ = nullptr;
   revert_at_.reset();
   if (trial) {
-    before_ = std::move(before);
+    undo_ = [place = *place] { return place.apply(place.now); };
     revert_at_ = std::chrono::steady_clock::now() + *trial;
   }
   const std::string until = trial ? fmt::format(" for {} s, unless another one comes", trial->count()) : "";
@@ -215,9 +268,9 @@ response answers::change_profile(const request& asked, std::string_view query, c
 }
 
 void answers::revert() {
-  const apply_result result = engine_.apply(*before_);
+  const apply_result result = undo_();
   revert_at_.reset();
-  before_.reset();
+  undo_ = nullptr;
   log(result.applied()
           ? "the trial is over: the profile before it holds again"
           : fmt::format("the trial is over, but the profile before it is refused: {}", result.to_text()));

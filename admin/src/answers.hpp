@@ -1,8 +1,8 @@
 #pragma once
 
 #include "agent_check.hpp"
+#include "served.hpp"
 
-#include <corewise/engine/engine.hpp>
 #include <corewise/engine/load.hpp>
 
 #include <boost/beast/http/message.hpp>
@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -40,17 +41,19 @@ bool asks_for_us(const request& asked, std::string_view address, const std::vect
 class answers {
  public:
   /// `log`: empty, or called with a line for each change. `requests`: null, or the server's.
-  answers(engine& e, std::function<void(std::string_view)> log, const request_meter* requests = nullptr)
-      : engine_(e),
-        meter_(e, requests),
-        log_(std::move(log)) {}
+  answers(served engines, std::function<void(std::string_view)> log, const request_meter* requests = nullptr)
+      : engines_(std::move(engines)),
+        log_(std::move(log)) {
+    for (std::size_t i = 0; i < engines_.size(); ++i)
+      meters_.emplace_back(engines_[i], i == 0 ? requests : nullptr);
+  }
 
   response to(const request& asked, const caller& from);
   /// Returns whether only the control side gets an answer there.
   static bool is_for_control(std::string_view path) noexcept {
     return path == "/dump" || path == "/profile" || path == "/trace";
   }
-  const engine& of() const noexcept { return engine_; }
+  const served& engines() const noexcept { return engines_; }
   /// Returns what HAProxy's agent check is told. Throws `std::bad_alloc`.
   std::string agent_line() { return agent_.line(load(), std::chrono::steady_clock::now()); }
   /// From now on balancers are told to send nothing new. Call from any thread.
@@ -67,15 +70,16 @@ class answers {
 
  private:
   load_report load();
+  response show(const request& asked, std::string_view path, std::string_view query, bool control);
   response show_load(const request& asked);
   response change_profile(const request& asked, std::string_view query, const caller& from);
 
-  engine& engine_;
-  load_meter meter_;
+  const served engines_;
+  std::deque<load_meter> meters_; // one for each engine
   agent_check agent_;
   std::atomic<bool> draining_{false}; // a flag by itself
   const std::function<void(std::string_view)> log_;
-  std::optional<profile> before_;
+  std::function<apply_result()> undo_; // of the change on trial; empty: there is none
   std::optional<std::chrono::steady_clock::time_point> revert_at_;
 };
 

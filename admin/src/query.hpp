@@ -1,7 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace corewise::admin {
@@ -24,6 +28,48 @@ inline std::optional<std::string_view> parameter(std::string_view query, std::st
       return one.substr(name.size() + 1);
   }
   return std::nullopt;
+}
+
+/// Returns what a value of a query stands for: "a%2Fb" for "a/b". Source: RFC 3986, 2.1.
+inline std::string decoded(std::string_view value) {
+  std::string out;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    unsigned char byte = 0;
+    const char* const digits = value.data() + i + 1;
+    if (value[i] != '%' || i + 2 >= value.size() ||
+        std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) {
+      out += value[i];
+      continue;
+    }
+    out += static_cast<char>(byte);
+    i += 2;
+  }
+  return out;
+}
+
+/// Returns a text as a value of a query.
+inline std::string encoded(std::string_view text) {
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+  std::string out;
+  for (const char c : text)
+    if (plain.find(c) != std::string_view::npos)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return out;
+}
+
+/// Returns a text as it stands in a page.
+inline std::string as_html(std::string_view text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+    case '<': out += "&lt;"; break;
+    case '>': out += "&gt;"; break;
+    case '&': out += "&amp;"; break;
+    case '"': out += "&quot;"; break;
+    default: out += c;
+    }
+  return out;
 }
 
 } // namespace corewise::admin

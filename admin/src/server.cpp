@@ -63,8 +63,8 @@ constexpr auto in_tuple = asio::as_tuple(asio::use_awaitable);
 
 class server::plane {
  public:
-  plane(engine& e, const options& o)
-      : answers_(e, o.log, o.requests),
+  plane(served engines, const options& o)
+      : answers_(std::move(engines), o.log, o.requests),
         hosts_(o.hosts),
         token_(o.token),
         changes_by_tcp_(o.changes_by_tcp),
@@ -282,7 +282,10 @@ class server::plane {
 
   /// Answers with a trace when its time is over. There is one at a time.
   asio::awaitable<response> trace(const request& asked, const caller& from) {
-    const auto wanted = read_wanted_trace(split_target({asked.target().data(), asked.target().size()}).query);
+    const std::string_view query = split_target({asked.target().data(), asked.target().size()}).query;
+    const std::optional<std::size_t> of = answers_.engines().chosen_by(query);
+    if (!of) co_return text_answer(http::status::bad_request, answers_.engines().advice());
+    const auto wanted = read_wanted_trace(query);
     if (const auto* const why = std::get_if<std::string>(&wanted))
       co_return text_answer(http::status::bad_request, *why);
     if (trace_)
@@ -290,7 +293,7 @@ class server::plane {
     answers_.log(fmt::format("{}: takes a trace", from.name));
     asio::steady_timer ended(context_, asio::steady_timer::time_point::max());
     try {
-      trace_.emplace(answers_.of(), std::get<wanted_trace>(wanted),
+      trace_.emplace(answers_.engines()[*of], std::get<wanted_trace>(wanted),
                      [&] { asio::post(context_, [&ended] { static_cast<void>(ended.cancel()); }); });
     } catch (const std::system_error& error) {
       co_return text_answer(http::status::service_unavailable,
@@ -376,7 +379,8 @@ class server::plane {
   std::thread thread_;
 };
 
-server::server(engine& e, const options& o) : plane_(std::make_unique<plane>(e, o)) {}
+server::server(engine& e, const options& o) : plane_(std::make_unique<plane>(served(e), o)) {}
+server::server(engine_set& engines, const options& o) : plane_(std::make_unique<plane>(served(engines), o)) {}
 
 server::~server() {
   if (plane_->is_here()) return;

@@ -1,10 +1,12 @@
 #include <corewise/engine/task.hpp>
 #include <corewise/io/detail/group_context.hpp>
 
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <system_error>
 #include <thread>
@@ -20,10 +22,26 @@ constexpr std::int64_t alarm_slack_ns = 1000;
 
 std::int64_t now_ns() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
+[[noreturn]] void fail(const char* call) {
+  throw system_error(error_code(errno, asio::error::get_system_category()), call);
+}
+
+/// Makes the descriptor of the alarm, and tries whether it can be waited for: Asio takes a refusal of epoll_ctl (EPERM) for
+/// a file of a sort that needs no waiting, and no sleeper would be woken.
 int make_alarm() {
   const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  if (fd < 0) throw system_error(error_code(errno, asio::error::get_system_category()), "timerfd_create");
-  return fd;
+  if (fd < 0) fail("timerfd_create");
+  const int tried = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event nothing{};
+  const char* const refused = tried < 0                                              ? "epoll_create1"
+                              : ::epoll_ctl(tried, EPOLL_CTL_ADD, fd, &nothing) != 0 ? "epoll_ctl"
+                                                                                     : nullptr;
+  const int error = errno;
+  if (tried >= 0) ::close(tried);
+  if (refused == nullptr) return fd;
+  ::close(fd);
+  errno = error;
+  fail(refused);
 }
 
 } // namespace

@@ -16,6 +16,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -132,9 +133,25 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   listener_core(const listener_core&) = delete;
   listener_core& operator=(const listener_core&) = delete;
 
-  /// Opens the sockets and begins to accept.
-  void start(const sockaddr* address, std::size_t size) {
-    std::vector<descriptor> sockets = open(address, size);
+  /// Returns how many sockets it needs, if each may be where its connections are received.
+  std::size_t sockets_wanted() const noexcept {
+    return options_.balance == listen_options::balancing::receiving_cpu ? groups_.size() : 1;
+  }
+  /// Adds the CPUs whose connections its sockets receive, if the machine is this one. `first`: the index of its first
+  /// socket among all of the endpoint.
+  void add_ranges(std::vector<cpu_range>& ranges, std::size_t first) const {
+    if (!engine_.machine().is_this_system()) return;
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      for (const std::uint32_t cpu : engine_.groups()[groups_[g]->id].cpus.to_vector())
+        ranges.push_back({cpu, cpu, static_cast<std::uint32_t>(first + g % sockets_wanted())});
+  }
+  void warn_not_steered(int error) const {
+    driving::warn_once(driving::of(engine_), log_code::not_steered,
+                       "connections are not steered to the CPUs that receive them", text_of(error));
+  }
+
+  /// Begins to accept from these sockets.
+  void start(std::vector<descriptor> sockets) {
     port_ = port_of(sockets.front().get());
     open_sockets_ = sockets.size();
     engine_stop_.emplace(engine_.stop_token(), stopper{this});
@@ -182,51 +199,6 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     listener_core* self;
     void operator()() const noexcept { self->stop(); }
   };
-
-  std::vector<descriptor> open(const sockaddr* address, std::size_t size) {
-    std::vector<descriptor> sockets;
-    if (!options_.adopted.empty()) {
-      for (const int fd : options_.adopted) sockets.push_back(adopt(fd));
-      return sockets;
-    }
-    const bool several = groups_.size() > 1 && address->sa_family != AF_UNIX &&
-                         options_.balance == listen_options::balancing::receiving_cpu;
-    sockets.push_back(open_listening(address, size, options_.backlog, several));
-    if (!several) return sockets;
-    sockaddr_storage same{};
-    std::copy_n(reinterpret_cast<const std::byte*>(address), size, reinterpret_cast<std::byte*>(&same));
-    set_port(same, port_of(sockets.front().get()));
-    while (sockets.size() < groups_.size())
-      sockets.push_back(
-          open_listening(reinterpret_cast<const sockaddr*>(&same), size, options_.backlog, true));
-    steer(sockets.front().get());
-    return sockets;
-  }
-
-  /// Has the kernel choose a socket by the CPU. Without that it chooses by a hash, which only costs locality.
-  void steer(int first) {
-    if (!engine_.machine().is_this_system()) return;
-    std::vector<cpu_range> ranges;
-    for (std::uint32_t socket = 0; socket < groups_.size(); ++socket)
-      for (const std::uint32_t cpu : engine_.groups()[groups_[socket]->id].cpus.to_vector())
-        ranges.push_back({cpu, cpu, socket});
-    std::ranges::sort(ranges, {}, &cpu_range::first);
-    std::vector<cpu_range> merged;
-    for (const cpu_range& r : ranges)
-      if (!merged.empty() && merged.back().socket == r.socket && merged.back().last + 1 == r.first)
-        merged.back().last = r.last;
-      else
-        merged.push_back(r);
-    std::vector<sock_filter> program = steering_program(merged);
-    const sock_fprog chosen{static_cast<std::uint16_t>(program.size()), program.data()};
-    const int error = program.empty() ? E2BIG
-                      : ::setsockopt(first, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &chosen, sizeof chosen) != 0
-                          ? errno
-                          : 0;
-    if (error != 0)
-      driving::warn_once(driving::of(engine_), log_code::not_steered,
-                         "connections are not steered to the CPUs that receive them", text_of(error));
-  }
 
   // --- accepting. A coroutine for each socket.
 
@@ -355,11 +327,92 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   std::size_t open_sockets_ = 0; // guarded
 };
 
-std::shared_ptr<listener_core> start_listener(service& io, const sockaddr* address, std::size_t size,
-                                              listen_options options, connection_handler handler) {
-  auto core = std::make_shared<listener_core>(io, std::move(options), std::move(handler));
-  core->start(address, size);
-  return core;
+namespace {
+
+using cores = std::vector<std::shared_ptr<listener_core>>;
+
+/// Has the kernel choose a socket by the CPU. Without that it chooses by a hash, which only costs locality.
+void steer(const cores& all, int first) {
+  std::vector<cpu_range> ranges;
+  std::size_t socket = 0;
+  for (const auto& core : all) {
+    core->add_ranges(ranges, socket);
+    socket += core->sockets_wanted();
+  }
+  if (ranges.empty()) return;
+  std::ranges::sort(ranges, {}, &cpu_range::first);
+  std::vector<cpu_range> merged;
+  for (const cpu_range& r : ranges)
+    if (!merged.empty() && merged.back().socket == r.socket && merged.back().last + 1 == r.first)
+      merged.back().last = r.last;
+    else if (merged.empty() ||
+             merged.back().last < r.first) // of engines with the same CPUs the first one takes them
+      merged.push_back(r);
+  std::vector<sock_filter> program = steering_program(merged);
+  const sock_fprog chosen{static_cast<std::uint16_t>(program.size()), program.data()};
+  const int error = program.empty() ? E2BIG
+                    : ::setsockopt(first, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &chosen, sizeof chosen) != 0
+                        ? errno
+                        : 0;
+  if (error != 0) all.front()->warn_not_steered(error);
+}
+
+/// Opens a socket for each group, or each engine, on one endpoint.
+std::vector<std::vector<descriptor>> open_each(const cores& all, const sockaddr* address, std::size_t size,
+                                               int backlog) {
+  std::size_t wanted = 0;
+  for (const auto& core : all) wanted += core->sockets_wanted();
+  sockaddr_storage same{};
+  std::copy_n(reinterpret_cast<const std::byte*>(address), size, reinterpret_cast<std::byte*>(&same));
+  std::vector<std::vector<descriptor>> sockets;
+  for (const auto& core : all) {
+    std::vector<descriptor>& own = sockets.emplace_back();
+    while (own.size() < core->sockets_wanted()) {
+      own.push_back(open_listening(reinterpret_cast<const sockaddr*>(&same), size, backlog, wanted > 1));
+      set_port(same, port_of(sockets.front().front().get()));
+    }
+  }
+  if (wanted > 1) steer(all, sockets.front().front().get());
+  return sockets;
+}
+
+/// Opens one socket, from which all engines accept: a unix socket has one queue.
+std::vector<std::vector<descriptor>> open_one(const cores& all, const sockaddr* address, std::size_t size,
+                                              int backlog) {
+  std::vector<std::vector<descriptor>> sockets(all.size());
+  sockets.front().push_back(open_listening(address, size, backlog, false));
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    sockets[i].emplace_back(::fcntl(sockets.front().front().get(), F_DUPFD_CLOEXEC, 0));
+    check(sockets[i].front().get() >= 0, "F_DUPFD_CLOEXEC");
+  }
+  return sockets;
+}
+
+std::vector<std::vector<descriptor>> adopt_all(const cores& all, const std::vector<int>& given) {
+  std::vector<descriptor> taken;
+  for (const int fd : given) taken.push_back(adopt(fd));
+  if (taken.size() < all.size())
+    throw system_error(asio::error::invalid_argument, "fewer adopted sockets than engines");
+  std::vector<std::vector<descriptor>> sockets(all.size());
+  for (std::size_t i = 0; i < taken.size(); ++i) sockets[i % all.size()].push_back(std::move(taken[i]));
+  return sockets;
+}
+
+} // namespace
+
+std::vector<std::shared_ptr<listener_core>> start_listeners(std::span<service* const> all,
+                                                            const sockaddr* address, std::size_t size,
+                                                            const listen_options& options,
+                                                            const connection_handler& handler) {
+  if (all.empty()) throw std::invalid_argument("io::listen: no service");
+  cores listeners;
+  for (service* const io : all) listeners.push_back(std::make_shared<listener_core>(*io, options, handler));
+  std::vector<std::vector<descriptor>> sockets =
+      !options.adopted.empty()        ? adopt_all(listeners, options.adopted)
+      : address->sa_family == AF_UNIX ? open_one(listeners, address, size, options.backlog)
+                                      : open_each(listeners, address, size, options.backlog);
+  for (std::size_t i = 0; i < listeners.size(); ++i) listeners[i]->start(std::move(sockets[i]));
+  return listeners;
 }
 
 } // namespace corewise::io::detail

@@ -1,5 +1,6 @@
 #include "sockets.hpp"
 
+#include <corewise/engine/engine_set.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/io/detail/steering.hpp>
 
@@ -8,8 +9,13 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <atomic>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -232,6 +238,80 @@ TEST_CASE("listen: the kernel gives a connection to the group of the CPU that re
           49); // the thread may be moved while it binds itself
   }
   for (const int fd : clients) ::close(fd);
+}
+
+TEST_CASE("listen: engines of a set share an address, and each takes what its own CPUs receive") {
+  const cpu_set all = discover({}).cpus();
+  if (all.size() < 2) {
+    MESSAGE("skipped: this machine has one CPU");
+    return;
+  }
+  std::vector<profile> profiles;
+  for (const std::uint32_t cpu : {all.to_vector().front(), all.to_vector().back()}) {
+    profile& p = profiles.emplace_back(served_engine::profile_of(1));
+    p.name = "cpu" + std::to_string(cpu);
+    p.topology.machine.use.cpus.emplace().insert(cpu);
+  }
+  engine_set engines(profiles);
+  std::vector<std::unique_ptr<io::service>> services;
+  for (engine& e : engines) services.push_back(std::make_unique<io::service>(e));
+  io::service* const both[] = {services[0].get(), services[1].get()};
+  const std::vector<io::listener> servers = io::listen(both, on_loopback(), {}, echo);
+  REQUIRE(servers.size() == 2);
+  CHECK(servers[0].port() == servers[1].port());
+  std::vector<int> clients;
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::thread([&] {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(engines[i].machine().cpus().first(), &one);
+      if (::sched_setaffinity(0, sizeof one, &one) != 0) return;
+      for (int n = 0; n < 50; ++n) clients.push_back(connect_plainly(servers[0].port()));
+    }).join();
+    CHECK(within(
+        5s, [&] { return servers[0].counts().accepted + servers[1].counts().accepted == clients.size(); }));
+    CHECK(servers[i].counts().accepted >= 49); // the thread may be moved while it binds itself
+  }
+  for (const int fd : clients) {
+    CHECK(answers(fd));
+    ::close(fd);
+  }
+}
+
+TEST_CASE("listen: engines of a set accept from one unix socket, and share adopted ones") {
+  std::vector<profile> profiles;
+  for (const char* name : {"a", "b", "c"}) {
+    profiles.push_back(served_engine::profile_of(1));
+    profiles.back().name = name;
+  }
+  engine_set engines(profiles);
+  std::vector<std::unique_ptr<io::service>> services;
+  std::vector<io::service*> all;
+  for (engine& e : engines) all.push_back(services.emplace_back(std::make_unique<io::service>(e)).get());
+  const std::string path = "/tmp/corewise_listen_set." + std::to_string(::getpid());
+  const auto handler = [](io::unix_stream) -> task<> { co_return; };
+  const auto servers = io::listen(all, asio::local::stream_protocol::endpoint(path), {}, handler);
+  CHECK(servers.size() == 3);
+  for (int i = 0; i < 20; ++i) {
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    path.copy(to.sun_path, sizeof to.sun_path - 1);
+    CHECK(::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+    ::close(fd);
+  }
+  CHECK(within(5s, [&] {
+    std::uint64_t accepted = 0;
+    for (const io::listener& l : servers) accepted += l.counts().accepted;
+    return accepted == 20;
+  }));
+  ::unlink(path.c_str());
+  CHECK_THROWS_AS(static_cast<void>(io::listen(std::span<io::service* const>(), on_loopback(), {}, echo)),
+                  std::invalid_argument);
+  const int adopted = ::socket(AF_INET, SOCK_STREAM, 0);
+  REQUIRE(::listen(adopted, 8) == 0);
+  CHECK_THROWS_AS(static_cast<void>(io::listen(all, on_loopback(), {.adopted = {adopted}}, echo)),
+                  io::system_error);
 }
 
 TEST_CASE("steering: the program chooses the socket of the CPU's group") {

@@ -6,11 +6,13 @@
 
 namespace corewise::tests {
 
-/// A recorded machine of one package with a cache for each two of its CPUs, 0 to `cpus` - 1, whose limits tests change: a
-/// process in a version 2 control group.
+/// A recorded machine with a cache for each two of its CPUs, 0 to `cpus` - 1, whose limits tests change: a process in a
+/// version 2 control group. It has one package, or as many with so many CPUs each.
 class recorded_host {
  public:
-  explicit recorded_host(int cpus) : all_("0-" + std::to_string(cpus - 1)) {
+  explicit recorded_host(int cpus, int per_package = 1 << 20)
+      : per_package_(per_package),
+        all_("0-" + std::to_string(cpus - 1)) {
     tree_.write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
     tree_.write("proc/self/cgroup", "0::/pod\n");
     for (int cpu = 0; cpu < cpus; ++cpu) write_cpu(cpu);
@@ -36,7 +38,7 @@ class recorded_host {
     const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/";
     const std::string cache = folder + "cache/index0/";
     const int first = cpu / 2 * 2;
-    tree_.write(folder + "topology/physical_package_id", "0\n");
+    tree_.write(folder + "topology/physical_package_id", std::to_string(cpu / per_package_) + "\n");
     tree_.write(folder + "topology/core_cpus_list", std::to_string(cpu) + "\n");
     tree_.write(cache + "level", "3\n");
     tree_.write(cache + "type", "Unified\n");
@@ -44,6 +46,7 @@ class recorded_host {
   }
 
   temporary_tree tree_;
+  int per_package_;
   std::string all_;
 };
 

@@ -15,7 +15,7 @@ namespace corewise::command {
 namespace {
 
 struct dump_options {
-  std::string address;
+  admin_address address;
   output_format format = output_format::for_people;
 };
 

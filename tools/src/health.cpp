@@ -14,7 +14,7 @@ namespace corewise::command {
 namespace {
 
 struct health_options {
-  std::string address;
+  admin_address address;
   bool live = false;
 };
 

@@ -22,7 +22,7 @@ constexpr std::size_t bytes_most = std::size_t{1} << 20;
 constexpr std::uint32_t longest_trial_s = 24 * 60 * 60;
 
 struct reload_options {
-  std::string address;
+  admin_address address;
   std::string file;
   std::string revert_after; ///< empty: the profile stays
 };

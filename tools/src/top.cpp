@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 struct top_options {
-  std::string address;
+  admin_address address;
   std::string replay;
   std::string record;
   std::string interval = "1s";
@@ -204,7 +204,7 @@ void add_top(CLI::App& app, action& chosen) {
               "  corewise top --connect 127.0.0.1:9464 --interval 10s --record night.jsonl > night.txt\n"
               "  corewise top --replay night.jsonl");
   sub->callback([options, &chosen] {
-    if (options->address.empty() && options->replay.empty())
+    if (options->address.where.empty() && options->replay.empty())
       throw CLI::RequiredError("--connect or --replay");
     chosen = [options] { return run_top(*options); };
   });

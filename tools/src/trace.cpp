@@ -18,7 +18,7 @@ namespace corewise::command {
 namespace {
 
 struct trace_options {
-  std::string address;
+  admin_address address;
   std::string file;
   unsigned seconds = 1;
   bool json = false;

@@ -76,9 +76,9 @@ counts automatic(const topology& machine, const locality_groups& groups, const w
   return result;
 }
 
-/// Returns the most workers that a quota lets run.
-double most_by(const std::optional<double>& quota) {
-  return quota ? std::max(1.0, std::ceil(*quota)) : static_cast<double>(worker_layout::largest);
+/// Returns the most workers that a part of a quota lets run.
+double most_by(const std::optional<double>& quota, double part) {
+  return quota ? std::max(1.0, std::ceil(*quota * part)) : static_cast<double>(worker_layout::largest);
 }
 
 /// Deals `total` in proportion to capacity × cores. What rounding leaves goes to the largest remainders; of
@@ -166,7 +166,7 @@ std::vector<std::uint32_t> worker_counts(const topology& machine, const locality
   check(options.per_group, "per group");
   const cpu_set& cpus = allowed.cpus.intersects(machine.cpus()) ? allowed.cpus : machine.cpus();
   if (!options.total && !options.per_group)
-    return automatic(machine, groups, options, cpus, most_by(allowed.quota_cpus));
+    return automatic(machine, groups, options, cpus, most_by(allowed.quota_cpus, options.quota_part));
   counts result = options.total ? by_capacity(groups, *options.total) : by_group(groups, *options.per_group);
   for (const locality_group& g : groups.groups())
     if (!g.cpus.intersects(cpus)) result[g.id.value] = 0;

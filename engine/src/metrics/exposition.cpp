@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
+#include <vector>
 
 // What a scraper reads.
 
@@ -76,23 +78,32 @@ class exposition {
   std::string out_;
 };
 
-/// A part of the engine, and its labels.
+/// A part of an engine, and its labels.
 struct part {
   std::string labels;
   worker_metrics numbers;
 };
 
+/// Returns the label of an engine that is not alone.
+std::string label_of(const metrics_snapshot& m) {
+  return m.engine.empty() ? std::string() : fmt::format("engine=\"{}\"", escaped(m.engine));
+}
+
 /// Returns the parts that have numbers of their own.
-std::vector<part> parts_of(const metrics_snapshot& m, metrics_detail of) {
+std::vector<part> parts_of(std::span<const metrics_snapshot> engines, metrics_detail of) {
   std::vector<part> parts;
-  if (of == metrics_detail::sums) {
-    parts.push_back({{}, m.total()});
-  } else if (of == metrics_detail::workers) {
-    for (const worker_metrics& w : m.workers)
-      parts.push_back({fmt::format("group=\"{}\",worker=\"{}\"", w.group.value, w.worker.value), w});
-  } else {
-    for (worker_metrics& g : by_group(m.workers))
-      parts.push_back({fmt::format("group=\"{}\"", g.group.value), g});
+  for (const metrics_snapshot& m : engines) {
+    const std::string engine = label_of(m);
+    if (of == metrics_detail::sums) {
+      parts.push_back({engine, m.total()});
+    } else if (of == metrics_detail::workers) {
+      for (const worker_metrics& w : m.workers)
+        parts.push_back(
+            {joined(engine, fmt::format("group=\"{}\",worker=\"{}\"", w.group.value, w.worker.value)), w});
+    } else {
+      for (worker_metrics& g : by_group(m.workers))
+        parts.push_back({joined(engine, fmt::format("group=\"{}\"", g.group.value)), g});
+    }
   }
   return parts;
 }
@@ -106,11 +117,20 @@ void expose(exposition& to, std::span<const metric_row<T>> rows, const Add& add)
   }
 }
 
-void expose_groups(exposition& to, const std::vector<group_facts>& groups) {
-  if (groups.empty()) return;
+void expose_profiles(exposition& to, std::span<const metrics_snapshot> engines) {
+  if (engines.front().profile_hash.empty()) return;
+  to.begin("profile", "info", {}, "The profile in force");
+  for (const metrics_snapshot& m : engines)
+    to.add(joined(label_of(m), fmt::format("hash=\"{}\"", m.profile_hash)), "1");
+}
+
+void expose_groups(exposition& to, std::span<const metrics_snapshot> engines) {
+  if (engines.front().groups.empty()) return;
   to.begin("group", "info", {}, "The kind of core of each group");
-  for (const group_facts& g : groups)
-    to.add(fmt::format("group=\"{}\",kind=\"{}\"", g.group.value, escaped(g.kind)), "1");
+  for (const metrics_snapshot& m : engines)
+    for (const group_facts& g : m.groups)
+      to.add(joined(label_of(m), fmt::format("group=\"{}\",kind=\"{}\"", g.group.value, escaped(g.kind))),
+             "1");
 }
 
 void expose_times(exposition& to, const std::vector<part>& parts) {
@@ -123,29 +143,32 @@ void expose_times(exposition& to, const std::vector<part>& parts) {
   }
 }
 
-std::string expose(const metrics_snapshot& m, metrics_detail of, bool openmetrics) {
-  std::vector<part> parts = parts_of(m, of);
-  const std::vector<part> sums = parts_of(m, metrics_detail::sums);
-  const bool automatic = of == metrics_detail::automatic;
-  constexpr std::size_t of_times = (time_histogram::bounds + 3) * class_count;
-  if (automatic &&
-      engine_rows().size() + parts.size() * (worker_rows().size() + 1) + histogram_rows().size() * of_times >
-          most_series)
-    parts = sums;
-
+std::string expose(std::span<const metrics_snapshot> engines, metrics_detail of, bool openmetrics) {
   exposition to(openmetrics);
   to.begin("build", "info", {}, "The version of the library");
   to.add(fmt::format("version=\"{}\"", COREWISE_VERSION), "1");
-  if (!m.profile_hash.empty()) {
-    to.begin("profile", "info", {}, "The profile in force");
-    to.add(fmt::format("hash=\"{}\"", m.profile_hash), "1");
-  }
-  expose(to, engine_rows(),
-         [&](const auto& row, const std::string& label) { to.add(label, value_text(row, m)); });
+  if (engines.empty()) return to.end();
+
+  std::vector<part> parts = parts_of(engines, of);
+  const std::vector<part> sums = parts_of(engines, metrics_detail::sums);
+  const bool automatic = of == metrics_detail::automatic;
+  constexpr std::size_t of_times = (time_histogram::bounds + 3) * class_count;
+  const std::size_t series = process_rows().size() + engines.size() * engine_rows().size() +
+                             parts.size() * (worker_rows().size() + 1) +
+                             sums.size() * histogram_rows().size() * of_times;
+  const bool summed = of == metrics_detail::sums || (automatic && series > engines.size() * most_series);
+  if (summed) parts = sums;
+
+  expose_profiles(to, engines);
+  expose(to, engine_rows(), [&](const auto& row, const std::string& label) {
+    for (const metrics_snapshot& m : engines) to.add(joined(label_of(m), label), value_text(row, m));
+  });
+  expose(to, process_rows(),
+         [&](const auto& row, const std::string& label) { to.add(label, value_text(row, engines.front())); });
   expose(to, worker_rows(), [&](const auto& row, const std::string& label) {
     for (const part& p : parts) to.add(joined(p.labels, label), value_text(row, p.numbers));
   });
-  if (!parts.empty() && !parts.front().labels.empty()) expose_groups(to, m.groups);
+  if (!summed) expose_groups(to, engines);
   expose_times(to, automatic ? sums : parts);
   return to.end();
 }
@@ -156,11 +179,17 @@ std::string expose(const metrics_snapshot& m, metrics_detail of, bool openmetric
 
 namespace corewise {
 
+std::string to_prometheus(std::span<const metrics_snapshot> engines, metrics_detail of) {
+  return detail::expose(engines, of, false);
+}
+std::string to_openmetrics(std::span<const metrics_snapshot> engines, metrics_detail of) {
+  return detail::expose(engines, of, true);
+}
 std::string metrics_snapshot::to_prometheus(metrics_detail of) const {
-  return detail::expose(*this, of, false);
+  return corewise::to_prometheus({this, 1}, of);
 }
 std::string metrics_snapshot::to_openmetrics(metrics_detail of) const {
-  return detail::expose(*this, of, true);
+  return corewise::to_openmetrics({this, 1}, of);
 }
 
 } // namespace corewise

@@ -88,6 +88,16 @@ constexpr engine_row of_engine[] = {
      [](const metrics_snapshot& m) { return m.blocking_calls_waited; }},
     {"blocking_calls_refused", counter, "calls", "Calls that found no place, and threw blocking_full",
      [](const metrics_snapshot& m) { return m.blocking_calls_refused; }},
+    {"profile_reloads", counter, "times", "Profiles applied since the engine began",
+     [](const metrics_snapshot& m) { return m.reloads; }},
+    {"machine_changes", counter, "times", "Times that the host changed what it allows: CPUs or a quota",
+     [](const metrics_snapshot& m) { return m.machine_changes; }},
+    {"profiles_outdated", gauge, "profiles", "Replaced profiles that some worker still uses",
+     [](const metrics_snapshot& m) { return m.outdated; }},
+};
+
+// Of the process and its control group: all its engines show the same.
+constexpr engine_row of_process[] = {
     {"memory_blocks_held_bytes", gauge, "bytes", "Memory in the process's recycled blocks",
      [](const metrics_snapshot& m) { return m.memory_blocks_held_bytes; }},
     {"memory_blocks_used_bytes", gauge, "bytes",
@@ -107,12 +117,6 @@ constexpr engine_row of_engine[] = {
     {"cpu_throttled_seconds", counter, "seconds",
      "Time for which quotas have stopped threads of the control group",
      [](const metrics_snapshot& m) { return static_cast<std::uint64_t>(m.throttling.throttled.count()); }},
-    {"profile_reloads", counter, "times", "Profiles applied since the engine began",
-     [](const metrics_snapshot& m) { return m.reloads; }},
-    {"machine_changes", counter, "times", "Times that the host changed what it allows: CPUs or a quota",
-     [](const metrics_snapshot& m) { return m.machine_changes; }},
-    {"profiles_outdated", gauge, "profiles", "Replaced profiles that some worker still uses",
-     [](const metrics_snapshot& m) { return m.outdated; }},
 };
 
 constexpr worker_row of_workers[] = {
@@ -212,6 +216,7 @@ std::string value_text(std::uint64_t value, std::string_view unit) {
 }
 
 std::span<const engine_row> engine_rows() noexcept { return of_engine; }
+std::span<const engine_row> process_rows() noexcept { return of_process; }
 std::span<const worker_row> worker_rows() noexcept { return of_workers; }
 std::span<const histogram_row> histogram_rows() noexcept { return times; }
 

@@ -14,7 +14,7 @@
 
 namespace corewise::detail {
 
-/// The most series of an exposition, unless more is asked for.
+/// The most series of an engine in an exposition, unless more is asked for.
 inline constexpr std::size_t most_series = 500;
 
 enum class metric_type : std::uint8_t { counter, gauge };
@@ -51,6 +51,8 @@ template <class F> void for_each_class(const histogram_row& row, const worker_me
 }
 
 std::span<const metric_row<metrics_snapshot>> engine_rows() noexcept;
+/// Of the process and its control group: the same in all engines.
+std::span<const metric_row<metrics_snapshot>> process_rows() noexcept;
 std::span<const metric_row<worker_metrics>> worker_rows() noexcept; ///< of a worker, or the sum of several
 std::span<const histogram_row> histogram_rows() noexcept;
 

@@ -18,8 +18,10 @@ constexpr std::string_view head = R"(# Metrics
 the names below. `to_text()` and `to_json()` have the same names, without `corewise_` and `_total`; `to_json()` has all workers,
 or groups or sums in their place.
 
-The metrics of workers have the label `group`; if that were more than {} series they are sums over all groups. On request
-(`metrics_detail`) they have the label `worker` as well, or none. The sum over a label is the value for the engine. Counters begin at 0 with the engine and survive a reload; those of CPU quotas begin with the control group, and those of memory with the process. What the
+The metrics of workers have the label `group`; if that were more than {} series for an engine they are sums over all groups. On request
+(`metrics_detail`) they have the label `worker` as well, or none. The sum over a label is the value for the engine. Where a
+process has several engines (`engine_set`), all but the metrics of the process have the label `engine`. Counters begin at 0
+with the engine and survive a reload; those of CPU quotas begin with the control group, and those of memory with the process. What the
 system says of the process is a second old at most. Sums over workers that run are approximate by what happens meanwhile, and
 exact at rest.
 
@@ -53,7 +55,9 @@ std::string metrics_reference() {
   append_table(out, detail::engine_rows(), {});
   out += "\n`corewise_build_info` is 1; its label `version` is that of the library.\n`corewise_profile_info` "
          "is 1; its label `hash` changes with the profile in force.\n`corewise_group_info` "
-         "is 1 for each group; its label `kind` is the name of its kind of core.\n\n## Its workers\n\n";
+         "is 1 for each group; its label `kind` is the name of its kind of core.\n\n## The process\n\n";
+  append_table(out, detail::process_rows(), {});
+  out += "\n## The workers of an engine\n\n";
   append_table(out, detail::worker_rows(), "`group`");
   fmt::format_to(
       std::back_inserter(out),

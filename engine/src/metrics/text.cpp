@@ -72,6 +72,38 @@ nlohmann::ordered_json kind_of(const std::vector<group_facts>& groups, group_id 
   return found == groups.end() ? nlohmann::ordered_json() : nlohmann::ordered_json(found->kind);
 }
 
+nlohmann::ordered_json json_of(const metrics_snapshot& m, metrics_detail of) {
+  nlohmann::ordered_json out;
+  out["profile_hash"] = m.profile_hash;
+  add_to(out, m, engine_rows());
+  add_to(out, m, process_rows());
+  nlohmann::ordered_json& bounds = out["bounds_seconds"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < time_histogram::bounds; ++i)
+    bounds.push_back(seconds(time_histogram::bound(i)));
+  if (of == metrics_detail::workers) {
+    out["workers"] = nlohmann::ordered_json::array();
+    for (const worker_metrics& w : m.workers) {
+      nlohmann::ordered_json one = {{"worker", w.worker.value}, {"group", w.group.value}};
+      add_to(one, w);
+      out["workers"].push_back(std::move(one));
+    }
+  } else if (of == metrics_detail::sums) {
+    add_to(out["all_workers"], m.total());
+  } else {
+    out["groups"] = nlohmann::ordered_json::array();
+    for (const worker_metrics& g : by_group(m.workers)) {
+      nlohmann::ordered_json one = {{"group", g.group.value}, {"kind", kind_of(m.groups, g.group)}};
+      add_to(one, g);
+      out["groups"].push_back(std::move(one));
+    }
+  }
+  return out;
+}
+
+std::string written(const nlohmann::ordered_json& out) {
+  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 } // namespace
 
 } // namespace corewise::detail
@@ -81,6 +113,8 @@ namespace corewise {
 std::string metrics_snapshot::to_text() const {
   std::string out = "engine\n";
   detail::append_text(out, *this, detail::engine_rows());
+  out += "process\n";
+  detail::append_text(out, *this, detail::process_rows());
   out += "all workers\n";
   detail::append_text(out, total());
   for (const worker_metrics& w : workers) {
@@ -91,30 +125,13 @@ std::string metrics_snapshot::to_text() const {
 }
 
 std::string metrics_snapshot::to_json(metrics_detail of) const {
-  nlohmann::ordered_json out;
-  out["profile_hash"] = profile_hash;
-  detail::add_to(out, *this, detail::engine_rows());
-  nlohmann::ordered_json& bounds = out["bounds_seconds"] = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < time_histogram::bounds; ++i)
-    bounds.push_back(detail::seconds(time_histogram::bound(i)));
-  if (of == metrics_detail::workers) {
-    out["workers"] = nlohmann::ordered_json::array();
-    for (const worker_metrics& w : workers) {
-      nlohmann::ordered_json one = {{"worker", w.worker.value}, {"group", w.group.value}};
-      detail::add_to(one, w);
-      out["workers"].push_back(std::move(one));
-    }
-  } else if (of == metrics_detail::sums) {
-    detail::add_to(out["all_workers"], total());
-  } else {
-    out["groups"] = nlohmann::ordered_json::array();
-    for (const worker_metrics& g : detail::by_group(workers)) {
-      nlohmann::ordered_json one = {{"group", g.group.value}, {"kind", detail::kind_of(groups, g.group)}};
-      detail::add_to(one, g);
-      out["groups"].push_back(std::move(one));
-    }
-  }
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return detail::written(detail::json_of(*this, of));
+}
+
+std::string to_json(std::span<const metrics_snapshot> engines, metrics_detail of) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::object();
+  for (const metrics_snapshot& m : engines) all["engines"][m.engine] = detail::json_of(m, of);
+  return detail::written(all);
 }
 
 } // namespace corewise

@@ -62,6 +62,19 @@ void check_selection(contradiction_list& found, const machine_description::selec
                                  use.reserve.to_string(), use.cpus->to_string())});
 }
 
+/// Checks that an engine that shares its machine looks for the others, and finds the file wherever it was started.
+void check_sharing(contradiction_list& found, const profile& p) {
+  const std::string& file = p.sharing.file;
+  if (file.empty()) return;
+  if (file.front() != '/')
+    found.push_back({{"sharing.file"}, fmt::format("found {}; expected a path from / on", quote(file))});
+  if (!follow_period_of(p))
+    found.push_back(
+        {{"topology.follow", "sharing.file"},
+         "found follow off; an engine that shares its machine follows it, so that it notices when others "
+         "come and go"});
+}
+
 void check_name(contradiction_list& found, const std::string& key, const std::string& name,
                 const std::vector<std::string>& names) {
   if (std::ranges::find(names, name) != names.end()) return;
@@ -132,6 +145,7 @@ std::vector<contradiction> find_contradictions(const profile& p) {
   check_kind_names(found, p.topology.machine);
   check_spill(found, p);
   check_queues(found, p);
+  check_sharing(found, p);
   check_range(found, "injection.interval", p.injection.interval);
   check_range(found, "injection.batch", p.injection.batch);
   if (p.workers.total && (*p.workers.total == 0 || *p.workers.total > 65536))

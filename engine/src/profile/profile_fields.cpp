@@ -25,6 +25,44 @@ rows head() {
   };
 }
 
+rows engines() {
+  return {
+      with(choice_field<profile, machine_part>("engines.per", COREWISE_AT(engines.per),
+                                               {{"machine", machine_part::machine},
+                                                {"package", machine_part::package},
+                                                {"node", machine_part::node}}),
+           restart,
+           {.description =
+                "How many engines an `engine_set` makes: one, one for each package (socket), or one for each "
+                "NUMA node that has CPUs. Each has the rest of the profile, and its part's number behind "
+                "the name; a program that makes one `engine` gets all of the machine in it, and a warning"}),
+  };
+}
+
+row sharing_file() {
+  return make_field<profile>(
+      "sharing.file", texts(4000),
+      [](profile& p, const element&, const setting& v) { p.sharing.file = std::get<std::string>(v); },
+      [](const profile& p, const auto& visit) {
+        if (!p.sharing.file.empty()) visit({}, p.sharing.file);
+      });
+}
+
+rows sharing() {
+  return {
+      with(sharing_file(), restart,
+           {.description =
+                "A file, by its full path, with which daemons agree to share this machine: each takes its "
+                "part of the cores that it and others may use, and takes more when another one ends or "
+                "crashes. All must name the same file, of mode 0600 or 0660",
+            .default_text = "the machine is not shared"}),
+      with(integer_field<profile>("sharing.weight", COREWISE_AT(sharing.weight), integers(1, 10'000)), live,
+           {.unit = "parts",
+            .description =
+                "The weight of this engine's share of the cores, beside the weights of the others"}),
+  };
+}
+
 rows workers() {
   return {
       with(optional_integer_field<profile>("workers.per_group", COREWISE_AT(workers.per_group),
@@ -369,11 +407,26 @@ rows tail() {
 
 rows make_table() {
   rows table;
-  for (rows section : {head(), source_fields<profile>("topology.", COREWISE_AT(topology.machine.source)),
-                       topology_rows(), kind_fields<profile>("topology.", COREWISE_AT(topology.machine)),
-                       rows{distance_field<profile>("topology.", COREWISE_AT(topology.machine))}, workers(),
-                       dispatch(), steal(), queues(), injection(), injection_interval(), injection_batch(),
-                       idle(), blocking(), io(), limits(), debug(), tail()})
+  for (rows section : {head(),
+                       source_fields<profile>("topology.", COREWISE_AT(topology.machine.source)),
+                       topology_rows(),
+                       kind_fields<profile>("topology.", COREWISE_AT(topology.machine)),
+                       rows{distance_field<profile>("topology.", COREWISE_AT(topology.machine))},
+                       engines(),
+                       sharing(),
+                       workers(),
+                       dispatch(),
+                       steal(),
+                       queues(),
+                       injection(),
+                       injection_interval(),
+                       injection_batch(),
+                       idle(),
+                       blocking(),
+                       io(),
+                       limits(),
+                       debug(),
+                       tail()})
     std::ranges::move(section, std::back_inserter(table));
   return table;
 }

@@ -23,6 +23,8 @@ std::string text_of(const machine_change& c) {
     text += fmt::format(" CPUs {}, before {};", cpus_text(c.now.cpus), cpus_text(c.before.cpus));
   else if (c.now.cpuset != c.before.cpuset)
     text += fmt::format(" cpuset {}, before {};", cpus_text(c.now.cpuset), cpus_text(c.before.cpuset));
+  if (c.now.others != c.before.others)
+    text += fmt::format(" {} others share them, before {};", c.now.others, c.before.others);
   if (c.now.quota_cpus != c.before.quota_cpus)
     text +=
         fmt::format(" quota {}, before {};", quota_text(c.now.quota_cpus), quota_text(c.before.quota_cpus));
@@ -33,39 +35,60 @@ std::string text_of(const machine_change& c) {
 
 } // namespace
 
+/// What a look at the host has led to.
+struct runtime::followed {
+  std::optional<machine_change> change;
+  std::string advice; // for people; may be empty
+  refusal untied;
+  std::size_t unreadable = 0;
+};
+
 std::optional<machine_change> runtime::follow(bool at_once) {
   if (after_process_fork()) return std::nullopt;
-  machine_change change;
-  std::string advice;
-  refusal untied;
-  {
-    const std::scoped_lock lock(apply_mutex_);
-    if (now() != stage::open) return std::nullopt;
-    std::optional<host_allowance> next = host_.look(supervisor_.tid(), detail::monotonic::now(), at_once);
-    if (!next) return std::nullopt;
-    change.before = host_.in_force();
-    change.now = *next;
-    cpu_set allowed = next->cpus;
-    profile settings = rules_.newest()->settings; // not replaced while the lock is held
-    const std::vector<std::uint32_t> workers = wanted_workers(settings, *next);
-    for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
-    change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
-    change.text = text_of(change);
-    put_in_force(std::move(settings), workers); // last of what may throw and would have to be undone
-    host_.go_by(*std::move(next));
-    if (!allowed.empty()) untied = threads_.tie_to(std::move(allowed));
-    changes_.note(change.text);
-    if (const cpu_set unknown = host_.unknown(); !unknown.empty())
-      advice = "the host allows CPUs " + unknown.to_string() +
-               " too, of which nothing was known when the engine began: a restart would use them";
-  }
+  followed now = go_by_host(at_once);
   // Without the lock: hooks may call the engine.
-  const log_record::number numbers[] = {{"workers", change.workers_now},
-                                        {"workers_before", change.workers_before}};
-  notices_.log({.code = log_code::machine_changed, .numbers = numbers, .text = change.text});
-  if (!advice.empty()) notices_.warn_once(log_code::machine_changed, advice);
-  if (untied) notices_.try_warn_once(log_code::not_pinned, "workers are not pinned again", *untied);
-  return change;
+  if (now.unreadable != 0)
+    notices_.warn_once(
+        log_code::machine_changed,
+        fmt::format("{} of those that share the machine by {} have written what cannot be understood: "
+                    "they are left out",
+                    now.unreadable, settings_.sharing.file));
+  if (!now.change) return std::nullopt;
+  const log_record::number numbers[] = {{"workers", now.change->workers_now},
+                                        {"workers_before", now.change->workers_before}};
+  notices_.log({.code = log_code::machine_changed, .numbers = numbers, .text = now.change->text});
+  if (!now.advice.empty()) notices_.warn_once(log_code::machine_changed, now.advice);
+  if (now.untied) notices_.try_warn_once(log_code::not_pinned, "workers are not pinned again", *now.untied);
+  return std::move(now.change);
+}
+
+/// Looks, and puts in force what has changed. Throws `std::bad_alloc`, `topology_error`; then nothing has changed.
+runtime::followed runtime::go_by_host(bool at_once) {
+  followed found;
+  const std::scoped_lock lock(apply_mutex_);
+  if (now() != stage::open) return found;
+  profile settings = rules_.newest()->settings; // not replaced while the lock is held
+  std::optional<host_allowance> next =
+      host_.look(supervisor_.tid(), detail::monotonic::now(), at_once, settings.sharing);
+  found.unreadable = host_.unreadable();
+  if (!next) return found;
+  machine_change change;
+  change.before = host_.in_force();
+  change.now = *next;
+  cpu_set allowed = next->cpus;
+  const std::vector<std::uint32_t> workers = wanted_workers(settings, *next);
+  for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
+  change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
+  change.text = text_of(change);
+  put_in_force(std::move(settings), workers); // last of what may throw and would have to be undone
+  host_.go_by(*std::move(next));
+  if (!allowed.empty()) found.untied = threads_.tie_to(std::move(allowed));
+  changes_.note(change.text);
+  if (const cpu_set unknown = host_.unknown(); !unknown.empty())
+    found.advice = "the host allows CPUs " + unknown.to_string() +
+                   " too, of which nothing was known when the engine began: a restart would use them";
+  found.change = std::move(change);
+  return found;
 }
 
 /// Does so from the supervisor's thread.

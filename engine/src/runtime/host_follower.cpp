@@ -19,18 +19,32 @@ cpu_set in_both(const cpu_set& a, const cpu_set& b) { return a.empty() ? b : b.e
 
 } // namespace
 
-host_follower::host_follower(const machine_source& source) {
-  const auto* const live = std::get_if<live_source>(&source);
+host_follower::host_follower(const profile& p, const topology& machine) {
+  const auto* const live = std::get_if<live_source>(&p.topology.machine.source);
   if (live == nullptr) return;
   root_ = live->root;
   begin_ = in_force_ = seen_ = read_host_allowance(*root_);
+  if (p.sharing.file.empty()) return;
+  name_ = p.name;
+  machine_ = &machine;
+  shares_.emplace(p.sharing.file, sharer{name_, p.sharing.weight, in_both(machine.cpus(), begin_.cpus)});
 }
 
-std::optional<host_allowance> host_follower::look(pid_t thread, monotonic::time_point now, bool at_once) {
+std::optional<host_allowance> host_follower::look(pid_t thread, monotonic::time_point now, bool at_once,
+                                                  const profile::sharing_section& sharing) {
   if (!root_) return std::nullopt;
   host_allowance seen = read_host_allowance(*root_, thread);
   if (thread == 0) seen.cpus = in_both(seen.cpuset, begin_.cpus); // the calling thread may be pinned
+  if (shares_) share(seen, sharing.weight);
   return see(std::move(seen), now, at_once);
+}
+
+/// Leaves the engine its share of what the host allows.
+void host_follower::share(host_allowance& seen, std::uint32_t weight) {
+  const share_file::view now = shares_->look({name_, weight, in_both(machine_->cpus(), seen.cpus)});
+  unreadable_ = now.unreadable;
+  seen.others = static_cast<std::uint32_t>(now.all.size() - 1);
+  if (seen.others != 0) seen.cpus = share_of(*machine_, now.all, now.own);
 }
 
 std::optional<host_allowance> host_follower::see(host_allowance seen, monotonic::time_point now,
@@ -42,6 +56,7 @@ std::optional<host_allowance> host_follower::see(host_allowance seen, monotonic:
     next.cpus = in_both(in_force_.cpus, seen_.cpus);
     next.cpuset = in_both(in_force_.cpuset, seen_.cpuset);
     next.quota_cpus = tighter(in_force_.quota_cpus, seen_.quota_cpus);
+    if (next.cpus == in_force_.cpus) next.others = in_force_.others;
   }
   if (next.cpus.empty()) next.cpus = seen_.cpus; // others, of which none was allowed before
   if (next == in_force_) return std::nullopt;

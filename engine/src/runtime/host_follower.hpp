@@ -1,9 +1,10 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "runtime/share_file.hpp"
 
 #include <corewise/engine/detail/lock.hpp>
-#include <corewise/topology/discovery.hpp>
+#include <corewise/engine/profile.hpp>
 #include <corewise/topology/host_allowance.hpp>
 
 #include <cstdint>
@@ -21,17 +22,20 @@ class host_follower {
  public:
   static constexpr std::chrono::seconds calm{2};
 
-  /// Goes by what the host allows the calling thread now. Only a live machine, or a recorded one, has limits to follow.
-  explicit host_follower(const machine_source& source);
+  /// Goes by what the host allows the calling thread now. Only a live machine, or a recorded one, has limits to follow, and
+  /// is shared with others. Throws `topology_error` where the profile's `sharing.file` cannot be used.
+  host_follower(const profile& p, const topology& machine);
   /// Begins with that, for tests.
   explicit host_follower(host_allowance at_begin)
       : begin_(std::move(at_begin)),
         in_force_(begin_),
         seen_(begin_) {}
 
-  /// Reads what the host allows `thread` of this process, 0 where there is none that is not pinned. Returns what to go by
-  /// from now on, if it differs from what is in force. `at_once`: does not wait for calm. Throws `std::bad_alloc`.
-  std::optional<host_allowance> look(pid_t thread, monotonic::time_point now, bool at_once);
+  /// Reads what the host allows `thread` of this process, 0 where there is none that is not pinned, and what others leave
+  /// where the engine shares the machine, with the weight of the profile in force. Returns what to go by from now on, if
+  /// it differs from what is in force. `at_once`: does not wait for calm. Throws `std::bad_alloc`, `topology_error`.
+  std::optional<host_allowance> look(pid_t thread, monotonic::time_point now, bool at_once,
+                                     const profile::sharing_section& sharing);
   /// Does the same with what was read.
   std::optional<host_allowance> see(host_allowance seen, monotonic::time_point now, bool at_once);
   void go_by(host_allowance next) noexcept { in_force_ = std::move(next); }
@@ -39,13 +43,22 @@ class host_follower {
   const host_allowance& in_force() const noexcept { return in_force_; }
   /// Returns the CPUs that are allowed and were not at the begin, so that nothing is known of them.
   cpu_set unknown() const;
+  /// Returns how many of those that share the machine could not be understood at the last look.
+  std::size_t unreadable() const noexcept { return unreadable_; }
 
  private:
+  void share(host_allowance& seen, std::uint32_t weight);
+
   std::optional<std::filesystem::path> root_; // of proc and sys
   host_allowance begin_;
   host_allowance in_force_;
   host_allowance seen_; // at the last look
   monotonic::time_point seen_since_;
+
+  std::string name_;                  // of the engine, for those with which it shares
+  const topology* machine_ = nullptr; // that it shares
+  std::optional<share_file> shares_;
+  std::size_t unreadable_ = 0;
 };
 
 /// How often the host has changed what it allows, and what it was the last time. Any thread.

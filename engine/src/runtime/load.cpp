@@ -49,6 +49,7 @@ void runtime::sample_workers(detail::load_sample& s) const {
   }
   const detail::host_usage::seen host = host_usage_.look(threads, s.at);
   s.throttling = host.throttling;
+  if (s.throttling.quota_cpus) *s.throttling.quota_cpus *= settings_.workers.quota_part;
   s.throttling_at = host.at;
 }
 

@@ -38,6 +38,9 @@ request_load requests_between(const request_sample& now, const request_counts& t
   return load;
 }
 
+/// Returns the capacity by which loads are divided.
+double capacity_there(const load_report& r) { return std::max(r.effective_capacity, .01); }
+
 std::chrono::nanoseconds look_at(head_watch& heads, const load_sample& now) {
   return heads.look(now.at, [&](const auto& f) { std::ranges::for_each(now.heads, f); });
 }
@@ -73,7 +76,7 @@ load_report load_history::add(load_sample now) {
   r.wait_p50 = quantile(waited, .5);
   r.wait_p99 = quantile(waited, .99);
 
-  const double there = std::max(r.effective_capacity, .01);
+  const double there = capacity_there(r);
   r.expected_delay = static_cast<double>(now.queued + now.running + 1) / there;
   if (passed >= shortest)
     r.cpu_utilization = (now.busy_cpus - then.busy_cpus) / passed / there;
@@ -104,3 +107,33 @@ double load_history::share_left(const load_sample& now) {
 }
 
 } // namespace corewise::detail
+
+namespace corewise {
+
+load_report sum_of(const std::vector<load_report>& engines) {
+  load_report all;
+  double used = 0;
+  for (const load_report& r : engines) {
+    all.state = std::max(all.state, r.state);
+    all.draining = all.draining || r.draining;
+    all.tasks_in_flight += r.tasks_in_flight;
+    all.tasks_queued += r.tasks_queued;
+    all.tasks_running += r.tasks_running;
+    all.wait_p50 = std::max(all.wait_p50, r.wait_p50); // nothing is the least
+    all.wait_p99 = std::max(all.wait_p99, r.wait_p99);
+    all.oldest_wait = std::max(all.oldest_wait, r.oldest_wait);
+    all.capacity += r.capacity;
+    all.effective_capacity += r.effective_capacity;
+    all.window = std::max(all.window, r.window);
+    used += r.cpu_utilization * detail::capacity_there(r);
+    if (!all.requests) all.requests = r.requests;
+  }
+  all.expected_delay =
+      static_cast<double>(all.tasks_queued + all.tasks_running + 1) / detail::capacity_there(all);
+  all.cpu_utilization = all.utilization = used / detail::capacity_there(all);
+  if (all.requests && all.requests->limit != 0)
+    all.utilization = std::max(all.utilization, all.requests->mean_in_flight / all.requests->limit);
+  return all;
+}
+
+} // namespace corewise

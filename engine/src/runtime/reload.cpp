@@ -21,6 +21,7 @@ apply_result runtime::apply(profile next) {
   if (after_process_fork()) return stopping();
   if (std::vector<profile_issue> issues = check_profile(next); !issues.empty())
     throw profile_error(std::move(issues));
+  next.workers.quota_part = settings_.workers.quota_part; // no profile of a file has it
   const std::scoped_lock lock(apply_mutex_);
   if (now() != stage::open) return stopping();
   std::vector<std::uint32_t> workers;

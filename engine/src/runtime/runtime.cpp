@@ -23,7 +23,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
     : shared(std::move(settings), std::move(hooks)),
       waits_when_full_(settings_.limits.on_full == full_action::wait),
       near_nodes_(machine_, groups_, layout_),
-      host_(settings_.topology.machine.source),
+      host_(settings_, machine_),
       supervisor_(*this, threads_, {host_.in_force().cpus, [this] { follow_host(); }}),
       threads_(*this, *this) {
   thread_service_ = &supervisor_;
@@ -53,6 +53,10 @@ void runtime::check_thread_limit() {
 
 void runtime::check_machine() {
   check_thread_limit();
+  if (settings_.engines.per != machine_part::machine)
+    notices_.warn(log_code::machine,
+                  "the profile asks for several engines (engines.per), and the program makes one: it "
+                  "has the whole machine");
   if (!machine_.is_this_system()) {
     notices_.warn(log_code::machine, "the engine runs for a described machine (" + machine_.source() +
                                          "): workers are not pinned and memory is not bound");
@@ -69,6 +73,8 @@ void runtime::check_machine() {
 
 void runtime::start() {
   threads_.start(shared_from_this());
+  if (!settings_.sharing.file.empty())
+    static_cast<void>(follow(/*at_once=*/true)); // others may be there already
   if (settings_.strict && !warnings().empty()) {
     std::string all = "the profile is strict, and the machine cannot fulfil these requests:";
     for (const std::string& w : warnings()) all += "\n  " + w;

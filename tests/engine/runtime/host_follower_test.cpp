@@ -68,6 +68,9 @@ TEST_CASE("host follower: it does not wait when it is told not to, nor when no C
 }
 
 TEST_CASE("host follower: a described machine has no limits to follow") {
-  host_follower f{machine_source(synthetic_source{"pack:1 core:4 pu:1"})};
-  CHECK_FALSE(f.look(0, monotonic::now(), true));
+  profile p;
+  p.topology.machine.source = synthetic_source{"pack:1 core:4 pu:1"};
+  const topology machine = discover(p.topology.machine);
+  host_follower f(p, machine);
+  CHECK_FALSE(f.look(0, monotonic::now(), true, p.sharing));
 }

@@ -129,6 +129,16 @@ reply send(const request& asked, const std::string& address, const std::string& 
   return ask<tcp>(in, found, asked, address, within);
 }
 
+/// Returns a text as a value in a target. Source: RFC 3986, 2.1.
+std::string encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '-' || c == '.' || c == '_'
+               ? std::string(1, c)
+               : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return out;
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 5 &&
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -136,7 +146,9 @@ bool is_number(std::string_view text) {
 
 } // namespace
 
-admin_client::admin_client(std::string address) : address_(std::move(address)) {
+admin_client::admin_client(admin_address address)
+    : address_(std::move(address.where)),
+      engine_(encoded(address.engine)) {
   const std::size_t colon = address_.rfind(':');
   if (colon == std::string::npos || colon == 0 || address_.find('/') != std::string::npos ||
       !is_number(std::string_view(address_).substr(colon + 1)))
@@ -146,22 +158,29 @@ admin_client::admin_client(std::string address) : address_(std::move(address)) {
   if (host_.front() == '[' && host_.back() == ']') host_ = host_.substr(1, host_.size() - 2);
 }
 
+std::string admin_client::with_engine(std::string_view target) const {
+  if (engine_.empty()) return std::string(target);
+  return fmt::format("{}{}engine={}", target, target.find('?') == std::string_view::npos ? '?' : '&',
+                     engine_);
+}
+
 reply admin_client::get(std::string_view target, std::string_view accept, std::chrono::seconds within) const {
-  request asked = request_for(http::verb::get, target, is_control() ? "localhost" : address_);
+  request asked = request_for(http::verb::get, with_engine(target), is_control() ? "localhost" : address_);
   asked.set(http::field::accept, beast::string_view(accept.data(), accept.size()));
   return send(asked, address_, host_, port_, within);
 }
 
 reply admin_client::put(std::string_view target, const std::string& body) const {
-  request asked = request_for(http::verb::put, target, is_control() ? "localhost" : address_);
+  request asked = request_for(http::verb::put, with_engine(target), is_control() ? "localhost" : address_);
   asked.body() = body;
   asked.prepare_payload();
   return send(asked, address_, host_, port_, time_limit);
 }
 
-CLI::Option* add_connect_option(CLI::App& app, std::string& address) {
+CLI::Option* add_connect_option(CLI::App& app, admin_address& address) {
+  app.add_option("--engine", address.engine, "The engine, where the daemon has several")->type_name("NAME");
   return app
-      .add_option("--connect", address,
+      .add_option("--connect", address.where,
                   "The admin server of the daemon: the path of its control socket, or its read-only address")
       ->type_name("SOCKET|HOST:PORT");
 }

@@ -22,14 +22,19 @@ struct reply {
   std::string body;
 };
 
+/// What an operator says of an engine.
+struct admin_address {
+  std::string where;       ///< the path of a unix socket, or HOST:PORT of a read-only address
+  std::string engine = {}; ///< its name, where that server has several; empty: it has one
+};
+
 /// Asks an admin server. Each request has a connection of its own.
 class admin_client {
  public:
   /// How long a request may take, from the connection to the end of the answer, unless it says so.
   static constexpr std::chrono::seconds time_limit{5};
 
-  /// `address`: the path of a unix socket, or HOST:PORT of a read-only address.
-  explicit admin_client(std::string address);
+  explicit admin_client(admin_address address);
 
   const std::string& address() const noexcept { return address_; }
   /// Returns whether the address is a unix socket: it has all that there is, the other has no names of tasks.
@@ -41,13 +46,16 @@ class admin_client {
   reply put(std::string_view target, const std::string& body) const;
 
  private:
+  std::string with_engine(std::string_view target) const;
+
   std::string address_;
-  std::string host_; // as it is looked up
-  std::string port_; // empty: `address_` is a path
+  std::string engine_; // as it stands in a target; may be empty
+  std::string host_;   // as it is looked up
+  std::string port_;   // empty: `address_` is a path
 };
 
-/// Adds `--connect ADDR`.
-CLI::Option* add_connect_option(CLI::App& app, std::string& address);
+/// Adds `--connect ADDR`, which it returns, and `--engine NAME`.
+CLI::Option* add_connect_option(CLI::App& app, admin_address& address);
 
 /// Writes to standard error what an answer that is none of the expected ones says, and what to do about a
 /// request that only the control socket takes.

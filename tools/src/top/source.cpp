@@ -1,6 +1,5 @@
 #include "source.hpp"
 
-#include "../connect/admin_client.hpp"
 #include "recording.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +29,7 @@ class replay_source final : public reading_source {
 /// A running engine.
 class live_source final : public reading_source {
  public:
-  live_source(const std::string& address, const std::string& record) : from_(address) {
+  live_source(const admin_address& address, const std::string& record) : from_(address) {
     if (!record.empty()) to_.emplace(record);
   }
   std::string name() const override { return from_.address(); }
@@ -59,6 +58,12 @@ class live_source final : public reading_source {
   /// Asks for what a recording has.
   json look() const {
     json metrics = ask_for_json("/metrics?detail=groups");
+    if (const auto engines = metrics.find("engines"); engines != metrics.end()) {
+      std::string names;
+      for (const auto& [name, numbers] : engines->items()) names += ' ' + name;
+      throw reading_error(fmt::format("{}: there are several engines; name one of them with --engine:{}",
+                                      from_.address(), names));
+    }
     const std::chrono::duration<double> since_begin = steady_clock::now() - begin_;
     json reasons = json::array();
     const std::string health = ask("/health/ready", "text/plain", 503);
@@ -101,7 +106,7 @@ std::unique_ptr<reading_source> recorded_readings(const std::string& file) {
   return std::make_unique<replay_source>(file);
 }
 
-std::unique_ptr<reading_source> live_readings(const std::string& address, const std::string& record) {
+std::unique_ptr<reading_source> live_readings(const admin_address& address, const std::string& record) {
   return std::make_unique<live_source>(address, record);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../connect/admin_client.hpp"
 #include "reading.hpp"
 
 #include <memory>
@@ -25,6 +26,6 @@ class reading_source {
 std::unique_ptr<reading_source> recorded_readings(const std::string& file);
 /// Makes a source from the admin server of a running engine. `record`: a file to make, in which readings are kept; empty:
 /// none. Throws `std::system_error` that names it.
-std::unique_ptr<reading_source> live_readings(const std::string& address, const std::string& record);
+std::unique_ptr<reading_source> live_readings(const admin_address& address, const std::string& record);
 
 } // namespace corewise::command

@@ -49,6 +49,9 @@ class server {
   /// Throws `std::system_error` if a socket cannot be made or the token not be read, `std::invalid_argument` for an
   /// address, a network or a token that is none, or where they do not go together. `e` must live longer.
   server(engine& e, const options& o);
+  /// Does the same for all engines of a set: metrics have the label `engine`, health and load are those of all together, and
+  /// `?engine=NAME` asks for one.
+  server(engine_set& engines, const options& o);
   server(const server&) = delete;
   server& operator=(const server&) = delete;
   /// Ends what is being answered, and removes the control socket.

@@ -282,6 +282,7 @@ class engine {
 
  private:
   friend class blocking_scope;
+  friend class engine_set;
   friend class trace_session;
   friend class detail::driving;
   friend class detail::local_places;

@@ -46,6 +46,9 @@ class blocking_full;
 template <class T> class future;
 template <class T = void> class task;
 
+// engine_set.hpp
+class engine_set;
+
 // load.hpp, request_meter.hpp
 struct load_report;
 class load_meter;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace corewise {
 
@@ -51,6 +52,10 @@ struct load_report {
   std::string to_text() const;
   std::string to_json() const;
 };
+
+/// Returns the load of several engines of one server together, at least one: sums, the longest waits, the worst state. The
+/// requests are those of the first report that has any.
+load_report sum_of(const std::vector<load_report>& engines);
 
 /// Reads the load of an engine, over a window: each meter remembers what it has read before, so several of
 /// them do not disturb each other. Call from any thread, tasks included.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,7 @@ struct worker_metrics {
 
 /// The parts for which a form of the output has numbers of their own.
 enum class metrics_detail : std::uint8_t {
-  automatic, ///< groups; for a scraper sums alone, if that were more than 500 series
+  automatic, ///< groups; for a scraper sums alone, if that were more than 500 series an engine
   sums,
   groups,
   workers,
@@ -101,6 +102,7 @@ struct group_facts {
 /// The counts of an engine, as plain numbers. The snapshot is read without stopping any worker. So sums over
 /// workers that run are approximate by what happens meanwhile, and exact at rest.
 struct metrics_snapshot {
+  std::string engine;                  ///< its name among several (`engine_set`); empty: it is alone
   std::vector<worker_metrics> workers; ///< by worker id
   std::vector<group_facts> groups;     ///< by group, of those that have workers
   health_state health = health_state::ok;
@@ -163,6 +165,14 @@ struct metrics_snapshot {
   std::string to_prometheus(metrics_detail of = metrics_detail::automatic) const;
   std::string to_openmetrics(metrics_detail of = metrics_detail::automatic) const;
 };
+
+/// Return the same of several engines: for a scraper their series have the label `engine`, and those of the process stand
+/// there once; in JSON there is an object `engines`, by name.
+std::string to_json(std::span<const metrics_snapshot> engines, metrics_detail of = metrics_detail::workers);
+std::string to_prometheus(std::span<const metrics_snapshot> engines,
+                          metrics_detail of = metrics_detail::automatic);
+std::string to_openmetrics(std::span<const metrics_snapshot> engines,
+                           metrics_detail of = metrics_detail::automatic);
 
 /// Returns docs/metrics.md: all metrics, as Markdown.
 std::string metrics_reference();

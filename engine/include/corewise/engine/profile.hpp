@@ -36,6 +36,8 @@ enum class full_action : std::uint8_t { reject, wait };
 /// The fate of a plain `blocking` call in excess of `blocking.max_concurrent`.
 enum class excess_action : std::uint8_t { wait, refuse };
 enum class exception_action : std::uint8_t { terminate, report };
+/// The parts of a machine of which each has an engine of its own.
+enum class machine_part : std::uint8_t { machine, package, node };
 
 /// A duration that can be "never".
 using optional_duration = std::optional<std::chrono::nanoseconds>;
@@ -67,13 +69,23 @@ struct profile {
     follow_setting follow;
   } topology;
 
+  struct engines_section {
+    machine_part per = machine_part::machine; ///< for an `engine_set`; one engine takes all
+  } engines;
+
   struct workers_section {
     std::optional<std::uint32_t> per_group; ///< nothing: auto
     std::optional<std::uint32_t> total;     ///< `--workers N`; no YAML key
     std::optional<std::uint32_t> headroom;  ///< seats beyond the workers at the begin; nothing: auto
+    double quota_part = 1; ///< of the CPU quota, what this engine of several may use; no YAML key
     pin_to pin = pin_to::automatic;
     memory_on memory = memory_on::node;
   } workers;
+
+  struct sharing_section {
+    std::string file; ///< empty: the machine is shared with nobody
+    std::uint32_t weight = 100;
+  } sharing;
 
   struct dispatch_section {
     std::string policy = "nearest_lightest";
@@ -192,7 +204,8 @@ inline worker_options worker_options_of(const profile& p,
   return {.smt = p.topology.smt,
           .per_group = p.workers.per_group,
           .total = p.workers.total,
-          .start_cpu = start_cpu};
+          .start_cpu = start_cpu,
+          .quota_part = p.workers.quota_part};
 }
 /// Returns how long to wait between two looks at what the host allows; nothing: the engine does not look.
 inline optional_duration follow_period_of(const profile& p) noexcept {
@@ -202,6 +215,7 @@ inline optional_duration follow_period_of(const profile& p) noexcept {
   case mode::fixed: return p.topology.follow.fixed;
   case mode::automatic: break;
   }
+  if (!p.sharing.file.empty()) return std::chrono::milliseconds{500};
   return std::chrono::seconds{1};
 }
 

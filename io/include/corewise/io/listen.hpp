@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace corewise::io {
@@ -47,8 +49,23 @@ class listener_core;
 /// Begins to handle a connection, on that executor.
 using connection_handler = std::function<task<>(executor, int descriptor)>;
 
-std::shared_ptr<listener_core> start_listener(service& io, const sockaddr* address, std::size_t size,
-                                              listen_options options, connection_handler handler);
+/// Starts a listener for each of the services, at least one, all at one address.
+std::vector<std::shared_ptr<listener_core>> start_listeners(std::span<service* const> all,
+                                                            const sockaddr* address, std::size_t size,
+                                                            const listen_options& options,
+                                                            const connection_handler& handler);
+
+template <class Protocol, class Handler> connection_handler handle_by(Protocol protocol, Handler handler) {
+  return [protocol, handler = std::move(handler)](executor here, int descriptor) -> task<> {
+    return handler(basic_stream<Protocol>(here, protocol, descriptor));
+  };
+}
+template <class Handler>
+connection_handler handle_by(asio::local::stream_protocol protocol, Handler handler) {
+  return [protocol, handler = std::move(handler)](executor here, int descriptor) -> task<> {
+    return handler(unix_stream(here, protocol, descriptor));
+  };
+}
 
 } // namespace detail
 
@@ -83,24 +100,25 @@ class listener {
 /// While the process has no descriptors or memory for connections, they wait in the kernel, and the log is told
 /// once. Throws `system_error` (the address is in use, an adopted socket does not listen, and the like),
 /// `std::bad_alloc`.
-template <class Protocol, class Handler>
-listener listen(service& io, const asio::ip::basic_endpoint<Protocol>& on, listen_options options,
-                Handler handler) {
-  const Protocol protocol = on.protocol();
-  return listener(detail::start_listener(
-      io, on.data(), on.size(), std::move(options),
-      [protocol, handler = std::move(handler)](executor here, int descriptor) -> task<> {
-        return handler(basic_stream<Protocol>(here, protocol, descriptor));
-      }));
+template <class Endpoint, class Handler>
+listener listen(service& io, const Endpoint& on, const listen_options& options, Handler handler) {
+  service* const one[] = {&io};
+  return listener(detail::start_listeners(one, on.data(), on.size(), options,
+                                          detail::handle_by(on.protocol(), std::move(handler)))
+                      .front());
 }
-template <class Handler>
-listener listen(service& io, const asio::local::stream_protocol::endpoint& on, listen_options options,
-                Handler handler) {
-  return listener(
-      detail::start_listener(io, on.data(), on.size(), std::move(options),
-                             [handler = std::move(handler)](executor here, int descriptor) -> task<> {
-                               return handler(unix_stream(here, asio::local::stream_protocol(), descriptor));
-                             }));
+
+/// Does the same for several engines, as those of an `engine_set`: each has a listener of its own on the endpoint, with
+/// these options, and takes the connections whose packets its CPUs receive. They go where they come only while all
+/// listen. Of adopted sockets each engine gets every so many-th; there must be one for each.
+template <class Endpoint, class Handler>
+std::vector<listener> listen(std::span<service* const> all, const Endpoint& on, const listen_options& options,
+                             Handler handler) {
+  std::vector<listener> listeners;
+  for (auto& core : detail::start_listeners(all, on.data(), on.size(), options,
+                                            detail::handle_by(on.protocol(), std::move(handler))))
+    listeners.emplace_back(std::move(core));
+  return listeners;
 }
 
 } // namespace corewise::io

@@ -20,6 +20,9 @@ struct worker_options {
   /// How many seats more than workers there are at the begin, in all. Nothing: where a quota gives two workers or more,
   /// but fewer than there are cores, three for each worker, at most one on each core or CPU; else none.
   std::optional<std::uint32_t> headroom = 0;
+  /// Which part of the host's quota these workers may use, above 0 and at most 1: another engine of the process may have
+  /// the rest.
+  double quota_part = 1;
 };
 
 /// Returns how many workers the options give each group, on what the host allows of the machine. A number that is

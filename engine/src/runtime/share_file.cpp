@@ -1,0 +1,281 @@
+#include "runtime/share_file.hpp"
+
+#include "base/process_fork.hpp"
+
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/topology/error.hpp>
+
+#include <boost/crc.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+// The file has `most_sharers` slots of `slot_bytes`. A slot begins with a text, as
+//
+//     corewise share 1
+//     weight 100
+//     cpus 0-31
+//     name mydaemon
+//     sum 1c291ca3
+//
+// and zeros follow. To take a slot, its second byte is locked; then the text is written; then its first byte is locked, which
+// says that the text holds. So no reader takes the text of an earlier holder for that of the new one.
+
+namespace corewise::detail {
+
+namespace {
+
+constexpr off_t slot_bytes = 4096;
+constexpr std::uint32_t most_weight = 10'000;
+constexpr off_t holds_byte = 0; // of a slot: these are locked
+constexpr off_t taken_byte = 1;
+
+using slot_text = std::array<char, slot_bytes>;
+
+struct file_closer {
+  int fd;
+  ~file_closer() { ::close(fd); }
+};
+
+[[noreturn]] void refuse(const std::filesystem::path& file, std::string_view why) {
+  throw topology_error(fmt::format("sharing.file {}: {}", file.string(), why));
+}
+[[noreturn]] void refuse(const std::filesystem::path& file, const char* what, int error) {
+  refuse(file, fmt::format("{}: {}", what, std::strerror(error)));
+}
+
+struct flock lock_of(short type, std::uint32_t slot, off_t byte) {
+  struct flock lock{};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<off_t>(slot) * slot_bytes + byte;
+  lock.l_len = 1;
+  return lock;
+}
+
+bool set_lock(int fd, short type, std::uint32_t slot, off_t byte) noexcept {
+  struct flock lock = lock_of(type, slot, byte);
+  return ::fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+std::string sum_of(std::string_view text) {
+  boost::crc_32_type sum;
+  sum.process_bytes(text.data(), text.size());
+  return fmt::format("{:08x}", sum.checksum());
+}
+
+std::string printable(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  return name;
+}
+
+std::string text_of(const sharer& s) {
+  std::string text = fmt::format("corewise share 1\nweight {}\ncpus {}\nname {}\n", s.weight,
+                                 s.cpus.to_string(), printable(s.name));
+  return text + fmt::format("sum {}\n", sum_of(text));
+}
+
+/// Takes the next line off `text`, if it begins so. Returns the rest of the line.
+std::optional<std::string_view> take_line(std::string_view& text, std::string_view begin) {
+  const auto end = text.find('\n');
+  if (end == std::string_view::npos || !text.starts_with(begin)) return std::nullopt;
+  const std::string_view rest = text.substr(begin.size(), end - begin.size());
+  text.remove_prefix(end + 1);
+  return rest;
+}
+
+/// Returns what a slot says, if it is whole and makes sense.
+std::optional<sharer> read(std::string_view slot) {
+  std::string_view text = slot.substr(0, slot.find('\0'));
+  const auto sum_at = text.rfind("sum ");
+  if (sum_at == std::string_view::npos ||
+      text.substr(sum_at) != fmt::format("sum {}\n", sum_of(text.substr(0, sum_at))))
+    return std::nullopt;
+  if (take_line(text, "corewise share 1") != "") return std::nullopt;
+  const auto weight = take_line(text, "weight ");
+  const auto cpus = take_line(text, "cpus ");
+  const auto name = take_line(text, "name ");
+  if (!weight || !cpus || !name) return std::nullopt;
+  sharer s;
+  s.name = *name;
+  const auto [end, why] = std::from_chars(weight->data(), weight->data() + weight->size(), s.weight);
+  const std::optional<cpu_set> set = cpu_set::parse(*cpus);
+  if (why != std::errc() || end != weight->data() + weight->size() || s.weight == 0 ||
+      s.weight > most_weight || !set)
+    return std::nullopt;
+  s.cpus = *set;
+  return s;
+}
+
+} // namespace
+
+/// The file, opened once for all of the process that share by it.
+class share_file::opened {
+ public:
+  /// Returns the file of that path: that which is open already, if there is one. To open it again, and to close that,
+  /// would give up the locks.
+  static std::shared_ptr<opened> at(const std::filesystem::path& file) {
+    registry& all = of_process();
+    const std::scoped_lock lock(all.mutex);
+    std::erase_if(all.files, [](const auto& f) { return f.expired(); });
+    struct stat there{};
+    if (::stat(file.c_str(), &there) == 0)
+      for (const auto& known : all.files)
+        if (auto f = known.lock(); f != nullptr && f->is(there)) return f;
+    auto made = std::make_shared<opened>(file);
+    all.files.push_back(made);
+    return made;
+  }
+
+  explicit opened(const std::filesystem::path& file)
+      : path_(file),
+        fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+                   S_IRUSR | S_IWUSR)) {
+    if (fd_ < 0) refuse(file, "cannot be opened", errno);
+    if (::fstat(fd_, &is_) != 0) fail("cannot be examined", errno);
+    if (!S_ISREG(is_.st_mode)) fail("is no plain file");
+    if ((is_.st_mode & ALLPERMS) != 0600 && (is_.st_mode & ALLPERMS) != 0660)
+      fail(fmt::format("has mode {:04o}; 0600 or 0660 is right, so that no stranger takes a share",
+                       is_.st_mode & ALLPERMS));
+  }
+  opened(const opened&) = delete;
+  opened& operator=(const opened&) = delete;
+  ~opened() { ::close(fd_); }
+
+  /// Takes a free slot.
+  std::uint32_t take() {
+    const std::scoped_lock lock(mutex_);
+    for (std::uint32_t slot = 0; slot < most_sharers; ++slot) {
+      if (own_[slot] != own::no || !set_lock(fd_, F_WRLCK, slot, taken_byte)) continue;
+      own_[slot] = own::taken;
+      return slot;
+    }
+    refuse(path_, fmt::format("{} share by it already, which is the most", most_sharers));
+  }
+  /// Says that what is written in the slot holds.
+  void confirm(std::uint32_t slot) {
+    const std::scoped_lock lock(mutex_);
+    if (!set_lock(fd_, F_WRLCK, slot, holds_byte)) refuse(path_, "a slot cannot be locked", errno);
+    own_[slot] = own::holds;
+  }
+  void give_up(std::uint32_t slot) noexcept {
+    const std::scoped_lock lock(mutex_);
+    set_lock(fd_, F_UNLCK, slot, holds_byte);
+    set_lock(fd_, F_UNLCK, slot, taken_byte);
+    own_[slot] = own::no;
+  }
+  void write(std::uint32_t slot, const std::string& text) {
+    slot_text whole{};
+    if (text.size() >= whole.size()) refuse(path_, "the list of CPUs is too long for a slot");
+    std::ranges::copy(text, whole.begin());
+    const ssize_t n = ::pwrite(fd_, whole.data(), whole.size(), static_cast<off_t>(slot) * slot_bytes);
+    if (n != slot_bytes) refuse(path_, "cannot be written", n < 0 ? errno : ENOSPC);
+  }
+  std::string read(std::uint32_t slot) const {
+    slot_text whole{};
+    const ssize_t n = ::pread(fd_, whole.data(), whole.size(), static_cast<off_t>(slot) * slot_bytes);
+    if (n < 0) refuse(path_, "cannot be read", errno);
+    return {whole.data(), static_cast<std::size_t>(n)};
+  }
+  /// Returns whether the text of the slot holds. The system does not tell a process of its own locks.
+  bool holds_now(std::uint32_t slot) const {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (own_[slot] != own::no) return own_[slot] == own::holds;
+    }
+    struct flock lock = lock_of(F_WRLCK, slot, holds_byte);
+    if (::fcntl(fd_, F_GETLK, &lock) != 0) refuse(path_, "its locks cannot be read", errno);
+    return lock.l_type != F_UNLCK;
+  }
+
+ private:
+  /// Whether a slot is one of this process.
+  enum class own : std::uint8_t { no, taken, holds };
+  struct registry {
+    const std::uint32_t process = process_number();
+    detail::mutex mutex;
+    std::vector<std::weak_ptr<opened>> files; // guarded
+  };
+
+  /// Returns the files of this process. They are never destroyed: engines may be static objects. The child of a process fork
+  /// begins with none: it has no locks.
+  ///
+  /// | tag        | release site    | acquire site          | publishes    | weakened                     |
+  /// |------------|-----------------|-----------------------|--------------|------------------------------|
+  /// | registered | of_process: CAS | of_process: load, CAS | the registry | a thread locks one half-made |
+  static registry& of_process() {
+    static constinit atomic<registry*> newest{nullptr};
+    registry* there = newest.load(std::memory_order_acquire); // pairs: registered
+    if (there != nullptr && there->process == process_number()) return *there;
+    auto mine = std::make_unique<registry>();
+    if (newest.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, // pairs: registered
+                                       std::memory_order_acquire))                   // pairs: registered
+      return *mine.release();
+    return *there;
+  }
+
+  bool is(const struct stat& other) const noexcept {
+    return is_.st_dev == other.st_dev && is_.st_ino == other.st_ino;
+  }
+  template <class... Args> [[noreturn]] void fail(const Args&... why) const {
+    const file_closer closes{fd_}; // the constructor does not return, so there is no destructor
+    refuse(path_, why...);
+  }
+
+  const std::filesystem::path path_;
+  const int fd_;
+  struct stat is_{};
+  mutable detail::mutex mutex_;
+  std::array<own, most_sharers> own_{}; // guarded
+};
+
+share_file::share_file(const std::filesystem::path& file, const sharer& self)
+    : file_(opened::at(file)),
+      slot_(file_->take()) {
+  try {
+    write(self);
+    file_->confirm(slot_);
+  } catch (...) {
+    file_->give_up(slot_);
+    throw;
+  }
+}
+
+share_file::~share_file() { file_->give_up(slot_); }
+
+void share_file::write(const sharer& self) {
+  file_->write(slot_, text_of(self));
+  written_ = self;
+}
+
+share_file::view share_file::look(const sharer& self) {
+  if (self != written_) write(self);
+  view seen;
+  for (std::uint32_t slot = 0; slot < most_sharers; ++slot) {
+    if (slot == slot_) {
+      seen.own = seen.all.size();
+      seen.all.push_back(self);
+      continue;
+    }
+    if (!file_->holds_now(slot)) continue;
+    if (std::optional<sharer> other = read(file_->read(slot)))
+      seen.all.push_back(*std::move(other));
+    else
+      ++seen.unreadable;
+  }
+  return seen;
+}
+
+} // namespace corewise::detail

@@ -1,0 +1,215 @@
+// Engines whose threads are stopped, interrupted and kept from running, and to which the system gives too little, each in a
+// process of its own: they do their work, or say at the begin that they cannot.
+
+#include "child_process.hpp"
+#include "sanitized.hpp"
+#include "threads/used.hpp"
+
+#include <doctest/doctest.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+using namespace corewise;
+using namespace corewise::tests;
+using namespace std::chrono_literals;
+
+namespace {
+
+profile watched() {
+  profile p;
+  p.workers.total = 2;
+  p.blocking.stuck_after = 100ms;
+  return p;
+}
+
+/// Uses engines for that long. Returns 0, or what went wrong in one of them.
+int used_for(std::chrono::milliseconds time) {
+  for (const auto end = std::chrono::steady_clock::now() + time; std::chrono::steady_clock::now() < end;)
+    if (const int wrong = used(watched(), ""); wrong != 0) return wrong;
+  return 0;
+}
+
+std::vector<pid_t> threads_of(pid_t process) {
+  std::vector<pid_t> threads;
+  std::error_code gone;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", gone))
+    threads.push_back(std::stoi(entry.path().filename()));
+  return threads;
+}
+
+void set_limit(decltype(RLIMIT_NOFILE) which, rlim_t most) {
+  const rlimit limit{most, most};
+  if (::setrlimit(which, &limit) != 0) std::_Exit(100);
+}
+
+std::size_t address_space() {
+  std::size_t pages = 0;
+  if (std::FILE* const f = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(f, "%zu", &pages) != 1) pages = 0;
+    std::fclose(f);
+  }
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+} // namespace
+
+TEST_CASE("hostile host: under a storm of signals each call is taken up again, and nothing is lost") {
+  const pid_t child = child_that([] {
+    ::alarm(60);
+    struct sigaction act{};
+    act.sa_handler = [](int) {}; // without SA_RESTART: calls end with EINTR
+    ::sigaction(SIGUSR2, &act, nullptr);
+    const pid_t own = ::gettid();
+    std::atomic<bool> over{false};
+    std::uint64_t sent = 0;
+    std::thread storm([&] {
+      while (!over)
+        for (const pid_t t : threads_of(::getpid()))
+          if (t != ::gettid() && t != own) sent += ::syscall(SYS_tgkill, ::getpid(), t, SIGUSR2) == 0 ? 1 : 0;
+    });
+    const int wrong = used_for(1500ms);
+    over = true;
+    storm.join();
+    std::_Exit(wrong != 0 ? wrong : sent > 10'000 ? 0 : 99);
+  });
+  CHECK(exit_status(child) == 0);
+}
+
+TEST_CASE("hostile host: a debugger that stops each thread again and again does no harm") {
+  const pid_t child = child_that([] {
+    ::alarm(60);
+    std::_Exit(used_for(2s));
+  });
+  int stops = 0;
+  const auto end = std::chrono::steady_clock::now() + 1500ms;
+  while (std::chrono::steady_clock::now() < end)
+    for (const pid_t t : threads_of(child)) {
+      if (::ptrace(PTRACE_SEIZE, t, nullptr, nullptr) != 0) continue; // it has ended
+      int status = 0;
+      if (::ptrace(PTRACE_INTERRUPT, t, nullptr, nullptr) == 0 && ::waitpid(t, &status, __WALL) == t &&
+          WIFSTOPPED(status)) {
+        std::this_thread::sleep_for(1ms);
+        ++stops;
+        ::ptrace(PTRACE_DETACH, t, nullptr, nullptr);
+      }
+    }
+  if (stops == 0) MESSAGE("skipped: no thread can be traced here");
+  CHECK(exit_status(child) == 0);
+}
+
+TEST_CASE("hostile host: beside a hog of the highest nice value on each CPU tasks run, and no worker is "
+          "taken for stuck") {
+  std::vector<pid_t> hogs;
+  for (long i = 0; i < ::sysconf(_SC_NPROCESSORS_ONLN); ++i)
+    hogs.push_back(child_that([] {
+      ::alarm(60);
+      static_cast<void>(::setpriority(PRIO_PROCESS, 0, -20));
+      for (volatile std::uint64_t spun = 0;;) spun = spun + 1;
+    }));
+  const pid_t child = child_that([] {
+    ::alarm(60);
+    std::atomic<int> ran{0};
+    std::size_t warned = 0;
+    {
+      engine e(watched());
+      for (int i = 0; i < 500; ++i) {
+        static_cast<void>(e.submit([&] { ++ran; }));
+        if (i % 10 == 0) std::this_thread::sleep_for(20ms);
+      }
+      e.drain();
+      warned = e.warnings().size();
+    }
+    std::_Exit(ran == 500 && warned == 0 ? 0 : 1);
+  });
+  CHECK(exit_status(child) == 0);
+  for (const pid_t hog : hogs) {
+    ::kill(hog, SIGKILL);
+    ::waitpid(hog, nullptr, 0);
+  }
+}
+
+TEST_CASE("hostile host: without threads for its workers an engine does not begin; without spare ones tasks "
+          "go on") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: to become a user with no processes takes root");
+    return;
+  }
+  const auto as_nobody = [](auto act) {
+    return exit_status(child_that([&] {
+      ::alarm(60);
+      if (::setresuid(54'321, 54'321, 54'321) != 0) std::_Exit(100); // no such user has other processes
+      std::_Exit(act());
+    }));
+  };
+  CHECK(as_nobody([] {
+          set_limit(RLIMIT_NPROC, 2);
+          try {
+            const engine e(watched());
+          } catch (const std::system_error& e) {
+            return e.code().value() == EAGAIN ? 0 : 2;
+          }
+          return 1;
+        }) == 0);
+  CHECK(as_nobody([] {
+          profile p = watched();
+          engine e(p);
+          e.run([] {}).get(); // the supervisor is there
+          set_limit(RLIMIT_NPROC, 1);
+          std::atomic<int> ran{0};
+          for (int i = 0; i < 8; ++i)
+            static_cast<void>(e.submit([&] { blocking([] { std::this_thread::sleep_for(20ms); }), ++ran; }));
+          e.drain();
+          return ran == 8 ? 0 : 1;
+        }) == 0);
+}
+
+TEST_CASE("hostile host: in an address space that is full a submission throws, and later all goes on") {
+  if (sanitized) {
+    MESSAGE("skipped: a sanitizer needs the whole address space");
+    return;
+  }
+  const pid_t child = child_that([] {
+    ::alarm(60);
+    int wrong = 0;
+    {
+      engine e(watched());
+      std::atomic<std::uint64_t> ran{0};
+      gate held;
+      for (int i = 0; i < 2; ++i) static_cast<void>(e.submit([&] { held.pass(); }));
+      held.wait_for(2);
+      rlimit before{};
+      ::getrlimit(RLIMIT_AS, &before);
+      const rlimit full{address_space(), before.rlim_max};
+      ::setrlimit(RLIMIT_AS, &full);
+      std::uint64_t accepted = 0;
+      bool threw = false;
+      struct large {
+        char bytes[900];
+      };
+      for (int i = 0; i < 2'000'000 && !threw; ++i) try {
+          accepted +=
+              e.submit([&ran, l = large{}] { ran += l.bytes[0] == 0 ? 1 : 0; }) == submit_result::accepted;
+        } catch (const std::bad_alloc&) {
+          threw = true;
+        }
+      held.open();
+      e.drain();
+      ::setrlimit(RLIMIT_AS, &before);
+      wrong = int{!threw} + 2 * int{ran != accepted} + 4 * int{e.run([] { return 7; }).get() != 7};
+    }
+    std::_Exit(wrong);
+  });
+  CHECK(exit_status(child) == 0);
+}

@@ -1,0 +1,102 @@
+// One allocation of a server and its clients fails, each in turn: a connection may end, the engine and the listener go on.
+
+#include "sockets.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <new>
+#include <string>
+
+namespace {
+thread_local bool spared = false;   // the calling thread always gets memory
+std::atomic<int> before_refusal{0}; // allocations on other threads; 0: none is refused
+
+bool refused_now() { return !spared && before_refusal.load() > 0 && before_refusal.fetch_sub(1) == 1; }
+} // namespace
+
+// Neither is inlined: if GCC 12 has inlined one of a pair, it takes the pair for a mistake.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (refused_now()) throw std::bad_alloc();
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Returns whether an echo comes back. Throws where there is no memory, or the connection breaks off.
+task<bool> ask(io::service& io, std::uint16_t port) {
+  std::string word = "hello";
+  io::tcp_stream peer(io.local());
+  co_await peer.async_connect(on_loopback(port), io::use_task.within(5s));
+  co_await asio::async_write(peer, asio::buffer(word), io::use_task.within(5s));
+  co_await asio::async_read(peer, asio::buffer(word), io::use_task.within(5s));
+  co_return word == "hello";
+}
+
+auto descriptors() { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); }
+
+} // namespace
+
+TEST_CASE("no memory: a connection for which there is none ends, and the next one is served") {
+  spared = true;
+  profile p = served_engine::profile_of(2);
+  p.on_exception = exception_action::report; // a handler may get no memory
+  engine e(p);
+  io::service io(e);
+  io::listener server = io::listen(io, on_loopback(), {}, echo);
+  int failed = 0;
+  CHECK(e.run(ask(io, server.port())).get());
+  for (int n = 1; n <= 60; ++n) {
+    CAPTURE(n);
+    before_refusal = n;
+    bool right = true;
+    try {
+      right = e.run(ask(io, server.port())).get();
+    } catch (const std::exception&) {
+      ++failed;
+    }
+    before_refusal = 0;
+    CHECK(right);
+    CHECK(e.run(ask(io, server.port())).get());
+  }
+  CHECK(failed > 0);
+  CHECK(within(5s, [&] { return server.counts().open == 0; }));
+  server.stop();
+  server.wait_until_closed();
+  CHECK(e.shutdown(10s).clean());
+}
+
+TEST_CASE("no memory: a service and a listener that cannot begin leave nothing open") {
+  profile p = served_engine::profile_of(2);
+  for (int n = 1; n <= 40; ++n) {
+    CAPTURE(n);
+    spared = true;
+    engine e(p);
+    e.run([] {}).get();
+    const auto before = descriptors();
+    spared = false;
+    before_refusal = n;
+    bool begun = false;
+    try {
+      io::service io(e);
+      const io::listener server = io::listen(io, on_loopback(), {}, echo);
+      begun = true;
+      server.port();
+    } catch (const std::bad_alloc&) {
+    }
+    before_refusal = 0;
+    spared = true;
+    CHECK(e.run([] { return 7; }).get() == 7);
+    static_cast<void>(e.shutdown(10s));
+    CHECK((begun || descriptors() <= before + 6)); // those of groups' contexts live as long as the engine
+  }
+}
