@@ -123,7 +123,8 @@ TEST_CASE("an alias bomb is refused without being expanded") {
   const line_list lines = errors_in(bomb);
   CHECK(lines[0] ==
         "f:1:1: a0: found an unknown key; the nearest is \"io\"; the keys here are version, name, "
-        "topology, engines, sharing, workers, dispatch, steal, queues, injection, idle, blocking, io, limits, debug, "
+        "topology, engines, sharing, workers, dispatch, steal, queues, injection, idle, blocking, io, "
+        "limits, debug, "
         "on_exception, strict");
   CHECK(lines[1] == "f:1:5: a0: found an anchor; anchors are not allowed, write the value without it");
   CHECK(lines.size() == 30 + 30 + 290);
