@@ -44,6 +44,14 @@ int make_alarm() {
   fail(refused);
 }
 
+/// Closes what nothing has taken over.
+struct alarm_descriptor {
+  int fd;
+  ~alarm_descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
 } // namespace
 
 constinit thread_local group_context* group_context::polled_ = nullptr;
@@ -93,7 +101,10 @@ group_context::group_context(runtime& engine, group_id g)
     : engine_(engine),
       group_(g),
       work_(get_executor()),
-      alarm_(*this, make_alarm()) {
+      alarm_(*this) {
+  alarm_descriptor made{make_alarm()};
+  alarm_.assign(made.fd); // takes it over, or throws
+  made.fd = -1;
   await_alarm();
   for (spare_block& block : spare_blocks_) give_spare(&block);
 }

@@ -26,7 +26,7 @@ namespace {
 
 /// Connections that a listener takes before other tasks of its worker have their turn.
 constexpr int accepted_at_once = 16;
-/// The pause while the system gives no descriptor for a connection.
+/// The pause while the system gives no descriptor or memory for a connection.
 constexpr std::chrono::milliseconds shortage_pause{50};
 
 error_code last_error() noexcept { return {errno, asio::error::get_system_category()}; }
@@ -153,13 +153,13 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   /// Begins to accept from these sockets.
   void start(std::vector<descriptor> sockets) {
     port_ = port_of(sockets.front().get());
-    open_sockets_ = sockets.size();
     engine_stop_.emplace(engine_.stop_token(), stopper{this});
     for (std::size_t i = 0; i < sockets.size(); ++i) {
       group_record& g = *groups_[i % groups_.size()];
-      const submit_result in = engine_.submit(accept_in(shared_from_this(), g, std::move(sockets[i])),
-                                              {.group = g.id, .daemon = true});
-      if (in != submit_result::accepted) note_closed();
+      open_socket counted(shared_from_this());
+      // A refused task is destroyed, and with it the socket.
+      static_cast<void>(engine_.submit(accept_in(std::move(counted), g, std::move(sockets[i])),
+                                       {.group = g.id, .daemon = true}));
     }
   }
 
@@ -202,30 +202,63 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
 
   // --- accepting. A coroutine for each socket.
 
-  static task<> accept_in(std::shared_ptr<listener_core> self, group_record& own, descriptor fd) {
-    const std::stop_token stop = self->stop_.get_token();
-    asio::posix::basic_stream_descriptor<executor> ready(own.here, fd.release());
+  /// Counts a listening socket as open until the coroutine that accepts from it is gone, and has closed it.
+  class open_socket {
+   public:
+    explicit open_socket(std::shared_ptr<listener_core> of) : of_(std::move(of)) {
+      const std::scoped_lock lock(of_->mutex_);
+      ++of_->open_sockets_;
+    }
+    open_socket(open_socket&& other) noexcept = default;
+    open_socket& operator=(open_socket&&) = delete;
+    ~open_socket() {
+      if (of_ != nullptr) of_->note_closed();
+    }
+    listener_core& of() const noexcept { return *of_; }
+
+   private:
+    std::shared_ptr<listener_core> of_;
+  };
+
+  static task<> accept_in(open_socket counted, group_record& own, descriptor fd) {
+    listener_core& self = counted.of();
+    const std::stop_token stop = self.stop_.get_token();
+    std::optional<asio::posix::basic_stream_descriptor<executor>> ready; // once there is memory for it
     for (;;) {
       const bool last =
           stop.stop_requested(); // asked first: what came before the stop is found by a look after it
-      const int error = co_await self->accept_some(own, ready.native_handle(), stop);
+      int error = 0;
+      try {
+        if (!ready) self.make_ready(ready, own, fd);
+        error = co_await self.accept_some(own, ready->native_handle(), stop);
+      } catch (const std::bad_alloc&) {
+        error = ENOMEM;
+      } catch (const system_error& refused) {
+        error = refused.code().value();
+      }
       if (error == 0) {
         co_await yield();                                   // more may wait
       } else if (error != EAGAIN && error != EWOULDBLOCK) { // EMFILE and its like: later it may succeed
-        driving::warn_once(driving::of(self->engine_), log_code::accept_paused,
-                           "connections wait: the system gives no descriptor for them", text_of(error));
+        driving::warn_once(driving::of(self.engine_), log_code::accept_paused,
+                           "connections wait: the system gives no descriptor or memory for them",
+                           text_of(error));
         if (last) break;
         co_await sleep_for(shortage_pause, stop);
       } else if (last) {
         break; // no connection waits any more
       } else {
         error_code ignored;
-        co_await ready.async_wait(asio::posix::descriptor_base::wait_read, use_task(stop).into(ignored));
+        co_await ready->async_wait(asio::posix::descriptor_base::wait_read, use_task(stop).into(ignored));
       }
     }
     error_code ignored;
-    ignored = ready.close(ignored);
-    self->note_closed();
+    if (ready) ignored = ready->close(ignored);
+  }
+
+  static void make_ready(std::optional<asio::posix::basic_stream_descriptor<executor>>& ready,
+                         const group_record& own, descriptor& fd) {
+    ready.emplace(own.here, fd.get());
+    fd.release();
   }
 
   /// Accepts some connections. Returns 0, or the error that ended it.
@@ -340,7 +373,7 @@ void steer(const cores& all, int first) {
     socket += core->sockets_wanted();
   }
   if (ranges.empty()) return;
-  std::ranges::sort(ranges, {}, &cpu_range::first);
+  std::ranges::stable_sort(ranges, {}, &cpu_range::first);
   std::vector<cpu_range> merged;
   for (const cpu_range& r : ranges)
     if (!merged.empty() && merged.back().socket == r.socket && merged.back().last + 1 == r.first)
@@ -411,7 +444,12 @@ std::vector<std::shared_ptr<listener_core>> start_listeners(std::span<service* c
       !options.adopted.empty()        ? adopt_all(listeners, options.adopted)
       : address->sa_family == AF_UNIX ? open_one(listeners, address, size, options.backlog)
                                       : open_each(listeners, address, size, options.backlog);
-  for (std::size_t i = 0; i < listeners.size(); ++i) listeners[i]->start(std::move(sockets[i]));
+  try {
+    for (std::size_t i = 0; i < listeners.size(); ++i) listeners[i]->start(std::move(sockets[i]));
+  } catch (...) {
+    for (const auto& begun : listeners) begun->stop();
+    throw;
+  }
   return listeners;
 }
 
