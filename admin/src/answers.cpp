@@ -9,7 +9,6 @@
 #include <corewise/engine/live_figures.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile_text.hpp>
-#include <corewise/topology/error.hpp>
 #include <corewise/topology/machine_json.hpp>
 
 #include <boost/beast/http/verb.hpp>
@@ -70,7 +69,7 @@ response metrics(const request& asked, std::string_view query, const served& eng
   for (std::size_t i = 0; i < engines.size(); ++i) {
     if (one && i != *one) continue;
     now.push_back(engines[i].metrics());
-    now.back().engine = engines.name(i);
+    now.back().engine = engines.label(i);
   }
   if (accepts(asked, "application/json"))
     return text_answer(http::status::ok, one ? now.front().to_json(detail) : to_json(now, detail),
@@ -94,7 +93,7 @@ response health(const served& engines, std::string_view query, bool live, bool d
     all.state = std::max(all.state, report.state);
     wedged = wedged || report.state == health_state::wedged;
     for (const std::string& why : report.why)
-      all.why.push_back(engines.several() ? fmt::format("{}: {}", engines.name(i), why) : why);
+      all.why.push_back(engines.several() ? fmt::format("{}: {}", engines.label(i), why) : why);
   }
   std::string body = fmt::format("{}\n", to_string(all.state));
   for (const std::string& why : all.why) body += why + "\n";
@@ -111,7 +110,7 @@ response dump(const request& asked, std::string_view query, const served& engine
   std::string text;
   for (std::size_t i = 0; i < engines.size(); ++i) {
     if (one && i != *one) continue;
-    if (!one) text += fmt::format("{}engine {}\n", i == 0 ? "" : "\n", engines.name(i));
+    if (!one) text += fmt::format("{}engine {}\n", i == 0 ? "" : "\n", engines.label(i));
     text += engines[i].dump().to_text();
   }
   return text_answer(http::status::ok, std::move(text));
@@ -137,8 +136,8 @@ constexpr std::string_view control_paths = "/dump\n/profile\n/trace\n";
 std::string list_of_maps(const served& engines) {
   std::string page = "<!doctype html><title>corewise</title><h1>Engines</h1><ul>";
   for (std::size_t i = 0; i < engines.size(); ++i)
-    page +=
-        fmt::format("<li><a href=\"/?engine={}\">{}</a>", encoded(engines.name(i)), as_html(engines.name(i)));
+    page += fmt::format("<li><a href=\"/?engine={}\">{}</a>", encoded(engines.label(i)),
+                        as_html(engines.label(i)));
   return page + "</ul>\n";
 }
 
@@ -206,18 +205,22 @@ response answers::show(const request& asked, std::string_view path, std::string_
   if (path == "/metrics") return metrics(asked, query, engines_);
   if (path == "/health/live" || path == "/health/ready")
     return health(engines_, query, path == "/health/live", draining_);
-  if (path == "/load") return show_load(asked);
+  if (path == "/load") return show_load(asked, query);
   if (control && path == "/dump") return dump(asked, query, engines_);
-  if (control && path == "/profile") {
-    const auto place = engines_.profile_of(query);
-    return place ? text_answer(http::status::ok, profile_text(place->now), "application/yaml")
-                 : no_such_engine(engines_);
-  }
+  if (control && path == "/profile") return show_profile(query);
   if (path != "/topology" && path != "/live")
     return text_answer(http::status::not_found, "not found; / lists what there is\n");
   const std::optional<std::size_t> one = engines_.chosen_by(query);
   if (!one) return no_such_engine(engines_);
   return path == "/live" ? live(engines_[*one]) : topology(engines_[*one]);
+}
+
+response answers::show_profile(std::string_view query) const {
+  if (!served::names_one(query) && engines_.has_common_profile())
+    return text_answer(http::status::ok, profile_text(engines_.common_profile()), "application/yaml");
+  const std::optional<std::size_t> which = engines_.chosen_by(query);
+  if (!which) return no_such_engine(engines_);
+  return text_answer(http::status::ok, profile_text(engines_[*which].configuration()), "application/yaml");
 }
 
 load_report answers::load() {
@@ -228,13 +231,15 @@ load_report answers::load() {
   return now;
 }
 
-response answers::show_load(const request& asked) {
-  const load_report now = load();
+response answers::show_load(const request& asked, std::string_view query) {
+  const std::optional<std::size_t> one = engines_.chosen_by(query);
+  if (!one && served::names_one(query)) return no_such_engine(engines_);
+  load_report now = one ? meters_[*one].read() : load();
+  now.draining = draining_;
   return accepts(asked, "application/json") ? text_answer(http::status::ok, now.to_json(), "application/json")
                                             : text_answer(http::status::ok, now.to_text());
 }
 
-/// A later change ends an earlier one's trial: without a trial of its own it confirms it.
 response answers::change_profile(const request& asked, std::string_view query, const caller& from) {
   std::optional<std::chrono::seconds> trial;
   if (const auto wanted = parameter(query, "revert_after")) {
@@ -242,38 +247,28 @@ response answers::change_profile(const request& asked, std::string_view query, c
     if (!trial)
       return text_answer(http::status::bad_request, "revert_after is a time as 60s, 5m or 1h, up to 24h\n");
   }
-  const auto place = engines_.profile_of(query);
-  if (!place) return no_such_engine(engines_);
+  std::optional<std::size_t> which;
+  if (served::names_one(query) || !engines_.has_common_profile()) {
+    which = engines_.chosen_by(query);
+    if (!which) return no_such_engine(engines_);
+  }
+  const std::string of = which && engines_.several() ? " of " + engines_.label(*which) : "";
   const auto refused = [&](const std::string& why) {
-    log(fmt::format("{}: refused a profile: {}", from.name, why.substr(0, why.find('\n'))));
+    log(fmt::format("{}: refused a profile{}: {}", from.name, of, why.substr(0, why.find('\n'))));
     return text_answer(http::status::unprocessable_entity, why + "\n");
   };
+  std::optional<std::chrono::steady_clock::time_point> until;
+  if (trial) until = std::chrono::steady_clock::now() + *trial;
   try {
-    const apply_result result = place->apply(parse_profile(asked.body(), "request"));
+    const apply_result result = trials_.change(which, parse_profile(asked.body(), "request"), until);
     if (!result.applied()) return refused(result.to_text());
   } catch (const profile_error& error) {
     return refused(error.what());
-  } catch (const topology_error& error) { // of a set: the parts of another machine
-    return refused(error.what());
   }
-  undo_ = nullptr;
-  revert_at_.reset();
-  if (trial) {
-    undo_ = [place = *place] { return place.apply(place.now); };
-    revert_at_ = std::chrono::steady_clock::now() + *trial;
-  }
-  const std::string until = trial ? fmt::format(" for {} s, unless another one comes", trial->count()) : "";
-  log(fmt::format("{}: changed the profile{}", from.name, until));
-  return text_answer(http::status::ok, fmt::format("applied{}\n", until));
-}
-
-void answers::revert() {
-  const apply_result result = undo_();
-  revert_at_.reset();
-  undo_ = nullptr;
-  log(result.applied()
-          ? "the trial is over: the profile before it holds again"
-          : fmt::format("the trial is over, but the profile before it is refused: {}", result.to_text()));
+  const std::string how_long =
+      trial ? fmt::format(" for {} s, unless another one comes", trial->count()) : "";
+  log(fmt::format("{}: changed the profile{}{}", from.name, of, how_long));
+  return text_answer(http::status::ok, fmt::format("applied{}\n", how_long));
 }
 
 } // namespace corewise::admin

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "agent_check.hpp"
+#include "profile_trials.hpp"
 #include "served.hpp"
 
 #include <corewise/engine/load.hpp>
@@ -62,16 +63,13 @@ class answers {
     if (log_) log_(line);
   }
 
-  /// Returns when `revert` is to be called; nothing: no change is on trial.
-  std::optional<std::chrono::steady_clock::time_point> revert_at() const noexcept { return revert_at_; }
-  /// Puts the profile in force again that was there before the change on trial. Throws `std::bad_alloc`, and
-  /// may then be called again.
-  void revert();
+  profile_trials& trials() noexcept { return trials_; }
 
  private:
   load_report load();
   response show(const request& asked, std::string_view path, std::string_view query, bool control);
-  response show_load(const request& asked);
+  response show_load(const request& asked, std::string_view query);
+  response show_profile(std::string_view query) const;
   response change_profile(const request& asked, std::string_view query, const caller& from);
 
   const served engines_;
@@ -79,8 +77,7 @@ class answers {
   agent_check agent_;
   std::atomic<bool> draining_{false}; // a flag by itself
   const std::function<void(std::string_view)> log_;
-  std::function<apply_result()> undo_; // of the change on trial; empty: there is none
-  std::optional<std::chrono::steady_clock::time_point> revert_at_;
+  profile_trials trials_{engines_};
 };
 
 } // namespace corewise::admin

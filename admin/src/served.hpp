@@ -3,7 +3,6 @@
 #include <corewise/engine/engine_set.hpp>
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,10 +14,10 @@ namespace corewise::admin {
 class served {
  public:
   explicit served(engine& e) : engines_{&e}, names_{std::string()} {}
-  explicit served(engine_set& all) : set_(all.size() > 1 ? &all : nullptr) {
+  explicit served(engine_set& all) : set_(&all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       engines_.push_back(&all[i]);
-      names_.push_back(all.size() > 1 ? all.name(i) : std::string());
+      names_.push_back(all.name(i));
     }
   }
 
@@ -26,28 +25,26 @@ class served {
   bool several() const noexcept { return engines_.size() > 1; }
   engine& operator[](std::size_t i) const noexcept { return *engines_[i]; }
   /// Returns the engine's name; empty: it is alone.
-  const std::string& name(std::size_t i) const noexcept { return names_[i]; }
+  std::string label(std::size_t i) const { return several() ? names_[i] : std::string(); }
 
   /// Returns the index of the engine that a query names (`engine=NAME`), or of the only one. Nothing: it names none of
   /// several, or one that there is not.
   std::optional<std::size_t> chosen_by(std::string_view query) const;
-  /// Returns the same of a query that may also mean all: nothing if it names none.
-  bool names_one(std::string_view query) const;
+  /// Returns whether a query names an engine, be there one or not.
+  static bool names_one(std::string_view query);
   /// Returns a sentence that lists the names.
   std::string advice() const;
 
-  /// A profile, and how to give one back: that of an engine, or of the whole set.
-  struct profile_place {
-    profile now;
-    std::function<apply_result(const profile&)> apply;
-  };
-  /// Returns the place of the profile that a query means. Nothing: it names no engine, and each has a profile of its own.
-  std::optional<profile_place> profile_of(std::string_view query) const;
+  /// Returns whether there is a profile of all engines that a query means which names none.
+  bool has_common_profile() const { return set_ != nullptr && set_->configuration().has_value(); }
+  /// Returns that profile.
+  profile common_profile() const { return set_->configuration().value(); }
+  apply_result apply_to_all(const profile& p) const { return set_->apply(p); }
 
  private:
-  engine_set* set_ = nullptr; // of several engines
+  engine_set* set_ = nullptr;
   std::vector<engine*> engines_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_; // of an engine without a set: empty
 };
 
 } // namespace corewise::admin

@@ -290,7 +290,8 @@ class server::plane {
       co_return text_answer(http::status::bad_request, *why);
     if (trace_)
       co_return text_answer(http::status::conflict, "a trace is being taken; ask again when it has ended\n");
-    answers_.log(fmt::format("{}: takes a trace", from.name));
+    const std::string name = answers_.engines().label(*of);
+    answers_.log(fmt::format("{}: takes a trace{}", from.name, name.empty() ? name : " of " + name));
     asio::steady_timer ended(context_, asio::steady_timer::time_point::max());
     try {
       trace_.emplace(answers_.engines()[*of], std::get<wanted_trace>(wanted),
@@ -324,16 +325,18 @@ class server::plane {
 
   void follow_trial() {
     static_cast<void>(trial_.cancel());
-    if (const auto at = answers_.revert_at()) revert_at(*at);
+    if (const auto at = answers_.trials().next()) revert_at(*at);
   }
 
-  /// Reverts a change when its trial is over; without memory, tries again.
+  /// Reverts changes when their trials are over; without memory, tries again.
   void revert_at(std::chrono::steady_clock::time_point at) {
     static_cast<void>(trial_.expires_at(at));
     trial_.async_wait([this](const boost::system::error_code& why) {
       if (why) return;
       try {
-        answers_.revert();
+        answers_.trials().revert(std::chrono::steady_clock::now(),
+                                 [this](const std::string& line) { answers_.log(line); });
+        follow_trial();
       } catch (const std::bad_alloc&) {
         revert_at(std::chrono::steady_clock::now() + 1s);
       }

@@ -75,6 +75,8 @@ TEST_CASE("admin: of several engines, one is named where an answer is about one"
   CHECK(is(on.control("GET /topology?engine=other"), 400));
   CHECK(is(on.control("GET /metrics?engine=other"), 400));
   CHECK(is(on.control("GET /health/live?engine=other"), 400));
+  CHECK(is(on.control("GET /load?engine=other"), 400));
+  CHECK(has(on.control("GET /load?engine=d%3Cb%3E/p0"), "\ncapacity_cpus=1.0\n"));
   const std::string one = on.control("GET /metrics?engine=d%3Cb%3E/p0");
   CHECK(has(one, "d<b>/p0"));
   CHECK_FALSE(has(one, "d<b>/p1"));
@@ -129,4 +131,60 @@ TEST_CASE("admin: a profile is applied to all engines, or to the one that is nam
   CHECK(caps() == "22");
   for (int i = 0; i < 100 && caps() != "11"; ++i) std::this_thread::sleep_for(50ms);
   CHECK(caps() == "11");
+}
+
+TEST_CASE(
+    "admin: the trial of one engine's profile goes on when another one is changed, and ends by itself") {
+  served_set on;
+  const auto put = [&](int engine, const std::string& more, const std::string& query = "") {
+    const std::string name = "engine=d%3Cb%3E/p" + std::to_string(engine);
+    const std::string its = on.control("GET /profile?" + name);
+    return on.control("PUT /profile?" + name + query, its.substr(its.find("\r\n\r\n") + 4) + more);
+  };
+  const auto reports = [&](std::size_t engine) {
+    return on.engines[engine].configuration().on_exception == exception_action::report;
+  };
+  CHECK(is(put(0, "on_exception: report\n", "&revert_after=1s"), 200));
+  CHECK(is(put(1, "on_exception: report\n"), 200));
+  CHECK(reports(0));
+  for (int i = 0; i < 100 && reports(0); ++i) std::this_thread::sleep_for(50ms);
+  CHECK_FALSE(reports(0));
+  CHECK(reports(1));
+}
+
+TEST_CASE("admin: a trial for all leaves alone what was changed by itself since") {
+  served_set on;
+  const std::string all = "topology: {source: {synthetic: \"pack:2 core:1 pu:1\"}}\nname: \"d<b>\"\n"
+                          "engines: {per: package}\nqueues: {lifo_cap: 1}\n";
+  CHECK(is(on.control("PUT /profile?revert_after=1s", all), 200));
+  const std::string its = on.control("GET /profile?engine=d%3Cb%3E/p1");
+  CHECK(is(
+      on.control("PUT /profile?engine=d%3Cb%3E/p1", its.substr(its.find("\r\n\r\n") + 4) + "strict: false\n"),
+      200));
+  const auto cap = [&](std::size_t engine) { return on.engines[engine].configuration().queues.lifo_cap; };
+  for (int i = 0; i < 100 && cap(0) == 1; ++i) std::this_thread::sleep_for(50ms);
+  CHECK(cap(0) == profile{}.queues.lifo_cap);
+  CHECK(cap(1) == 1); // confirmed
+  CHECK_FALSE(has(on.control("GET /profile"), "lifo_cap"));
+}
+
+TEST_CASE("admin: a set of one engine takes and shows the profile of its file") {
+  profile p = per_package();
+  p.topology.machine.source = synthetic_source{"pack:1 core:2 pu:1"};
+  engine_set engines(p);
+  REQUIRE(engines.size() == 1);
+  admin::options o = served_set::with();
+  const admin::server server(engines, o);
+  const auto control = [&](const std::string& line, const std::string& body = "") {
+    return ask(client(o.control), line, "", body);
+  };
+  const std::string shown = control("GET /profile");
+  CHECK(has(shown, "per: package"));
+  CHECK(
+      is(control("PUT /profile", shown.substr(shown.find("\r\n\r\n") + 4) + "on_exception: report\n"), 200));
+  CHECK(engines[0].configuration().on_exception == exception_action::report);
+  CHECK(engines.configuration()->on_exception == exception_action::report);
+  CHECK(is(control("GET /topology"), 200));
+  CHECK(is(control("GET /topology?engine=d%3Cb%3E/p0"), 200));
+  CHECK_FALSE(has(control("GET /metrics"), "engine="));
 }

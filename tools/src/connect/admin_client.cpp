@@ -131,11 +131,13 @@ reply send(const request& asked, const std::string& address, const std::string& 
 
 /// Returns a text as a value in a target. Source: RFC 3986, 2.1.
 std::string encoded(std::string_view text) {
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
   std::string out;
   for (const char c : text)
-    out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '-' || c == '.' || c == '_'
-               ? std::string(1, c)
-               : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    if (plain.find(c) != std::string_view::npos)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   return out;
 }
 
@@ -148,6 +150,7 @@ bool is_number(std::string_view text) {
 
 admin_client::admin_client(admin_address address)
     : address_(std::move(address.where)),
+      name_(address.engine.empty() ? address_ : fmt::format("{}, {}", address_, address.engine)),
       engine_(encoded(address.engine)) {
   const std::size_t colon = address_.rfind(':');
   if (colon == std::string::npos || colon == 0 || address_.find('/') != std::string::npos ||

@@ -37,6 +37,8 @@ class admin_client {
   explicit admin_client(admin_address address);
 
   const std::string& address() const noexcept { return address_; }
+  /// Returns the address, and the engine if one was named.
+  const std::string& name() const noexcept { return name_; }
   /// Returns whether the address is a unix socket: it has all that there is, the other has no names of tasks.
   bool is_control() const noexcept { return port_.empty(); }
 
@@ -49,6 +51,7 @@ class admin_client {
   std::string with_engine(std::string_view target) const;
 
   std::string address_;
+  std::string name_;
   std::string engine_; // as it stands in a target; may be empty
   std::string host_;   // as it is looked up
   std::string port_;   // empty: `address_` is a path

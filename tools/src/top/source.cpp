@@ -32,7 +32,7 @@ class live_source final : public reading_source {
   live_source(const admin_address& address, const std::string& record) : from_(address) {
     if (!record.empty()) to_.emplace(record);
   }
-  std::string name() const override { return from_.address(); }
+  std::string name() const override { return from_.name(); }
   std::optional<reading> next() override {
     const json seen = look();
     const reading r = reading_in(seen);
