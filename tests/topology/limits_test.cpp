@@ -2,6 +2,7 @@
 #include "recorded_host.hpp"
 #include "temporary_tree.hpp"
 
+#include <corewise/topology/discovery.hpp>
 #include <corewise/topology/host_allowance.hpp>
 #include <corewise/topology/thread_limit.hpp>
 #include <corewise/topology/throttling.hpp>
@@ -262,4 +263,28 @@ TEST_CASE("limits: the number of threads is the least of the control group and i
   CHECK(read_thread_limit(host.root()) == 40);
   host.write("sys/fs/cgroup/a/b/pids.max", "9\n");
   CHECK(read_thread_limit(host.root()) == 9);
+}
+
+TEST_CASE(
+    "limits: a group is as fast as the slower of its first and its last core, in steps of five percent") {
+  const tests::recorded_host host(4); // a cache, and so a group, for each two CPUs
+  machine_description description;
+  description.source = live_source{host.root()};
+  const topology machine = discover(description);
+  const locality_groups groups(machine, {});
+  REQUIRE(groups.size() == 2);
+  using speeds = std::vector<std::uint32_t>;
+  CHECK(read_speeds(host.root(), machine, groups).empty()); // nothing is known
+  host.frequency(1, 3'000'000, 3'000'000);
+  CHECK(read_speeds(host.root(), machine, groups).empty());
+  host.frequency(1, 3'000'000, 2'900'000);
+  host.frequency(2, 3'000'000, 1'000'000);
+  host.frequency(3, 3'000'000, 2'000'000);
+  CHECK(read_speeds(host.root(), machine, groups) == speeds{95, 35});
+  host.frequency(2, 3'000'000, 1);
+  host.frequency(1, 3'000'000, 2'990'000);
+  CHECK(read_speeds(host.root(), machine, groups) == speeds{100, 5});
+  host.frequency(2, 0, 1);
+  host.frequency(3, 3'000'000, 4'000'000);
+  CHECK(read_speeds(host.root(), machine, groups).empty());
 }

@@ -28,6 +28,12 @@ class recorded_host {
   void cpuset(const std::string& cpus) const {
     tree_.write("sys/fs/cgroup/pod/cpuset.cpus.effective", cpus + "\n");
   }
+  /// Sets the largest frequency that a CPU has, and the one that it is allowed, in kHz.
+  void frequency(int cpu, int own, int allowed) const {
+    const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/";
+    tree_.write(folder + "cpuinfo_max_freq", std::to_string(own) + "\n");
+    tree_.write(folder + "scaling_max_freq", std::to_string(allowed) + "\n");
+  }
   /// Sets the affinity mask.
   void allow(const std::string& cpus) const {
     tree_.write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t" + cpus + "\n");

@@ -58,4 +58,11 @@ locality_groups::locality_groups(const topology& machine, const grouping_options
   }
 }
 
+locality_groups locality_groups::at_speeds(std::span<const std::uint32_t> percent) const {
+  locality_groups slowed = *this;
+  for (locality_group& g : slowed.groups_)
+    g.capacity = std::max<std::uint32_t>(1, g.capacity * percent[g.id.value] / 100);
+  return slowed;
+}
+
 } // namespace corewise

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace corewise::detail {
@@ -31,6 +32,19 @@ std::optional<cpu_set> read_affinity(const fs::path& status) {
 std::optional<cpu_set> own_affinity(const fs::path& root) {
   if (auto mask = read_affinity(root / "proc/thread-self/status")) return mask;
   return read_affinity(root / "proc/self/status");
+}
+
+/// Returns the largest frequency that a CPU is allowed, in percent of its own, in steps of five. 100: not known.
+std::uint32_t allowed_percent(const fs::path& root, std::uint32_t cpu) {
+  const auto read = [&](const char* file) -> std::uint64_t {
+    const auto text = read_text(root / fmt::format("sys/devices/system/cpu/cpu{}/cpufreq/{}", cpu, file));
+    return text ? parse_number(*text).value_or(0) : 0;
+  };
+  constexpr std::uint64_t step = 5;
+  const std::uint64_t own = read("cpuinfo_max_freq");
+  const std::uint64_t allowed = read("scaling_max_freq");
+  if (own == 0 || allowed == 0 || allowed >= own) return 100;
+  return static_cast<std::uint32_t>(std::max(step, (allowed * 100 / step + own / 2) / own * step));
 }
 
 } // namespace
@@ -91,6 +105,19 @@ host_allowance read_host_allowance(const std::filesystem::path& root, int thread
   if (mask) allowed.cpus = allowed.cpus.empty() ? *mask : allowed.cpus & *mask;
   allowed.quota_cpus = cgroup_quota(root);
   return allowed;
+}
+
+std::vector<std::uint32_t> read_speeds(const std::filesystem::path& root, const topology& machine,
+                                       const locality_groups& groups) {
+  std::vector<std::uint32_t> speeds;
+  for (const locality_group& g : groups.groups()) {
+    std::uint32_t least = 100;
+    for (const std::uint32_t core : {g.cores.front(), g.cores.back()})
+      least = std::min(least, detail::allowed_percent(root, machine.cores()[core].cpus.first()));
+    speeds.push_back(least);
+  }
+  if (std::ranges::all_of(speeds, [](std::uint32_t s) { return s == 100; })) speeds.clear();
+  return speeds;
 }
 
 } // namespace corewise

@@ -80,7 +80,8 @@ rows following() {
       with(follow(), live,
            {.description =
                 "How often, while tasks run, the engine looks at what the host allows it: CPU quota, "
-                "cpuset, affinity mask, CPUs online. Workers retire at once when that is less, and "
+                "cpuset, affinity mask, CPUs online, the speed that its cores may have. Workers retire at "
+                "once when that is less, and "
                 "come back, as far as `workers.headroom` goes, when looks have seen more for 2 s. `auto`: "
                 "every second; `off`: only when the program says so, by `engine::refresh`"}),
   };

@@ -1,3 +1,4 @@
+#include "profile/live_change.hpp"
 #include "runtime/runtime.hpp"
 
 #include <corewise/engine/engine_set.hpp>
@@ -8,6 +9,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -17,11 +20,9 @@ namespace corewise {
 
 namespace {
 
-/// One part of a machine.
-struct part {
-  std::uint32_t number; ///< as the operating system counts packages or nodes
-  std::uint64_t capacity;
-};
+using part_list = std::vector<detail::machine_share>;
+
+constexpr std::size_t longest_name = 64;
 
 std::uint32_t number_of(const topology& machine, machine_part kind, std::uint32_t index) {
   if (kind == machine_part::node) return machine.nodes()[index].os_index;
@@ -31,18 +32,40 @@ std::uint32_t number_of(const topology& machine, machine_part kind, std::uint32_
 }
 
 /// Returns the packages or nodes that have cores. A machine without them is one part, and has none.
-std::vector<part> parts_of(const topology& machine, machine_part kind) {
-  std::vector<part> parts;
+part_list parts_of(const profile& p) {
+  const machine_part kind = p.engines.per;
+  if (kind == machine_part::machine) return {};
+  const topology machine = discover(p.topology.machine);
+  std::map<std::uint32_t, double> capacities;
+  double all = 0;
   for (const core& c : machine.cores()) {
     const std::optional<std::uint32_t>& index = kind == machine_part::node ? c.node : c.package;
     if (!index) return {};
-    const std::uint32_t number = number_of(machine, kind, *index);
-    const auto found = std::ranges::find(parts, number, &part::number);
-    part& of = found != parts.end() ? *found : parts.emplace_back(part{number, 0});
-    of.capacity += machine.kinds()[c.kind].capacity;
+    const double capacity = machine.kinds()[c.kind].capacity;
+    capacities[number_of(machine, kind, *index)] += capacity;
+    all += capacity;
   }
-  std::ranges::sort(parts, {}, &part::number);
+  part_list parts;
+  for (const auto& [number, capacity] : capacities) parts.push_back({number, capacity / all});
   return parts;
+}
+
+/// Returns the profile of each part.
+std::vector<profile> divided(const profile& p, const part_list& parts) {
+  profile one = p;
+  one.engines.per = machine_part::machine;
+  if (parts.empty()) return {one};
+  const bool nodes = p.engines.per == machine_part::node;
+  std::vector<profile> profiles;
+  for (const detail::machine_share& of : parts) {
+    profile& its = profiles.emplace_back(one);
+    const std::string suffix = fmt::format("/{}{}", nodes ? 'n' : 'p', of.number);
+    its.name = p.name.substr(0, longest_name - suffix.size()) + suffix;
+    auto& use = its.topology.machine.use;
+    (nodes ? use.nodes : use.packages) = {of.number};
+    its.workers.quota_part = of.of_quota;
+  }
+  return profiles;
 }
 
 /// Puts the engine's name before the lines of the log: the hooks of all engines are the same.
@@ -56,28 +79,10 @@ engine_hooks named(engine_hooks hooks, const std::string& name) {
 
 } // namespace
 
-std::vector<profile> profiles_per_part(const profile& p) {
-  const machine_part kind = p.engines.per;
-  std::vector<part> parts;
-  if (kind != machine_part::machine) parts = parts_of(discover(p.topology.machine), kind);
-  profile one = p;
-  one.engines.per = machine_part::machine;
-  if (parts.empty()) return {one};
-  std::uint64_t all = 0;
-  for (const part& of : parts) all += of.capacity;
-  std::vector<profile> profiles;
-  for (const part& of : parts) {
-    profile& its = profiles.emplace_back(one);
-    its.name = fmt::format("{}/{}{}", p.name, kind == machine_part::node ? 'n' : 'p', of.number);
-    auto& use = its.topology.machine.use;
-    (kind == machine_part::node ? use.nodes : use.packages) = {of.number};
-    its.workers.quota_part = static_cast<double>(of.capacity) / static_cast<double>(all);
-  }
-  return profiles;
-}
+std::vector<profile> profiles_per_part(const profile& p) { return divided(p, parts_of(p)); }
 
-engine_set::engine_set(const profile& p, const engine_hooks& hooks) : whole_(p) {
-  begin(profiles_per_part(p), hooks);
+engine_set::engine_set(const profile& p, const engine_hooks& hooks) : parts_(parts_of(p)), whole_(p) {
+  begin(divided(p, parts_), hooks);
 }
 
 engine_set::engine_set(const std::vector<profile>& profiles, const engine_hooks& hooks) {
@@ -97,9 +102,16 @@ void engine_set::begin(const std::vector<profile>& profiles, const engine_hooks&
 
 engine_set::~engine_set() {
   try {
-    static_cast<void>(shutdown(engine::destructor_deadline));
+    static_cast<void>(end_each(std::chrono::seconds{0},
+                               runs_this_task() ? std::chrono::seconds{0} : engine::destructor_deadline));
   } catch (const std::exception&) { // the engines' own destructors follow
   }
+}
+
+/// Returns whether the calling thread runs a task of one of the engines.
+bool engine_set::runs_this_task() const noexcept {
+  return std::ranges::any_of(
+      engines_, [](const engine& e) { return e.runtime_.get() == detail::this_execution.engine; });
 }
 
 engine* engine_set::find(std::string_view name) noexcept {
@@ -119,12 +131,15 @@ engine& engine_set::local() noexcept {
   return near == engines_.end() ? engines_.front() : *near;
 }
 
+std::vector<shutdown_report> engine_set::shutdown(any_duration grace, any_duration deadline) {
+  if (runs_this_task())
+    throw std::logic_error("engine_set::shutdown in a task of one of its engines would deadlock");
+  return end_each(grace, deadline);
+}
+
 /// Each engine ends on a thread of its own: the tasks of one may wait for those of another, and all deadlines count from
 /// the call.
-std::vector<shutdown_report> engine_set::shutdown(any_duration grace, any_duration deadline) {
-  for (const engine& e : engines_)
-    if (detail::this_execution.engine == e.runtime_.get())
-      throw std::logic_error("engine_set::shutdown in a task of one of its engines would deadlock");
+std::vector<shutdown_report> engine_set::end_each(any_duration grace, any_duration deadline) {
   std::vector<shutdown_report> reports(engines_.size());
   std::vector<std::exception_ptr> errors(engines_.size());
   const auto end = [&](std::size_t i) noexcept {
@@ -150,20 +165,12 @@ std::vector<shutdown_report> engine_set::shutdown(any_duration grace, any_durati
 }
 
 apply_result engine_set::apply(const profile& p) {
+  if (engines_.front().runtime_->after_process_fork()) return engines_.front().apply(p);
   const std::scoped_lock lock(mutex_);
   if (!whole_) throw std::logic_error("engine_set::apply: its engines have profiles of their own");
-  profile all = p;
-  apply_result result;
-  if (p.engines.per != whole_->engines.per)
-    result.refused.push_back({"engines.per", "the set has its engines until a restart"});
-  all.engines.per = whole_->engines.per;
-  const std::vector<profile> next = profiles_per_part(all);
-  if (next.size() != engines_.size())
-    result.refused.push_back(
-        {"topology.use", fmt::format("found {} parts of the machine; the set has {} engines until a restart",
-                                     next.size(), engines_.size())});
-  if (result.applied()) result = apply_each(next);
-  if (result.applied()) whole_ = std::move(all);
+  if (apply_result refused{detail::what_needs_a_restart(*whole_, p)}; !refused.applied()) return refused;
+  apply_result result = apply_each(divided(p, parts_));
+  if (result.applied()) whole_ = p;
   return result;
 }
 
@@ -189,6 +196,7 @@ apply_result engine_set::apply_each(const std::vector<profile>& next) {
 }
 
 std::optional<profile> engine_set::configuration() const {
+  if (engines_.front().runtime_->after_process_fork()) return whole_; // the lock may be held for ever
   const std::scoped_lock lock(mutex_);
   return whole_;
 }

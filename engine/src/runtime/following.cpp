@@ -16,6 +16,18 @@ std::string quota_text(const std::optional<double>& quota) {
   return quota ? fmt::format("{:.3g} CPUs", *quota) : "none";
 }
 
+std::string speeds_text(const std::vector<std::uint32_t>& speeds) {
+  if (speeds.empty()) return " all groups at full speed;";
+  constexpr std::size_t most = 8;
+  std::string text;
+  std::size_t slow = 0;
+  for (std::size_t g = 0; g < speeds.size(); ++g)
+    if (speeds[g] != 100 && ++slow <= most)
+      text += fmt::format("{} group {} at {}%", slow == 1 ? "" : ",", g, speeds[g]);
+  if (slow > most) text += fmt::format(", and {} more", slow - most);
+  return text + " of the speed;";
+}
+
 /// Says what changed, and what it led to.
 std::string text_of(const machine_change& c) {
   std::string text = "the host has changed what it allows:";
@@ -28,6 +40,7 @@ std::string text_of(const machine_change& c) {
   if (c.now.quota_cpus != c.before.quota_cpus)
     text +=
         fmt::format(" quota {}, before {};", quota_text(c.now.quota_cpus), quota_text(c.before.quota_cpus));
+  if (c.now.speeds != c.before.speeds) text += speeds_text(c.now.speeds);
   if (c.workers_now == c.workers_before)
     return text + fmt::format(" still {} workers take tasks", c.workers_now);
   return text + fmt::format(" {} workers take tasks, before {}", c.workers_now, c.workers_before);
@@ -40,19 +53,14 @@ struct runtime::followed {
   std::optional<machine_change> change;
   std::string advice; // for people; may be empty
   refusal untied;
-  std::size_t unreadable = 0;
+  std::string doubt; // the same
 };
 
 std::optional<machine_change> runtime::follow(bool at_once) {
   if (after_process_fork()) return std::nullopt;
   followed now = go_by_host(at_once);
   // Without the lock: hooks may call the engine.
-  if (now.unreadable != 0)
-    notices_.warn_once(
-        log_code::machine_changed,
-        fmt::format("{} of those that share the machine by {} have written what cannot be understood: "
-                    "they are left out",
-                    now.unreadable, settings_.sharing.file));
+  if (!now.doubt.empty()) notices_.warn_once(log_code::machine_changed, now.doubt);
   if (!now.change) return std::nullopt;
   const log_record::number numbers[] = {{"workers", now.change->workers_now},
                                         {"workers_before", now.change->workers_before}};
@@ -62,7 +70,7 @@ std::optional<machine_change> runtime::follow(bool at_once) {
   return std::move(now.change);
 }
 
-/// Looks, and puts in force what has changed. Throws `std::bad_alloc`, `topology_error`; then nothing has changed.
+/// Looks, and puts in force what has changed. Throws `std::bad_alloc`; then nothing has changed.
 runtime::followed runtime::go_by_host(bool at_once) {
   followed found;
   const std::scoped_lock lock(apply_mutex_);
@@ -70,7 +78,7 @@ runtime::followed runtime::go_by_host(bool at_once) {
   profile settings = rules_.newest()->settings; // not replaced while the lock is held
   std::optional<host_allowance> next =
       host_.look(supervisor_.tid(), detail::monotonic::now(), at_once, settings.sharing);
-  found.unreadable = host_.unreadable();
+  found.doubt = host_.doubt();
   if (!next) return found;
   machine_change change;
   change.before = host_.in_force();
@@ -80,7 +88,8 @@ runtime::followed runtime::go_by_host(bool at_once) {
   for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
   change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
   change.text = text_of(change);
-  put_in_force(std::move(settings), workers); // last of what may throw and would have to be undone
+  put_in_force(std::move(settings), workers,
+               next->speeds); // last of what may throw and would have to be undone
   host_.go_by(*std::move(next));
   if (!allowed.empty()) found.untied = threads_.tie_to(std::move(allowed));
   changes_.note(change.text);

@@ -1,7 +1,10 @@
 #include "runtime/host_follower.hpp"
 
+#include <corewise/topology/error.hpp>
+
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <variant>
 
@@ -14,19 +17,29 @@ std::optional<double> tighter(const std::optional<double>& a, const std::optiona
   return a && b ? std::min(a, b) : (a ? a : b);
 }
 
+/// Returns the lower speed of each group.
+std::vector<std::uint32_t> slower(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+  std::vector<std::uint32_t> least = a.empty() ? b : a;
+  for (std::size_t g = 0; g < least.size() && !b.empty(); ++g) least[g] = std::min(least[g], b[g]);
+  return least;
+}
+
 /// Returns the CPUs of both; an unknown set restricts nothing.
 cpu_set in_both(const cpu_set& a, const cpu_set& b) { return a.empty() ? b : b.empty() ? a : a & b; }
 
 } // namespace
 
-host_follower::host_follower(const profile& p, const topology& machine) {
+host_follower::host_follower(const profile& p, const topology& machine, const locality_groups& groups)
+    : machine_(&machine),
+      groups_(&groups) {
   const auto* const live = std::get_if<live_source>(&p.topology.machine.source);
   if (live == nullptr) return;
   root_ = live->root;
   begin_ = in_force_ = seen_ = read_host_allowance(*root_);
+  begin_.speeds =
+      read_speeds(*root_, machine, groups); // the engine begins at full speed, and looks once more
   if (p.sharing.file.empty()) return;
   name_ = p.name;
-  machine_ = &machine;
   shares_.emplace(p.sharing.file, sharer{name_, p.sharing.weight, in_both(machine.cpus(), begin_.cpus)});
 }
 
@@ -35,16 +48,30 @@ std::optional<host_allowance> host_follower::look(pid_t thread, monotonic::time_
   if (!root_) return std::nullopt;
   host_allowance seen = read_host_allowance(*root_, thread);
   if (thread == 0) seen.cpus = in_both(seen.cpuset, begin_.cpus); // the calling thread may be pinned
+  seen.speeds = read_speeds(*root_, *machine_, *groups_);
   if (shares_) share(seen, sharing.weight);
   return see(std::move(seen), now, at_once);
 }
 
-/// Leaves the engine its share of what the host allows.
+/// Leaves the engine its share of what the host allows. Where the others cannot be seen, the last share holds.
 void host_follower::share(host_allowance& seen, std::uint32_t weight) {
-  const share_file::view now = shares_->look({name_, weight, in_both(machine_->cpus(), seen.cpus)});
-  unreadable_ = now.unreadable;
-  seen.others = static_cast<std::uint32_t>(now.all.size() - 1);
-  if (seen.others != 0) seen.cpus = share_of(*machine_, now.all, now.own);
+  const cpu_set own = in_both(machine_->cpus(), seen.cpus);
+  doubt_.clear();
+  try {
+    const share_file::view now = shares_->look({name_, weight, own});
+    share_ = share_of(*machine_, now.all, now.own);
+    seen.others = static_cast<std::uint32_t>(now.all.size() - 1);
+    if (now.replaced)
+      doubt_ = "sharing.file leads to another file now, or to none: a restart would share by that one";
+    else if (now.unreadable != 0)
+      doubt_ = fmt::format(
+          "{} others that share the machine have written what cannot be understood: they are left out",
+          now.unreadable);
+  } catch (const topology_error& e) {
+    doubt_ = e.what();
+    seen.others = seen_.others;
+  }
+  if (seen.others != 0 && share_.intersects(own)) seen.cpus = share_ & own;
 }
 
 std::optional<host_allowance> host_follower::see(host_allowance seen, monotonic::time_point now,
@@ -56,6 +83,7 @@ std::optional<host_allowance> host_follower::see(host_allowance seen, monotonic:
     next.cpus = in_both(in_force_.cpus, seen_.cpus);
     next.cpuset = in_both(in_force_.cpuset, seen_.cpuset);
     next.quota_cpus = tighter(in_force_.quota_cpus, seen_.quota_cpus);
+    next.speeds = slower(in_force_.speeds, seen_.speeds);
     if (next.cpus == in_force_.cpus) next.others = in_force_.others;
   }
   if (next.cpus.empty()) next.cpus = seen_.cpus; // others, of which none was allowed before

@@ -24,7 +24,7 @@ class host_follower {
 
   /// Goes by what the host allows the calling thread now. Only a live machine, or a recorded one, has limits to follow, and
   /// is shared with others. Throws `topology_error` where the profile's `sharing.file` cannot be used.
-  host_follower(const profile& p, const topology& machine);
+  host_follower(const profile& p, const topology& machine, const locality_groups& groups);
   /// Begins with that, for tests.
   explicit host_follower(host_allowance at_begin)
       : begin_(std::move(at_begin)),
@@ -33,7 +33,7 @@ class host_follower {
 
   /// Reads what the host allows `thread` of this process, 0 where there is none that is not pinned, and what others leave
   /// where the engine shares the machine, with the weight of the profile in force. Returns what to go by from now on, if
-  /// it differs from what is in force. `at_once`: does not wait for calm. Throws `std::bad_alloc`, `topology_error`.
+  /// it differs from what is in force. `at_once`: does not wait for calm. Throws `std::bad_alloc`.
   std::optional<host_allowance> look(pid_t thread, monotonic::time_point now, bool at_once,
                                      const profile::sharing_section& sharing);
   /// Does the same with what was read.
@@ -43,8 +43,10 @@ class host_follower {
   const host_allowance& in_force() const noexcept { return in_force_; }
   /// Returns the CPUs that are allowed and were not at the begin, so that nothing is known of them.
   cpu_set unknown() const;
-  /// Returns how many of those that share the machine could not be understood at the last look.
-  std::size_t unreadable() const noexcept { return unreadable_; }
+  /// Returns whether a look at the begin would find something to go by: groups that are slowed, others that share.
+  bool has_more_to_see() const noexcept { return shares_.has_value() || !begin_.speeds.empty(); }
+  /// Returns what was wrong with sharing the machine at the last look, for people; empty: nothing.
+  const std::string& doubt() const noexcept { return doubt_; }
 
  private:
   void share(host_allowance& seen, std::uint32_t weight);
@@ -55,10 +57,12 @@ class host_follower {
   host_allowance seen_; // at the last look
   monotonic::time_point seen_since_;
 
-  std::string name_;                  // of the engine, for those with which it shares
-  const topology* machine_ = nullptr; // that it shares
+  std::string name_; // of the engine, for those with which it shares
+  const topology* machine_ = nullptr;
+  const locality_groups* groups_ = nullptr;
   std::optional<share_file> shares_;
-  std::size_t unreadable_ = 0;
+  cpu_set share_; // as it was at the last look that worked
+  std::string doubt_;
 };
 
 /// How often the host has changed what it allows, and what it was the last time. Any thread.

@@ -44,12 +44,17 @@ void runtime::sample_workers(detail::load_sample& s) const {
       s.queued += now.slot + static_cast<std::uint64_t>(own.forks.size()); // beside what the heads count
       if (!active(place.id)) continue;
       s.active += capacity;
+      s.slowed += capacity - static_cast<double>(capacity_now(g)) / full_capacity;
       ++s.workers;
     }
   }
   const detail::host_usage::seen host = host_usage_.look(threads, s.at);
   s.throttling = host.throttling;
-  if (s.throttling.quota_cpus) *s.throttling.quota_cpus *= settings_.workers.quota_part;
+  // What is the process's is divided among its engines.
+  const double part = settings_.workers.quota_part;
+  if (s.throttling.quota_cpus) *s.throttling.quota_cpus *= part;
+  s.throttling.throttled =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(s.throttling.throttled * part);
   s.throttling_at = host.at;
 }
 

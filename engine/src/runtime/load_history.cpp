@@ -64,22 +64,22 @@ load_report load_history::add(load_sample now) {
   const mark& then = marks_.front();
   const seconds passed = now.at - then.at;
 
+  const double left = share_left(now);
   load_report r{.state = now.state,
                 .tasks_in_flight = now.in_flight,
                 .tasks_queued = now.queued,
                 .tasks_running = now.running,
                 .oldest_wait = look_at(heads_, now),
                 .capacity = now.capacity,
-                .effective_capacity = now.active * share_left(now),
+                .effective_capacity = (now.active - now.slowed) * left,
                 .window = now.at - then.at};
   const time_histogram waited = since(now.waited, then.waited);
   r.wait_p50 = quantile(waited, .5);
   r.wait_p99 = quantile(waited, .99);
 
-  const double there = capacity_there(r);
-  r.expected_delay = static_cast<double>(now.queued + now.running + 1) / there;
+  r.expected_delay = static_cast<double>(now.queued + now.running + 1) / capacity_there(r);
   if (passed >= shortest)
-    r.cpu_utilization = (now.busy_cpus - then.busy_cpus) / passed / there;
+    r.cpu_utilization = (now.busy_cpus - then.busy_cpus) / passed / std::max(now.active * left, .01);
   else if (now.workers != 0)
     r.cpu_utilization = static_cast<double>(now.running) / now.workers;
   r.utilization = r.cpu_utilization;

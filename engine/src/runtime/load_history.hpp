@@ -35,6 +35,7 @@ struct load_sample {
   std::uint32_t workers = 0;                  ///< that no profile has retired
   double capacity = 0;                        ///< of all workers, in CPUs of the fastest kind
   double active = 0;                          ///< of those that no profile has retired
+  double slowed = 0;                          ///< of that, what the host does not allow its cores now
   std::chrono::duration<double> busy_cpus{0}; ///< busy time of all workers × their capacity; only grows
   time_histogram waited;                      ///< of all workers and classes; only grows
   std::vector<queue_head> heads;              ///< always as many, in the same order

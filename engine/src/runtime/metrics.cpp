@@ -47,7 +47,7 @@ void runtime::count_workers(metrics_snapshot& m) const {
   for (const detail::worker* seat : seats_) {
     worker_metrics w = seat->metrics();
     w.waited_for_cpu = host.waited_for_cpu[m.workers.size()];
-    if (w.active != 0) w.capacity = groups_[w.group].capacity;
+    if (w.active != 0) w.capacity = capacity_now(groups_[w.group]);
     if (groups_[w.group].capacity < fastest) w.latency_runs_on_slow_cores = w.latency_runs;
     const auto& idle = idle_->counts(seat->id());
     w.parks = idle.parks.load(std::memory_order_relaxed);

@@ -27,7 +27,7 @@ apply_result runtime::apply(profile next) {
   std::vector<std::uint32_t> workers;
   if (apply_result result{what_it_cannot(next, workers)}; !result.applied()) return result;
 
-  put_in_force(std::move(next), workers);
+  put_in_force(std::move(next), workers, host_.in_force().speeds);
   reloads_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
@@ -36,11 +36,14 @@ apply_result runtime::apply(profile next) {
 /// worker takes in its own time. Then it makes every worker look up once. So a worker that has taken the
 /// rules knows whether it is active, and a worker that sleeps under older rules does not stay asleep. Call with the lock
 /// of `apply` held. Throws `std::bad_alloc`; then nothing has changed.
-void runtime::put_in_force(profile next, std::span<const std::uint32_t> workers) {
-  auto made = std::make_unique<const detail::rules>(std::move(next), groups_, layout_);
+void runtime::put_in_force(profile next, std::span<const std::uint32_t> workers,
+                           std::span<const std::uint32_t> speeds) {
+  auto made = std::make_unique<const detail::rules>(std::move(next), groups_, layout_, speeds);
   const detail::rules& in_force = *made; // not replaced while the lock is held
   rules_.make_room();
   set_active(workers);
+  for (std::size_t g = 0; g < group_states_.size(); ++g)
+    group_states_[g]->set_speed(speeds.empty() ? 100 : speeds[g]);
   idle_->set(in_force.settings);
   if (limit_.counts()) limit_.change(in_force.settings.limits.in_flight);
   blocking_calls_.change(in_force.settings);

@@ -23,7 +23,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
     : shared(std::move(settings), std::move(hooks)),
       waits_when_full_(settings_.limits.on_full == full_action::wait),
       near_nodes_(machine_, groups_, layout_),
-      host_(settings_, machine_),
+      host_(settings_, machine_, groups_),
       supervisor_(*this, threads_, {host_.in_force().cpus, [this] { follow_host(); }}),
       threads_(*this, *this) {
   thread_service_ = &supervisor_;
@@ -73,8 +73,7 @@ void runtime::check_machine() {
 
 void runtime::start() {
   threads_.start(shared_from_this());
-  if (!settings_.sharing.file.empty())
-    static_cast<void>(follow(/*at_once=*/true)); // others may be there already
+  if (host_.has_more_to_see()) static_cast<void>(follow(/*at_once=*/true));
   if (settings_.strict && !warnings().empty()) {
     std::string all = "the profile is strict, and the machine cannot fulfil these requests:";
     for (const std::string& w : warnings()) all += "\n  " + w;

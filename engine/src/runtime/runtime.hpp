@@ -146,7 +146,8 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
                                                    std::vector<std::uint32_t>& workers) const;
   std::vector<std::uint32_t> wanted_workers(const profile& next, const host_allowance& allowed) const;
   std::uint32_t fit(std::vector<std::uint32_t>& workers, const cpu_set* into) const noexcept;
-  void put_in_force(profile next, std::span<const std::uint32_t> workers);
+  void put_in_force(profile next, std::span<const std::uint32_t> workers,
+                    std::span<const std::uint32_t> speeds);
   struct followed;
   followed go_by_host(bool at_once);
   void follow_host() noexcept;

@@ -16,10 +16,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 // The file has `most_sharers` slots of `slot_bytes`. A slot begins with a text, as
 //
@@ -38,6 +40,7 @@ namespace {
 
 constexpr off_t slot_bytes = 4096;
 constexpr std::uint32_t most_weight = 10'000;
+constexpr std::string_view first_words = "corewise share ";
 constexpr off_t holds_byte = 0; // of a slot: these are locked
 constexpr off_t taken_byte = 1;
 
@@ -121,22 +124,22 @@ std::optional<sharer> read(std::string_view slot) {
 
 } // namespace
 
-/// The file, opened once for all of the process that share by it.
+/// The file, opened once for all of the process that share by it, and never closed: that would give up the locks.
 class share_file::opened {
  public:
-  /// Returns the file of that path: that which is open already, if there is one. To open it again, and to close that,
-  /// would give up the locks.
-  static std::shared_ptr<opened> at(const std::filesystem::path& file) {
+  /// Returns the file of that path: that which is open already, if there is one.
+  static opened& at(const std::filesystem::path& file) {
     registry& all = of_process();
     const std::scoped_lock lock(all.mutex);
-    std::erase_if(all.files, [](const auto& f) { return f.expired(); });
     struct stat there{};
     if (::stat(file.c_str(), &there) == 0)
-      for (const auto& known : all.files)
-        if (auto f = known.lock(); f != nullptr && f->is(there)) return f;
-    auto made = std::make_shared<opened>(file);
-    all.files.push_back(made);
-    return made;
+      if (opened* const known = all.find(there)) return *known;
+    auto made = std::make_unique<opened>(file);
+    if (opened* const known = all.find(made->is_)) { // the path has become that of another one meanwhile
+      all.surplus.push_back(std::move(made));
+      return *known;
+    }
+    return *all.files.emplace_back(std::move(made));
   }
 
   explicit opened(const std::filesystem::path& file)
@@ -149,18 +152,32 @@ class share_file::opened {
     if ((is_.st_mode & ALLPERMS) != 0600 && (is_.st_mode & ALLPERMS) != 0660)
       fail(fmt::format("has mode {:04o}; 0600 or 0660 is right, so that no stranger takes a share",
                        is_.st_mode & ALLPERMS));
+    if (!may_write(0)) fail("holds something else, which is left as it is");
   }
   opened(const opened&) = delete;
   opened& operator=(const opened&) = delete;
-  ~opened() { ::close(fd_); }
+  ~opened() = default;
 
+  /// Returns whether the path still leads to this file.
+  bool is_at_its_path() const noexcept {
+    struct stat there{};
+    return ::stat(path_.c_str(), &there) == 0 && is(there);
+  }
   /// Takes a free slot.
   std::uint32_t take() {
     const std::scoped_lock lock(mutex_);
     for (std::uint32_t slot = 0; slot < most_sharers; ++slot) {
-      if (own_[slot] != own::no || !set_lock(fd_, F_WRLCK, slot, taken_byte)) continue;
-      own_[slot] = own::taken;
-      return slot;
+      if (own_[slot] != own::no) continue;
+      if (!set_lock(fd_, F_WRLCK, slot, taken_byte)) {
+        if (errno != EACCES && errno != EAGAIN) refuse(path_, "a slot cannot be locked", errno);
+        continue; // another process has it
+      }
+      if (may_write(slot)) {
+        own_[slot] = own::taken;
+        return slot;
+      }
+      set_lock(fd_, F_UNLCK, slot, taken_byte);
+      refuse(path_, "holds something else, which is left as it is");
     }
     refuse(path_, fmt::format("{} share by it already, which is the most", most_sharers));
   }
@@ -204,9 +221,14 @@ class share_file::opened {
   /// Whether a slot is one of this process.
   enum class own : std::uint8_t { no, taken, holds };
   struct registry {
+    opened* find(const struct stat& wanted) const noexcept {
+      const auto found = std::ranges::find_if(files, [&](const auto& f) { return f->is(wanted); });
+      return found == files.end() ? nullptr : found->get();
+    }
     const std::uint32_t process = process_number();
     detail::mutex mutex;
-    std::vector<std::weak_ptr<opened>> files; // guarded
+    std::vector<std::unique_ptr<opened>> files;   // guarded
+    std::vector<std::unique_ptr<opened>> surplus; // guarded; descriptors of the same files
   };
 
   /// Returns the files of this process. They are never destroyed: engines may be static objects. The child of a process fork
@@ -226,6 +248,11 @@ class share_file::opened {
     return *there;
   }
 
+  /// Returns whether a slot is empty, or one of such a file.
+  bool may_write(std::uint32_t slot) const {
+    const std::string text = read(slot);
+    return text.empty() || text.front() == '\0' || text.starts_with(first_words);
+  }
   bool is(const struct stat& other) const noexcept {
     return is_.st_dev == other.st_dev && is_.st_ino == other.st_ino;
   }
@@ -242,7 +269,7 @@ class share_file::opened {
 };
 
 share_file::share_file(const std::filesystem::path& file, const sharer& self)
-    : file_(opened::at(file)),
+    : file_(&opened::at(file)),
       slot_(file_->take()) {
   try {
     write(self);
@@ -263,6 +290,7 @@ void share_file::write(const sharer& self) {
 share_file::view share_file::look(const sharer& self) {
   if (self != written_) write(self);
   view seen;
+  seen.replaced = !file_->is_at_its_path();
   for (std::uint32_t slot = 0; slot < most_sharers; ++slot) {
     if (slot == slot_) {
       seen.own = seen.all.size();

@@ -57,6 +57,11 @@ class group_state {
   std::uint64_t task_time_ns() const noexcept { return task_time_ns_.load(std::memory_order_relaxed); }
   void note_task_time(std::uint64_t ns) noexcept;
 
+  /// Returns which part of their capacity the host allows the group's cores now, in percent. Call from any thread. Relaxed:
+  /// a number.
+  std::uint32_t speed() const noexcept { return speed_.load(std::memory_order_relaxed); }
+  void set_speed(std::uint32_t percent) noexcept { speed_.store(percent, std::memory_order_relaxed); }
+
  private:
   sizes capacity_;
   node_arena arena_;
@@ -64,6 +69,7 @@ class group_state {
   worker* seats_;
   timer_group* timers_;
   std::size_t made_ = 0;
+  atomic<std::uint32_t> speed_{100};
   injection_queue injection_;
   alignas(128) atomic<std::uint64_t> task_time_ns_{spill_task_time_ns};
 };

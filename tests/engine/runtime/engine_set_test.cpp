@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -53,6 +54,13 @@ TEST_CASE("engine set: each package, or each node, has a profile of its own") {
   CHECK(nodes[3].topology.machine.use.nodes == std::vector<std::uint32_t>{3});
 }
 
+TEST_CASE("engine set: a long name keeps the number of its part") {
+  profile p = for_machine("pack:2 core:1 pu:1", machine_part::package);
+  p.name = std::string(64, 'n');
+  const engine_set engines(p);
+  CHECK(engines.name(1) == std::string(61, 'n') + "/p1");
+}
+
 TEST_CASE("engine set: a part that the profile leaves out gets no engine") {
   profile p = for_machine("pack:3 core:2 pu:1", machine_part::package);
   p.topology.machine.use.cpus = cpu_set::parse("2-5");
@@ -81,7 +89,7 @@ TEST_CASE("engine set: tasks stay in their engine, which has the workers of its 
 
 TEST_CASE("engine set: all engines end at the same time, so that one may wait for the end of the other") {
   engine_set engines(for_machine("pack:2 core:1 pu:1", machine_part::package));
-  for (const std::size_t i : {0, 1})
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
     REQUIRE(engines[i].submit([](engine& other) -> task<> {
       while (!other.stop_token().stop_requested()) co_await sleep_for(1ms);
     }(engines[1 - i])) == submit_result::accepted);
@@ -89,20 +97,46 @@ TEST_CASE("engine set: all engines end at the same time, so that one may wait fo
 }
 
 TEST_CASE("engine set: the deadline counts for all together, and a stuck task of one is told of") {
-  engine_set engines(for_machine("pack:3 core:1 pu:1", machine_part::package));
-  std::atomic<bool> over{false};
-  std::atomic<int> begun{0};
-  for (engine& e : engines)
-    REQUIRE(e.submit([&] {
-      ++begun;
-      while (!over) std::this_thread::sleep_for(1ms);
+  struct state {
+    std::atomic<bool> over{false};
+    std::atomic<int> begun{0};
+  };
+  const auto shared = std::make_shared<state>(); // the threads outlive the engines
+  {
+    engine_set engines(for_machine("pack:3 core:1 pu:1", machine_part::package));
+    for (engine& e : engines)
+      REQUIRE(e.submit([shared] {
+        ++shared->begun;
+        while (!shared->over) std::this_thread::sleep_for(1ms);
+      }) == submit_result::accepted);
+    while (shared->begun != 3) std::this_thread::sleep_for(1ms);
+    const auto called = std::chrono::steady_clock::now();
+    for (const shutdown_report& r : engines.shutdown(2s)) CHECK(r.running.size() == 1);
+    CHECK(std::chrono::steady_clock::now() - called < 5s); // one after another they would take 6
+  }
+  shared->over = true;
+  while (shared.use_count() != 1) std::this_thread::sleep_for(1ms);
+}
+
+TEST_CASE("engine set: the last owner may be a task of it, which does not wait for the tasks of others") {
+  auto engines = std::make_shared<engine_set>(for_machine("pack:3 core:1 pu:1", machine_part::package));
+  const auto over = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<bool> ended{false};
+  for (const std::size_t i : {std::size_t{0}, std::size_t{2}})
+    REQUIRE((*engines)[i].submit([over] {
+      while (!*over) std::this_thread::sleep_for(1ms);
     }) == submit_result::accepted);
-  while (begun != 3) std::this_thread::sleep_for(1ms);
+  REQUIRE((*engines)[1].submit([last = engines, &ended]() mutable {
+    while (last.use_count() != 1) std::this_thread::sleep_for(1ms);
+    last.reset();
+    ended = true;
+  }) == submit_result::accepted);
   const auto called = std::chrono::steady_clock::now();
-  for (const shutdown_report& r : engines.shutdown(300ms)) CHECK(r.running.size() == 1);
-  CHECK(std::chrono::steady_clock::now() - called <
-        3 * 700ms); // a deadline, and a pause, for each in turn would be more
-  over = true;
+  engines.reset();
+  while (!ended) std::this_thread::sleep_for(1ms);
+  CHECK(std::chrono::steady_clock::now() - called < engine::destructor_deadline);
+  *over = true;
+  while (over.use_count() != 1) std::this_thread::sleep_for(1ms);
 }
 
 TEST_CASE("engine set: a task cannot shut the set down that runs it") {
@@ -125,7 +159,6 @@ TEST_CASE("engine set: a profile for all is applied to all, or to none") {
   const apply_result refused = engines.apply(other);
   REQUIRE(refused.refused.size() == 1);
   CHECK(refused.refused[0].key == "queues.local");
-  CHECK(refused.refused[0].why.find("daemon/p0") == 0);
   for (const engine& e : engines) CHECK(e.configuration().queues.lifo_cap == 1);
   CHECK(engines.configuration()->queues.lifo_cap == 1);
 
@@ -145,7 +178,9 @@ TEST_CASE("engine set: where one engine refuses a profile the others get back wh
   REQUIRE(engines[0].workers().size() == 4);
   REQUIRE(engines[1].workers().size() == 2);
   p.workers.per_group = 3;
-  CHECK_FALSE(engines.apply(p).applied());
+  const apply_result refused = engines.apply(p);
+  REQUIRE(refused.refused.size() == 1);
+  CHECK(refused.refused[0].why.find("daemon/p1: ") == 0);
   CHECK(active_workers(engines[0]) == 4);
   CHECK_FALSE(engines[0].configuration().workers.per_group.has_value());
 }
@@ -160,6 +195,18 @@ TEST_CASE("engine set: profiles of one's own have names of their own, and are ap
   CHECK(engines.size() == 2);
   CHECK_FALSE(engines.configuration().has_value());
   CHECK_THROWS_AS(static_cast<void>(engines.apply(p)), std::logic_error);
+}
+
+TEST_CASE("engine set: a profile is applied to the parts that there are, whatever the caller may use now") {
+  const recorded_host host(8, 4);
+  profile p;
+  p.engines.per = machine_part::package;
+  p.topology.machine.source = live_source{host.root()};
+  engine_set engines(p);
+  host.allow("0-3");
+  p.queues.lifo_cap = 1;
+  CHECK(engines.apply(p).applied());
+  for (const engine& e : engines) CHECK(e.configuration().queues.lifo_cap == 1);
 }
 
 TEST_CASE("engine set: a CPU quota is divided, and stays so when it changes and when a profile is applied") {

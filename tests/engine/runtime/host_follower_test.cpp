@@ -67,10 +67,29 @@ TEST_CASE("host follower: it does not wait when it is told not to, nor when no C
   CHECK(f.in_force() == allowing("5-6"));
 }
 
+TEST_CASE("host follower: a lower speed holds at once, a higher one after calm, each group for itself") {
+  using speeds = std::vector<std::uint32_t>;
+  host_follower f(allowing("0-3"));
+  const monotonic::time_point t{1h};
+  host_allowance seen = allowing("0-3");
+  seen.speeds = {60, 100};
+  CHECK(step(f, seen, t));
+  CHECK(f.in_force().speeds == speeds{60, 100});
+  seen.speeds = {80, 50};
+  CHECK(step(f, seen, t + 1s));
+  CHECK(f.in_force().speeds == speeds{60, 50});
+  CHECK(step(f, seen, t + 3s));
+  CHECK(f.in_force().speeds == speeds{80, 50});
+  CHECK_FALSE(step(f, allowing("0-3"), t + 4s));
+  CHECK(step(f, allowing("0-3"), t + 6s));
+  CHECK(f.in_force().speeds.empty());
+}
+
 TEST_CASE("host follower: a described machine has no limits to follow") {
   profile p;
   p.topology.machine.source = synthetic_source{"pack:1 core:4 pu:1"};
   const topology machine = discover(p.topology.machine);
-  host_follower f(p, machine);
+  const locality_groups groups(machine, {});
+  host_follower f(p, machine, groups);
   CHECK_FALSE(f.look(0, monotonic::now(), true, p.sharing));
 }

@@ -128,7 +128,10 @@ TEST_CASE("share file: a child of a process fork keeps nothing, and takes a slot
 TEST_CASE("share file: what cannot be a share file is refused, and nothing is changed in it") {
   const new_file file;
   std::ofstream(file.path()) << "precious";
-  CHECK_THROWS_AS(share_file(file.path(), one("a", "0")), topology_error); // mode 0644
+  for (const mode_t mode : {0644, 0600}) { // another mode, and another file's contents
+    REQUIRE(::chmod(file.path().c_str(), mode) == 0);
+    CHECK_THROWS_AS(share_file(file.path(), one("a", "0")), topology_error);
+  }
   std::ifstream in(file.path());
   std::string kept;
   in >> kept;
@@ -163,6 +166,18 @@ TEST_CASE("share file: a text that is damaged is left out, and counted") {
   CHECK(a.look(one("a", "0-7")).unreadable == 0);
 }
 
+TEST_CASE("share file: that its path leads elsewhere is told") {
+  const new_file file;
+  share_file a(file.path(), one("a", "0-7"));
+  CHECK_FALSE(a.look(one("a", "0-7")).replaced);
+  std::filesystem::rename(file.path(), file.path() + ".old");
+  CHECK(a.look(one("a", "0-7")).replaced);
+  share_file b(file.path(), one("b", "0-7")); // a new one
+  CHECK(a.look(one("a", "0-7")).replaced);
+  CHECK(a.look(one("a", "0-7")).all.size() == 1);
+  CHECK(b.look(one("b", "0-7")).all.size() == 1);
+}
+
 TEST_CASE("share file: there are 64 slots") {
   const new_file file;
   std::vector<std::unique_ptr<share_file>> all;
@@ -187,7 +202,7 @@ TEST_CASE("sharing: two engines have half of the cores each, and one that is alo
   CHECK(within(10s, [&] { return active_workers(first) == 8; }));
 }
 
-TEST_CASE("sharing: a daemon that crashes gives its share back within 3 s, and a new one takes it again") {
+TEST_CASE("sharing: a daemon that crashes gives its share back, and a new one takes it again") {
   const recorded_host host(8);
   const new_file file;
   profile p = sharing(host, file.path());
@@ -249,6 +264,20 @@ TEST_CASE("sharing: engines of a set share their own package with the engine of 
   CHECK(active_workers(engines[0]) == 4);
   end_by(SIGKILL, other);
   CHECK(within(10s, [&] { return active_workers(engines[1]) == 4; }));
+}
+
+TEST_CASE("sharing: a file that has been replaced is said once, and the share stays") {
+  const recorded_host host(8);
+  const new_file file;
+  engine a(sharing(host, file.path()));
+  const engine b(sharing(host, file.path()));
+  std::filesystem::remove(file.path());
+  static_cast<void>(a.refresh());
+  static_cast<void>(a.refresh());
+  std::size_t told = 0;
+  for (const std::string& w : a.warnings()) told += w.find("leads to another file now") != std::string::npos;
+  CHECK(told == 1);
+  CHECK(active_workers(a) == 4);
 }
 
 TEST_CASE("sharing: a file that cannot be used is an error at the begin") {

@@ -4,6 +4,7 @@
 #include <corewise/engine/engine.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -11,6 +12,16 @@
 #include <vector>
 
 namespace corewise {
+
+namespace detail {
+
+/// A package or a node that has an engine of its own.
+struct machine_share {
+  std::uint32_t number = 0; ///< as the operating system counts them
+  double of_quota = 1;
+};
+
+} // namespace detail
 
 /// Returns the profiles of engines of which each has one part of the machine, as `engines.per` of the profile says: that
 /// profile, with these packages or nodes in `topology.use`, and with the part's number behind its name, as `NAME/p0` or
@@ -62,11 +73,11 @@ class engine_set {
   }
   std::vector<shutdown_report> shutdown(any_duration grace, any_duration deadline);
 
-  /// Gives all engines their part of a profile, or leaves all as they are and returns why: reasons of an engine bear its
-  /// name. The parts stay those with which the set began. Throws as `engine::apply`; a set of several profiles takes none
-  /// for all, and throws `std::logic_error`.
+  /// Gives all engines their part of a profile, or leaves all as they are and returns why. The parts stay those with which
+  /// the set began. Throws as `engine::apply`; a set of several profiles takes none for all, and throws
+  /// `std::logic_error`.
   apply_result apply(const profile& p);
-  /// Returns the profile of which the engines have their parts. Nothing: each has one of its own.
+  /// Returns the profile that was applied last to all, or with which the set began. Nothing: each has one of its own.
   std::optional<profile> configuration() const;
 
   /// Returns the counts of all engines, each with its name if there are several.
@@ -74,8 +85,11 @@ class engine_set {
 
  private:
   void begin(const std::vector<profile>& profiles, const engine_hooks& hooks);
+  bool runs_this_task() const noexcept;
+  std::vector<shutdown_report> end_each(any_duration grace, any_duration deadline);
   apply_result apply_each(const std::vector<profile>& next);
 
+  std::vector<detail::machine_share> parts_; // of the engines, if they have parts of a machine
   mutable detail::mutex mutex_;
   std::optional<profile> whole_; // guarded; of which the engines have parts
   std::vector<std::string> names_;

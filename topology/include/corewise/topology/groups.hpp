@@ -58,6 +58,9 @@ class locality_groups {
   const locality_group& operator[](group_id g) const noexcept { return groups_[g.value]; }
   std::size_t size() const noexcept { return groups_.size(); }
 
+  /// Returns the same groups, each with a part of its capacity, in percent: one for each group, above 0.
+  locality_groups at_speeds(std::span<const std::uint32_t> percent) const;
+
   /// The groups of each domain, by domain number; ascending, so fastest kind first.
   const std::vector<std::vector<group_id>>& domains() const noexcept { return domains_; }
 

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <corewise/topology/cpu_set.hpp>
+#include <corewise/topology/groups.hpp>
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 namespace corewise {
 
@@ -16,13 +17,22 @@ struct host_allowance {
       quota_cpus; ///< the tightest CPU quota over all ancestors, in CPUs; nothing: there is none
   /// How many others share the machine by agreement (`sharing.file`); then `cpus` are only those of the own share.
   std::uint32_t others = 0;
+  /// The part of its speed that each locality group is allowed now, in percent, in steps of five; empty: all of it.
+  std::vector<std::uint32_t> speeds = {};
 
   friend bool operator==(const host_allowance&, const host_allowance&) = default;
 };
 
 /// Reads it from /proc and /sys below `root`, for that thread of this process, or for the calling one where it is 0 or
 /// not listed there. What cannot be read counts as no limit. Cost: some twenty files, 0.2 ms. Any thread. Throws
-/// nothing but `std::bad_alloc`. It knows of no others.
+/// nothing but `std::bad_alloc`. It knows of no others, and of no groups.
 host_allowance read_host_allowance(const std::filesystem::path& root, int thread = 0);
+
+/// Reads the part of its speed that each group is allowed: the largest frequency that the kernel gives its cores now, as
+/// operators and thermal drivers set it (cpufreq/scaling_max_freq), of the largest that they have. Of each group the first
+/// and the last core are asked, and the slower one counts. What cannot be read counts as all of it. Cost: four files a
+/// group, 10 us each. Any thread. Throws nothing but `std::bad_alloc`.
+std::vector<std::uint32_t> read_speeds(const std::filesystem::path& root, const topology& machine,
+                                       const locality_groups& groups);
 
 } // namespace corewise
