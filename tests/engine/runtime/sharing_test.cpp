@@ -128,7 +128,7 @@ TEST_CASE("share file: a child of a process fork keeps nothing, and takes a slot
 TEST_CASE("share file: what cannot be a share file is refused, and nothing is changed in it") {
   const new_file file;
   std::ofstream(file.path()) << "precious";
-  for (const mode_t mode : {0644, 0600}) { // another mode, and another file's contents
+  for (const mode_t mode : {0644U, 0600U}) { // another mode, and another file's contents
     REQUIRE(::chmod(file.path().c_str(), mode) == 0);
     CHECK_THROWS_AS(share_file(file.path(), one("a", "0")), topology_error);
   }
