@@ -33,7 +33,7 @@ struct trace_fields {
   std::size_t count = 0; ///< more than there are places when the line has too many
 };
 
-trace_fields split(std::string_view line) {
+trace_fields split_line(std::string_view line) {
   trace_fields fields;
   for (;;) {
     const std::size_t end = line.find(',');
@@ -91,7 +91,7 @@ bool trace_file::read_line(std::string_view& line) {
 }
 
 arrival trace_file::read_arrival(std::string_view line) {
-  const trace_fields fields = split(line);
+  const trace_fields fields = split_line(line);
   if (fields.count < 2 || fields.count > fields.text.size())
     refuse(fmt::format("found {}; expected time_ns,service_ns[,node][,class]", in_quotes(line)));
   const auto& [time, service, third, fourth] = fields.text;

@@ -9,7 +9,6 @@
 using namespace corewise;
 using namespace std::chrono_literals;
 using admin::agent_check;
-using admin::free_share;
 
 namespace {
 

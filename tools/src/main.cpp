@@ -21,6 +21,7 @@ void describe(CLI::App& app, action& chosen) {
   add_check(app, chosen);
   add_explain(app, chosen);
   add_simulate(app, chosen);
+  add_fleet(app, chosen);
   add_calibrate(app, chosen);
   add_tune(app, chosen);
   CLI::App* run = app.add_subcommand("run", "Run real work on the engine");

@@ -16,6 +16,7 @@ void add_topology(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
 void add_explain(CLI::App& app, action& chosen);
 void add_simulate(CLI::App& app, action& chosen);
+void add_fleet(CLI::App& app, action& chosen);
 void add_calibrate(CLI::App& app, action& chosen);
 void add_digest(CLI::App& run, action& chosen);
 /// Adds `ping-pong`, `chained-fork`, `fork-many`, `yield-many`.

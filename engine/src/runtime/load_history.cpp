@@ -1,6 +1,7 @@
 #include "runtime/load_history.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -134,6 +135,22 @@ load_report sum_of(const std::vector<load_report>& engines) {
   if (all.requests && all.requests->limit != 0)
     all.utilization = std::max(all.utilization, all.requests->mean_in_flight / all.requests->limit);
   return all;
+}
+
+double free_share(const load_report& load) noexcept {
+  constexpr double least = .001;
+  if (load.state == health_state::wedged) return least;
+  const double there = load.capacity > 0 ? load.effective_capacity / load.capacity : 0;
+  const double used = std::max(load.utilization, 0.0);
+  return std::clamp(there * (used <= 1 ? 1 - .9 * used : .1 / used), least, 1.0);
+}
+
+double smooth_free_share::add(const load_report& load, std::chrono::steady_clock::time_point now) {
+  const double share = free_share(load);
+  const std::chrono::duration<double> passed = at_ ? now - *at_ : std::chrono::hours{1};
+  share_ += (share - share_) * (1 - std::exp(-passed / std::chrono::duration<double>(time_constant)));
+  at_ = now;
+  return share_;
 }
 
 } // namespace corewise

@@ -57,6 +57,25 @@ struct load_report {
 /// requests are those of the first report that has any.
 load_report sum_of(const std::vector<load_report>& engines);
 
+/// Returns the share of an engine's capacity that is free for new requests, above 0 and at most 1. A server that is just
+/// full keeps a tenth of what is there: weights near 0 would multiply small differences between servers that are all full.
+double free_share(const load_report& load) noexcept;
+
+/// The free share as balancers are told it: a change shows by 63% after `time_constant`. That is slower than the balancer's
+/// answer to it, so that the two do not swing: a server that gets fewer requests has more free capacity. One thread at a
+/// time.
+class smooth_free_share {
+ public:
+  static constexpr std::chrono::seconds time_constant{3};
+
+  /// Takes a report of that time into account, and returns the share.
+  double add(const load_report& load, std::chrono::steady_clock::time_point now);
+
+ private:
+  double share_ = 1;
+  std::optional<std::chrono::steady_clock::time_point> at_; // of the last report
+};
+
 /// Reads the load of an engine, over a window: each meter remembers what it has read before, so several of
 /// them do not disturb each other. Call from any thread, tasks included.
 class load_meter {

@@ -1,0 +1,37 @@
+#include "shell.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace corewise::tests;
+
+TEST_CASE("corewise fleet: there is a row for each load and rule, the same each time") {
+  const std::string command = "corewise fleet --seconds 5 --seeds 2 --load .5,.9 --rule leastconn,prequal";
+  const outcome o = run(command);
+  CAPTURE(o.out);
+  CHECK(o.status == 0);
+  CHECK(o.err.empty());
+  CHECK(count_of("\n", o.out) == 5);
+  CHECK(count_of("leastconn ", o.out) == 2);
+  CHECK(count_of("prequal ", o.out) == 2);
+  CHECK(count_of("  1.00  ", o.out) == 2); // the first rule, beside itself
+  CHECK(run(command).out == o.out);
+}
+
+TEST_CASE("corewise fleet: too much work is refused, or expires, in figures that add up to what came") {
+  const outcome o =
+      run("corewise fleet --seconds 5 --seeds 1 --load 2 --rule random2 --deadline-ms 100 --in-flight 20");
+  CAPTURE(o.out);
+  CHECK(o.status == 0);
+  CHECK(contains(o.out, " 2.00  random2 "));
+  CHECK_FALSE(contains(o.out, " 100.0% "));
+}
+
+TEST_CASE("corewise fleet: options that make no sense are named") {
+  for (const std::string options : {"--rule best", "--load 0", "--servers 0", "--slow-speed 2",
+                                    "--service-ms 0", "--seeds 0", "--places 0", "--balancers 0"}) {
+    CAPTURE(options);
+    const outcome wrong = run("corewise fleet " + options);
+    CHECK(wrong.status == 2);
+    CHECK(contains(wrong.err, options.substr(0, options.find(' '))));
+  }
+}
