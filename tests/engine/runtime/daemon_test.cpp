@@ -1,6 +1,7 @@
 // Daemons: what waits for them, and what counts them.
 
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <corewise/engine/channel.hpp>
 #include <corewise/engine/event.hpp>
@@ -57,7 +58,8 @@ TEST_CASE("daemon: a drain does not wait for it, in each way to submit it, but f
   while (requests.try_receive()) {
   }
   e.drain();
-  CHECK(e.metrics().in_flight() == 0);
+  CHECK(within(
+      10s, [&] { return e.metrics().in_flight() == 0; })); // the daemon may have had one more in its hands
   over.set();
   both.get();
   held.open();
