@@ -93,14 +93,16 @@ class hot_and_cold final : public balancer {
     return sorted[static_cast<std::size_t>(at)];
   }
 
-  /// Of the cold ones the quickest; if all are hot, the one with the fewest in flight.
-  std::uint32_t take_best() {
-    const std::uint32_t hot = threshold();
-    const auto key = [&](const probe& p) {
+  /// Returns how good an answer is, the best first: of the cold ones the quickest, then of the hot ones the emptiest.
+  static auto order(std::uint32_t hot) {
+    return [hot](const probe& p) {
       const bool cold = p.in_flight <= hot;
       return std::pair(!cold, cold ? p.latency_ns : std::int64_t{p.in_flight});
     };
-    const auto best = std::ranges::min_element(pool_, {}, key);
+  }
+
+  std::uint32_t take_best() {
+    const auto best = std::ranges::min_element(pool_, {}, order(threshold()));
     const std::uint32_t server = best->server;
     ++best->in_flight; // this request
     if (--best->uses == 0) pool_.erase(best);
@@ -111,16 +113,8 @@ class hot_and_cold final : public balancer {
   void remove_one() {
     if (pool_.size() < 2) return;
     removes_oldest_ = !removes_oldest_;
-    if (removes_oldest_) {
-      pool_.erase(std::ranges::min_element(pool_, {}, &probe::at_ns));
-      return;
-    }
-    const std::uint32_t hot = threshold();
-    const auto key = [&](const probe& p) {
-      const bool cold = p.in_flight <= hot;
-      return std::pair(!cold, cold ? p.latency_ns : std::int64_t{p.in_flight});
-    };
-    pool_.erase(std::ranges::max_element(pool_, {}, key));
+    pool_.erase(removes_oldest_ ? std::ranges::min_element(pool_, {}, &probe::at_ns)
+                                : std::ranges::max_element(pool_, {}, order(threshold())));
   }
 
   void add(std::uint32_t server, std::int64_t now_ns, const asked_servers& servers) {

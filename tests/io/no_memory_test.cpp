@@ -1,34 +1,19 @@
 // One allocation of a server and its clients fails, each in turn: a connection may end, the engine and the listener go on.
 
+#include "refused_memory.hpp"
 #include "sockets.hpp"
 
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <new>
 #include <string>
 
-namespace {
-thread_local bool spared = false;   // the calling thread always gets memory
-std::atomic<int> before_refusal{0}; // allocations on other threads; 0: none is refused
-
-bool refused_now() { return !spared && before_refusal.load() > 0 && before_refusal.fetch_sub(1) == 1; }
-} // namespace
-
-// Neither is inlined: if GCC 12 has inlined one of a pair, it takes the pair for a mistake.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  if (refused_now()) throw std::bad_alloc();
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-
 using namespace corewise;
 using namespace std::chrono_literals;
+using tests::before_refusal;
+using tests::spared;
 
 namespace {
 

@@ -1,3 +1,4 @@
+#include "refused_memory.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/blocking_scope.hpp>
@@ -6,7 +7,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
 #include <string>
 #include <thread>
@@ -14,24 +14,10 @@
 
 // One allocation on a thread of the engine fails, each in turn: the engine does without, and says so.
 
-namespace {
-thread_local bool tests_own = false; // the thread of the test, which always gets memory
-std::atomic<int> before_refusal{0};  // allocations on other threads; 0: none is refused
-
-bool refused_now() { return !tests_own && before_refusal.load() > 0 && before_refusal.fetch_sub(1) == 1; }
-} // namespace
-
-// Neither is inlined: if GCC 12 has inlined one of a pair, it takes the pair for a mistake.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  if (refused_now()) throw std::bad_alloc();
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-
 using namespace corewise;
 using namespace std::chrono_literals;
+using tests::before_refusal;
+using tests::spared;
 
 namespace {
 
@@ -39,7 +25,7 @@ constexpr int most_allocations = 40;
 
 /// Runs `act` once for each allocation that it makes on other threads, and refuses that one.
 template <class F> void refuse_each(const F& act) {
-  tests_own = true;
+  spared = true;
   for (int n = 1; n <= most_allocations; ++n) {
     before_refusal.store(n);
     act();
