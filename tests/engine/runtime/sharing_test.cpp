@@ -125,6 +125,30 @@ TEST_CASE("share file: a child of a process fork keeps nothing, and takes a slot
   CHECK(a.look(one("a", "0-7")).all.size() == 1); // the parent's slot is still its own
 }
 
+TEST_CASE("share file: what a daemon has forked does not keep its share when it crashes") {
+  const new_file file;
+  share_file a(file.path(), one("a", "0-7"));
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t daemon = child_that([&] {
+    const share_file b(file.path(), one("b", "0-7"));
+    pid_t helper = ::fork();
+    if (helper == 0) {
+      ::alarm(60); // it outlives the daemon
+      for (;;) ::pause();
+    }
+    if (::write(ends[1], &helper, sizeof helper) != sizeof helper) std::_Exit(1);
+    for (;;) ::pause();
+  });
+  pid_t helper = 0;
+  REQUIRE(::read(ends[0], &helper, sizeof helper) == sizeof helper);
+  CHECK(a.look(one("a", "0-7")).all.size() == 2);
+  end_by(SIGKILL, daemon);
+  CHECK(a.look(one("a", "0-7")).all.size() == 1);
+  CHECK(::kill(helper, SIGKILL) == 0); // it is still there
+  for (const int end : ends) ::close(end);
+}
+
 TEST_CASE("share file: what cannot be a share file is refused, and nothing is changed in it") {
   const new_file file;
   std::ofstream(file.path()) << "precious";
