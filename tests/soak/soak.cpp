@@ -314,9 +314,9 @@ int main(int argc, char** argv) {
       std::this_thread::sleep_until(next);
       seen.push_back(used_now());
       if (second % 60 == 0) {
-        std::printf("%d s: %llu tasks, %llu answers, %.1f MB\n", second,
-                    static_cast<unsigned long long>(b.ran + b.expired),
-                    static_cast<unsigned long long>(b.answers), seen.back().megabytes);
+        std::printf("%d s: %s tasks, %s answers, %.1f MB\n", second,
+                    std::to_string(b.ran + b.expired).c_str(), std::to_string(b.answers).c_str(),
+                    seen.back().megabytes);
         std::fflush(stdout);
       }
     }

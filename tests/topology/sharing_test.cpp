@@ -32,7 +32,7 @@ using texts = std::vector<std::string>;
 
 TEST_CASE("sharing: cores are divided by weight, and those that stand together stay together") {
   const topology machine = synthetic("pack:2 l3:2 core:2 pu:1");
-  const cpu_set all = machine.cpus();
+  const cpu_set& all = machine.cpus();
   CHECK(shares(machine, {{"a", 100, all}}) == texts{"0-7"});
   CHECK(shares(machine, {{"a", 100, all}, {"b", 100, all}}) == texts{"0-3", "4-7"}); // a package each
   CHECK(shares(machine, {{"a", 300, all}, {"b", 100, all}}) == texts{"0-5", "6-7"});
@@ -41,7 +41,7 @@ TEST_CASE("sharing: cores are divided by weight, and those that stand together s
 
 TEST_CASE("sharing: a core's hardware threads stay together") {
   const topology machine = synthetic("pack:1 core:3 pu:2");
-  const cpu_set all = machine.cpus();
+  const cpu_set& all = machine.cpus();
   CHECK(shares(machine, {{"a", 200, all}, {"b", 100, all}}) == texts{"0-3", "4-5"});
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("sharing: what rounding takes of one kind of core it gives of the next
 
 TEST_CASE("sharing: where there are more sharers than cores, some share a core") {
   const topology machine = synthetic("pack:1 core:2 pu:1");
-  const cpu_set all = machine.cpus();
+  const cpu_set& all = machine.cpus();
   const texts three = shares(machine, {{"a", 100, all}, {"b", 100, all}, {"c", 100, all}});
   for (const std::string& share : three) CHECK(share.size() == 1);
   CHECK(shares(machine, {{"a", 10000, all}, {"b", 1, all}}) == texts{"0-1", "1"});

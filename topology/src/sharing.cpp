@@ -34,6 +34,7 @@ class fair_split {
         owed_(all.size(), 0) {
     for (std::size_t i = 0; i < all.size(); ++i)
       if (has(among, i)) sum_ += all[i].weight;
+    sum_ = std::max<std::int64_t>(sum_, 1); // as weights are
   }
 
   /// Returns the place of the own share among the cores: the first, and the one behind the last.

@@ -104,7 +104,8 @@ engine_set::~engine_set() {
   try {
     static_cast<void>(end_each(std::chrono::seconds{0},
                                runs_this_task() ? std::chrono::seconds{0} : engine::destructor_deadline));
-  } catch (const std::exception&) { // the engines' own destructors follow
+  } catch (const std::exception&) {
+    return; // the engines' own destructors follow
   }
 }
 
@@ -152,10 +153,13 @@ std::vector<shutdown_report> engine_set::end_each(any_duration grace, any_durati
   std::size_t begun = 1;
   {
     std::vector<std::jthread> threads;
-    try {
-      for (; begun < engines_.size(); ++begun) threads.emplace_back(end, begun);
-    } catch (const std::exception&) { // no thread, no memory: one after another
-    }
+    bool gets_threads = true; // and memory for them; else they end one after another
+    while (begun < engines_.size() && gets_threads) try {
+        threads.emplace_back(end, begun);
+        ++begun;
+      } catch (const std::exception&) {
+        gets_threads = false;
+      }
     end(0);
   }
   for (; begun < engines_.size(); ++begun) end(begun);
