@@ -5,7 +5,6 @@
 #include <corewise/simulator/fleet.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <deque>

@@ -102,17 +102,19 @@ void engine_set::begin(const std::vector<profile>& profiles, const engine_hooks&
 
 engine_set::~engine_set() {
   try {
-    static_cast<void>(end_each(std::chrono::seconds{0},
-                               runs_this_task() ? std::chrono::seconds{0} : engine::destructor_deadline));
+    static_cast<void>(end_each(std::chrono::seconds{0}, of_this_task() != nullptr
+                                                            ? std::chrono::seconds{0}
+                                                            : engine::destructor_deadline));
   } catch (const std::exception&) {
     return; // the engines' own destructors follow
   }
 }
 
-/// Returns whether the calling thread runs a task of one of the engines.
-bool engine_set::runs_this_task() const noexcept {
-  return std::ranges::any_of(
-      engines_, [](const engine& e) { return e.runtime_.get() == detail::this_execution.engine; });
+/// Returns the engine whose task the calling thread runs; null: it runs none of these.
+engine* engine_set::of_this_task() noexcept {
+  const auto runs_it = [](const engine& e) { return e.runtime_.get() == detail::this_execution.engine; };
+  const auto own = std::ranges::find_if(engines_, runs_it);
+  return own == engines_.end() ? nullptr : &*own;
 }
 
 engine* engine_set::find(std::string_view name) noexcept {
@@ -122,8 +124,7 @@ engine* engine_set::find(std::string_view name) noexcept {
 
 engine& engine_set::local() noexcept {
   detail::leave_parent();
-  const auto runs_this = [](const engine& e) { return e.runtime_.get() == detail::this_execution.engine; };
-  if (const auto own = std::ranges::find_if(engines_, runs_this); own != engines_.end()) return *own;
+  if (engine* const own = of_this_task()) return *own;
   const int cpu = ::sched_getcpu();
   const auto is_here = [&](const engine& e) {
     return e.machine().is_this_system() && e.machine().cpus().contains(static_cast<std::uint32_t>(cpu));
@@ -133,7 +134,7 @@ engine& engine_set::local() noexcept {
 }
 
 std::vector<shutdown_report> engine_set::shutdown(any_duration grace, any_duration deadline) {
-  if (runs_this_task())
+  if (of_this_task() != nullptr)
     throw std::logic_error("engine_set::shutdown in a task of one of its engines would deadlock");
   return end_each(grace, deadline);
 }
@@ -142,6 +143,7 @@ std::vector<shutdown_report> engine_set::shutdown(any_duration grace, any_durati
 /// the call.
 std::vector<shutdown_report> engine_set::end_each(any_duration grace, any_duration deadline) {
   std::vector<shutdown_report> reports(engines_.size());
+  if (engines_.front().runtime_->after_process_fork()) return reports; // without threads of its own
   std::vector<std::exception_ptr> errors(engines_.size());
   const auto end = [&](std::size_t i) noexcept {
     try {

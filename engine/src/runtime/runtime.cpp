@@ -57,6 +57,9 @@ void runtime::check_machine() {
     notices_.warn(log_code::machine,
                   "the profile asks for several engines (engines.per), and the program makes one: it "
                   "has the whole machine");
+  if (!settings_.sharing.file.empty() &&
+      !std::holds_alternative<live_source>(settings_.topology.machine.source))
+    notices_.warn(log_code::machine, "a described machine is shared with nobody: sharing.file has no effect");
   if (!machine_.is_this_system()) {
     notices_.warn(log_code::machine, "the engine runs for a described machine (" + machine_.source() +
                                          "): workers are not pinned and memory is not bound");

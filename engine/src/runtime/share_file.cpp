@@ -1,6 +1,6 @@
 #include "runtime/share_file.hpp"
 
-#include "base/process_fork.hpp"
+#include "base/per_process.hpp"
 
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/topology/error.hpp>
@@ -129,7 +129,7 @@ class share_file::opened {
  public:
   /// Returns the file of that path: that which is open already, if there is one.
   static opened& at(const std::filesystem::path& file) {
-    registry& all = of_process();
+    registry& all = of_process.get();
     const std::scoped_lock lock(all.mutex);
     struct stat there{};
     if (::stat(file.c_str(), &there) == 0)
@@ -225,28 +225,13 @@ class share_file::opened {
       const auto found = std::ranges::find_if(files, [&](const auto& f) { return f->is(wanted); });
       return found == files.end() ? nullptr : found->get();
     }
-    const std::uint32_t process = process_number();
     detail::mutex mutex;
     std::vector<std::unique_ptr<opened>> files;   // guarded
     std::vector<std::unique_ptr<opened>> surplus; // guarded; descriptors of the same files
   };
 
-  /// Returns the files of this process. They are never destroyed: engines may be static objects. The child of a process fork
-  /// begins with none: it has no locks.
-  ///
-  /// | tag        | release site    | acquire site          | publishes    | weakened                     |
-  /// |------------|-----------------|-----------------------|--------------|------------------------------|
-  /// | registered | of_process: CAS | of_process: load, CAS | the registry | a thread locks one half-made |
-  static registry& of_process() {
-    static constinit atomic<registry*> newest{nullptr};
-    registry* there = newest.load(std::memory_order_acquire); // pairs: registered
-    if (there != nullptr && there->process == process_number()) return *there;
-    auto mine = std::make_unique<registry>();
-    if (newest.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, // pairs: registered
-                                       std::memory_order_acquire))                   // pairs: registered
-      return *mine.release();
-    return *there;
-  }
+  /// The child of a process fork begins without files: it has no locks.
+  static inline constinit per_process<registry> of_process;
 
   /// Returns whether a slot is empty, or one of such a file.
   bool may_write(std::uint32_t slot) const {

@@ -1,5 +1,6 @@
 // Tests of several engines that share a process.
 
+#include "child_process.hpp"
 #include "reloading.hpp"
 #include "topology/recorded_host.hpp"
 
@@ -8,6 +9,7 @@
 #include <corewise/topology/error.hpp>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -273,4 +275,22 @@ TEST_CASE("engine set: metrics have the engine's name, and one scrape has each m
 
   const engine_set one(for_machine("pack:2 core:1 pu:1", machine_part::machine));
   CHECK(to_prometheus(one.metrics()).find("engine=") == std::string::npos);
+}
+
+TEST_CASE("engine set: the child of a process fork gets answers at once, and makes a set of its own") {
+  const profile p = for_machine("pack:2 core:1 pu:1", machine_part::package);
+  engine_set engines(p);
+  engines[0].run([] {}).get();
+  const pid_t child = child_that([&] {
+    ::alarm(60);
+    bool right = engines.configuration()->name == "daemon" && !engines.apply(p).applied();
+    for (const shutdown_report& r : engines.shutdown(10s)) right = right && r.clean();
+    {
+      engine_set own(p);
+      right = right && own[1].run([] { return 7; }).get() == 7;
+    }
+    std::_Exit(right ? 0 : 1);
+  });
+  CHECK(exit_status(child) == 0);
+  CHECK(engines[1].run([] { return 7; }).get() == 7);
 }

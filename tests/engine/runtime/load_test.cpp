@@ -216,3 +216,29 @@ TEST_CASE("load: threads read one meter, within 50 ms the same report; meters do
   static_cast<void>(one.read());
   CHECK(one.read().window >= 60ms);
 }
+
+TEST_CASE("load: that of several engines is their sum, and the worst of what has none") {
+  load_report a{.state = health_state::ok};
+  a.tasks_in_flight = 10, a.tasks_queued = 3, a.tasks_running = 2;
+  a.wait_p99 = 5ms;
+  a.capacity = 4, a.effective_capacity = 4, a.cpu_utilization = a.utilization = .5;
+  load_report b{.state = health_state::degraded};
+  b.tasks_in_flight = 1, b.tasks_queued = 0, b.tasks_running = 2;
+  b.wait_p50 = 1ms, b.wait_p99 = 2ms, b.oldest_wait = 7ms;
+  b.capacity = 4, b.effective_capacity = 1, b.cpu_utilization = b.utilization = 1;
+  b.requests = request_load{.mean_in_flight = 9, .limit = 10};
+  const load_report all = sum_of({a, b});
+  CHECK(all.state == health_state::degraded);
+  CHECK(all.tasks_in_flight == 11);
+  CHECK(all.wait_p50 == 1ms); // the only one
+  CHECK(all.wait_p99 == 5ms);
+  CHECK(all.oldest_wait == 7ms);
+  CHECK(all.capacity == doctest::Approx(8));
+  CHECK(all.effective_capacity == doctest::Approx(5));
+  CHECK(all.expected_delay == doctest::Approx((3 + 2 + 2 + 1) / 5.));
+  CHECK(all.cpu_utilization == doctest::Approx((.5 * 4 + 1) / 5));
+  CHECK(all.utilization == doctest::Approx(.9)); // of the requests
+  const load_report one = sum_of({a});
+  CHECK(one.cpu_utilization == doctest::Approx(.5));
+  CHECK(one.expected_delay == doctest::Approx(6 / 4.));
+}

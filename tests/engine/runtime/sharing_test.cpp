@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -302,6 +303,21 @@ TEST_CASE("sharing: a file that has been replaced is said once, and the share st
   for (const std::string& w : a.warnings()) told += w.find("leads to another file now") != std::string::npos;
   CHECK(told == 1);
   CHECK(active_workers(a) == 4);
+}
+
+TEST_CASE("sharing: a described machine is shared with nobody, and says so") {
+  profile p;
+  p.topology.machine.source = synthetic_source{"pack:1 core:4 pu:1"};
+  const new_file file;
+  p.sharing.file = file.path();
+  const engine a(p);
+  const engine b(p);
+  CHECK(active_workers(a) == 4);
+  CHECK(active_workers(b) == 4);
+  const std::vector<std::string> warnings = a.warnings();
+  CHECK(std::ranges::any_of(
+      warnings, [](const std::string& w) { return w.find("sharing.file") != std::string::npos; }));
+  CHECK_FALSE(std::filesystem::exists(file.path()));
 }
 
 TEST_CASE("sharing: a file that cannot be used is an error at the begin") {

@@ -2,6 +2,8 @@
 
 #include "threads/used.hpp"
 
+#include <corewise/engine/engine_set.hpp>
+
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <pthread.h>
@@ -11,6 +13,7 @@
 #include <filesystem>
 #include <iterator>
 #include <system_error>
+#include <vector>
 
 namespace {
 std::atomic<int> before_refusal{0}; // threads that are made; 0: none is refused
@@ -50,5 +53,27 @@ TEST_CASE("no thread: an engine does not begin without one for each worker, and 
     CHECK(result == (n > workers ? 0 : -1));
     while (thread_count() != before)
       std::this_thread::sleep_for(1ms); // those that are joined may still be listed
+  }
+}
+
+TEST_CASE("no thread: a set whose engines get none to end on ends them one after another") {
+  profile p;
+  p.topology.machine.source = synthetic_source{"pack:3 core:1 pu:1"};
+  p.engines.per = machine_part::package;
+  for (int n = 1; n <= 2; ++n) {
+    CAPTURE(n);
+    engine_set engines(p);
+    std::atomic<int> ran{0};
+    for (engine& e : engines) {
+      REQUIRE(e.submit([&] { ++ran; }) == submit_result::accepted);
+      e.drain();
+    }
+    before_refusal = n;
+    const std::vector<shutdown_report> reports = engines.shutdown(10s);
+    CHECK(before_refusal == 0); // one was refused
+    REQUIRE(reports.size() == 3);
+    for (const shutdown_report& r : reports) CHECK(r.clean());
+    for (const engine& e : engines) CHECK(e.health().state == health_state::ended);
+    CHECK(ran == 3);
   }
 }

@@ -85,7 +85,7 @@ class engine_set {
 
  private:
   void begin(const std::vector<profile>& profiles, const engine_hooks& hooks);
-  bool runs_this_task() const noexcept;
+  engine* of_this_task() noexcept;
   std::vector<shutdown_report> end_each(any_duration grace, any_duration deadline);
   apply_result apply_each(const std::vector<profile>& next);
 
