@@ -63,16 +63,15 @@ response metrics(const request& asked, std::string_view query, const served& eng
     else
       return text_answer(http::status::bad_request, "detail is sums, groups or workers\n");
   }
-  const std::optional<std::size_t> one = engines.chosen_by(query);
-  if (!one && engines.names_one(query)) return no_such_engine(engines);
+  const std::vector<std::size_t> which = engines.meant_by(query);
+  if (which.empty()) return no_such_engine(engines);
   std::vector<metrics_snapshot> now;
-  for (std::size_t i = 0; i < engines.size(); ++i) {
-    if (one && i != *one) continue;
+  for (const std::size_t i : which) {
     now.push_back(engines[i].metrics());
     now.back().engine = engines.label(i);
   }
   if (accepts(asked, "application/json"))
-    return text_answer(http::status::ok, one ? now.front().to_json(detail) : to_json(now, detail),
+    return text_answer(http::status::ok, now.size() == 1 ? now.front().to_json(detail) : to_json(now, detail),
                        "application/json");
   return accepts(asked, "application/openmetrics-text")
              ? text_answer(http::status::ok, to_openmetrics(now, detail),
@@ -83,12 +82,11 @@ response metrics(const request& asked, std::string_view query, const served& eng
 
 /// `live`: whether the process should go on; else whether it should get requests.
 response health(const served& engines, std::string_view query, bool live, bool draining) {
-  const std::optional<std::size_t> one = engines.chosen_by(query);
-  if (!one && engines.names_one(query)) return no_such_engine(engines);
+  const std::vector<std::size_t> which = engines.meant_by(query);
+  if (which.empty()) return no_such_engine(engines);
   health_report all;
   bool wedged = false;
-  for (std::size_t i = 0; i < engines.size(); ++i) {
-    if (one && i != *one) continue;
+  for (const std::size_t i : which) {
     const health_report report = engines[i].health();
     all.state = std::max(all.state, report.state);
     wedged = wedged || report.state == health_state::wedged;
@@ -103,14 +101,13 @@ response health(const served& engines, std::string_view query, bool live, bool d
 }
 
 response dump(const request& asked, std::string_view query, const served& engines) {
-  const std::optional<std::size_t> one = engines.chosen_by(query);
+  const std::vector<std::size_t> which = engines.meant_by(query);
   const bool json = accepts(asked, "application/json");
-  if (!one && (json || engines.names_one(query))) return no_such_engine(engines);
-  if (json) return text_answer(http::status::ok, engines[*one].dump().to_json(), "application/json");
+  if (which.empty() || (json && which.size() != 1)) return no_such_engine(engines);
+  if (json) return text_answer(http::status::ok, engines[which.front()].dump().to_json(), "application/json");
   std::string text;
-  for (std::size_t i = 0; i < engines.size(); ++i) {
-    if (one && i != *one) continue;
-    if (!one) text += fmt::format("{}engine {}\n", i == 0 ? "" : "\n", engines.label(i));
+  for (const std::size_t i : which) {
+    if (which.size() > 1) text += fmt::format("{}engine {}\n", i == 0 ? "" : "\n", engines.label(i));
     text += engines[i].dump().to_text();
   }
   return text_answer(http::status::ok, std::move(text));
@@ -131,6 +128,19 @@ response live(const engine& e) {
 constexpr std::string_view read_only_paths =
     "/metrics\n/load\n/health/live\n/health/ready\n/topology\n/live\n";
 constexpr std::string_view control_paths = "/dump\n/profile\n/trace\n";
+
+/// Returns a text as it stands in a page.
+std::string as_html(std::string_view text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+    case '<': out += "&lt;"; break;
+    case '>': out += "&gt;"; break;
+    case '&': out += "&amp;"; break;
+    case '"': out += "&quot;"; break;
+    default: out += c;
+    }
+  return out;
+}
 
 /// Returns a page of links to the maps of several engines.
 std::string list_of_maps(const served& engines) {
@@ -223,19 +233,18 @@ response answers::show_profile(std::string_view query) const {
   return text_answer(http::status::ok, profile_text(engines_[*which].configuration()), "application/yaml");
 }
 
-load_report answers::load() {
+load_report answers::load(const std::vector<std::size_t>& of) {
   std::vector<load_report> each;
-  for (load_meter& of : meters_) each.push_back(of.read());
+  for (const std::size_t i : of) each.push_back(meters_[i].read());
   load_report now = sum_of(each);
   now.draining = draining_;
   return now;
 }
 
 response answers::show_load(const request& asked, std::string_view query) {
-  const std::optional<std::size_t> one = engines_.chosen_by(query);
-  if (!one && served::names_one(query)) return no_such_engine(engines_);
-  load_report now = one ? meters_[*one].read() : load();
-  now.draining = draining_;
+  const std::vector<std::size_t> which = engines_.meant_by(query);
+  if (which.empty()) return no_such_engine(engines_);
+  const load_report now = load(which);
   return accepts(asked, "application/json") ? text_answer(http::status::ok, now.to_json(), "application/json")
                                             : text_answer(http::status::ok, now.to_text());
 }

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // What is answered to a request. Nothing here knows of sockets.
 
@@ -56,7 +57,9 @@ class answers {
   }
   const served& engines() const noexcept { return engines_; }
   /// Returns what HAProxy's agent check is told. Throws `std::bad_alloc`.
-  std::string agent_line() { return agent_.line(load(), std::chrono::steady_clock::now()); }
+  std::string agent_line() {
+    return agent_.line(load(engines_.meant_by({})), std::chrono::steady_clock::now());
+  }
   /// From now on balancers are told to send nothing new. Call from any thread.
   void start_draining() noexcept { draining_ = true; }
   void log(const std::string& line) const {
@@ -66,7 +69,7 @@ class answers {
   profile_trials& trials() noexcept { return trials_; }
 
  private:
-  load_report load();
+  load_report load(const std::vector<std::size_t>& of);
   response show(const request& asked, std::string_view path, std::string_view query, bool control);
   response show_load(const request& asked, std::string_view query);
   response show_profile(std::string_view query) const;

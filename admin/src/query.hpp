@@ -59,17 +59,4 @@ inline std::string encoded(std::string_view text) {
   return out;
 }
 
-/// Returns a text as it stands in a page.
-inline std::string as_html(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-    case '<': out += "&lt;"; break;
-    case '>': out += "&gt;"; break;
-    case '&': out += "&amp;"; break;
-    case '"': out += "&quot;"; break;
-    default: out += c;
-    }
-  return out;
-}
-
 } // namespace corewise::admin

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace corewise::admin {
 
@@ -17,6 +18,13 @@ std::optional<std::size_t> served::chosen_by(std::string_view query) const {
   const auto found = std::ranges::find(names_, decoded(*wanted));
   if (found == names_.end() || found->empty()) return std::nullopt;
   return static_cast<std::size_t>(found - names_.begin());
+}
+
+std::vector<std::size_t> served::meant_by(std::string_view query) const {
+  if (const auto one = chosen_by(query)) return {*one};
+  std::vector<std::size_t> all(names_one(query) ? 0 : size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
 }
 
 std::string served::advice() const {

@@ -30,6 +30,9 @@ class served {
   /// Returns the index of the engine that a query names (`engine=NAME`), or of the only one. Nothing: it names none of
   /// several, or one that there is not.
   std::optional<std::size_t> chosen_by(std::string_view query) const;
+  /// Returns the index of the engine that a query names, or those of all if it names none. Nothing: it names one that there
+  /// is not.
+  std::vector<std::size_t> meant_by(std::string_view query) const;
   /// Returns whether a query names an engine, be there one or not.
   static bool names_one(std::string_view query);
   /// Returns a sentence that lists the names.

@@ -1,6 +1,7 @@
 #include "admin_client.hpp"
 
 #include "../streams.hpp"
+#include "query.hpp" // of admin/: what both ends of a request agree on
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -129,18 +130,6 @@ reply send(const request& asked, const std::string& address, const std::string& 
   return ask<tcp>(in, found, asked, address, within);
 }
 
-/// Returns a text as a value in a target. Source: RFC 3986, 2.1.
-std::string encoded(std::string_view text) {
-  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-  std::string out;
-  for (const char c : text)
-    if (plain.find(c) != std::string_view::npos)
-      out += c;
-    else
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  return out;
-}
-
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 5 &&
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -151,7 +140,7 @@ bool is_number(std::string_view text) {
 admin_client::admin_client(admin_address address)
     : address_(std::move(address.where)),
       name_(address.engine.empty() ? address_ : fmt::format("{}, {}", address_, address.engine)),
-      engine_(encoded(address.engine)) {
+      engine_(admin::encoded(address.engine)) {
   const std::size_t colon = address_.rfind(':');
   if (colon == std::string::npos || colon == 0 || address_.find('/') != std::string::npos ||
       !is_number(std::string_view(address_).substr(colon + 1)))
