@@ -1,3 +1,5 @@
+#include "descriptor.hpp"
+
 #include <corewise/engine/task.hpp>
 #include <corewise/io/detail/group_context.hpp>
 
@@ -28,29 +30,15 @@ std::int64_t now_ns() noexcept { return std::chrono::steady_clock::now().time_si
 
 /// Makes the descriptor of the alarm, and tries whether it can be waited for: Asio takes a refusal of epoll_ctl (EPERM) for
 /// a file of a sort that needs no waiting, and no sleeper would be woken.
-int make_alarm() {
-  const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  if (fd < 0) fail("timerfd_create");
-  const int tried = ::epoll_create1(EPOLL_CLOEXEC);
+descriptor make_alarm() {
+  descriptor made(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  if (made.get() < 0) fail("timerfd_create");
+  const descriptor tried(::epoll_create1(EPOLL_CLOEXEC));
+  if (tried.get() < 0) fail("epoll_create1");
   epoll_event nothing{};
-  const char* const refused = tried < 0                                              ? "epoll_create1"
-                              : ::epoll_ctl(tried, EPOLL_CTL_ADD, fd, &nothing) != 0 ? "epoll_ctl"
-                                                                                     : nullptr;
-  const int error = errno;
-  if (tried >= 0) ::close(tried);
-  if (refused == nullptr) return fd;
-  ::close(fd);
-  errno = error;
-  fail(refused);
+  if (::epoll_ctl(tried.get(), EPOLL_CTL_ADD, made.get(), &nothing) != 0) fail("epoll_ctl");
+  return made;
 }
-
-/// Closes what nothing has taken over.
-struct alarm_descriptor {
-  int fd;
-  ~alarm_descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 } // namespace
 
@@ -102,9 +90,9 @@ group_context::group_context(runtime& engine, group_id g)
       group_(g),
       work_(get_executor()),
       alarm_(*this) {
-  alarm_descriptor made{make_alarm()};
-  alarm_.assign(made.fd); // takes it over, or throws
-  made.fd = -1;
+  descriptor made = make_alarm();
+  alarm_.assign(made.get()); // takes it over, or throws
+  made.release();
   await_alarm();
   for (spare_block& block : spare_blocks_) give_spare(&block);
 }

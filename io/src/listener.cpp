@@ -1,15 +1,14 @@
+#include "listening_sockets.hpp"
+
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/semaphore.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/yield.hpp>
-#include <corewise/io/detail/steering.hpp>
 #include <corewise/io/listen.hpp>
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -29,73 +28,9 @@ constexpr int accepted_at_once = 16;
 /// The pause while the system gives no descriptor or memory for a connection.
 constexpr std::chrono::milliseconds shortage_pause{50};
 
-error_code last_error() noexcept { return {errno, asio::error::get_system_category()}; }
-
 std::string_view text_of(int error) noexcept {
   const char* const text = ::strerrordesc_np(error);
   return text != nullptr ? text : "unknown error";
-}
-
-/// A socket, closed in the end.
-class descriptor {
- public:
-  explicit descriptor(int fd) noexcept : fd_(fd) {}
-  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  descriptor& operator=(descriptor&&) = delete;
-  ~descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const noexcept { return fd_; }
-  int release() noexcept { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
-void check(bool works, const char* what) {
-  if (!works) throw system_error(last_error(), what);
-}
-
-/// Opens a socket that listens. `shared`: others listen on the same endpoint.
-descriptor open_listening(const sockaddr* address, std::size_t size, int backlog, bool shared) {
-  descriptor fd(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  check(fd.get() >= 0, "socket");
-  const int on = 1;
-  if (address->sa_family != AF_UNIX) {
-    check(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0, "SO_REUSEADDR");
-    if (shared) check(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0, "SO_REUSEPORT");
-  }
-  check(::bind(fd.get(), address, static_cast<socklen_t>(size)) == 0, "bind");
-  check(::listen(fd.get(), backlog) == 0, "listen");
-  return fd;
-}
-
-std::uint16_t port_of(int fd) noexcept {
-  sockaddr_storage at{};
-  socklen_t size = sizeof at;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) != 0) return 0;
-  if (at.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(at).sin_port);
-  if (at.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(at).sin6_port);
-  return 0;
-}
-
-/// Puts a port into an address of IP.
-void set_port(sockaddr_storage& address, std::uint16_t port) noexcept {
-  if (address.ss_family == AF_INET) reinterpret_cast<sockaddr_in&>(address).sin_port = htons(port);
-  if (address.ss_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(address).sin6_port = htons(port);
-}
-
-/// Takes over a socket that another program has made: it may block, and may be anything.
-descriptor adopt(int fd) {
-  descriptor taken(fd);
-  int listens = 0;
-  socklen_t size = sizeof listens;
-  check(::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0, "an adopted descriptor");
-  if (listens == 0) throw system_error(asio::error::invalid_argument, "an adopted socket does not listen");
-  const int flags = ::fcntl(fd, F_GETFL);
-  check(flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0, "O_NONBLOCK");
-  check(::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0, "FD_CLOEXEC");
-  return taken;
 }
 
 /// Whether accept failed because of the connection that it took from the queue (accept(2)), or was interrupted.
@@ -133,17 +68,14 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   listener_core(const listener_core&) = delete;
   listener_core& operator=(const listener_core&) = delete;
 
-  /// Returns how many sockets it needs, if each may be where its connections are received.
-  std::size_t sockets_wanted() const noexcept {
-    return options_.balance == listen_options::balancing::receiving_cpu ? groups_.size() : 1;
-  }
-  /// Adds the CPUs whose connections its sockets receive, if the machine is this one. `first`: the index of its first
-  /// socket among all of the endpoint.
-  void add_ranges(std::vector<cpu_range>& ranges, std::size_t first) const {
-    if (!engine_.machine().is_this_system()) return;
-    for (std::size_t g = 0; g < groups_.size(); ++g)
-      for (const std::uint32_t cpu : engine_.groups()[groups_[g]->id].cpus.to_vector())
-        ranges.push_back({cpu, cpu, static_cast<std::uint32_t>(first + g % sockets_wanted())});
+  /// Returns what its sockets are to receive: one for each group, or one for all.
+  wanted_sockets wanted() const {
+    const bool by_cpu = options_.balance == listen_options::balancing::receiving_cpu;
+    wanted_sockets sockets(by_cpu ? groups_.size() : 1);
+    if (engine_.machine().is_this_system())
+      for (std::size_t g = 0; g < groups_.size(); ++g)
+        sockets[by_cpu ? g : 0] |= engine_.groups()[groups_[g]->id].cpus;
+    return sockets;
   }
   void warn_not_steered(int error) const {
     driving::warn_once(driving::of(engine_), log_code::not_steered,
@@ -360,92 +292,21 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   std::size_t open_sockets_ = 0; // guarded
 };
 
-namespace {
-
-using cores = std::vector<std::shared_ptr<listener_core>>;
-
-/// Has the kernel choose a socket by the CPU. Without that it chooses by a hash, which only costs locality.
-void steer(const cores& all, int first) {
-  std::vector<cpu_range> ranges;
-  std::size_t socket = 0;
-  for (const auto& core : all) {
-    core->add_ranges(ranges, socket);
-    socket += core->sockets_wanted();
-  }
-  if (ranges.empty()) return;
-  std::ranges::stable_sort(ranges, {}, &cpu_range::first);
-  std::vector<cpu_range> merged;
-  for (const cpu_range& r : ranges)
-    if (!merged.empty() && merged.back().socket == r.socket && merged.back().last + 1 == r.first)
-      merged.back().last = r.last;
-    else if (merged.empty() ||
-             merged.back().last < r.first) // of engines with the same CPUs the first one takes them
-      merged.push_back(r);
-  std::vector<sock_filter> program = steering_program(merged);
-  const sock_fprog chosen{static_cast<std::uint16_t>(program.size()), program.data()};
-  const int error = program.empty() ? E2BIG
-                    : ::setsockopt(first, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &chosen, sizeof chosen) != 0
-                        ? errno
-                        : 0;
-  if (error != 0) all.front()->warn_not_steered(error);
-}
-
-/// Opens a socket for each group, or each engine, on one endpoint.
-std::vector<std::vector<descriptor>> open_each(const cores& all, const sockaddr* address, std::size_t size,
-                                               int backlog) {
-  std::size_t wanted = 0;
-  for (const auto& core : all) wanted += core->sockets_wanted();
-  sockaddr_storage same{};
-  std::copy_n(reinterpret_cast<const std::byte*>(address), size, reinterpret_cast<std::byte*>(&same));
-  std::vector<std::vector<descriptor>> sockets;
-  for (const auto& core : all) {
-    std::vector<descriptor>& own = sockets.emplace_back();
-    while (own.size() < core->sockets_wanted()) {
-      own.push_back(open_listening(reinterpret_cast<const sockaddr*>(&same), size, backlog, wanted > 1));
-      set_port(same, port_of(sockets.front().front().get()));
-    }
-  }
-  if (wanted > 1) steer(all, sockets.front().front().get());
-  return sockets;
-}
-
-/// Opens one socket, from which all engines accept: a unix socket has one queue.
-std::vector<std::vector<descriptor>> open_one(const cores& all, const sockaddr* address, std::size_t size,
-                                              int backlog) {
-  std::vector<std::vector<descriptor>> sockets(all.size());
-  sockets.front().push_back(open_listening(address, size, backlog, false));
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    sockets[i].emplace_back(::fcntl(sockets.front().front().get(), F_DUPFD_CLOEXEC, 0));
-    check(sockets[i].front().get() >= 0, "F_DUPFD_CLOEXEC");
-  }
-  return sockets;
-}
-
-std::vector<std::vector<descriptor>> adopt_all(const cores& all, const std::vector<int>& given) {
-  std::vector<descriptor> taken;
-  for (const int fd : given) taken.push_back(adopt(fd));
-  if (taken.size() < all.size())
-    throw system_error(asio::error::invalid_argument, "fewer adopted sockets than engines");
-  std::vector<std::vector<descriptor>> sockets(all.size());
-  for (std::size_t i = 0; i < taken.size(); ++i) sockets[i % all.size()].push_back(std::move(taken[i]));
-  return sockets;
-}
-
-} // namespace
-
 std::vector<std::shared_ptr<listener_core>> start_listeners(std::span<service* const> all,
                                                             const sockaddr* address, std::size_t size,
                                                             const listen_options& options,
                                                             const connection_handler& handler) {
   if (all.empty()) throw std::invalid_argument("io::listen: no service");
-  cores listeners;
-  for (service* const io : all) listeners.push_back(std::make_shared<listener_core>(*io, options, handler));
-  std::vector<std::vector<descriptor>> sockets =
-      !options.adopted.empty()        ? adopt_all(listeners, options.adopted)
-      : address->sa_family == AF_UNIX ? open_one(listeners, address, size, options.backlog)
-                                      : open_each(listeners, address, size, options.backlog);
+  std::vector<std::shared_ptr<listener_core>> listeners;
+  std::vector<wanted_sockets> wanted;
+  for (service* const io : all) {
+    listeners.push_back(std::make_shared<listener_core>(*io, options, handler));
+    wanted.push_back(listeners.back()->wanted());
+  }
+  listening_sockets sockets = open_sockets(address, size, options, wanted);
+  if (sockets.not_steered != 0) listeners.front()->warn_not_steered(sockets.not_steered);
   try {
-    for (std::size_t i = 0; i < listeners.size(); ++i) listeners[i]->start(std::move(sockets[i]));
+    for (std::size_t i = 0; i < listeners.size(); ++i) listeners[i]->start(std::move(sockets.of[i]));
   } catch (...) {
     for (const auto& begun : listeners) begun->stop();
     throw;

@@ -129,7 +129,7 @@ class share_file::opened {
  public:
   /// Returns the file of that path: that which is open already, if there is one.
   static opened& at(const std::filesystem::path& file) {
-    registry& all = of_process.get();
+    registry& all = of_process_.get();
     const std::scoped_lock lock(all.mutex);
     struct stat there{};
     if (::stat(file.c_str(), &there) == 0)
@@ -231,7 +231,7 @@ class share_file::opened {
   };
 
   /// The child of a process fork begins without files: it has no locks.
-  static inline constinit per_process<registry> of_process;
+  static inline constinit per_process<registry> of_process_;
 
   /// Returns whether a slot is empty, or one of such a file.
   bool may_write(std::uint32_t slot) const {
