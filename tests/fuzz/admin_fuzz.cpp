@@ -23,7 +23,7 @@ corewise::profile small() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace corewise::admin;
   static auto& e = *new corewise::engine(small());
-  static auto& of = *new answers(e, {});
+  static auto& of = *new answers(served(e), {});
   http::request_parser<http::string_body> parser;
   parser.eager(true);
   parser.header_limit(8 * 1024);
