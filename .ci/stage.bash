@@ -44,16 +44,17 @@ count() {
 
 # build PRESET [TARGET...]: configures and builds; shows the compiler's output when it fails.
 build() {
-  local preset=$1 log=build/$1.log started=$SECONDS unity=ON options=()
+  local preset=$1 log=build/$1.log started=$SECONDS unity=ON all=OFF options=()
   shift
   # Source by source, each shows that it includes what it needs. Otherwise clang-tidy's analyzer sees that.
   if [[ $preset == gcc && -n ${COREWISE_LONG:-} ]]; then unity=OFF; fi
-  if [[ $preset == asan-ubsan ]]; then
-    # The stage clang compiles the simulator and the command, and fuzzing runs what reads profiles and machines.
-    local all=OFF
-    if [[ -n ${COREWISE_LONG:-} ]]; then all=ON; fi
-    options=(-DCOREWISE_BUILD_TOOLS="$all" -DCOREWISE_TEST_ALL="$all")
-  fi
+  if [[ -n ${COREWISE_LONG:-} ]]; then all=ON; fi
+  case $preset in
+    # The stage tsan runs the engine with delays; it, too, sees what is used after its end. The stage clang compiles
+    # the simulator and the command, and fuzzing runs what reads profiles and machines.
+    asan-ubsan) options=(-DCOREWISE_TEST_FAULTS="$all" -DCOREWISE_BUILD_TOOLS="$all" -DCOREWISE_TEST_ALL="$all") ;;
+    arm64) options=(-DCOREWISE_TEST_FAULTS="$all") ;;
+  esac
   if ! { cmake --preset "$preset" -DCOREWISE_LONG="${COREWISE_LONG:-OFF}" -DCOREWISE_UNITY="$unity" "${options[@]}" &&
     cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"}; } >"$log" 2>&1; then
     grep -B2 -A20 -E 'error|FAILED|Error' "$log" | head -n 200 || tail -n 50 "$log"

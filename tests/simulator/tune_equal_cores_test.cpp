@@ -1,3 +1,4 @@
+#include "counts.hpp"
 #include "tuning_bench.hpp"
 
 #include <doctest/doctest.h>
@@ -13,13 +14,8 @@ using namespace corewise::tests;
 
 namespace {
 
-#ifdef COREWISE_LONG
-constexpr std::uint64_t tasks = 200'000;
-constexpr std::uint32_t evaluations = 80;
-#else
-constexpr std::uint64_t tasks = 20'000;
-constexpr std::uint32_t evaluations = 20;
-#endif
+constexpr auto simulated_tasks = tests::count_of<std::uint64_t>(20'000, 200'000);
+constexpr auto evaluations = tests::count_of<std::uint32_t>(20, 80);
 
 struct tuned {
   tuning_result result;
@@ -33,7 +29,7 @@ tuned tune_equal_cores(const std::string& machine, const std::string& work,
   start.idle.spin = spin;
   const tuning_options options{.seeds = 3, .held_out = 20, .evaluations = evaluations};
   tuned t{tune(bench_engine(), start, fields_of(start),
-               simulated_objective(start, {parse_workload(work)}, tasks), options),
+               simulated_objective(start, {parse_workload(work)}, simulated_tasks), options),
           ""};
   t.said = findings(t.result, options).front();
   return t;
@@ -46,7 +42,7 @@ TEST_CASE(
   const profile start = on_machine("core:8 pu:1");
   for (const char* work : {"poisson,load=.7,service=exp:10us", "poisson,load=.7,service=fixed:10us",
                            "poisson,load=.7,service=bimodal:10us:1ms:.005"}) {
-    const tuning_objective run = simulated_objective(start, {parse_workload(work)}, tasks);
+    const tuning_objective run = simulated_objective(start, {parse_workload(work)}, simulated_tasks);
     const double usual = run(start, 0, 1).p99_ns;
     for (const double spill : {.25, 1., 8., 32.}) {
       profile p = start;

@@ -1,3 +1,4 @@
+#include "counts.hpp"
 #include "park_timeout.hpp"
 
 #include <corewise/engine/engine.hpp>
@@ -34,11 +35,7 @@ int from_environment(const char* name, int otherwise) {
 
 /// How long a run may go on while no task begins or ends; less where an engine is to hang (tests/faults/).
 const std::chrono::seconds patience{from_environment("COREWISE_PATIENCE", 60)};
-#ifdef COREWISE_LONG
-constexpr int repeats_of_few = 1000, repeats_of_many = 20;
-#else
-constexpr int repeats_of_few = 10, repeats_of_many = 1;
-#endif
+constexpr int repeats_of_few = tests::count_of(10, 1000), repeats_of_many = tests::count_of(1, 20);
 constexpr std::uint32_t many_workers = 64;
 
 /// Returns a fifth of the repeats where everything runs once more without time-outs.

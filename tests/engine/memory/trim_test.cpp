@@ -1,6 +1,7 @@
 // Tests that memory which a burst of tasks took goes back to the system, and that blocks in use stay whole.
 
 #include "child_process.hpp"
+#include "counts.hpp"
 #include "memory/block_memory.hpp"
 #include "small_engine.hpp"
 
@@ -187,7 +188,7 @@ TEST_CASE("trim: threads that take and give blocks meanwhile never share one") {
       for (std::size_t c = 0; c < detail::block_classes; ++c)
         for (std::size_t* b : mine[c]) detail::release_block(b, c);
     });
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < tests::count_of(40, 300); ++i) {
     detail::trim_blocks(0);
     std::this_thread::sleep_for(1ms);
   }

@@ -1,3 +1,4 @@
+#include "counts.hpp"
 #include "runtime/runtime.hpp"
 #include "small_engine.hpp"
 
@@ -104,11 +105,11 @@ worker_id rule(engine& e, const still_boards& boards, const task_origin& origin)
 
 } // namespace
 
-TEST_CASE("placing: in 1,000 random states the engine sends a task to the worker that the rule names") {
+TEST_CASE("placing: in random states the engine sends a task to the worker that the rule names") {
   const std::uint32_t seed = std::random_device{}();
   MESSAGE("seed " << seed);
   std::mt19937 random(seed);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < tests::count_of(100, 1000); ++round) {
     CAPTURE(round);
     held_engine held(two_hybrid_packages());
     engine& e = held.get();

@@ -1,4 +1,5 @@
 #include "child_process.hpp"
+#include "counts.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/blocking_scope.hpp>
@@ -157,7 +158,7 @@ TEST_CASE("fork: every call answers in a child that a task, or a call that block
 }
 
 TEST_CASE("fork: every call answers in a child, whatever other threads do at the fork") {
-  constexpr int children = 150;
+  constexpr int children = tests::count_of(40, 150);
   engine e(small_profile(2));
   const busy_threads others(e);
   int failures = 0;

@@ -1,4 +1,5 @@
 #include "child_process.hpp"
+#include "counts.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/detail/task_blocks.hpp>
@@ -62,7 +63,7 @@ TEST_CASE("fork: a child may make an engine of its own") {
 
 TEST_CASE(
     "fork: under load the child also gets answers and makes its own engine, and the parent loses no task") {
-  constexpr int forks = 30;
+  constexpr int forks = tests::count_of(12, 30);
   auto e = std::make_unique<engine>(small_profile(3));
   std::atomic<bool> enough{false};
   std::atomic<std::uint64_t> submitted{0};
@@ -87,7 +88,7 @@ TEST_CASE(
 }
 
 TEST_CASE("fork: a child gets blocks for its tasks, although other threads were using theirs at the fork") {
-  constexpr int forks = 200;
+  constexpr int forks = tests::count_of(60, 200);
   constexpr std::size_t blocks = 300; // more than a thread keeps for itself
   const auto take_and_give = [] {
     std::vector<void*> all;

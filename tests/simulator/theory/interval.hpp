@@ -1,5 +1,7 @@
 #pragma once
 
+#include "counts.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,11 +13,7 @@ namespace corewise::tests {
 inline constexpr std::uint64_t first_seed = 4711;
 inline constexpr std::uint32_t repetitions = 10;
 
-#ifdef COREWISE_LONG
-inline constexpr std::uint64_t times_as_many = 10;
-#else
-inline constexpr std::uint64_t times_as_many = 1;
-#endif
+inline constexpr auto times_as_many = count_of<std::uint64_t>(1, 10);
 
 /// The result of independent repetitions: their mean, and how far from it the truth is at most, but for one
 /// case in a thousand.
