@@ -18,8 +18,15 @@ template <health_state State> std::uint64_t is_in(const metrics_snapshot& m) {
   return m.health == State ? 1 : 0;
 }
 
+/// Returns the row of a metric that an alert reads.
+template <class Row> constexpr Row read_by(std::string_view alert, Row row) {
+  row.alert = alert;
+  return row;
+}
+
 constexpr engine_row of_engine[] = {
-    {"health", gauge, "", "1 for the state of the engine", is_in<health_state::ok>, "state", "ok"},
+    read_by("CorewiseWedged", engine_row{"health", gauge, "", "1 for the state of the engine",
+                                         is_in<health_state::ok>, "state", "ok"}),
     {"health", gauge, "", {}, is_in<health_state::degraded>, "state", "degraded"},
     {"health", gauge, "", {}, is_in<health_state::wedged>, "state", "wedged"},
     {"health", gauge, "", {}, is_in<health_state::ended>, "state", "ended"},
@@ -31,8 +38,9 @@ constexpr engine_row of_engine[] = {
      [](const metrics_snapshot& m) { return m.in_flight(); }},
     {"tasks_failed", counter, "tasks", "Tasks ended by an exception",
      [](const metrics_snapshot& m) { return m.failed; }},
-    {"tasks_refused", counter, "tasks", "Tasks refused", [](const metrics_snapshot& m) { return m.rejected; },
-     "reason", "in_flight"},
+    read_by("CorewiseTasksRefused",
+            engine_row{"tasks_refused", counter, "tasks", "Tasks refused",
+                       [](const metrics_snapshot& m) { return m.rejected; }, "reason", "in_flight"}),
     {"daemons", gauge, "tasks", "Daemons that have not ended",
      [](const metrics_snapshot& m) { return m.daemons; }},
     {"tasks_queued", gauge, "tasks", "Tasks that wait in shared queues",
@@ -74,10 +82,13 @@ constexpr engine_row of_engine[] = {
      [](const metrics_snapshot& m) { return m.spare_threads; }},
     {"spare_threads_max", gauge, "threads", "The most threads of that kind, blocking.spares_max",
      [](const metrics_snapshot& m) { return m.spare_threads_max; }},
-    {"short_of_spares", gauge, "", "1: workers stand still for want of a spare thread now",
-     [](const metrics_snapshot& m) { return m.short_of_spares; }},
-    {"spares_exhausted", counter, "times", "Times that workers stood still for want of a spare thread",
-     [](const metrics_snapshot& m) { return m.spares_exhausted; }},
+    read_by("CorewiseSparesExhausted",
+            engine_row{"short_of_spares", gauge, "", "1: workers stand still for want of a spare thread now",
+                       [](const metrics_snapshot& m) { return m.short_of_spares; }}),
+    read_by("CorewiseSparesExhausted",
+            engine_row{"spares_exhausted", counter, "times",
+                       "Times that workers stood still for want of a spare thread",
+                       [](const metrics_snapshot& m) { return m.spares_exhausted; }}),
     {"tasks_waiting_for_a_seat", gauge, "tasks", "Tasks that wait for workers that are in blocking calls",
      [](const metrics_snapshot& m) { return m.tasks_waiting_for_a_seat; }},
     {"blocking_calls_running", gauge, "calls", "Calls that have a place under blocking.max_concurrent",
@@ -90,10 +101,12 @@ constexpr engine_row of_engine[] = {
      [](const metrics_snapshot& m) { return m.blocking_calls_refused; }},
     {"profile_reloads", counter, "times", "Profiles applied since the engine began",
      [](const metrics_snapshot& m) { return m.reloads; }},
-    {"machine_changes", counter, "times", "Times that the host changed what it allows: CPUs or a quota",
+    {"machine_changes", counter, "times",
+     "Times that the host changed what it allows, CPUs or a quota, or that measured speeds of cores changed",
      [](const metrics_snapshot& m) { return m.machine_changes; }},
-    {"profiles_outdated", gauge, "profiles", "Replaced profiles that some worker still uses",
-     [](const metrics_snapshot& m) { return m.outdated; }},
+    read_by("CorewiseProfileOutdated", engine_row{"profiles_outdated", gauge, "profiles",
+                                                  "Replaced profiles that some worker still uses",
+                                                  [](const metrics_snapshot& m) { return m.outdated; }}),
 };
 
 // Of the process and its control group: all its engines show the same.
@@ -110,10 +123,12 @@ constexpr engine_row of_process[] = {
      [](const metrics_snapshot& m) {
        return static_cast<std::uint64_t>(m.throttling.quota_cpus.value_or(0) * 1e9);
      }},
-    {"cpu_quota_periods", counter, "periods", "Periods of these quotas in which there was work",
-     [](const metrics_snapshot& m) { return m.throttling.periods; }},
-    {"cpu_throttled_periods", counter, "periods", "Periods in which a quota was used up",
-     [](const metrics_snapshot& m) { return m.throttling.throttled_periods; }},
+    read_by("CorewiseThrottled", engine_row{"cpu_quota_periods", counter, "periods",
+                                            "Periods of these quotas in which there was work",
+                                            [](const metrics_snapshot& m) { return m.throttling.periods; }}),
+    read_by("CorewiseThrottled",
+            engine_row{"cpu_throttled_periods", counter, "periods", "Periods in which a quota was used up",
+                       [](const metrics_snapshot& m) { return m.throttling.throttled_periods; }}),
     {"cpu_throttled_seconds", counter, "seconds",
      "Time for which quotas have stopped threads of the control group",
      [](const metrics_snapshot& m) { return static_cast<std::uint64_t>(m.throttling.throttled.count()); }},
@@ -137,8 +152,9 @@ constexpr worker_row of_workers[] = {
     {"tasks_expired", counter, "tasks",
      "Tasks dropped because they had not begun at their deadline; they count as executed",
      [](const worker_metrics& w) { return w.expired; }},
-    {"workers_standing", gauge, "workers", "Workers whose task has run for blocking.stuck_after or more",
-     [](const worker_metrics& w) { return w.standing; }},
+    read_by("CorewiseTaskStuck", worker_row{"workers_standing", gauge, "workers",
+                                            "Workers whose task has run for blocking.stuck_after or more",
+                                            [](const worker_metrics& w) { return w.standing; }}),
     {"tasks_stuck", counter, "tasks", "Tasks reported because they did not end within blocking.stuck_after",
      [](const worker_metrics& w) { return w.stuck; }},
     {"tasks_stuck_seconds", counter, "seconds", "Time for which tasks have run that were reported as stuck",
@@ -182,8 +198,9 @@ constexpr worker_row of_workers[] = {
      [](const worker_metrics& w) { return w.wakes; }},
     {"park_timeouts", counter, "times", "Times that a worker looked for work after a time-out",
      [](const worker_metrics& w) { return w.timeouts; }},
-    {"lost_wakes", counter, "times", "Times that only a time-out found the work; stays 0",
-     [](const worker_metrics& w) { return w.rescued_by_timeout; }},
+    read_by("CorewiseLostWake",
+            worker_row{"lost_wakes", counter, "times", "Times that only a time-out found the work; stays 0",
+                       [](const worker_metrics& w) { return w.rescued_by_timeout; }}),
     {"blocking_calls", counter, "calls", "Times that a task lent its seat, to block",
      [](const worker_metrics& w) { return w.blocking_calls; }},
     {"blocking_calls_regained", counter, "calls",
@@ -198,12 +215,14 @@ constexpr worker_row of_workers[] = {
 constexpr histogram_row times[] = {
     {"task_wait_seconds",
      "Time that tasks waited in queues before they were begun or went on; one of 64 is sampled",
-     [](const worker_metrics& w) -> std::span<const time_histogram> { return w.waited; }},
+     [](const worker_metrics& w) -> std::span<const time_histogram> { return w.waited; },
+     "CorewiseTasksWaitLong"},
     {"task_run_seconds",
      "Time that tasks ran until they ended, were suspended or yielded; one of 64 is sampled",
      [](const worker_metrics& w) -> std::span<const time_histogram> { return w.ran; }},
     {"timer_lateness_seconds", "Time from when a timer was due to when it fired",
-     [](const worker_metrics& w) { return std::span<const time_histogram>(&w.timers_late, 1); }},
+     [](const worker_metrics& w) { return std::span<const time_histogram>(&w.timers_late, 1); },
+     "CorewiseTimersLate"},
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -27,10 +28,19 @@ exact at rest.
 
 )";
 
+/// Returns a link to what to do about an alert.
+std::string link_to(std::string_view alert) {
+  if (alert.empty()) return {};
+  std::string anchor(alert);
+  std::ranges::transform(anchor, anchor.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return fmt::format("[{}](runbook.md#{})", alert, anchor);
+}
+
 /// Adds a table of metrics. Rows with one name are one metric.
 template <class T>
 void append_table(std::string& out, std::span<const metric_row<T>> rows, std::string_view labels) {
-  out += "| metric | type | labels | unit | meaning |\n|---|---|---|---|---|\n";
+  out += "| metric | type | labels | unit | meaning | alert |\n|---|---|---|---|---|---|\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const metric_row<T>& row = rows[i];
     if (i != 0 && rows[i - 1].name == row.name) continue;
@@ -41,9 +51,9 @@ void append_table(std::string& out, std::span<const metric_row<T>> rows, std::st
       for (std::size_t j = i; j < rows.size() && rows[j].name == row.name; ++j)
         fmt::format_to(std::back_inserter(all), "{} {}", j == i ? "" : ",", rows[j].label_value);
     }
-    fmt::format_to(std::back_inserter(out), "| `corewise_{}{}` | {} | {} | {} | {} |\n", row.name,
+    fmt::format_to(std::back_inserter(out), "| `corewise_{}{}` | {} | {} | {} | {} | {} |\n", row.name,
                    row.type == metric_type::counter ? "_total" : "", to_string(row.type), all, row.unit,
-                   row.help);
+                   row.help, link_to(row.alert));
   }
 }
 
@@ -68,10 +78,11 @@ std::string metrics_reference() {
       "do "
       "not distort them: the counts are those of the samples. A wait of more than 18 minutes is taken for a "
       "shorter one, and a run in\nwhich a blocking call gave the worker away is not counted.\n\n| metric | "
-      "meaning |\n|---|---|\n",
+      "meaning | alert |\n|---|---|---|\n",
       std::chrono::duration<double>(time_histogram::bound(time_histogram::bounds - 1)).count());
   for (const detail::histogram_row& row : detail::histogram_rows())
-    fmt::format_to(std::back_inserter(out), "| `corewise_{}` | {} |\n", row.name, row.help);
+    fmt::format_to(std::back_inserter(out), "| `corewise_{}` | {} | {} |\n", row.name, row.help,
+                   link_to(row.alert));
   return out;
 }
 
