@@ -1,4 +1,5 @@
 #include "answers.hpp"
+#include "limited_lines.hpp"
 #include "network.hpp"
 #include "query.hpp"
 #include "sockets.hpp"
@@ -140,7 +141,7 @@ class server::plane {
         const tcp::endpoint from = peer.remote_endpoint(gone);
         if (gone) continue;
         if (!allowed(from.address(), networks_)) {
-          answers_.log(fmt::format("{}: refused, it is in none of the networks", from.address().to_string()));
+          log_refusal(fmt::format("{}: refused, it is in none of the networks", from.address().to_string()));
           continue;
         }
         if (open_ >= most_connections - kept_for_control) continue;
@@ -256,17 +257,23 @@ class server::plane {
   }
 
   /// Lets a caller do more that shows the token. Returns false if it shows another one, or none where one is needed.
-  bool show_token(const request& asked, caller& from) const {
+  bool show_token(const request& asked, caller& from) {
     if (from.control || !token_) return true;
     if (asked.count(http::field::authorization) == 0)
       return !answers::is_for_control(split_target({asked.target().data(), asked.target().size()}).path);
     const auto shown = asked[http::field::authorization];
     if (!token_.is_in({shown.data(), shown.size()})) {
-      answers_.log(from.name + ": refused, it has shown another token");
+      log_refusal(from.name + ": refused, it has shown another token");
       return false;
     }
     from = {true, from.name + " with the token", changes_by_tcp_};
     return true;
+  }
+
+  /// Logs a line that strangers cause, if there have not been many.
+  void log_refusal(std::string line) {
+    if (const auto due = refusals_.next(std::move(line), std::chrono::steady_clock::now()))
+      answers_.log(*due);
   }
 
   static response unauthorized() {
@@ -366,6 +373,7 @@ class server::plane {
   const std::vector<std::string> hosts_;
   const token token_;
   const bool changes_by_tcp_;
+  limited_lines refusals_;
   std::size_t open_ = 0;
   std::vector<network> networks_;
   asio::io_context context_{1}; // before all that its coroutines use goes
