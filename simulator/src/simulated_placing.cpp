@@ -37,7 +37,7 @@ void simulation::submit_outside(task_index t, std::uint32_t cpu) {
   }
   const placement_rng rng = from.rng;
   const placement_cursor cursor = from.cursor;
-  const placement to = placing_.place(view, origin, hint, from.rng, from.cursor);
+  const placement to = policies_.placing().place(view, origin, hint, from.rng, from.cursor);
   tell(to, rng, cursor, maker::place);
   if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
   from.last.note(to, cpu);
@@ -57,13 +57,13 @@ void simulation::submit_on_worker(task_index t, worker_id w) {
   measured_.placed();
   s.debt_ns += costs_.submit;
   if (hint.plain() && hint.empty()) {
-    const auto most = placing_.max_load_kept_unasked(view, origin);
+    const auto most = policies_.placing().max_load_kept_unasked(view, origin);
     if (most && view.load(boards_.slot(w)).total() <= *most) {
       tell({.worker = w, .group = origin.group}, placing_decision::maker::max_load_kept_unasked);
       return push_next(w, t);
     }
   }
-  const placement to = placing_.place(view, origin, hint, s.rng, s.cursor);
+  const placement to = policies_.placing().place(view, origin, hint, s.rng, s.cursor);
   tell(to, placing_decision::maker::place);
   if (hint.run_as != task_class::normal) return put_in_class(t, to.group);
   if (!to.injected && to.worker == w) return push_next(w, t);

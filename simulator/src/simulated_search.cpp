@@ -191,7 +191,7 @@ bool simulation::on_its_way(group_id g) const noexcept {
 task_index simulation::steal(worker_id w, steal_effort effort, double& cost_ns) {
   const group_id own = group_of(w);
   task_index t = no_task;
-  steal_policy_->visit(boards_.view(), w, at(w).rng, effort, [&](const steal_stop& stop) {
+  policies_.stealing().visit(boards_.view(), w, at(w).rng, effort, [&](const steal_stop& stop) {
     if (!may_steal(own, stop.group)) return false;
     t = stop.victim ? steal_from(w, *stop.victim, stop.level) : take_injected(w, stop.group);
     if (t != no_task) cost_ns = costs_.steal[static_cast<std::size_t>(stop.level)];

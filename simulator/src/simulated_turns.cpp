@@ -34,7 +34,7 @@ void simulation::begin_task(worker_id w, task_index t, double extra_ns) {
 
 double simulation::run_time(worker_id w, const simulated_task& t) const noexcept {
   const locality_group& g = groups_[group_of(w)];
-  double time = t.service_ns * full_capacity / g.capacity;
+  double time = t.service_ns * full_capacity / machine_.real_capacity(g.id);
   if (t.node != nowhere && g.node && *g.node != t.node)
     time *=
         package_of_node_[t.node] == g.package ? costs_.slowdown.same_package : costs_.slowdown.cross_package;
@@ -54,6 +54,7 @@ void simulation::task_ends(worker_id w) {
   const task_index t = s.running;
   tasks_[t].last = w.value;
   measured_.ran(level_of(tasks_[t], group_of(w)), groups_[group_of(w)].kind);
+  policies_.ran(group_of(w), static_cast<std::int64_t>(run_time(w, tasks_[t])), now_ns_);
   live_.ran(w);
   after(w, t);
   s.running = no_task;

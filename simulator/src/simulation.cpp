@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
+#include <stdexcept>
 
 namespace corewise {
 
@@ -19,8 +21,21 @@ simulated_machine::simulated_machine(const profile& p, std::shared_ptr<const top
 double simulated_machine::capacity() const noexcept {
   double sum = 0;
   for (const worker_place& w : workers.workers())
-    sum += static_cast<double>(groups[w.group].capacity) / full_capacity;
+    sum += static_cast<double>(real_capacity(w.group)) / full_capacity;
   return sum;
+}
+
+void simulated_machine::really_have(const std::string& kind, std::uint32_t capacity) {
+  if (capacity < 1 || capacity > full_capacity)
+    throw std::invalid_argument(fmt::format("cores have a capacity of 1 to {}", full_capacity));
+  const auto& kinds = machine->kinds();
+  const auto at = std::ranges::find(kinds, kind, &core_kind::name);
+  if (at == kinds.end())
+    throw std::invalid_argument(fmt::format("the machine has no kind of core \"{}\"", kind));
+  if (real_.empty())
+    for (const locality_group& g : groups.groups()) real_.push_back(g.capacity);
+  for (const locality_group& g : groups.groups())
+    if (g.kind == at->rank) real_[g.id.value] = capacity;
 }
 
 simulation_result simulate(const profile& p, const simulated_machine& machine, const workload& w,
@@ -45,12 +60,10 @@ simulation::simulation(const profile& p, const simulated_machine& machine, const
       options_(options),
       costs_(machine.costs),
       rules_(rules_of(p.queues.discipline)),
-      made_(make_policy(p.dispatch.policy, machine.groups, machine.workers, weights_of(p))),
-      placing_(options.rule != nullptr ? *options.rule : *made_),
-      steal_policy_(make_steal_policy(p.steal.policy, machine.groups, machine.workers, p.steal.start)),
+      policies_(p, machine, options.rule, random_stream(options.seed, samples_stream)),
       stealing_(p.steal.policy != "none"),
       injects_(p.injection.scope != injection_scope::none),
-      resumptions_return_(placing_.returns()),
+      resumptions_return_(policies_.placing().returns()),
       ring_capacity_(std::bit_ceil(p.queues.local)),
       inbox_capacity_(p.queues.inbox ? std::bit_ceil(*p.queues.inbox)
                                      : std::numeric_limits<std::int32_t>::max()),

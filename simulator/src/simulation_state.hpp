@@ -2,6 +2,7 @@
 
 #include "boards.hpp"
 #include "event_queue.hpp"
+#include "followed_policies.hpp"
 #include "live_counts.hpp"
 #include "measuring.hpp"
 #include "tasks.hpp"
@@ -40,6 +41,7 @@ enum stream_name : std::uint64_t {
   services_stream = 100,
   origins_stream,
   homes_stream,
+  samples_stream,
   first_client_stream = 1'000,
 };
 
@@ -285,9 +287,7 @@ class simulation : private idle_rules<simulation> {
   const simulation_options& options_;
   const machine_costs& costs_;
   const discipline_rules rules_;
-  std::unique_ptr<policy> made_; // of the profile
-  const policy& placing_;
-  std::unique_ptr<steal_policy> steal_policy_;
+  followed_policies policies_;
   bool stealing_;
   bool injects_;
   bool resumptions_return_;

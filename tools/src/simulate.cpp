@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 namespace corewise::command {
@@ -30,6 +31,7 @@ struct simulate_options {
   std::vector<std::string> workloads;
   std::optional<std::string> machine;
   std::optional<std::uint32_t> workers;
+  std::vector<std::string> real; // KIND=CAPACITY
   std::uint64_t tasks = 1'000'000;
   std::uint32_t seeds = 1;
   std::uint64_t seed = 1;
@@ -41,13 +43,32 @@ struct simulate_options {
 constexpr std::uint32_t load_samples = 500;
 constexpr std::uint32_t map_moments = 120;
 
+struct capacity_of_kind {
+  std::string kind;
+  std::uint32_t capacity = 0;
+};
+
+/// Reads KIND=CAPACITY; nothing: it is something else.
+std::optional<capacity_of_kind> read_capacity(const std::string& text) {
+  const std::size_t sign = text.rfind('=');
+  if (sign == std::string::npos || sign == 0) return std::nullopt;
+  capacity_of_kind read{text.substr(0, sign), 0};
+  const char* const end = text.data() + text.size();
+  const auto [rest, why] = std::from_chars(text.data() + sign + 1, end, read.capacity);
+  if (why != std::errc() || rest != end || read.capacity < 1 || read.capacity > full_capacity)
+    return std::nullopt;
+  return read;
+}
+
 simulated_profile configured(const simulate_options& options, const std::optional<std::string>& file,
                              machine_finder& machines) {
   profile p = file ? load_profile(*file) : profile{};
   if (options.machine) use_machine(p.topology.machine, *options.machine);
   if (options.workers) p.workers.total = options.workers;
-  auto machine = machines.find(p);
-  return {p.name, std::move(p), std::move(machine)};
+  const auto machine = machines.find(p);
+  for (const std::string& text : options.real)
+    if (const auto real = read_capacity(text)) machine->really_have(real->kind, real->capacity);
+  return {p.name, std::move(p), machine};
 }
 
 std::vector<simulated_profile> read_profiles(const simulate_options& options) {
@@ -144,6 +165,17 @@ void add_options(CLI::App& app, simulate_options& options) {
                  "The number of workers in all, dealt over the groups by capacity")
       ->type_name("N")
       ->check(CLI::Range(1, 65536).description(""));
+  app.add_option("--really", options.real,
+                 "The capacity that the cores of a kind really have, where the engine believes what the "
+                 "machine says; "
+                 "may be given several times")
+      ->type_name("KIND=CAPACITY")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        return read_capacity(text) ? std::string()
+                                   : fmt::format("\"{}\": expected a kind, =, and a capacity from 1 to {}",
+                                                 text, full_capacity);
+      });
   app.add_option("--tasks", options.tasks, "The number of tasks of each run; 1000000 by default")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}).description(""));

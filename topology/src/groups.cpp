@@ -4,6 +4,7 @@
 #include <corewise/topology/error.hpp>
 #include <corewise/topology/groups.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace corewise {
@@ -61,7 +62,7 @@ locality_groups::locality_groups(const topology& machine, const grouping_options
 locality_groups locality_groups::at_speeds(std::span<const std::uint32_t> percent) const {
   locality_groups slowed = *this;
   for (locality_group& g : slowed.groups_)
-    g.capacity = std::max<std::uint32_t>(1, g.capacity * percent[g.id.value] / 100);
+    g.capacity = std::clamp<std::uint32_t>(g.capacity * percent[g.id.value] / 100, 1, full_capacity);
   return slowed;
 }
 

@@ -62,6 +62,14 @@ void check_selection(contradiction_list& found, const machine_description::selec
                                  use.reserve.to_string(), use.cpus->to_string())});
 }
 
+/// Checks that an engine that measures its cores looks at what was measured.
+void check_measuring(contradiction_list& found, const profile& p) {
+  if (p.topology.measure && !follow_period_of(p))
+    found.push_back(
+        {{"topology.follow", "topology.measure"},
+         "found follow off; an engine corrects the capacities of cores when it looks at the host"});
+}
+
 /// Checks that an engine that shares its machine looks for the others, and finds the file wherever it was started.
 void check_sharing(contradiction_list& found, const profile& p) {
   const std::string& file = p.sharing.file;
@@ -145,6 +153,7 @@ std::vector<contradiction> find_contradictions(const profile& p) {
   check_kind_names(found, p.topology.machine);
   check_spill(found, p);
   check_queues(found, p);
+  check_measuring(found, p);
   check_sharing(found, p);
   check_range(found, "injection.interval", p.injection.interval);
   check_range(found, "injection.batch", p.injection.batch);

@@ -84,6 +84,12 @@ rows following() {
                 "once when that is less, and "
                 "come back, as far as `workers.headroom` goes, when looks have seen more for 2 s. `auto`: "
                 "every second; `off`: only when the program says so, by `engine::refresh`"}),
+      with(flag_field<profile>("topology.measure", COREWISE_AT(topology.measure)), restart,
+           {.description = "Correct the capacities of cores by how long tasks of one kind take on each, for "
+                           "machines that tell "
+                           "them wrongly, such as virtual ones. Of one task in 64 the time is taken; the "
+                           "engine corrects slowly, "
+                           "when it looks at the host (`topology.follow`)"}),
   };
 }
 

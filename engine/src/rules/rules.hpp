@@ -15,7 +15,7 @@ namespace corewise::detail {
 /// Settings that cannot change are in `shared::settings`. Settings that one thread must not read older than
 /// another are in `idle_settings`.
 struct rules {
-  /// `groups` and `workers` must outlive the rules. `speeds`: `host_allowance::speeds`.
+  /// `groups` and `workers` must outlive the rules. `speeds`: which part of its capacity each group has, in percent.
   rules(profile p, const locality_groups& groups, const worker_layout& workers,
         std::span<const std::uint32_t> speeds = {})
       : settings(std::move(p)),

@@ -16,8 +16,7 @@ std::string quota_text(const std::optional<double>& quota) {
   return quota ? fmt::format("{:.3g} CPUs", *quota) : "none";
 }
 
-std::string speeds_text(const std::vector<std::uint32_t>& speeds) {
-  if (speeds.empty()) return " all groups at full speed;";
+std::string speeds_text(const std::vector<std::uint32_t>& speeds, std::string_view of) {
   constexpr std::size_t most = 8;
   std::string text;
   std::size_t slow = 0;
@@ -25,12 +24,15 @@ std::string speeds_text(const std::vector<std::uint32_t>& speeds) {
     if (speeds[g] != 100 && ++slow <= most)
       text += fmt::format("{} group {} at {}%", slow == 1 ? "" : ",", g, speeds[g]);
   if (slow > most) text += fmt::format(", and {} more", slow - most);
-  return text + " of the speed;";
+  if (slow == 0) text = " all groups at 100%";
+  return text + fmt::format(" of {};", of);
 }
 
 /// Says what changed, and what it led to.
 std::string text_of(const machine_change& c) {
-  std::string text = "the host has changed what it allows:";
+  std::string text = c.now == c.before ? "like tasks take other times than the capacities of cores say:" +
+                                             speeds_text(c.measured, "its capacity")
+                                       : "the host has changed what it allows:";
   if (c.now.cpus != c.before.cpus)
     text += fmt::format(" CPUs {}, before {};", cpus_text(c.now.cpus), cpus_text(c.before.cpus));
   else if (c.now.cpuset != c.before.cpuset)
@@ -40,7 +42,7 @@ std::string text_of(const machine_change& c) {
   if (c.now.quota_cpus != c.before.quota_cpus)
     text +=
         fmt::format(" quota {}, before {};", quota_text(c.now.quota_cpus), quota_text(c.before.quota_cpus));
-  if (c.now.speeds != c.before.speeds) text += speeds_text(c.now.speeds);
+  if (c.now.speeds != c.before.speeds) text += speeds_text(c.now.speeds, "the speed");
   if (c.workers_now == c.workers_before)
     return text + fmt::format(" still {} workers take tasks", c.workers_now);
   return text + fmt::format(" {} workers take tasks, before {}", c.workers_now, c.workers_before);
@@ -70,6 +72,18 @@ std::optional<machine_change> runtime::follow(bool at_once) {
   return std::move(now.change);
 }
 
+/// Returns the speeds of the groups, in percent: what the host allows, and what was measured; empty: all of it.
+std::vector<std::uint32_t> runtime::speeds_at(const host_allowance& allowed) const {
+  return speed_meter_ ? speed_meter_->of(allowed.speeds) : allowed.speeds;
+}
+
+/// Returns whether those speeds are in force.
+bool runtime::goes_at(std::span<const std::uint32_t> speeds) const noexcept {
+  for (std::size_t g = 0; g < group_states_.size(); ++g)
+    if (group_states_[g]->speed() != (speeds.empty() ? 100 : speeds[g])) return false;
+  return true;
+}
+
 /// Looks, and puts in force what has changed. Throws `std::bad_alloc`; then nothing has changed.
 runtime::followed runtime::go_by_host(bool at_once) {
   followed found;
@@ -79,19 +93,23 @@ runtime::followed runtime::go_by_host(bool at_once) {
   std::optional<host_allowance> next =
       host_.look(supervisor_.tid(), detail::monotonic::now(), at_once, settings.sharing);
   found.doubt = host_.doubt();
-  if (!next) return found;
   machine_change change;
   change.before = host_.in_force();
-  change.now = *next;
-  cpu_set allowed = next->cpus;
-  const std::vector<std::uint32_t> workers = wanted_workers(settings, *next);
+  change.now = next ? *std::move(next) : change.before;
+  if (speed_meter_) speed_meter_->look(*this, change.now.speeds);
+  const std::vector<std::uint32_t> speeds = speeds_at(change.now);
+  if (change.now == change.before && goes_at(speeds)) return found;
+  if (speed_meter_) change.measured.assign(speed_meter_->measured().begin(), speed_meter_->measured().end());
+  cpu_set allowed = change.now.cpus;
+  const std::vector<std::uint32_t> workers = wanted_workers(settings, change.now);
   for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
   change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
   change.text = text_of(change);
-  put_in_force(std::move(settings), workers,
-               next->speeds); // last of what may throw and would have to be undone
-  host_.go_by(*std::move(next));
-  if (!allowed.empty()) found.untied = threads_.tie_to(std::move(allowed));
+  host_allowance now = change.now;
+  put_in_force(std::move(settings), workers, speeds); // last of what may throw and would have to be undone
+  host_.go_by(std::move(now));
+  const bool of_host = change.now != change.before;
+  if (of_host && !allowed.empty()) found.untied = threads_.tie_to(std::move(allowed));
   changes_.note(change.text);
   if (const cpu_set unknown = host_.unknown(); !unknown.empty())
     found.advice = "the host allows CPUs " + unknown.to_string() +

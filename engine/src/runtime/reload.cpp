@@ -27,7 +27,7 @@ apply_result runtime::apply(profile next) {
   std::vector<std::uint32_t> workers;
   if (apply_result result{what_it_cannot(next, workers)}; !result.applied()) return result;
 
-  put_in_force(std::move(next), workers, host_.in_force().speeds);
+  put_in_force(std::move(next), workers, speeds_at(host_.in_force()));
   reloads_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }

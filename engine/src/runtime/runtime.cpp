@@ -28,6 +28,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
       threads_(*this, *this) {
   thread_service_ = &supervisor_;
   for (detail::worker* seat : seats_) show(*seat); // some are headroom
+  if (settings_.topology.measure) speed_meter_.emplace(groups_);
   check_machine();
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/debugger_view.hpp"
 #include "runtime/host_follower.hpp"
 #include "runtime/host_usage.hpp"
+#include "runtime/speed_meter.hpp"
 #include "threads/cpu_claims.hpp"
 #include "threads/supervisor.hpp"
 #include "threads/threads.hpp"
@@ -148,6 +149,8 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   std::uint32_t fit(std::vector<std::uint32_t>& workers, const cpu_set* into) const noexcept;
   void put_in_force(profile next, std::span<const std::uint32_t> workers,
                     std::span<const std::uint32_t> speeds);
+  std::vector<std::uint32_t> speeds_at(const host_allowance& allowed) const;
+  bool goes_at(std::span<const std::uint32_t> speeds) const noexcept;
   struct followed;
   followed go_by_host(bool at_once);
   void follow_host() noexcept;
@@ -171,7 +174,8 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   detail::mutex shutdown_mutex_;
   detail::mutex apply_mutex_;
   mutable detail::host_usage host_usage_;
-  detail::host_follower host_; // guarded by apply_mutex_
+  detail::host_follower host_;                     // guarded by apply_mutex_
+  std::optional<detail::speed_meter> speed_meter_; // the same
   detail::change_book changes_;
   detail::atomic<std::uint64_t> reloads_{0};
   std::optional<shutdown_report> report_;

@@ -57,8 +57,8 @@ class group_state {
   std::uint64_t task_time_ns() const noexcept { return task_time_ns_.load(std::memory_order_relaxed); }
   void note_task_time(std::uint64_t ns) noexcept;
 
-  /// Returns which part of their capacity the host allows the group's cores now, in percent. Call from any thread. Relaxed:
-  /// a number.
+  /// Returns which part of their capacity the group's cores have now, as the host allows it or as it was measured, in
+  /// percent. Call from any thread. Relaxed: a number.
   std::uint32_t speed() const noexcept { return speed_.load(std::memory_order_relaxed); }
   void set_speed(std::uint32_t percent) noexcept { speed_.store(percent, std::memory_order_relaxed); }
 

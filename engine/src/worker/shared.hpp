@@ -98,9 +98,11 @@ class shared {
   std::uint32_t active_in(group_id g) const noexcept {
     return boards_[g.value]->active.load(std::memory_order_seq_cst); // pairs: shown
   }
-  /// Returns the capacity of the group's cores as the host allows them now, 1024 for the fastest kind at its best.
+  /// Returns the capacity of the group's cores as the host allows them now, or as it was measured; 1024 for the fastest
+  /// kind at its best.
   std::uint64_t capacity_now(const locality_group& g) const noexcept {
-    return std::max<std::uint64_t>(1, std::uint64_t{g.capacity} * group_states_[g.id.value]->speed() / 100);
+    return std::clamp<std::uint64_t>(std::uint64_t{g.capacity} * group_states_[g.id.value]->speed() / 100, 1,
+                                     full_capacity);
   }
   /// Returns a worker's position among those of its group.
   std::size_t index_in_group(worker_id w) const noexcept {

@@ -31,6 +31,24 @@ void record_name(const char* name, engine_number of) noexcept {
   }
 }
 
+struct labelled_kind : task_kind {
+  const task_label* label = nullptr;
+};
+
+labelled_kind labelled_kind_of(const task_header& t) noexcept {
+  const coroutine_root* const root = root_of(t);
+  if (root == nullptr) return {{kind_word::act, reinterpret_cast<std::uintptr_t>(t.act)}};
+  const bound_value* const found = chain_walk::find(&label_key, root, {}, UINT32_MAX, chain_walk::read_own);
+  const task_label none{};
+  const auto* const label = static_cast<const task_label*>(found);
+  const kind_source kind = kind_source::of(static_cast<const strand&>(*root),
+                                           label != nullptr ? *label : none, chain_walk::read_own);
+  if (kind.name != nullptr) return {{kind_word::text, reinterpret_cast<std::uintptr_t>(kind.name)}, label};
+  const auto* const resume = *static_cast<const void* const*>(kind.frame);
+  if (resume == nullptr) return {{}, label};
+  return {{kind_word::resume, reinterpret_cast<std::uintptr_t>(resume)}, label};
+}
+
 void record_label(const task_label& label, engine_number of) noexcept {
   if (label.name != nullptr) record_name(label.name, of);
   if (!label.id) return;
@@ -43,32 +61,18 @@ void worker::record(event_code what, std::uint64_t more) const noexcept {
   detail::record(what, engine_.number(), id().value, nullptr, more);
 }
 
+task_kind kind_of(const task_header& t) noexcept { return labelled_kind_of(t); }
+
 void record_stolen(const task_chain& tasks, worker& victim, level distance) noexcept {
   record(event_code::stolen, victim.engine().number(), victim.id().value, identity_of(*tasks.first),
          std::uint64_t{tasks.size} << 8 | static_cast<std::uint64_t>(distance));
 }
 
 void record_begun(const task_header& t, engine_number of, worker_id on) noexcept {
-  kind_word how = kind_word::act;
-  auto more = reinterpret_cast<std::uintptr_t>(t.act);
-  const coroutine_root* const root = root_of(t);
-  const bound_value* found = nullptr;
-  task_label none;
-  if (root != nullptr) {
-    found = chain_walk::find(&label_key, root, {}, UINT32_MAX, chain_walk::read_own);
-    const auto& label = found != nullptr ? static_cast<const task_label&>(*found) : none;
-    const kind_source kind = kind_source::of(static_cast<const strand&>(*root), label, chain_walk::read_own);
-    how = kind_word::none;
-    if (kind.name != nullptr) {
-      how = kind_word::text;
-      more = reinterpret_cast<std::uintptr_t>(kind.name);
-    } else if (const auto* const resume = *static_cast<const void* const*>(kind.frame)) {
-      how = kind_word::resume;
-      more = reinterpret_cast<std::uintptr_t>(resume);
-    }
-  }
-  record(event_code::begun, of, on.value << 2 | static_cast<std::uint32_t>(how), identity_of(t), more);
-  if (found != nullptr) record_label(static_cast<const task_label&>(*found), of);
+  const labelled_kind kind = labelled_kind_of(t);
+  record(event_code::begun, of, on.value << 2 | static_cast<std::uint32_t>(kind.how), identity_of(t),
+         kind.how == kind_word::none ? reinterpret_cast<std::uintptr_t>(t.act) : kind.word);
+  if (kind.label != nullptr) record_label(*kind.label, of);
 }
 
 } // namespace corewise::detail

@@ -24,6 +24,14 @@ enum class kind_word : std::uint8_t {
   none,
 };
 
+/// What tasks of one kind have in common: a word, and how it tells the kind.
+struct task_kind {
+  kind_word how = kind_word::none;
+  std::uintptr_t word = 0;
+};
+/// Returns the kind of a task. Call from its thread before it runs.
+task_kind kind_of(const task_header& t) noexcept;
+
 /// Records that the calling thread has stolen tasks. It runs the first one next.
 [[gnu::cold, gnu::noinline]] void record_stolen(const task_chain& tasks, worker& victim,
                                                 level distance) noexcept;

@@ -24,6 +24,7 @@ worker::worker(shared& engine, worker_id id, const queue_memory& memory)
   retired_ = !engine.active(id);
   follow_rules();
   plan_.set_interval(rules_in_force().settings.injection.interval.min);
+  if (engine.settings().topology.measure) counts_.alike = std::make_unique<like_tasks>();
 }
 
 bool worker::run() {
@@ -226,6 +227,12 @@ task_class class_of(const task_header& t) noexcept {
   return root != nullptr ? root->run_as : t.run_as;
 }
 
+/// Returns the kind of a task that is about to begin; 0: it goes on, and its parts are not alike.
+std::uintptr_t kind_of_first_part(const task_header& t) noexcept {
+  const bool goes_on = t.act == &resumption::perform || t.act == &resumption::perform_foreign;
+  return goes_on ? 0 : kind_of(t).word;
+}
+
 } // namespace
 
 /// Does the same with a task that is stamped, or while events are recorded. Of a task that gives the seat away no run
@@ -236,8 +243,14 @@ worker::turn_end worker::execute_observed(task_header& t) {
   const auto begun = monotonic::now();
   counts_.waited[of].add(queue_stamp::age(std::exchange(t.queued_at, 0), begun));
   tick_.look_next(); // so a yield comes back here, and the coroutine that goes on is not counted
+  const std::uintptr_t kind = counts_.alike != nullptr ? kind_of_first_part(t) : 0;
+  const std::uint64_t not_its_own = counts_.expired.read() + counts_.blocking.read();
   const turn_end how = execute_recorded(t);
-  if (how != turn_end::seat_given_away) counts_.ran[of].add(monotonic::now() - begun);
+  if (how == turn_end::seat_given_away) return how;
+  const auto time = monotonic::now() - begun;
+  counts_.ran[of].add(time);
+  if (kind != 0 && counts_.expired.read() + counts_.blocking.read() == not_its_own)
+    counts_.alike->note(kind, time);
   return how;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include "books/ledger.hpp"
+#include "books/like_tasks.hpp"
 #include "books/time_book.hpp"
 #include "queues/class_queue.hpp"
 
 #include <corewise/topology/groups.hpp>
 
 #include <array>
+#include <memory>
 
 namespace corewise::detail {
 
@@ -32,6 +34,7 @@ struct worker_counters {
   book busy_ns;
   std::array<time_book, class_count> waited; // of samples
   std::array<time_book, class_count> ran;
+  std::unique_ptr<like_tasks> alike; // null: speeds are not measured
   time_book timers_late;
   atomic<std::uint64_t> executed_without_seat{0}; // relaxed: a count
 

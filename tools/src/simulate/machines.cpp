@@ -35,12 +35,12 @@ bool same(const machine_description& a, const machine_description& b) {
 
 } // namespace
 
-std::shared_ptr<const simulated_machine> machine_finder::find(const profile& p) {
+std::shared_ptr<simulated_machine> machine_finder::find(const profile& p) {
   const machine_description& wanted = p.topology.machine;
   auto at = std::ranges::find_if(found_, [&](const found& f) { return same(f.description, wanted); });
   if (at == found_.end())
     at = found_.insert(at, {wanted, std::make_shared<const topology>(discover(wanted))});
-  return std::make_shared<const simulated_machine>(p, at->machine);
+  return std::make_shared<simulated_machine>(p, at->machine);
 }
 
 } // namespace corewise::command

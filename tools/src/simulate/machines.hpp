@@ -10,7 +10,7 @@ namespace corewise::command {
 class machine_finder {
  public:
   /// Returns the profile's machine. Throws `topology_error`, `profile_error`.
-  std::shared_ptr<const simulated_machine> find(const profile& p);
+  std::shared_ptr<simulated_machine> find(const profile& p);
 
  private:
   struct found {

@@ -65,7 +65,7 @@ struct engine_dump {
   std::uint64_t tasks_waiting_for_a_seat = 0; ///< as in `metrics_snapshot`, and so the next two
   std::uint64_t blocking_calls_running = 0;
   std::uint64_t blocking_calls_waiting = 0;
-  std::uint64_t machine_changes = 0; ///< times that the host changed what it allows
+  std::uint64_t machine_changes = 0; ///< times that the host, or measured speeds, have changed
   std::string last_machine_change;   ///< what changed then, and what it led to; empty: nothing has
 
   std::string to_text() const;

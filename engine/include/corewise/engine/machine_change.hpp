@@ -4,13 +4,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace corewise {
 
-/// What changed of what the host allows an engine, and what it led to.
+/// What changed of what the host allows an engine, or of what was measured there, and what it led to.
 struct machine_change {
   host_allowance before;
   host_allowance now;
+  /// The speed of each group in percent of its capacity, by how long like tasks take; empty without `topology.measure`.
+  std::vector<std::uint32_t> measured;
   std::uint32_t workers_before = 0; ///< that take tasks
   std::uint32_t workers_now = 0;
   std::string text; ///< the same for people, in one line

@@ -145,7 +145,7 @@ struct metrics_snapshot {
   std::uint64_t memory_blocks_used_bytes = 0;
   std::uint64_t memory_pages_refused = 0; ///< pages that the system did not take back, as under `mlockall`
   std::uint64_t reloads = 0;              ///< profiles that were applied since the engine began
-  std::uint64_t machine_changes = 0;      ///< times that the host changed what it allows
+  std::uint64_t machine_changes = 0;      ///< times that the host, or measured speeds, have changed
   std::uint64_t outdated = 0; ///< replaced profiles that some worker still uses; 0: all use the newest
 
   std::uint64_t in_flight() const noexcept { return submitted - finished; }

@@ -27,8 +27,17 @@ struct simulated_machine {
   worker_layout workers;
   machine_costs costs;
 
-  /// The capacity of all workers together, in workers of the fastest kind.
+  /// Gives the cores of a kind another capacity than the machine, and so the engine, says. Throws
+  /// `std::invalid_argument` if there is no such kind.
+  void really_have(const std::string& kind, std::uint32_t capacity);
+  std::uint32_t real_capacity(group_id g) const noexcept {
+    return real_.empty() ? groups[g].capacity : real_[g.value];
+  }
+  /// The real capacity of all workers together, in workers of the fastest kind.
   double capacity() const noexcept;
+
+ private:
+  std::vector<std::uint32_t> real_; // by group; empty: as the machine says
 };
 
 /// A decision where a task goes, as `simulate` reports it.
