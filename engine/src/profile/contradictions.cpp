@@ -62,12 +62,16 @@ void check_selection(contradiction_list& found, const machine_description::selec
                                  use.reserve.to_string(), use.cpus->to_string())});
 }
 
-/// Checks that an engine that measures its cores looks at what was measured.
-void check_measuring(contradiction_list& found, const profile& p) {
-  if (p.topology.measure && !follow_period_of(p))
+/// Checks that an engine looks at what is measured, and told, of the speed of its cores.
+void check_speeds(contradiction_list& found, const profile& p) {
+  if (follow_period_of(p)) return;
+  if (p.topology.measure)
     found.push_back(
         {{"topology.follow", "topology.measure"},
          "found follow off; an engine corrects the capacities of cores when it looks at the host"});
+  if (p.topology.hfi)
+    found.push_back({{"topology.follow", "topology.hfi"},
+                     "found follow off; an engine reads what the hardware says when it looks at the host"});
 }
 
 /// Checks that an engine that shares its machine looks for the others, and finds the file wherever it was started.
@@ -153,7 +157,7 @@ std::vector<contradiction> find_contradictions(const profile& p) {
   check_kind_names(found, p.topology.machine);
   check_spill(found, p);
   check_queues(found, p);
-  check_measuring(found, p);
+  check_speeds(found, p);
   check_sharing(found, p);
   check_range(found, "injection.interval", p.injection.interval);
   check_range(found, "injection.batch", p.injection.batch);

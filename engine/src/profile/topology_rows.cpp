@@ -84,6 +84,11 @@ rows following() {
                 "once when that is less, and "
                 "come back, as far as `workers.headroom` goes, when looks have seen more for 2 s. `auto`: "
                 "every second; `off`: only when the program says so, by `engine::refresh`"}),
+      with(flag_field<profile>("topology.hfi", COREWISE_AT(topology.hfi)), restart,
+           {.description =
+                "Follow what the hardware says of the speed that each core can have now, as heat and power "
+                "allow: Intel's thread director, by events of the kernel (Linux 5.18 or later). To "
+                "subscribe may switch it on, so it is asked for"}),
       with(flag_field<profile>("topology.measure", COREWISE_AT(topology.measure)), restart,
            {.description = "Correct the capacities of cores by how long tasks of one kind take on each, for "
                            "machines that tell "

@@ -38,6 +38,11 @@ host_follower::host_follower(const profile& p, const topology& machine, const lo
   begin_ = in_force_ = seen_ = read_host_allowance(*root_);
   begin_.speeds =
       read_speeds(*root_, machine, groups); // the engine begins at full speed, and looks once more
+  if (p.topology.hfi) try {
+      events_.emplace(capability_events::subscribe());
+    } catch (const topology_error& e) {
+      deaf_ = e.what();
+    }
   if (p.sharing.file.empty()) return;
   name_ = p.name;
   shares_.emplace(p.sharing.file, sharer{name_, p.sharing.weight, in_both(machine.cpus(), begin_.cpus)});
@@ -48,15 +53,21 @@ std::optional<host_allowance> host_follower::look(pid_t thread, monotonic::time_
   if (!root_) return std::nullopt;
   host_allowance seen = read_host_allowance(*root_, thread);
   if (thread == 0) seen.cpus = in_both(seen.cpuset, begin_.cpus); // the calling thread may be pinned
-  seen.speeds = read_speeds(*root_, *machine_, *groups_);
+  seen.speeds = speeds();
+  doubt_ = deaf_;
   if (shares_) share(seen, sharing.weight);
   return see(std::move(seen), now, at_once);
+}
+
+/// Returns what the host allows the groups of their speed: what was set, or what the hardware has left if that is less.
+std::vector<std::uint32_t> host_follower::speeds() {
+  std::vector<std::uint32_t> set = read_speeds(*root_, *machine_, *groups_);
+  return events_ ? slower(set, speeds_by(events_->read(), *groups_)) : set;
 }
 
 /// Leaves the engine its share of what the host allows. Where the others cannot be seen, the last share holds.
 void host_follower::share(host_allowance& seen, std::uint32_t weight) {
   const cpu_set own = in_both(machine_->cpus(), seen.cpus);
-  doubt_.clear();
   try {
     const share_file::view now = shares_->look({name_, weight, own});
     share_ = share_of(*machine_, now.all, now.own);

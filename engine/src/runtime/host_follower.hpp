@@ -5,6 +5,7 @@
 
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/profile.hpp>
+#include <corewise/topology/capability_events.hpp>
 #include <corewise/topology/host_allowance.hpp>
 
 #include <cstdint>
@@ -25,6 +26,8 @@ class host_follower {
   /// Goes by what the host allows the calling thread now. Only a live machine, or a recorded one, has limits to follow, and
   /// is shared with others. Throws `topology_error` where the profile's `sharing.file` cannot be used.
   host_follower(const profile& p, const topology& machine, const locality_groups& groups);
+  /// Also goes by what comes there of the speed of cores. For tests; with `topology.hfi` it asks the kernel.
+  void hear(capability_events from) { events_.emplace(std::move(from)); }
   /// Begins with that, for tests.
   explicit host_follower(host_allowance at_begin)
       : begin_(std::move(at_begin)),
@@ -45,10 +48,12 @@ class host_follower {
   cpu_set unknown() const;
   /// Returns whether a look at the begin would find something to go by: groups that are slowed, others that share.
   bool has_more_to_see() const noexcept { return shares_.has_value() || !begin_.speeds.empty(); }
-  /// Returns what was wrong with sharing the machine at the last look, for people; empty: nothing.
+  /// Returns what was wrong with sharing the machine at the last look, or with hearing of the hardware, for people; empty:
+  /// nothing.
   const std::string& doubt() const noexcept { return doubt_; }
 
  private:
+  std::vector<std::uint32_t> speeds();
   void share(host_allowance& seen, std::uint32_t weight);
 
   std::optional<std::filesystem::path> root_; // of proc and sys
@@ -60,8 +65,10 @@ class host_follower {
   std::string name_; // of the engine, for those with which it shares
   const topology* machine_ = nullptr;
   const locality_groups* groups_ = nullptr;
+  std::optional<capability_events> events_;
   std::optional<share_file> shares_;
-  cpu_set share_; // as it was at the last look that worked
+  cpu_set share_;    // as it was at the last look that worked
+  std::string deaf_; // why nothing is heard of the hardware
   std::string doubt_;
 };
 

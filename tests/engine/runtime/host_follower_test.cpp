@@ -1,6 +1,13 @@
+#include "capability_messages.hpp"
 #include "runtime/host_follower.hpp"
+#include "topology/recorded_host.hpp"
+
+#include <corewise/engine/engine.hpp>
+#include <corewise/topology/discovery.hpp>
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 using namespace corewise;
 using detail::host_follower;
@@ -92,4 +99,45 @@ TEST_CASE("host follower: a described machine has no limits to follow") {
   const locality_groups groups(machine, {});
   host_follower f(p, machine, groups);
   CHECK_FALSE(f.look(0, monotonic::now(), true, p.sharing));
+}
+
+TEST_CASE("host follower: what the hardware says of the speed of cores holds, where no lower limit is set") {
+  const tests::recorded_host host(4);
+  for (int cpu = 0; cpu < 4; ++cpu) host.frequency(cpu, 3'000'000, cpu < 2 ? 3'000'000 : 2'400'000);
+  profile p;
+  p.topology.machine.source = live_source{host.root()};
+  const topology machine = discover(p.topology.machine);
+  const locality_groups groups(machine, {});
+  REQUIRE(groups.size() == 2);
+  host_follower f(p, machine, groups);
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) == 0);
+  f.hear(capability_events(ends[0], tests::thermal));
+  monotonic::time_point now{1h};
+  const auto speeds_after = [&](const tests::figures& told) {
+    const std::vector<std::byte> message = tests::event(told).all();
+    REQUIRE(::send(ends[1], message.data(), message.size(), 0) == static_cast<ssize_t>(message.size()));
+    now += 10s;
+    if (const auto next = f.look(0, now, true, {})) f.go_by(*next);
+    return f.in_force().speeds;
+  };
+  using percents = std::vector<std::uint32_t>;
+  CHECK(speeds_after({{0, 1000}, {1, 1000}}) == percents{100, 80}); // of the others nothing was told
+  CHECK(speeds_after({{2, 1000}, {3, 1000}}) == percents{100, 80});
+  CHECK(speeds_after({{0, 500}, {1, 500}}) == percents{50, 80});
+  CHECK(speeds_after({{2, 100}, {3, 300}}) == percents{100, 40});
+  ::close(ends[1]);
+}
+
+TEST_CASE(
+    "host follower: an engine that is to hear of the hardware runs, also where there is nothing to hear") {
+  const tests::recorded_host host(2);
+  profile p;
+  p.topology.machine.source = live_source{host.root()};
+  p.topology.hfi = true;
+  engine e(p);
+  CHECK(e.run([] { return 7; }).get() == 7);
+  static_cast<void>(e.refresh()); // where the kernel has no such events, a warning says so
+  CHECK_THROWS_WITH_AS(parse_profile("topology: {hfi: true, follow: off}"),
+                       doctest::Contains("what the hardware says"), profile_error);
 }

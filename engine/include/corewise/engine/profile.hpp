@@ -67,6 +67,7 @@ struct profile {
     grouping_options groups;
     smt_use smt = smt_use::one_per_core;
     follow_setting follow;
+    bool hfi = false;     ///< follow what the hardware says of the speed of cores (`capability_events`)
     bool measure = false; ///< the capacities of cores, by how long like tasks take
   } topology;
 
