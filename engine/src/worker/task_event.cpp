@@ -31,7 +31,8 @@ void record_name(const char* name, engine_number of) noexcept {
   }
 }
 
-struct labelled_kind : task_kind {
+struct labelled_kind {
+  task_kind kind;
   const task_label* label = nullptr;
 };
 
@@ -41,10 +42,10 @@ labelled_kind labelled_kind_of(const task_header& t) noexcept {
   const bound_value* const found = chain_walk::find(&label_key, root, {}, UINT32_MAX, chain_walk::read_own);
   const task_label none{};
   const auto* const label = static_cast<const task_label*>(found);
-  const kind_source kind = kind_source::of(static_cast<const strand&>(*root),
-                                           label != nullptr ? *label : none, chain_walk::read_own);
-  if (kind.name != nullptr) return {{kind_word::text, reinterpret_cast<std::uintptr_t>(kind.name)}, label};
-  const auto* const resume = *static_cast<const void* const*>(kind.frame);
+  const kind_source of = kind_source::of(static_cast<const strand&>(*root), label != nullptr ? *label : none,
+                                         chain_walk::read_own);
+  if (of.name != nullptr) return {{kind_word::text, reinterpret_cast<std::uintptr_t>(of.name)}, label};
+  const auto* const resume = *static_cast<const void* const*>(of.frame);
   if (resume == nullptr) return {{}, label};
   return {{kind_word::resume, reinterpret_cast<std::uintptr_t>(resume)}, label};
 }
@@ -61,7 +62,7 @@ void worker::record(event_code what, std::uint64_t more) const noexcept {
   detail::record(what, engine_.number(), id().value, nullptr, more);
 }
 
-task_kind kind_of(const task_header& t) noexcept { return labelled_kind_of(t); }
+task_kind kind_of(const task_header& t) noexcept { return labelled_kind_of(t).kind; }
 
 void record_stolen(const task_chain& tasks, worker& victim, level distance) noexcept {
   record(event_code::stolen, victim.engine().number(), victim.id().value, identity_of(*tasks.first),
@@ -69,10 +70,10 @@ void record_stolen(const task_chain& tasks, worker& victim, level distance) noex
 }
 
 void record_begun(const task_header& t, engine_number of, worker_id on) noexcept {
-  const labelled_kind kind = labelled_kind_of(t);
+  const auto [kind, label] = labelled_kind_of(t);
   record(event_code::begun, of, on.value << 2 | static_cast<std::uint32_t>(kind.how), identity_of(t),
          kind.how == kind_word::none ? reinterpret_cast<std::uintptr_t>(t.act) : kind.word);
-  if (kind.label != nullptr) record_label(*kind.label, of);
+  if (label != nullptr) record_label(*label, of);
 }
 
 } // namespace corewise::detail
