@@ -277,7 +277,7 @@ TEST_CASE("engine set: metrics have the engine's name, and one scrape has each m
   CHECK(to_prometheus(one.metrics()).find("engine=") == std::string::npos);
 }
 
-TEST_CASE("engine set: the child of a process fork gets answers at once, and makes a set of its own") {
+TEST_CASE("fork: the child has answers of an engine set at once, and makes a set of its own") {
   const profile p = for_machine("pack:2 core:1 pu:1", machine_part::package);
   engine_set engines(p);
   engines[0].run([] {}).get();
