@@ -55,20 +55,21 @@ std::string report_of_shortage(std::uint32_t most) {
   for (int i = 0; i < calls; ++i)
     CHECK(e.submit([&] { blocking([&] { held.pass(); }); }) == submit_result::accepted);
   held.wait_for(calls);
-  CHECK(log.lines() == 0); // nothing waits
+  // Nothing waits now; on a slow machine a call may have waited for its thread.
+  const int before = log.lines();
   std::atomic<int> ran{0};
   for (int i = 0; i < 7; ++i) CHECK(e.submit([&] { ++ran; }) == submit_result::accepted);
-  while (log.lines() == 0) std::this_thread::sleep_for(1ms);
+  while (log.lines() == before) std::this_thread::sleep_for(1ms);
   const metrics_snapshot m = e.metrics();
   CHECK(ran == 0);
-  CHECK(m.spares_exhausted == 1);
+  CHECK(m.spares_exhausted == static_cast<std::uint64_t>(before) + 1);
   CHECK(m.tasks_waiting_for_a_seat == 7);
   CHECK(e.dump().tasks_waiting_for_a_seat == 7);
   CHECK(e.dump().to_text().find("7 tasks wait for workers that are in blocking calls") != std::string::npos);
   const auto warnings = e.warnings();
   CHECK(std::ranges::count(warnings, log.last()) == 1);
   std::this_thread::sleep_for(300ms);
-  CHECK(log.lines() == 1); // once an episode
+  CHECK(log.lines() == before + 1); // once an episode
   held.open();
   e.drain();
   CHECK(ran == 7);
