@@ -72,11 +72,12 @@ void measured_speeds::learn(std::span<const std::uint32_t> allowed, std::chrono:
     for (std::size_t g = 0; g < kind.size(); ++g) {
       cell& c = kind[g];
       group& of = by_group_[g];
-      if (!changed && c.newest.count != c.seen.count) {
+      const std::uint64_t more = c.newest.count - c.seen.count;
+      if (more != 0) of.seen_at = now;
+      if (!changed) { // also where the count is the same: of a run that was seen in part the rest may come
         const double part = allowed_.empty() ? 0 : std::log2(allowed_[g] / 100.0);
         c.of.add(c.seen, c.newest, of.capacity_log2 + part);
-        of.fresh += static_cast<double>(c.newest.count - c.seen.count);
-        of.seen_at = now;
+        of.fresh += static_cast<double>(more);
       }
       c.seen = c.newest;
     }
