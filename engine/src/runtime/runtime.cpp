@@ -58,9 +58,12 @@ void runtime::check_machine() {
     notices_.warn(log_code::machine,
                   "the profile asks for several engines (engines.per), and the program makes one: it "
                   "has the whole machine");
-  if (!settings_.sharing.file.empty() &&
-      !std::holds_alternative<live_source>(settings_.topology.machine.source))
+  const bool described = !std::holds_alternative<live_source>(settings_.topology.machine.source);
+  if (!settings_.sharing.file.empty() && described)
     notices_.warn(log_code::machine, "a described machine is shared with nobody: sharing.file has no effect");
+  if (settings_.topology.hfi && described)
+    notices_.warn(log_code::machine,
+                  "a described machine has no hardware to hear of: topology.hfi has no effect");
   if (!machine_.is_this_system()) {
     notices_.warn(log_code::machine, "the engine runs for a described machine (" + machine_.source() +
                                          "): workers are not pinned and memory is not bound");

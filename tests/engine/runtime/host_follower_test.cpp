@@ -9,6 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 using namespace corewise;
 using detail::host_follower;
 using detail::monotonic;
@@ -138,6 +142,11 @@ TEST_CASE(
   engine e(p);
   CHECK(e.run([] { return 7; }).get() == 7);
   static_cast<void>(e.refresh()); // where the kernel has no such events, a warning says so
+  p.topology.machine.source = synthetic_source{"core:2 pu:1"};
+  const std::vector<std::string> warnings = engine(p).warnings();
+  CHECK(std::ranges::any_of(warnings, [](const std::string& w) {
+    return w.find("topology.hfi has no effect") != std::string::npos;
+  }));
   CHECK_THROWS_WITH_AS(parse_profile("topology: {hfi: true, follow: off}"),
                        doctest::Contains("what the hardware says"), profile_error);
 }
