@@ -1,25 +1,13 @@
 #pragma once
 
 #include "expectation.hpp"
+#include "verdict.hpp"
 
 #include <corewise/engine/profile.hpp>
 
 #include <string>
 
 namespace corewise::emulated {
-
-/// Counts the comparisons, and says what differs on standard output.
-class verdict {
- public:
-  void same(const std::string& what, const std::string& is, const std::string& should_be);
-
-  int passed() const noexcept { return passed_; }
-  int failed() const noexcept { return failed_; }
-
- private:
-  int passed_ = 0;
-  int failed_ = 0;
-};
 
 /// Checks that discovery finds the machine as it was configured.
 void check_discovery(const expectation& facts, verdict& v);

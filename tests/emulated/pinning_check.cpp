@@ -1,24 +1,14 @@
 #include "checks.hpp"
 #include "every_worker.hpp"
+#include "worker_threads.hpp"
 
 #include <corewise/topology/binding.hpp>
 
-#include <unistd.h>
-
-#include <fstream>
 #include <mutex>
 
 namespace corewise::emulated {
 
 namespace {
-
-/// The line of /proc/self/task/TID/status that begins with `name`, without the name; "" when there is none.
-std::string status_of(pid_t thread, const std::string& name) {
-  std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
-  return "";
-}
 
 /// Where a worker's thread should be allowed to run.
 cpu_set place_of(const engine& e, const worker_place& w) {
@@ -33,37 +23,16 @@ cpu_set place_of(const engine& e, const worker_place& w) {
   return group.cpus;
 }
 
-/// The kernel's ids of the workers' threads.
-class thread_ids {
- public:
-  engine_hooks hooks() {
-    engine_hooks h;
-    h.on_worker_start = [this](worker_id w) {
-      const std::scoped_lock lock(mutex_);
-      of_[w.value] = ::gettid();
-    };
-    return h;
-  }
-  pid_t operator[](worker_id w) {
-    const std::scoped_lock lock(mutex_);
-    return of_.at(w.value);
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::uint32_t, pid_t> of_;
-};
-
 } // namespace
 
 void check_pinning(const profile& p, const std::string& title, verdict& v) {
-  thread_ids threads;
+  worker_threads threads;
   engine e(p, threads.hooks());
   for (const std::string& w : e.warnings()) v.same(title + ": warning", w, "none");
   for (const worker_place& w : e.workers().workers()) {
     const std::string worker_name = title + ": worker " + std::to_string(w.id.value);
-    v.same(worker_name + ", CPUs", status_of(threads[w.id], "Cpus_allowed_list"), place_of(e, w).to_string());
-    v.same(worker_name + ", name", status_of(threads[w.id], "Name"),
+    v.same(worker_name + ", CPUs", threads.status(w.id, "Cpus_allowed_list"), place_of(e, w).to_string());
+    v.same(worker_name + ", name", threads.status(w.id, "Name"),
            "corewise/g" + std::to_string(w.group.value));
   }
   std::mutex one_speaks;

@@ -1,0 +1,332 @@
+// Changes the machine under an engine that works, and checks that the engine follows, and that no task is lost: processors
+// that go and come, a quota, a cpuset partition, a hog of real-time priority, a memory node that is full. Run it as root in
+// a guest of run_on with two memory nodes of four processors.
+#include "verdict.hpp"
+#include "within.hpp"
+#include "worker_threads.hpp"
+
+#include <corewise/engine/sleep.hpp>
+#include <corewise/topology/binding.hpp>
+
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+
+namespace corewise::emulated {
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr auto patience = 60s;
+const fs::path cgroups = "/sys/fs/cgroup";
+
+void write_to(const fs::path& file, const std::string& text) {
+  std::ofstream out(file);
+  if (!(out << text << std::flush)) throw std::runtime_error("cannot write " + text + " to " + file.string());
+}
+
+void set_online(std::uint32_t cpu, bool online) {
+  write_to("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online", online ? "1" : "0");
+}
+
+/// The process in a control group of its own, which cannot be left.
+void enter_own_group(const fs::path& group) {
+  fs::create_directory(group);
+  write_to(group / "cgroup.procs", std::to_string(::getpid()));
+}
+
+/// Coroutines in each group that work a little and sleep, until they are told to end.
+class steady_work {
+ public:
+  explicit steady_work(engine& e) {
+    for (const locality_group& g : e.groups().groups())
+      for (int i = 0; i < 8; ++i)
+        if (e.submit(laps(), {.group = g.id}) == submit_result::accepted) ++begun_;
+  }
+  bool ended() {
+    over_ = true;
+    return within(patience, [&] { return ended_ == begun_; });
+  }
+
+ private:
+  task<void> laps() {
+    while (!over_) {
+      for (int i = 0; i < 2000; ++i) spun_.fetch_add(1, std::memory_order_relaxed);
+      co_await sleep_for(2ms);
+    }
+    ++ended_;
+  }
+
+  std::atomic<bool> over_{false};
+  int begun_ = 0;
+  std::atomic<int> ended_{0};
+  std::atomic<std::uint64_t> spun_{0};
+};
+
+/// Returns whether tasks run wherever they are sent.
+bool tasks_run(engine& e) {
+  const auto ran = std::make_shared<std::atomic<int>>(0);
+  int sent = 0;
+  for (const locality_group& g : e.groups().groups())
+    for (int i = 0; i < 200; ++i)
+      if (e.submit([ran] { ++*ran; }, {.group = g.id}) == submit_result::accepted) ++sent;
+  return sent > 0 && within(patience, [&] { return *ran == sent; });
+}
+
+/// An engine of a worker on each CPU, each pinned to its own, that works until its end, and what is to be said of it.
+class engine_at_work {
+ public:
+  engine_at_work(std::string title, verdict& v)
+      : title_(std::move(title)),
+        v_(v),
+        e_(settings(), threads_.hooks()),
+        work_(e_) {
+    holds("workers at the begin", std::to_string(e_.workers().size()), "8");
+  }
+  ~engine_at_work() { holds("what was begun", work_.ended() ? "ended" : "is not over", "ended"); }
+
+  /// Waits until a worker for each of these CPUs takes tasks, tied to its own, or where that is gone to what its group has
+  /// left.
+  void comes_to(const std::string& when, const cpu_set& cpus) {
+    static_cast<void>(within(patience, [&] { return active() == cpus.size() && tied(cpus); }));
+    comes_to(when, cpus.size());
+    holds(when + ", threads", tied(cpus) ? "tied to their own" : "tied wrongly", "tied to their own");
+  }
+  /// The same for a number of workers, whichever.
+  void comes_to(const std::string& when, std::uint64_t workers) {
+    static_cast<void>(within(patience, [&] { return active() == workers; }));
+    holds(when + ", workers", std::to_string(active()), std::to_string(workers));
+    holds(when + ", tasks", tasks_run(e_) ? "ran" : "did not run", "ran");
+  }
+  void holds(const std::string& what, const std::string& is, const std::string& should_be) {
+    v_.same(title_ + ": " + what, is, should_be);
+  }
+  engine& running() noexcept { return e_; }
+
+ private:
+  static profile settings() {
+    profile p;
+    p.workers.pin = pin_to::core;
+    p.topology.smt = smt_use::all;
+    p.blocking.stuck_after = 5s;
+    return p;
+  }
+  std::uint64_t active() const { return e_.metrics().total().active; }
+  /// Returns whether the kernel ties each worker that takes tasks to that, if the host allows these CPUs.
+  bool tied(const cpu_set& cpus) {
+    const metrics_snapshot now = e_.metrics();
+    return std::ranges::all_of(e_.workers().workers(), [&](const worker_place& w) {
+      const cpu_set own = e_.machine().cores()[w.core].cpus & cpus;
+      const cpu_set wanted = own.empty() ? e_.groups()[w.group].cpus & cpus : own;
+      return now.workers[w.id.value].active == 0 ||
+             threads_.status(w.id, "Cpus_allowed_list") == wanted.to_string();
+    });
+  }
+
+  std::string title_;
+  verdict& v_;
+  worker_threads threads_;
+  engine e_;
+  steady_work work_;
+};
+
+const cpu_set all = cpu_set::parse("0-7").value();
+const cpu_set first_node = cpu_set::parse("0-3").value();
+
+void check_unplugging(verdict& v) {
+  engine_at_work e("a processor goes", v);
+  e.comes_to("before", all);
+  set_online(5, false);
+  e.comes_to("without it", cpu_set::parse("0-4,6-7").value());
+  set_online(5, true);
+  e.comes_to("with it again", all);
+}
+
+void check_losing_a_node(verdict& v) {
+  engine_at_work e("all processors of a node go", v);
+  for (std::uint32_t cpu = 4; cpu < 8; ++cpu) set_online(cpu, false);
+  e.comes_to("without them", first_node);
+  for (std::uint32_t cpu = 4; cpu < 8; ++cpu) set_online(cpu, true);
+  e.comes_to("with them again", all);
+}
+
+void check_quota(verdict& v) {
+  const fs::path group = cgroups / "engine";
+  enter_own_group(group);
+  engine_at_work e("a quota of version 2", v);
+  write_to(group / "cpu.max", "250000 100000");
+  e.comes_to("of 2.5 processors", 3);
+  write_to(group / "cpu.max", "max");
+  e.comes_to("lifted", all);
+}
+
+void check_partition(verdict& v) {
+  enter_own_group(cgroups / "shrunk");
+  const fs::path other = cgroups / "other";
+  fs::create_directory(other);
+  engine_at_work e("a partition takes a node's processors", v);
+  write_to(other / "cpuset.cpus", "4-7");
+  write_to(other / "cpuset.cpus.partition", "root");
+  e.comes_to("without them", first_node);
+  write_to(other / "cpuset.cpus.partition", "member");
+  e.comes_to("with them again", all);
+}
+
+void set_clock_forward(std::chrono::seconds by) {
+  timespec now{};
+  if (::clock_gettime(CLOCK_REALTIME, &now) != 0) throw std::runtime_error("no clock");
+  now.tv_sec += by.count();
+  if (::clock_settime(CLOCK_REALTIME, &now) != 0) throw std::runtime_error("the clock cannot be set");
+}
+
+void check_clock_jumps(verdict& v) {
+  engine_at_work e("the clock of the day jumps", v);
+  for (const std::chrono::seconds by : {3600s, -7200s, 3600s * 24 * 365 * 20}) {
+    set_clock_forward(by);
+    e.comes_to("by " + std::to_string(by.count()) + " s", all);
+    std::atomic<bool> slept{false};
+    static_cast<void>(e.running().submit([](std::atomic<bool>& over) -> task<void> {
+      co_await sleep_for(20ms);
+      over = true;
+    }(slept)));
+    e.holds("a sleep after it", within(patience, [&] { return slept.load(); }) ? "ends" : "does not end",
+            "ends");
+  }
+  e.holds("stuck", std::to_string(e.running().metrics().total().stuck), "0");
+}
+
+/// A child that says when it is `ready`, and then goes on until it is ended with this object.
+class companion {
+ public:
+  explicit companion(const std::function<void(const std::function<void()>& ready)>& does) {
+    int ends[2];
+    if (::pipe(ends) != 0 || (pid_ = ::fork()) < 0) throw std::runtime_error("no pipe, or no process");
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      does([&] { static_cast<void>(!::write(ends[1], "", 1)); });
+      std::_Exit(1);
+    }
+    ::close(ends[1]);
+    char byte = 0;
+    const bool ready = ::read(ends[0], &byte, 1) == 1;
+    ::close(ends[0]);
+    if (!ready) throw std::runtime_error("a companion ended early");
+  }
+  companion(const companion&) = delete;
+  companion& operator=(const companion&) = delete;
+  ~companion() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_;
+};
+
+void check_hog(verdict& v) {
+  const companion hog([](const std::function<void()>& ready) {
+    cpu_set_t second;
+    CPU_ZERO(&second);
+    CPU_SET(1, &second);
+    const sched_param priority{.sched_priority = 10};
+    if (::sched_setaffinity(0, sizeof second, &second) != 0 ||
+        ::sched_setscheduler(0, SCHED_FIFO, &priority) != 0)
+      return;
+    ready();
+    for (;; std::this_thread::sleep_for(10ms))
+      for (const auto until = std::chrono::steady_clock::now() + 10ms;
+           std::chrono::steady_clock::now() < until;) {
+      }
+  });
+  engine_at_work e("a hog of real-time priority", v);
+  for (const auto end = std::chrono::steady_clock::now() + 1s; std::chrono::steady_clock::now() < end;)
+    e.comes_to("beside it", all);
+  e.holds("stuck", std::to_string(e.running().metrics().total().stuck), "0");
+}
+
+/// Fills a memory node with pages of this process, until a page comes from elsewhere. Returns whether it came to that.
+bool fill_node(std::uint32_t node) {
+  constexpr std::size_t step = 2 << 20;
+  const unsigned long mask = 1UL << node;
+  for (int i = 0; i < 1000; ++i) {
+    void* const pages = ::mmap(nullptr, step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED || ::syscall(SYS_mbind, pages, step, MPOL_PREFERRED, &mask, 64, 0) != 0)
+      return false;
+    auto* const bytes = static_cast<volatile char*>(pages);
+    for (std::size_t at = 0; at < step; at += 4096) bytes[at] = 1;
+    if (node_of_page(static_cast<char*>(pages) + step - 4096) != node) return true;
+  }
+  return false;
+}
+
+void check_full_node(verdict& v) {
+  const companion filler([](const std::function<void()>& ready) {
+    if (!fill_node(1)) return;
+    ready();
+    for (;;) ::pause();
+  });
+  engine_at_work e("a memory node is full", v);
+  e.comes_to("with it", all);
+  const group_id last = e.running().groups().groups().back().id;
+  constexpr std::size_t size = 32 << 20;
+  std::pmr::memory_resource& near = e.running().memory(last);
+  auto* const bytes = static_cast<char*>(near.allocate(size));
+  for (std::size_t at = 0; at < size; at += 4096) bytes[at] = 1;
+  e.holds("memory for its group", node_of_page(bytes + size - 4096) == 0U ? "from the other node" : "from it",
+          "from the other node");
+  near.deallocate(bytes, size);
+  for (const std::string& w : e.running().warnings()) e.holds("warning", w, "none");
+}
+
+int run() {
+  verdict v;
+  const std::pair<const char*, void (*)(verdict&)> checks[] = {
+      {"unplugging", check_unplugging},   {"losing a node", check_losing_a_node},
+      {"clock jumps", check_clock_jumps}, {"hog", check_hog},
+      {"full node", check_full_node},     {"quota", check_quota},
+      {"partition", check_partition}};
+  for (const auto& [name, check] : checks) {
+    const auto began = std::chrono::steady_clock::now();
+    check(v);
+    const auto took =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
+    std::cout << name << ": " << took.count() << " s\n" << std::flush;
+  }
+  std::cout << v.passed() << " passed, " << v.failed() << " failed\n";
+  return v.failed() == 0 && v.passed() > 0 ? 0 : 1;
+}
+
+} // namespace
+
+} // namespace corewise::emulated
+
+int main() {
+  if (!std::filesystem::exists("/command")) {
+    std::cerr << "change_check takes processors away: run it in a guest of run_on\n";
+    return 2;
+  }
+  try {
+    return corewise::emulated::run();
+  } catch (const std::exception& e) {
+    std::cout << "FAILED " << e.what() << '\n';
+    return 1;
+  }
+}
