@@ -45,7 +45,6 @@ std::string read_slowly() {
   return "read\n";
 }
 
-/// Returns the answer to a request.
 corewise::task<response> answer(const http::request<http::string_body>& asked,
                                 const corewise::engine& engine) {
   response res(http::status::ok, asked.version());
@@ -114,7 +113,8 @@ corewise::profile read_profile(const char* file) {
 /// Waits for signals. Returns at SIGTERM or SIGINT.
 corewise::task<> obey(corewise::engine& engine, io::service& service, const char* file) {
   asio::basic_signal_set<io::executor> signals(service.local(), SIGTERM, SIGINT, SIGHUP);
-  while (co_await signals.async_wait(io::use_task) == SIGHUP) try {
+  int signal = co_await signals.async_wait(io::use_task);
+  for (; signal == SIGHUP; signal = co_await signals.async_wait(io::use_task)) try {
       const corewise::apply_result result = engine.apply(read_profile(file));
       std::fprintf(stderr, "%s\n", result.applied() ? "reloaded" : result.to_text().c_str());
     } catch (const corewise::profile_error& error) {

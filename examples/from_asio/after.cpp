@@ -3,6 +3,7 @@
 #include <corewise/io/service.hpp>
 
 #include <cstdio>
+#include <utility>
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -17,7 +18,7 @@ asio::awaitable<void> echo(tcp::socket peer) {
   }
 }
 
-asio::awaitable<void> serve(tcp::acceptor& from) {
+asio::awaitable<void> serve(tcp::acceptor from) {
   for (;;) {
     tcp::socket peer = co_await from.async_accept(asio::use_awaitable);
     const auto on = peer.get_executor();
@@ -29,9 +30,9 @@ int main() {
   corewise::engine engine;
   corewise::io::service service(engine);
   tcp::acceptor from(service.local(), {asio::ip::address_v4::loopback(), 0});
-  asio::co_spawn(service.local(), serve(from), asio::detached);
-  asio::signal_set signals(service.local(), SIGTERM);
   std::printf("%d\n", from.local_endpoint().port());
+  asio::co_spawn(service.local(), serve(std::move(from)), asio::detached); // the engine's end ends it
+  asio::signal_set signals(service.local(), SIGTERM);
   std::fflush(stdout);
   signals.async_wait(asio::use_future).wait();
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -142,18 +143,29 @@ void group_context::count(std::size_t events) noexcept {
   events_.store(events_.load(std::memory_order_relaxed) + events, std::memory_order_relaxed);
 }
 
+/// Returns how many events were handled, at most one. Where there is no memory for a handler it is gone, which its operation
+/// sees; its event counts.
+std::size_t group_context::look_once(bool sleeps) noexcept {
+  try {
+    return sleeps ? run_one() : poll_one();
+  } catch (const std::bad_alloc&) {
+    driving::warn_once(engine_, log_code::task_failed, "no memory for the handler of an event", {});
+    return 1;
+  }
+}
+
 /// Asio does not say whether more is ready, and asks the kernel where nothing is. So after a look that found one
 /// event the next ones take one at a time.
 std::size_t group_context::poll(std::size_t most, ready_tasks& found) noexcept {
   const looking here(*this, found);
   if (single_looks_ != 0) {
     --single_looks_;
-    const std::size_t event = poll_one();
+    const std::size_t event = look_once(/*sleeps=*/false);
     count(event);
     return event;
   }
   std::size_t events = 0;
-  while (events < most && poll_one() != 0) ++events;
+  while (events < most && look_once(/*sleeps=*/false) != 0) ++events;
   if (events == 1) single_looks_ = single_looks;
   count(events);
   return events;
@@ -162,7 +174,7 @@ std::size_t group_context::poll(std::size_t most, ready_tasks& found) noexcept {
 void group_context::sleep(std::optional<std::chrono::nanoseconds> time, ready_tasks& found) noexcept {
   const looking here(*this, found);
   if (time) arm(*time);
-  count(run_one());
+  count(look_once(/*sleeps=*/true));
 }
 
 /// What is posted is run by the holder, or by the next one: so it ends a sleep that is under way, and one that

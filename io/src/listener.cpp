@@ -205,9 +205,10 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       }
       const int accepted = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted < 0) {
+        const int error = errno; // a waiter that is woken makes calls of its own
         if (has_place) places_.release();
-        if (is_of_connection(errno)) continue;
-        co_return errno;
+        if (is_of_connection(error)) continue;
+        co_return error;
       }
       descriptor connection(accepted);
       if (limited && !has_place) {
@@ -266,9 +267,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   };
 
   static task<> handle(open_connection counted, descriptor connection) {
-    task<> handler = counted.of().handler_(counted.here(), connection.get());
-    connection.release(); // the stream owns it
-    co_await std::move(handler);
+    co_await counted.of().handler_(counted.here(), connection.release());
   }
 
   void note_closed() {

@@ -13,7 +13,7 @@ bool early_end::canceller::perform(task_header* t, task_action action) {
   if (action == task_action::identify)
     return corewise::detail::this_execution.kind = "the cancellation of an I/O operation", false;
   const canceller& self = *static_cast<canceller*>(t);
-  action == task_action::run ? self.of.emit(self.by_time) : self.of.leave();
+  action == task_action::run ? self.of.cancel_there(self.by_time) : self.of.leave();
   return false;
 }
 
@@ -22,14 +22,7 @@ void operation::cancel() noexcept {
   do {
     if (word == 0) return; // it has ended
   } while (!word_.compare_exchange_weak(word, word + 1, std::memory_order_relaxed));
-  if (early_->elsewhere_) {
-    try {
-      return asio::post(*early_->elsewhere_, [this]() noexcept { emit(/*by_time=*/false); });
-    } catch (...) { // its executor takes nothing: the operation goes on
-      return leave();
-    }
-  }
-  if (this->root == nullptr) return emit(/*by_time=*/false);
+  if (early_->elsewhere_ || this->root == nullptr) return cancel_there(/*by_time=*/false);
   stand_in(early_->by_stop_, &early_end::canceller::perform);
   early_->by_stop_.wake();
 }
@@ -44,13 +37,22 @@ void operation::set_timer() noexcept {
     word_.fetch_sub(1, std::memory_order_relaxed); // the engine has ended; the starter is left
 }
 
-void operation::emit(bool by_time) noexcept {
+/// Cancels where the operation is. Its context may be made for one thread.
+void operation::cancel_there(bool by_time) noexcept {
+  if (!early_->elsewhere_) return note_cancelled(by_time);
+  try {
+    asio::post(*early_->elsewhere_, [this, by_time]() noexcept { note_cancelled(by_time); });
+  } catch (...) { // its executor takes nothing: the operation goes on
+    leave();
+  }
+}
+
+/// Asio is told at the end of the lock.
+void operation::note_cancelled(bool by_time) noexcept {
   {
     const locked here(*this);
-    if (!completed_) {
-      early_->expired_ = by_time;
-      early_->signal_.emit(asio::cancellation_type::all);
-    }
+    if (!completed_ && !early_->cancelled_) early_->expired_ = by_time;
+    early_->cancelled_ = true;
   }
   leave();
 }
@@ -62,10 +64,16 @@ void operation::complete() noexcept {
   {
     const locked here(*this);
     completed_ = true;
-    timed = early_ != nullptr && early_->timed_;
+    timed = early_ != nullptr && early_->timed_ && !kept_;
   }
   if (timed && driving::cancel_timer(early_->timer_, early_->by_time_)) leave();
   leave();
+}
+
+/// The last one has left. A frame that is kept stays, but is no work of the operation's context any more.
+void operation::go_on() noexcept {
+  if (!kept_) return group_context::resume(*this);
+  if (early_ != nullptr) early_->elsewhere_.reset();
 }
 
 } // namespace corewise::io::detail

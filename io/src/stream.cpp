@@ -1,6 +1,7 @@
 #include <corewise/io/stream.hpp>
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -39,6 +40,8 @@ bool has_room(const msghdr& m) noexcept {
 int open_socket(int family, int type, int protocol) noexcept {
   return ::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
 }
+
+void close_socket(int fd) noexcept { ::close(fd); }
 
 bool try_receive(int fd, msghdr& into, transfer& done) noexcept {
   if (!has_room(into)) return true; // as Asio: it ends at once

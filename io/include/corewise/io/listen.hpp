@@ -46,7 +46,7 @@ namespace detail {
 /// Accepts connections in each group, and gives them to handlers.
 class listener_core;
 
-/// Begins to handle a connection, on that executor.
+/// Begins to handle a connection, on that executor. It takes the descriptor over, also where it throws.
 using connection_handler = std::function<task<>(executor, int descriptor)>;
 
 /// Starts a listener for each of the services, at least one, all at one address.
@@ -57,13 +57,13 @@ std::vector<std::shared_ptr<listener_core>> start_listeners(std::span<service* c
 
 template <class Protocol, class Handler> connection_handler handle_by(Protocol protocol, Handler handler) {
   return [protocol, handler = std::move(handler)](executor here, int descriptor) -> task<> {
-    return handler(basic_stream<Protocol>(here, protocol, descriptor));
+    return handler(adopted<basic_stream<Protocol>>(here, protocol, descriptor));
   };
 }
 template <class Handler>
 connection_handler handle_by(asio::local::stream_protocol protocol, Handler handler) {
   return [protocol, handler = std::move(handler)](executor here, int descriptor) -> task<> {
-    return handler(unix_stream(here, protocol, descriptor));
+    return handler(adopted<unix_stream>(here, protocol, descriptor));
   };
 }
 
@@ -72,9 +72,9 @@ connection_handler handle_by(asio::local::stream_protocol protocol, Handler hand
 /// A server's end of connections. A handle: the destructor leaves the listener as it is.
 class listener {
  public:
-  /// Accepts no connections any more, but those that wait in the kernel's queues: they are handled, and then
-  /// the sockets are closed. What the kernel has not finished by then it resets. Call from any thread. The stop
-  /// of `engine::stop_token` does the same.
+  /// Accepts no connections any more, but those that wait in the kernel's queues, as far as `most_connections` and
+  /// descriptors go: they are handled, and then the sockets are closed. The others, and what the kernel has not finished by
+  /// then, it resets. Call from any thread. The stop of `engine::stop_token` does the same.
   void stop() noexcept;
   /// Waits until the sockets are closed, after a stop. Call from a thread outside the engine.
   void wait_until_closed() const;

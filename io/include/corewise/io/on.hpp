@@ -5,6 +5,7 @@
 #include <corewise/io/asio.hpp>
 
 #include <exception>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -89,13 +90,17 @@ template <class Handler, class F> class handled_call {
 
 /// `co_await io::on(engine, f, asio::use_awaitable)`: calls `f()` once as a task of the engine, and completes with
 /// its result, in the executor of the token's handler. For coroutines and handlers of Asio's own contexts. If
-/// the engine refuses or drops the task, it completes with `not_run`. The result of `f` can be made without
+/// the engine refuses or drops the task, or there is no memory for it, it completes with `not_run`. The result of `f` can be made without
 /// arguments.
 template <class F, class Token> auto on(engine& e, F f, Token&& token, const hint& wish = no_hint) {
   using signature = typename detail::call_signature<std::invoke_result_t<F&>>::type;
   return asio::async_initiate<Token, signature>(
       [&e, wish](auto handler, F call) {
-        static_cast<void>(e.submit(detail::handled_call(std::move(handler), std::move(call)), wish));
+        detail::handled_call made(std::move(handler), std::move(call));
+        try {
+          static_cast<void>(e.submit(std::move(made), wish));
+        } catch (const std::bad_alloc&) { // the call is gone, or goes now, and has completed with `not_run`
+        }
       },
       token, std::move(f));
 }

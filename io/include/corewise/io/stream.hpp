@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <utility>
 
 namespace corewise::io {
@@ -35,6 +36,20 @@ template <class Buffers> struct io_vector {
 
 /// Opens a socket that is closed on exec and does not block. Returns -1 where the system refuses.
 int open_socket(int family, int type, int protocol) noexcept;
+void close_socket(int fd) noexcept;
+
+/// Returns a stream that has taken the descriptor over. Where there can be none, closes it. Throws `system_error`,
+/// `std::bad_alloc`.
+template <class Stream, class Executor, class Protocol>
+Stream adopted(const Executor& on, const Protocol& protocol, int fd) {
+  try {
+    return Stream(on, protocol, fd);
+  } catch (...) {
+    close_socket(fd);
+    throw;
+  }
+}
+
 /// How an operation has ended.
 struct transfer {
   error_code why;
@@ -80,7 +95,7 @@ class tries {
 /// acts as Asio's socket, which it is.
 ///
 /// One task may read while another writes, if the stream was accepted, connected by `async_connect`, or made
-/// from a connected socket.
+/// from a connected socket. A TLS or websocket stream above it takes one operation at a time.
 template <class Protocol> class basic_stream : public asio::basic_stream_socket<Protocol, executor> {
   using base = asio::basic_stream_socket<Protocol, executor>;
   using signature = void(error_code, std::size_t);
@@ -105,7 +120,10 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     if (!this->is_open()) {
       const Protocol protocol = peer.protocol();
       const int fd = detail::open_socket(protocol.family(), protocol.type(), protocol.protocol());
-      if (fd >= 0) *this = basic_stream(this->get_executor(), protocol, fd); // else Asio tells why
+      try {
+        if (fd >= 0) *this = detail::adopted<basic_stream>(this->get_executor(), protocol, fd);
+      } catch (const std::exception&) { // Asio will tell why
+      }
     }
     return base::async_connect(peer, std::forward<Token>(token));
   }

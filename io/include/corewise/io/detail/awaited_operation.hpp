@@ -54,7 +54,10 @@ template <class... Results> class operation_with : public operation {
   /// Returns what the handler was called with, less the error, which goes to `error`. Throws it where that is null.
   auto take(error_code* error) {
     this->resumed();
-    if (!results_) note_aborted();
+    if (!results_) {
+      this->rethrow_thrown();
+      note_aborted();
+    }
     if constexpr (tells_error) {
       const error_code& why = std::get<0>(*results_);
       if (error != nullptr)
@@ -161,7 +164,7 @@ class [[nodiscard]] awaited_operation : public operation_with<Results...> {
 
   /// The end of an engine ends the operations of its contexts before it withdraws coroutines. What still waits
   /// is an operation elsewhere, whose thread will write into the frame.
-  static bool withdraw(suspension& /*s*/) noexcept { return true; }
+  static bool withdraw(suspension& s) noexcept { return static_cast<awaited_operation&>(s).keep(); }
   [[gnu::visibility("hidden")]] static constexpr wait_record how{Kind, &withdraw,
                                                                  corewise::detail::wait_end::settle};
 

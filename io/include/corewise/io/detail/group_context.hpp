@@ -97,6 +97,7 @@ class group_context final : public asio::io_context, public driver {
   void count(std::size_t events) noexcept;
   template <class T> struct interrupt_allocator;
 
+  std::size_t look_once(bool sleeps) noexcept;
   void arm(std::chrono::nanoseconds time) noexcept;
   void await_alarm();
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
@@ -31,7 +32,11 @@
 //
 // A stop, or a timer, only queues the cancellation as a task. So a thread that requests a stop never calls
 // Asio. Starting, steps and cancellation exclude each other by a lock of the operation, since what Asio keeps
-// for a cancellation is not made for several threads. A step may be made within another.
+// for a cancellation is not made for several threads. A step may be made within another. Asio forgets a cancellation that
+// comes between two steps, so it is told once more after each step until the operation has ended.
+//
+// An operation of a context that is not the engine's may end after the engine. Its frame is kept then (`keep`), and
+// nothing of the engine is touched any more.
 //
 // | tag  | release site          | acquire site    | publishes                | weakened                       |
 // |------|-----------------------|-----------------|--------------------------|--------------------------------|
@@ -53,7 +58,7 @@ class early_end {
   early_end(operation& of, std::optional<std::chrono::nanoseconds> within) noexcept;
 
   asio::cancellation_slot slot() noexcept { return signal_.slot(); }
-  /// Returns whether the operation's time was over.
+  /// Returns whether the operation's time was over, before any stop.
   bool expired() const noexcept { return expired_; }
 
  private:
@@ -70,8 +75,9 @@ class early_end {
   asio::cancellation_signal signal_;
   std::optional<asio::any_io_executor> elsewhere_; // the operation's, if it is not of an engine's service
   std::optional<std::chrono::nanoseconds> within_;
-  bool timed_ = false;   // guarded by the operation's lock: the timer was set
-  bool expired_ = false; // guarded
+  bool timed_ = false;     // guarded by the operation's lock: the timer was set
+  bool cancelled_ = false; // guarded
+  bool expired_ = false;   // guarded: the first cancellation was that of the time
   canceller by_stop_;
   canceller by_time_;
   corewise::detail::timer_node timer_;
@@ -86,11 +92,11 @@ class operation : protected suspension {
   // --- the steps of the operation. Any thread.
 
   /// Calls `f()` as a step.
-  template <class F> void step(F&& f) {
+  template <class F> void step(F&& f) noexcept {
     enter();
     {
       const locked here(*this);
-      std::forward<F>(f)();
+      perform(f);
     }
     leave();
   }
@@ -140,6 +146,13 @@ class operation : protected suspension {
       ::operator delete(at);
   }
 
+  /// Returns whether the frame is to stay, since the operation will end after its engine. Call when the engine has no
+  /// threads any more.
+  bool keep() noexcept {
+    const locked here(*this);
+    return !completed_ && (kept_ = true);
+  }
+
  protected:
   operation() noexcept = default;
   ~operation() { this->free_entry(); }
@@ -160,6 +173,10 @@ class operation : protected suspension {
   }
   /// Has the operation cancelled, if it still runs. Call once, from any thread.
   void cancel() noexcept;
+  /// Rethrows what a step threw, if one did.
+  void rethrow_thrown() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
 
  private:
   friend class early_end;
@@ -181,7 +198,9 @@ class operation : protected suspension {
     locked(const locked&) = delete;
     locked& operator=(const locked&) = delete;
     ~locked() {
-      if (!again_) of_.holder_.store(nullptr, std::memory_order_release); // pairs: step
+      if (again_) return;
+      of_.tell_cancelled();
+      of_.holder_.store(nullptr, std::memory_order_release); // pairs: step
     }
 
    private:
@@ -205,7 +224,7 @@ class operation : protected suspension {
         F called(std::move(self->function));
         std::destroy_at(self);
         of.deallocate(self);
-        if (action == task_action::run) called();
+        if (action == task_action::run) of.perform(called);
       }
       if (!of.left_last()) return false;
       suspension& waits = of; // it goes on, or is dropped, in place of the step
@@ -225,17 +244,33 @@ class operation : protected suspension {
   void enter() noexcept { word_.fetch_add(1, std::memory_order_relaxed); }
   bool left_last() noexcept { return word_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: left
   void leave() noexcept {
-    if (left_last()) group_context::resume(*this);
+    if (left_last()) go_on();
+  }
+  /// A step that throws ends its operation, if it has destroyed the handler.
+  template <class F> void perform(F& f) noexcept {
+    try {
+      f();
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+  }
+  void tell_cancelled() noexcept {
+    if (early_ != nullptr && early_->cancelled_ && !completed_)
+      early_->signal_.emit(asio::cancellation_type::all);
   }
   void set_timer() noexcept;
-  void emit(bool by_time) noexcept;
+  void cancel_there(bool by_time) noexcept;
+  void go_on() noexcept;
+  void note_cancelled(bool by_time) noexcept;
 
   atomic<std::uint32_t> word_{0};
   bool completed_ = false; // guarded by the lock
+  bool kept_ = false;      // guarded
   bool memory_taken_ = false;
   atomic<const void*> holder_{nullptr}; // of the lock
   group_context* context_ = nullptr;    // in which the event comes; null: in another one
   early_end* early_ = nullptr;
+  std::exception_ptr thrown_; // guarded
   alignas(std::max_align_t) std::byte memory_[208];
 };
 

@@ -1,0 +1,147 @@
+// Operations that end in unusual ways: after their engine, by a step that throws, by a stop between two steps.
+
+#include "sockets.hpp"
+
+#include <corewise/engine/event.hpp>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+using steady_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                                asio::wait_traits<std::chrono::steady_clock>, io::executor>;
+
+/// A composed operation of waits of no time, until one of them is cancelled. It does not ask whether it was cancelled, as
+/// Beast's do not.
+template <class Token> auto wait_for_ever(steady_timer& timer, Token&& token) {
+  return asio::async_compose<Token, void(io::error_code)>(
+      [&timer](auto& self, io::error_code why = {}) {
+        if (why) return self.complete(why);
+        timer.expires_after(0s);
+        timer.async_wait(std::move(self));
+      },
+      token, timer);
+}
+
+/// A composed operation whose second step throws.
+template <class Token> auto wait_and_throw(steady_timer& timer, Token&& token) {
+  return asio::async_compose<Token, void(io::error_code)>(
+      [&timer, begun = false](auto& self, io::error_code /*why*/ = {}) mutable {
+        if (begun) throw std::runtime_error("a step");
+        begun = true;
+        timer.expires_after(1ms);
+        timer.async_wait(std::move(self));
+      },
+      token, timer);
+}
+
+} // namespace
+
+TEST_CASE("operation: a stop between two of its steps is not lost") {
+  served_engine on(2);
+  for (int i = 0; i < 20; ++i) {
+    std::stop_source stop;
+    steady_timer timer(on.io.local());
+    auto waiting = on.engine.run([&]() -> task<> {
+      io::error_code why;
+      co_await wait_for_ever(timer, io::use_task(stop.get_token()).into(why));
+      CHECK(why == asio::error::operation_aborted);
+    });
+    std::this_thread::sleep_for(1ms);
+    stop.request_stop();
+    waiting.get();
+  }
+}
+
+TEST_CASE("operation: the end of its time is told as such, also where a stop comes afterwards") {
+  served_engine on(2);
+  steady_timer timer(on.io.local());
+  on.engine
+      .run([&]() -> task<> {
+        io::error_code why;
+        co_await wait_for_ever(timer, io::use_task.within(5ms).into(why));
+        CHECK(why == asio::error::timed_out);
+      })
+      .get();
+}
+
+TEST_CASE("operation: what a step throws comes out where it is awaited") {
+  served_engine on(2);
+  steady_timer timer(on.io.local());
+  const auto fails = [&](auto token) {
+    auto waiting = on.engine.run([&, token]() -> task<> { co_await wait_and_throw(timer, token); });
+    CHECK_THROWS_WITH_AS(waiting.get(), "a step", std::runtime_error);
+  };
+  fails(io::use_task);
+  std::stop_source stop;
+  fails(io::use_task(stop.get_token()));
+  CHECK(comes_to_rest(on.io));
+  CHECK(on.engine.shutdown(5s).clean());
+}
+
+TEST_CASE("operation: one of another context that ends after the engine touches nothing of it") {
+  enum class ends { by_itself, by_its_context, by_a_stop };
+  for (const ends how : {ends::by_itself, ends::by_its_context, ends::by_a_stop})
+    for (int limits = 0; limits < 4; ++limits) { // by a stop, by a time, by both, by none
+      CAPTURE(static_cast<int>(how));
+      CAPTURE(limits);
+      std::stop_source stop;
+      std::optional<asio::io_context> elsewhere(std::in_place);
+      std::optional<asio::steady_timer> timer(std::in_place, *elsewhere, 1h);
+      {
+        engine e(served_engine::profile_of(1));
+        auto waiting = e.run([](asio::steady_timer& of, std::stop_token token, int limited) -> task<> {
+          io::limited_use_task by;
+          if ((limited & 1) != 0) by = by(token);
+          if ((limited & 2) != 0) by = by.within(1h);
+          limited == 0 ? co_await of.async_wait(io::use_task) : co_await of.async_wait(by);
+        }(*timer, stop.get_token(), limits));
+        while (e.dump().suspended.empty()) std::this_thread::yield();
+        const shutdown_report report = e.shutdown(0s);
+        CHECK(report.kept.size() == 1);
+        CHECK_THROWS_AS(waiting.get(), not_run);
+      }
+      if (how == ends::by_a_stop) stop.request_stop();
+      if (how == ends::by_its_context) {
+        timer.reset();
+        elsewhere.reset(); // the handler goes with it
+        continue;
+      }
+      if (how == ends::by_itself || (limits & 1) == 0) timer->cancel();
+      elsewhere->run(); // nothing is left to do for it
+    }
+}
+
+TEST_CASE("listen: a handler that throws before it has a coroutine closes its connection once") {
+  profile p = served_engine::profile_of(1);
+  p.on_exception = exception_action::report;
+  engine e(p);
+  io::service io(e);
+  std::atomic<int> reused{-1};
+  const io::listener server = io::listen(io, on_loopback(), {}, [&](io::tcp_stream peer) -> task<> {
+    const int number = peer.native_handle();
+    peer.close();
+    reused = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, number); // the number is free, and is another file's now
+    throw std::runtime_error("no coroutine");
+  });
+  const io::tcp_stream client = e.run([&]() -> task<io::tcp_stream> {
+                                   io::tcp_stream made(io.local());
+                                   co_await made.async_connect(on_loopback(server.port()));
+                                   co_return made;
+                                 }())
+                                    .get();
+  CHECK(within(5s, [&] { return reused >= 0 && server.counts().open == 0; }));
+  CHECK(::fcntl(reused, F_GETFD) >= 0);
+  ::close(reused);
+}
