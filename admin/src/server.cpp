@@ -1,5 +1,6 @@
 #include "answers.hpp"
 #include "limited_lines.hpp"
+#include "memory_reserve.hpp"
 #include "network.hpp"
 #include "query.hpp"
 #include "sockets.hpp"
@@ -56,7 +57,7 @@ constexpr auto time_for_rest = 10s;
 constexpr std::size_t most_connections = 64;
 constexpr std::size_t kept_for_control = 4; // of these
 constexpr auto pause_without_descriptors = 100ms;
-constexpr auto pause_without_memory = 10ms;
+constexpr auto pause_after_exception = 10ms;
 
 constexpr auto in_tuple = asio::as_tuple(asio::use_awaitable);
 
@@ -147,8 +148,8 @@ class server::plane {
         if (open_ >= most_connections - kept_for_control) continue;
         asio::co_spawn(context_, (this->*serve)(std::move(peer), from.address().to_string()),
                        &end_of_coroutine);
-      } catch (const std::bad_alloc&) {
-        std::this_thread::sleep_for(pause_without_memory);
+      } catch (...) { // no memory, or the program's log has thrown: the next one may come
+        std::this_thread::sleep_for(pause_after_exception);
       }
   }
 
@@ -162,19 +163,32 @@ class server::plane {
         if (!own || open_ >= most_connections) continue;
         asio::co_spawn(context_, converse<local>(std::move(peer), {true, std::move(name)}),
                        &end_of_coroutine);
-      } catch (const std::bad_alloc&) {
-        std::this_thread::sleep_for(pause_without_memory);
+      } catch (...) { // no memory, or the program's log has thrown: the next one may come
+        std::this_thread::sleep_for(pause_after_exception);
       }
   }
 
   /// Waits for a connection. Asio's own way would hand the socket to programs that are started meanwhile.
   template <class Acceptor> asio::awaitable<typename Acceptor::protocol_type::socket> accept(Acceptor& from) {
     for (;;) {
+      if (open_ == 0) reserve_.fill();
       co_await from.async_wait(asio::socket_base::wait_read, in_tuple);
       const int fd = ::accept4(from.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (fd >= 0)
-        co_return typename Acceptor::protocol_type::socket(context_, from.local_endpoint().protocol(), fd);
+      if (fd >= 0) {
+        reserve_.release();
+        co_return adopted<typename Acceptor::protocol_type>(from.local_endpoint().protocol(), fd);
+      }
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) co_await pause();
+    }
+  }
+
+  /// Returns a socket that has taken the descriptor over. Where there can be none, closes it and throws.
+  template <class Protocol> typename Protocol::socket adopted(const Protocol& protocol, int fd) {
+    try {
+      return typename Protocol::socket(context_, protocol, fd);
+    } catch (...) {
+      ::close(fd);
+      throw;
     }
   }
 
@@ -190,7 +204,7 @@ class server::plane {
 
   /// Writes the line of the agent check, and closes the connection. What HAProxy may send is not looked at.
   asio::awaitable<void> tell_balancer(tcp::socket peer, std::string /*address*/) {
-    const counted here(open_);
+    const counted here(*this);
     beast::basic_stream<tcp> stream(std::move(peer));
     const std::string line = answers_.agent_line();
     stream.expires_after(time_for_rest);
@@ -200,7 +214,7 @@ class server::plane {
 
   /// Answers one request, and closes the connection.
   template <class Protocol> asio::awaitable<void> converse(typename Protocol::socket peer, caller from) {
-    const counted here(open_);
+    const counted here(*this);
     const std::string address = own_address(peer);
     beast::basic_stream<Protocol> stream(std::move(peer));
     beast::flat_buffer buffer;
@@ -251,9 +265,8 @@ class server::plane {
     if (!asks_for_us(asked, address, hosts_))
       return text_answer(http::status::forbidden,
                          "this machine has no such name, or the request comes from another site\n");
-    response res = answers_.to(asked, from);
-    follow_trial();
-    return res;
+    const trial_watch armed(*this); // also when the program's log throws
+    return answers_.to(asked, from);
   }
 
   /// Lets a caller do more that shows the token. Returns false if it shows another one, or none where one is needed.
@@ -330,13 +343,25 @@ class server::plane {
     if (head) res.body().clear();
   }
 
-  void follow_trial() {
+  /// Sets the timer of the next trial anew, if a request may have changed when that ends.
+  struct trial_watch {
+    explicit trial_watch(plane& of) noexcept : in(of) {}
+    trial_watch(const trial_watch&) = delete;
+    trial_watch& operator=(const trial_watch&) = delete;
+    ~trial_watch() { in.follow_trial(); }
+    plane& in;
+  };
+  void follow_trial() noexcept {
+    const auto next = answers_.trials().next();
+    if (next == trial_ends_) return;
+    trial_ends_ = next;
     static_cast<void>(trial_.cancel());
-    if (const auto at = answers_.trials().next()) revert_at(*at);
+    if (next) revert_at(*next);
   }
 
   /// Reverts changes when their trials are over; without memory, tries again.
-  void revert_at(std::chrono::steady_clock::time_point at) {
+  void revert_at(std::chrono::steady_clock::time_point at) noexcept try {
+    reserve_.release(); // the timer needs some
     static_cast<void>(trial_.expires_at(at));
     trial_.async_wait([this](const boost::system::error_code& why) {
       if (why) return;
@@ -344,10 +369,12 @@ class server::plane {
         answers_.trials().revert(std::chrono::steady_clock::now(),
                                  [this](const std::string& line) { answers_.log(line); });
         follow_trial();
-      } catch (const std::bad_alloc&) {
+      } catch (...) { // as above
         revert_at(std::chrono::steady_clock::now() + 1s);
       }
     });
+  } catch (...) {
+    trial_ends_.reset(); // the next request tries again
   }
 
   static std::string own_address(const tcp::socket& peer) {
@@ -359,13 +386,15 @@ class server::plane {
   /// A browser may come by a port that is forwarded to the socket.
   static std::string own_address(const local::socket& /*peer*/) { return "127.0.0.1"; }
 
-  /// Counts a connection while it lives.
+  /// Counts a connection while it lives. The last one to go leaves its memory to the next.
   struct counted {
-    explicit counted(std::size_t& n) noexcept : of(n) { ++of; }
+    explicit counted(plane& by) noexcept : in(by) { ++in.open_; }
     counted(const counted&) = delete;
     counted& operator=(const counted&) = delete;
-    ~counted() { --of; }
-    std::size_t& of;
+    ~counted() {
+      if (--in.open_ == 0) in.reserve_.fill();
+    }
+    plane& in;
   };
 
   // Only the thread uses these, once it runs.
@@ -375,9 +404,11 @@ class server::plane {
   const bool changes_by_tcp_;
   limited_lines refusals_;
   std::size_t open_ = 0;
+  memory_reserve reserve_;
   std::vector<network> networks_;
   asio::io_context context_{1}; // before all that its coroutines use goes
   asio::steady_timer trial_;
+  std::optional<std::chrono::steady_clock::time_point> trial_ends_; // for which the timer is set
   std::optional<tcp::acceptor> read_only_;
   std::optional<tcp::acceptor> agent_;
   std::optional<local::acceptor> control_;

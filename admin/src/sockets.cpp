@@ -84,6 +84,8 @@ socket_path::socket_path(asio::io_context& in, int fd, const std::string& path) 
     errno = EADDRINUSE;
     if (!replaced) fail(path);
   }
+  struct stat made{};
+  if (::lstat(path.c_str(), &made) == 0) device_ = made.st_dev, number_ = made.st_ino;
   if (::listen(fd, backlog) == 0) return;
   const int why = errno;
   ::unlink(path.c_str());
@@ -91,7 +93,11 @@ socket_path::socket_path(asio::io_context& in, int fd, const std::string& path) 
   fail(path);
 }
 
-socket_path::~socket_path() { ::unlink(path_.c_str()); }
+socket_path::~socket_path() {
+  struct stat there{};
+  if (::lstat(path_.c_str(), &there) == 0 && there.st_dev == device_ && there.st_ino == number_)
+    ::unlink(path_.c_str());
+}
 
 bool is_own(int fd, uid_t& user) {
   ucred peer{};

@@ -18,7 +18,7 @@ int new_socket(int family);
 /// `std::system_error`.
 boost::asio::ip::tcp::acceptor listen_at(boost::asio::io_context& in, const std::string& text);
 
-/// The control socket's name in the file system, which goes with it.
+/// The control socket's name in the file system, which goes with it, unless it is another socket's by then.
 class socket_path {
  public:
   /// Gives the socket its name, for this process's user alone, and listens. What an earlier process has left is
@@ -30,6 +30,8 @@ class socket_path {
 
  private:
   const std::string path_;
+  dev_t device_ = 0; // of the name that was made
+  ino_t number_ = 0;
 };
 
 /// Returns whether the peer is of this process's user or root; its user in `user`.
