@@ -146,13 +146,19 @@ capability_events::~capability_events() {
 
 const std::map<std::uint32_t, std::uint32_t>& capability_events::read() {
   std::vector<std::byte> room(largest_message);
+  bool lost = false;
   for (;;) {
     const ssize_t size = ::recv(socket_, room.data(), room.size(), MSG_DONTWAIT);
-    if (size < 0 && (errno == EINTR || errno == ENOBUFS))
-      continue; // of events that got lost the next ones tell
-    if (size <= 0) return performance_;
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == ENOBUFS) { // events got lost, the newest of them: what is told next counts alone
+      lost = true;
+      continue;
+    }
+    if (size <= 0) break;
     read_capabilities(bytes(room).first(static_cast<std::size_t>(size)), family_, performance_);
   }
+  if (lost) performance_.clear();
+  return performance_;
 }
 
 void read_capabilities(bytes messages, std::uint16_t family,

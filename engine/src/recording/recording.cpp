@@ -4,10 +4,13 @@
 #include "recording/event_clock.hpp"
 #include "recording/probes.hpp"
 
+#include <corewise/engine/detail/lock.hpp>
+
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <mutex>
 #include <new>
 
 namespace corewise::detail {
@@ -19,6 +22,7 @@ namespace {
 
 constinit atomic<thread_ring*> newest{nullptr};
 constinit atomic<std::uint8_t> next_place{0};
+constinit mutex readers; // of those that begin and end
 
 /// The calling thread's, until its end.
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_ring* own = nullptr;
@@ -93,9 +97,15 @@ void record_words(event_code what, engine_number of, std::span<const std::uint64
 
 const thread_ring* newest_ring() noexcept { return newest.load(std::memory_order_acquire); } // pairs: list
 
+event_reader::event_reader() noexcept {
+  const std::scoped_lock lock(readers);
+  event_readers.fetch_add(1, std::memory_order_relaxed);
+}
+
 /// The last one gives the rings' pages back, but each one's first, with its count, and what is behind the events. Where a
 /// thread still records, a page comes again.
 event_reader::~event_reader() {
+  const std::scoped_lock lock(readers); // no other begins meanwhile
   if (event_readers.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   const auto page = static_cast<std::size_t>(::getpagesize());
   for (thread_ring* r = newest.load(std::memory_order_acquire); r != nullptr; r = r->next) // pairs: list

@@ -136,7 +136,7 @@ const thread_ring* newest_ring() noexcept;
 /// Keeps threads recording while it lives.
 class event_reader {
  public:
-  event_reader() noexcept { event_readers.fetch_add(1, std::memory_order_relaxed); }
+  event_reader() noexcept;
   event_reader(const event_reader&) = delete;
   event_reader& operator=(const event_reader&) = delete;
   ~event_reader();

@@ -15,7 +15,8 @@ recording_session::recording_session(std::size_t most)
 recording_session::recording_session(std::size_t most, event_clock::reading since) noexcept
     : begin_(since),
       end_(event_clock::read()),
-      most_(most) {}
+      most_(most),
+      begins_with_rings_(true) {}
 
 /// New rings come before the older ones in their list, so those that are known keep their places here.
 void recording_session::find_rings() {
@@ -36,7 +37,7 @@ bool recording_session::collect() {
     const std::uint64_t from = t.next;
     const event_ring::range got = t.ring->events.copy(from, t.events);
     t.next = got.end;
-    if (from != 0) lost_ += got.first - from; // from 0 on it asks for what is there
+    if (from != 0 || !begins_with_rings_) lost_ += got.first - from; // else it has asked for what was there
     const std::size_t came = t.events.size() - before;
     many = many || came > event_ring::capacity / 4;
     const std::size_t kept = std::min(came, most_ - size_);

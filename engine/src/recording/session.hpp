@@ -54,6 +54,7 @@ class recording_session {
   event_clock::reading begin_;
   event_clock::reading end_;
   const std::size_t most_;
+  const bool begins_with_rings_ = false;
   std::size_t size_ = 0;
   std::uint64_t lost_ = 0;
   std::vector<track> tracks_; // from the oldest ring on

@@ -87,16 +87,20 @@ void host_follower::share(host_allowance& seen, std::uint32_t weight) {
 
 std::optional<host_allowance> host_follower::see(host_allowance seen, monotonic::time_point now,
                                                  bool at_once) {
-  if (seen != seen_) seen_since_ = now;
+  if (seen.cpus != seen_.cpus || seen.cpuset != seen_.cpuset || seen.others != seen_.others)
+    cpus_since_ = now;
+  if (seen.quota_cpus != seen_.quota_cpus) quota_since_ = now;
+  if (seen.speeds != seen_.speeds) speeds_since_ = now;
   seen_ = std::move(seen);
   host_allowance next = seen_;
-  if (!at_once && now - seen_since_ < calm) {
+  const auto waits = [&](monotonic::time_point since) { return !at_once && now - since < calm; };
+  if (waits(cpus_since_)) {
     next.cpus = in_both(in_force_.cpus, seen_.cpus);
     next.cpuset = in_both(in_force_.cpuset, seen_.cpuset);
-    next.quota_cpus = tighter(in_force_.quota_cpus, seen_.quota_cpus);
-    next.speeds = slower(in_force_.speeds, seen_.speeds);
     if (next.cpus == in_force_.cpus) next.others = in_force_.others;
   }
+  if (waits(quota_since_)) next.quota_cpus = tighter(in_force_.quota_cpus, seen_.quota_cpus);
+  if (waits(speeds_since_)) next.speeds = slower(in_force_.speeds, seen_.speeds);
   if (next.cpus.empty()) next.cpus = seen_.cpus; // others, of which none was allowed before
   if (next == in_force_) return std::nullopt;
   return next;

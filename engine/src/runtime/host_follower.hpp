@@ -18,7 +18,7 @@ namespace corewise::detail {
 
 /// What an engine goes by of what the host allows it. It takes less at once, since workers on CPUs that are gone, or
 /// beyond a quota, hold up the tasks that they have begun. It takes more when the host has allowed the same for
-/// `calm`, since CPUs that come and go would cost more than they bring. Call from one thread at a time.
+/// `calm`, since CPUs that come and go would cost more than they bring; each part for itself. Call from one thread at a time.
 class host_follower {
  public:
   static constexpr std::chrono::seconds calm{2};
@@ -42,12 +42,16 @@ class host_follower {
   /// Does the same with what was read.
   std::optional<host_allowance> see(host_allowance seen, monotonic::time_point now, bool at_once);
   void go_by(host_allowance next) noexcept { in_force_ = std::move(next); }
+  /// Leaves the machine to those that share it.
+  void leave() noexcept { shares_.reset(); }
 
   const host_allowance& in_force() const noexcept { return in_force_; }
   /// Returns the CPUs that are allowed and were not at the begin, so that nothing is known of them.
   cpu_set unknown() const;
   /// Returns whether a look at the begin would find something to go by: groups that are slowed, others that share.
-  bool has_more_to_see() const noexcept { return shares_.has_value() || !begin_.speeds.empty(); }
+  bool has_more_to_see() const noexcept {
+    return shares_.has_value() || !begin_.speeds.empty() || !deaf_.empty();
+  }
   /// Returns what was wrong with sharing the machine at the last look, or with hearing of the hardware, for people; empty:
   /// nothing.
   const std::string& doubt() const noexcept { return doubt_; }
@@ -60,7 +64,10 @@ class host_follower {
   host_allowance begin_;
   host_allowance in_force_;
   host_allowance seen_; // at the last look
-  monotonic::time_point seen_since_;
+  // Since when each part has been as it was seen.
+  monotonic::time_point cpus_since_;
+  monotonic::time_point quota_since_;
+  monotonic::time_point speeds_since_;
 
   std::string name_; // of the engine, for those with which it shares
   const topology* machine_ = nullptr;

@@ -21,7 +21,12 @@ std::string quoted(const std::string& text) {
 /// Writes the events of one trace. Times are in us.
 class json_writer {
  public:
-  json_writer(const engine_trace& of, const detail::trace_picture& picture) : of_(of) {
+  json_writer(const engine_trace& of, const detail::trace_picture& picture)
+      : of_(of),
+        text_(fmt::format(
+            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"clock\":\"monotonic\",\"lost\":{},\"full\":{}}},"
+            "\"traceEvents\":[",
+            of.lost, of.full)) {
     for (const std::string& name : picture.names) names_.push_back(quoted(name));
   }
 
@@ -51,23 +56,21 @@ class json_writer {
   }
 
   std::string finish() {
-    return fmt::format(
-        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"clock\":\"monotonic\",\"lost\":{},\"full\":{}}},"
-        "\"traceEvents\":[{}\n]}}\n",
-        of_.lost, of_.full, lines_);
+    text_ += "\n]}\n";
+    return std::move(text_);
   }
 
  private:
   template <class... Args> void line(fmt::format_string<Args...> text, Args&&... args) {
-    lines_ += lines_.empty() ? "\n{" : ",\n{";
-    fmt::format_to(std::back_inserter(lines_), text, std::forward<Args>(args)...);
-    lines_ += '}';
+    text_ += text_.ends_with('[') ? "\n{" : ",\n{";
+    fmt::format_to(std::back_inserter(text_), text, std::forward<Args>(args)...);
+    text_ += '}';
   }
 
   const engine_trace& of_;
   const int pid_ = ::getpid();
   std::vector<std::string> names_; // quoted
-  std::string lines_;
+  std::string text_;
 };
 
 } // namespace

@@ -123,6 +123,7 @@ class decoder {
     // NOLINTBEGIN(performance-no-int-to-ptr): the words of an event
     switch (how) {
     case kind_word::act:
+      if (word == 0) break; // its page was given back meanwhile
       return kind_text(detail::kind_of(reinterpret_cast<bool (*)(task_header*, task_action)>(word)));
     case kind_word::resume: return coroutine_name(reinterpret_cast<const void*>(word));
     case kind_word::text: return kind_text(reinterpret_cast<const char*>(word));

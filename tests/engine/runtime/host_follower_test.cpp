@@ -4,6 +4,7 @@
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/topology/discovery.hpp>
+#include <corewise/topology/error.hpp>
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
@@ -67,6 +68,20 @@ TEST_CASE("host follower: what changes again and again stays at the least") {
         step(f, allowing("0-3", second % 2 == 0 ? 0.5 : 2.0), t + std::chrono::seconds{second}));
     CHECK(f.in_force().quota_cpus == 0.5);
   }
+}
+
+TEST_CASE("host follower: a part that changes at each look holds no other part up") {
+  host_allowance seen = allowing("0-1", 0.5);
+  host_follower f(seen);
+  const monotonic::time_point t{1h};
+  for (int look = 0; look < 4; ++look) { // cores that are cooled down and heat up
+    seen = allowing("0-3", 2.0);
+    seen.speeds = {look % 2 == 0 ? 60U : 65U, 100U};
+    static_cast<void>(step(f, seen, t + std::chrono::seconds{look}));
+  }
+  CHECK(f.in_force().cpus == seen.cpus);
+  CHECK(f.in_force().quota_cpus == 2.0);
+  CHECK(f.in_force().speeds == std::vector<std::uint32_t>{60, 100});
 }
 
 TEST_CASE("host follower: it does not wait when it is told not to, nor when no CPU of before is left") {
@@ -139,9 +154,19 @@ TEST_CASE(
   profile p;
   p.topology.machine.source = live_source{host.root()};
   p.topology.hfi = true;
+  bool deaf = true; // the kernel has no such events
+  try {
+    static_cast<void>(capability_events::subscribe());
+    deaf = false;
+  } catch (const topology_error&) {
+  }
   engine e(p);
   CHECK(e.run([] { return 7; }).get() == 7);
-  static_cast<void>(e.refresh()); // where the kernel has no such events, a warning says so
+  CHECK(std::ranges::any_of(e.warnings(),
+                            [](const std::string& w) { return w.starts_with("topology.hfi"); }) == deaf);
+  p.strict = true;
+  if (deaf) CHECK_THROWS_WITH_AS(engine{p}, doctest::Contains("topology.hfi"), topology_error);
+  p.strict = false;
   p.topology.machine.source = synthetic_source{"core:2 pu:1"};
   const std::vector<std::string> warnings = engine(p).warnings();
   CHECK(std::ranges::any_of(warnings, [](const std::string& w) {
