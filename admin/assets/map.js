@@ -429,6 +429,12 @@
     setText(trouble, now.troubles.join('\n'));
   }
 
+  function showChange(now) {
+    const { changes, last } = now.machine || { changes: 0 }; // older recordings have none
+    byId('changed').hidden = !changes;
+    if (changes) setText(byId('changed'), `Change ${changes} of the machine: ${last}.`);
+  }
+
   function showMemory(now) {
     for (const n of nodeBars) {
       const seen = now.memory.find((m) => m.node === n.osIndex);
@@ -888,6 +894,7 @@
     if (!step) return;
     showTotals(step);
     showHealth(step.now);
+    showChange(step.now);
     showMemory(step.now);
     showCards(step);
     drawFlows();
@@ -958,6 +965,7 @@
       } else {
         this.before = now;
         showHealth(now);
+        showChange(now);
         showMemory(now);
       }
     }

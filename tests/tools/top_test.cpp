@@ -151,6 +151,16 @@ TEST_CASE("top: an engine with quotas, refused tasks and without spare threads")
   CHECK(contains(seen, "tasks that want one 7  exhausted 3 times  quota 1.5 CPUs  throttled 50%\n"));
 }
 
+TEST_CASE("top: a machine that has changed") {
+  CHECK(!contains(run("corewise top --once --replay " + load).out, "machine"));
+  const std::string seen =
+      run("jq -c '.metrics.machine_changes = 2 | .metrics.last_machine_change = \"quota 2 CPUs, before "
+          "none; 2 workers take tasks, before 8\"' " +
+          load + " | corewise top --once --replay -")
+          .out;
+  CHECK(contains(seen, "machine  changes 2  quota 2 CPUs, before none; 2 workers take tasks, before 8\n"));
+}
+
 TEST_CASE("top: what is no recording is refused, with its place") {
   const auto refused = [](const std::string& make, const std::string& why) {
     const outcome bad = run("{ " + make + "; } > file; corewise top --replay file");

@@ -40,7 +40,7 @@ TEST_CASE("the topology in JSON has exactly the keys that are documented") {
     check_each_has(page["kinds"], {"rank", "name", "cpus", "capacity", "source"});
     check_each_has(page["groups"], group_keys);
     CHECK(keys_of(page["limits"]) ==
-          std::set<std::string>{"affinity", "cpuset", "quota_cpus", "chosen_workers"});
+          std::set<std::string>{"affinity", "cpuset", "quota_cpus", "part_hidden", "chosen_workers"});
     if (!page["distances"].is_null())
       CHECK(keys_of(page["distances"]) == std::set<std::string>{"nodes", "matrix"});
   }

@@ -113,6 +113,24 @@ TEST_CASE("limits: a mount that shows a part of the tree is matched with the gro
   CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(3));
 }
 
+TEST_CASE("limits: control groups that are not visible may have limits too") {
+  const auto all = v2_host("/a/b");
+  CHECK_FALSE(read_limits(all.root()).part_hidden);
+  const auto namespaced = [](const std::string& number) {
+    auto host = v2_host("/");
+    std::filesystem::create_directories(host.root() / "proc/self/ns");
+    std::filesystem::create_symlink("cgroup:[" + number + "]", host.root() / "proc/self/ns/cgroup");
+    return host;
+  };
+  CHECK_FALSE(read_limits(namespaced("4026531835").root()).part_hidden);
+  CHECK(read_limits(namespaced("4026532301").root()).part_hidden);
+  const auto part = v2_host("/docker/abc", "30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  CHECK(read_limits(part.root()).part_hidden);
+  CHECK(read_limits(v2_host("/a/b", "").root()).part_hidden); // no mount
+  CHECK(read_limits(v2_host("/../x").root()).part_hidden);
+  CHECK_FALSE(read_limits(v2_host("/", "").root()).part_hidden);
+}
+
 TEST_CASE("limits: a group outside of the mounted tree has no readable limits") {
   const auto beside =
       v2_host("/docker/other", "30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");

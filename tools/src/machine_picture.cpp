@@ -204,6 +204,7 @@ class picture {
     if (l.cpuset) text += fmt::format("  cpuset         CPUs {}\n", list(*l.cpuset));
     if (l.quota_cpus) text += fmt::format("  CPU quota      {:g} CPUs\n", *l.quota_cpus);
     if (!l.affinity && !l.cpuset && !l.quota_cpus) text += "  none known\n";
+    if (l.part_hidden) text += "  not visible    limits of control groups above the container's\n";
     return text + fmt::format("  chosen         {}\n", counted(m_.workers.size(), "worker"));
   }
 

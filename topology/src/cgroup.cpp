@@ -131,21 +131,31 @@ std::vector<fs::path> directories_of(const fs::path& root, const mount& m,
   return directories;
 }
 
+/// Returns whether the process sees a part of the tree as if it were all. The kernel gives the namespace of the whole tree
+/// always the same number. Source: namespaces(7), include/linux/proc_ns.h.
+bool is_namespaced(const fs::path& root) {
+  std::error_code error;
+  const fs::path name = fs::read_symlink(root / "proc/self/ns/cgroup", error);
+  return !error && name != "cgroup:[4026531835]";
+}
+
 /// Among several mounts of one hierarchy, finds the first that shows the group itself, else the first that
 /// shows an ancestor.
 template <class Matches>
-std::optional<std::vector<fs::path>> locate(const fs::path& root, const std::vector<mount>& mounts,
-                                            const std::string& path, Matches matches) {
-  std::optional<std::vector<fs::path>> best;
+std::optional<controller_place> locate(const fs::path& root, const std::vector<mount>& mounts,
+                                       const std::string& path, Matches matches) {
+  std::optional<controller_place> best;
   const auto group = parse_group_path(path);
   for (const auto& m : mounts) {
     if (!matches(m)) continue;
-    const auto steps = steps_below(parse_group_path(m.root), group);
+    const group_path mounted = parse_group_path(m.root);
+    const auto steps = steps_below(mounted, group);
     if (!steps) continue;
-    auto directories = directories_of(root, m, *steps);
+    controller_place place{.v2 = m.type == "cgroup2", .directories = directories_of(root, m, *steps)};
+    place.part_hidden = !mounted.names.empty() || is_namespaced(root);
     std::error_code error;
-    if (fs::is_directory(directories.front(), error)) return directories;
-    if (!best) best = std::move(directories);
+    if (fs::is_directory(place.directories.front(), error)) return place;
+    if (!best) best = std::move(place);
   }
   return best;
 }
@@ -210,16 +220,16 @@ std::optional<controller_place> find_controller(const fs::path& root, std::strin
   const auto memberships = read_memberships(root);
   for (const auto& m : memberships) {
     if (!lists(m.controllers, controller)) continue;
-    if (auto directories = locate(root, mounts, m.path, [&](const mount& candidate) {
+    if (auto place = locate(root, mounts, m.path, [&](const mount& candidate) {
           return candidate.type == "cgroup" && lists(candidate.options, controller);
         }))
-      return controller_place{false, std::move(*directories)};
+      return place;
   }
   for (const auto& m : memberships) {
     if (!m.controllers.empty()) continue;
-    if (auto directories =
+    if (auto place =
             locate(root, mounts, m.path, [](const mount& candidate) { return candidate.type == "cgroup2"; }))
-      return controller_place{true, std::move(*directories)};
+      return place;
   }
   return std::nullopt;
 }
@@ -230,6 +240,18 @@ std::optional<cpu_set> cgroup_cpus(const fs::path& root) {
   if (place->v2) return first_cpus(place->directories, "cpuset.cpus.effective");
   if (auto cpus = first_cpus(place->directories, "cpuset.effective_cpus")) return cpus;
   return first_cpus(place->directories, "cpuset.cpus");
+}
+
+bool limits_may_be_hidden(const fs::path& root) {
+  const auto memberships = read_memberships(root);
+  const auto of = [&](std::string_view controller) {
+    if (const auto place = find_controller(root, controller)) return place->part_hidden;
+    // The process is in a group, and no mount shows which one.
+    return std::ranges::any_of(memberships, [&](const membership& m) {
+      return lists(m.controllers, controller) || (m.controllers.empty() && m.path != "/");
+    });
+  };
+  return of("cpu") || of("cpuset");
 }
 
 std::optional<double> cgroup_quota(const fs::path& root) {

@@ -11,6 +11,7 @@ namespace corewise::detail {
 struct controller_place {
   bool v2 = false;
   std::vector<std::filesystem::path> directories;
+  bool part_hidden = false; ///< there are, or may be, control groups above these
 };
 
 /// Finds a controller ("cpu", "cpuset") through proc/self/mountinfo and proc/self/cgroup below `root`, in
@@ -21,6 +22,8 @@ std::optional<controller_place> find_controller(const std::filesystem::path& roo
 
 /// The CPUs that the cpuset controller leaves to this process.
 std::optional<cpu_set> cgroup_cpus(const std::filesystem::path& root);
+/// Returns whether control groups that this process does not see may limit its CPUs or its quota, as in containers.
+bool limits_may_be_hidden(const std::filesystem::path& root);
 /// The tightest quota of the cpu controller over the group and its ancestors, in CPUs.
 std::optional<double> cgroup_quota(const std::filesystem::path& root);
 

@@ -54,6 +54,7 @@ host_limits read_limits(const fs::path& root) {
   limits.affinity = own_affinity(root);
   limits.cpuset = cgroup_cpus(root);
   limits.quota_cpus = cgroup_quota(root);
+  limits.part_hidden = limits_may_be_hidden(root);
   return limits;
 }
 

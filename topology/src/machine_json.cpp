@@ -59,6 +59,7 @@ json describe_limits(const division& m) {
   return {{"affinity", or_null(l.affinity)},
           {"cpuset", or_null(l.cpuset)},
           {"quota_cpus", or_null(l.quota_cpus)},
+          {"part_hidden", l.part_hidden},
           {"chosen_workers", m.workers.size()}};
 }
 

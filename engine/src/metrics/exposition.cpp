@@ -1,3 +1,4 @@
+#include "base/utf8.hpp"
 #include "metrics/metric_table.hpp"
 
 #include <corewise/engine/metrics.hpp>
@@ -21,12 +22,16 @@ std::string joined(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() ? a + b : a + "," + b;
 }
 
-/// Returns the value of a label, as it stands between quotes.
+/// Returns the value of a label, as it stands between quotes. A byte that is not UTF-8, for which a scraper would refuse
+/// the whole text, becomes a question mark.
 std::string escaped(std::string_view value) {
   std::string out;
-  for (const char c : value) {
-    if (c == '\\' || c == '"') out += '\\';
-    out += c;
+  while (!value.empty()) {
+    const std::optional<character> c = first_character(value);
+    const std::string_view bytes = value.substr(0, c ? c->size : 1);
+    if (bytes == "\\" || bytes == "\"") out += '\\';
+    out += !c ? "?" : bytes == "\n" ? "\\n" : bytes;
+    value.remove_prefix(bytes.size());
   }
   return out;
 }
@@ -121,7 +126,9 @@ void expose_profiles(exposition& to, std::span<const metrics_snapshot> engines) 
   if (engines.front().profile_hash.empty()) return;
   to.begin("profile", "info", {}, "The profile in force");
   for (const metrics_snapshot& m : engines)
-    to.add(joined(label_of(m), fmt::format("hash=\"{}\"", m.profile_hash)), "1");
+    to.add(joined(label_of(m),
+                  fmt::format("hash=\"{}\",source=\"{}\"", m.profile_hash, escaped(m.profile_source))),
+           "1");
 }
 
 void expose_groups(exposition& to, std::span<const metrics_snapshot> engines) {

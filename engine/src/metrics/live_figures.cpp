@@ -88,6 +88,7 @@ std::string live_figures::to_json() const {
         {"latency_queued", metrics.latency_queued},
         {"background_queued", metrics.background_queued}}},
       {"spare_threads", metrics.spare_threads},
+      {"machine", {{"changes", metrics.machine_changes}, {"last", metrics.last_machine_change}}},
       {"workers", workers_in(metrics)},
       {"waiting_bounds_ns", bounds_of_waiting()},
       {"waiting", waiting_in(metrics)},

@@ -75,6 +75,8 @@ nlohmann::ordered_json kind_of(const std::vector<group_facts>& groups, group_id 
 nlohmann::ordered_json json_of(const metrics_snapshot& m, metrics_detail of) {
   nlohmann::ordered_json out;
   out["profile_hash"] = m.profile_hash;
+  out["profile_source"] = m.profile_source;
+  out["last_machine_change"] = m.last_machine_change;
   add_to(out, m, engine_rows());
   add_to(out, m, process_rows());
   nlohmann::ordered_json& bounds = out["bounds_seconds"] = nlohmann::ordered_json::array();

@@ -92,12 +92,17 @@ metrics_snapshot runtime::metrics() const {
     m.timers_cancelled += c.cancelled;
   }
   m.reloads = reloads_.load(std::memory_order_relaxed);
-  m.machine_changes = changes_.read().changes;
+  detail::change_book::entry changes = changes_.read();
+  m.machine_changes = changes.changes;
+  m.last_machine_change = std::move(changes.last);
   m.outdated = outdated_rules();
   m.rejected = rejected_.load(std::memory_order_relaxed);
+  m.refused_stopping = refused_stopping_.load(std::memory_order_relaxed);
+  m.dropped = dropping_.dropped();
   m.failed = failed_.load(std::memory_order_relaxed);
   const profile in_force = configuration();
   m.profile_hash = hash_of(profile_text(in_force));
+  m.profile_source = in_force.source;
   m.oldest_wait = supervisor_.oldest_wait();
   m.spare_threads = threads_.spares();
   m.spare_threads_max = in_force.blocking.spares_max;

@@ -64,6 +64,11 @@ void runtime::check_machine() {
   if (settings_.topology.hfi && described)
     notices_.warn(log_code::machine,
                   "a described machine has no hardware to hear of: topology.hfi has no effect");
+  if (machine_.limits().part_hidden && settings_.topology.follow.kind != follow_setting::mode::off)
+    notices_.log({.code = log_code::machine,
+                  .text = "control groups above those that the process sees may limit it too, as above a "
+                          "container: a quota "
+                          "or a cpuset of theirs is not seen, and not followed"});
   if (!machine_.is_this_system()) {
     notices_.warn(log_code::machine, "the engine runs for a described machine (" + machine_.source() +
                                          "): workers are not pinned and memory is not bound");
@@ -167,6 +172,10 @@ const shutdown_report& runtime::end(std::chrono::nanoseconds grace,
     report.kept = dropping_.kept();
   } catch (const std::bad_alloc&) {
     notices_.try_warn_once(log_code::work_left, "no memory to report which coroutines were kept at the end");
+  }
+  {
+    const std::scoped_lock leaving(apply_mutex_);
+    host_.leave();
   }
   detail::trim_blocks(0); // this may have been the last engine
   return report_.emplace(std::move(report));

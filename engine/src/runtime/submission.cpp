@@ -118,14 +118,14 @@ submit_result runtime::offer_daemon(detail::unbegun_task& offered, const hint& w
   const hint placed = wish.address != nullptr ? with_node(wish) : wish;
   const bool inside = this_execution.engine == this;
   detail::submitter& me = submitters_.mine();
-  if (!open_to(inside)) return submit_result::stopping;
+  if (!open_to(inside)) return refuse_stopping();
   me.books.submitted[detail::daemon_phase].add();
   me.by.announce(rules_);
   if (closed_meanwhile() && !inside) {
     me.by.let_go();
     me.books.finished[detail::daemon_phase].add();
     drains_.progress();
-    return submit_result::stopping;
+    return refuse_stopping();
   }
   task_header* t = offered.release();
   t->phase = detail::daemon_phase;
@@ -150,7 +150,7 @@ submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bo
   me.books.finished[phase].add();
   limit_.release();
   drains_.progress();
-  return submit_result::stopping;
+  return refuse_stopping();
 }
 
 void runtime::place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept {
@@ -179,13 +179,18 @@ bool runtime::take_over(detail::resumption& place) {
 }
 
 submit_result runtime::wait_or_refuse(bool inside, bool may_wait) {
-  if (!open_to(inside)) return submit_result::stopping;
+  if (!open_to(inside)) return refuse_stopping();
   const bool in_task = this_execution.engine != nullptr; // of any engine: two full engines could deadlock
   if (may_wait && !in_task && waits_when_full_.load(std::memory_order_relaxed))
     return limit_.wait_and_enter([&] { return open_to(false); }) ? submit_result::accepted
-                                                                 : submit_result::stopping;
+                                                                 : refuse_stopping();
   rejected_.fetch_add(1, std::memory_order_relaxed);
   return submit_result::full;
+}
+
+submit_result runtime::refuse_stopping() noexcept {
+  refused_stopping_.fetch_add(1, std::memory_order_relaxed);
+  return submit_result::stopping;
 }
 
 void runtime::place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept {

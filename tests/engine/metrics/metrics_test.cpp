@@ -69,10 +69,12 @@ TEST_CASE("metrics: the profile in force has a hash, and spare threads a limit")
   const metrics_snapshot before = e.metrics();
   CHECK(before.profile_hash.size() == 8);
   CHECK(before.spare_threads_max == 3);
-  CHECK(before.to_prometheus().find("corewise_profile_info{hash=\"" + before.profile_hash + "\"} 1\n") !=
-        std::string::npos);
+  CHECK(before.to_prometheus().find("corewise_profile_info{hash=\"" + before.profile_hash +
+                                    "\",source=\"\"} 1\n") != std::string::npos);
   p.blocking.spares_max = 4;
+  p.source = "a \"b\"\n\\\xff\xc3\xa9"; // a path may have any bytes, a label only UTF-8
   REQUIRE(e.apply(p).applied());
+  CHECK(e.metrics().to_prometheus().find("source=\"a \\\"b\\\"\\n\\\\?\xc3\xa9\"} 1\n") != std::string::npos);
   CHECK(e.metrics().profile_hash != before.profile_hash);
   CHECK(e.metrics().spare_threads_max == 4);
 }

@@ -155,6 +155,7 @@ TEST_CASE("relative paths in a profile begin at its folder, and must lead to a f
   const auto right = tree.write("right.yaml", "topology: {source: {xml: machines/m.xml}}\n");
   CHECK(std::get<xml_source>(load_profile(right).topology.machine.source).file ==
         tree.root() / "machines/m.xml");
+  CHECK(load_profile(right).source == right.string());
   const auto wrong = tree.write("wrong.yaml", "topology:\n  source: {xml: n.xml}\n");
   CHECK(error_lines([&] { (void)load_profile(wrong); }) ==
         line_list{wrong.string() + ":2:17: topology.source.xml: found \"" +

@@ -21,6 +21,8 @@ TEST_CASE("shutdown: it runs queued tasks, then refuses new ones, and a second c
   CHECK(runs == 1000);
   CHECK(e.submit([&] { runs.fetch_add(1); }) == submit_result::stopping);
   CHECK(e.try_submit([&] { runs.fetch_add(1); }) == submit_result::stopping);
+  CHECK(e.metrics().refused_stopping == 2);
+  CHECK(e.metrics().rejected == 0);
   CHECK(e.shutdown(1s).clean());
   e.drain();
   CHECK(runs == 1000);
@@ -69,6 +71,7 @@ TEST_CASE("shutdown: tasks in slot and ring of the only worker are dropped while
     held->wait_for(1);
     CHECK(token.use_count() == 11);
     CHECK(e.shutdown(5ms).dropped == 10);
+    CHECK(e.metrics().dropped == 10);
     CHECK(token.use_count() == 1);
   }
   held->open();

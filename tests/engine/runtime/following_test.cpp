@@ -77,6 +77,9 @@ TEST_CASE("following: a quota that shrinks retires workers, and one that grows c
   CHECK(e.refresh()->workers_now == 8);
   CHECK(active_workers(e) == 8);
   CHECK(e.metrics().machine_changes == 2);
+  CHECK(e.metrics().last_machine_change ==
+        "the host has changed what it allows: quota none, before 2.5 CPUs; 8 workers "
+        "take tasks, before 3");
   const engine_dump d = e.dump();
   CHECK(d.to_text().find(
             "change 2 of the machine: the host has changed what it allows: quota none, before 2.5 CPUs") !=
@@ -283,6 +286,24 @@ TEST_CASE("following: where all CPUs that it knows are gone the engine goes on a
   host.allow("4-5");
   CHECK(e.refresh()->workers_now == 2);
   CHECK(workers_of(e, 100).size() <= 2);
+}
+
+TEST_CASE("following: where limits may be hidden, as in a container, the log says so once") {
+  const recorded_host host(2);
+  host.in_container();
+  std::vector<std::string> lines;
+  engine_hooks hooks;
+  hooks.on_log_record = [&](const log_record& r) { lines.emplace_back(r.text); };
+  profile p = waiting(host);
+  const auto begin_engine = [&] { return engine(p, hooks).warnings(); };
+  const std::vector<std::string> warnings = begin_engine();
+  REQUIRE(lines.size() == warnings.size() + 1); // it is no warning: nothing is missing that was asked for
+  CHECK(std::ranges::count_if(lines, [](const std::string& line) {
+          return line.find("above a container") != std::string::npos;
+        }) == 1);
+  p.topology.follow = {follow_setting::mode::off, {}};
+  begin_engine();
+  CHECK(lines.size() == 2 * warnings.size() + 1);
 }
 
 TEST_CASE("thread limit: an engine warns where its control group allows fewer threads than it may need") {

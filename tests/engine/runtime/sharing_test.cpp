@@ -227,6 +227,18 @@ TEST_CASE("sharing: two engines have half of the cores each, and one that is alo
   CHECK(within(10s, [&] { return active_workers(first) == 8; }));
 }
 
+TEST_CASE("sharing: an engine that was shut down shares no more, though it is still there") {
+  const new_file file;
+  const recorded_host host(8);
+  engine a(sharing(host, file.path()));
+  engine b(sharing(host, file.path()));
+  static_cast<void>(a.refresh());
+  CHECK(active_workers(a) == 4);
+  CHECK(b.shutdown(10s).clean());
+  static_cast<void>(a.refresh());
+  CHECK(active_workers(a) == 8);
+}
+
 TEST_CASE("sharing: a daemon that crashes gives its share back, and a new one takes it again") {
   const recorded_host host(8);
   const new_file file;

@@ -6,6 +6,7 @@
 #include "threads/used.hpp"
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -61,6 +62,23 @@ std::size_t address_space() {
     std::fclose(f);
   }
   return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// Sets the size of the stacks of threads, as RLIMIT_STACK (`ulimit -s`) does for a program that begins.
+void set_stacks(std::size_t bytes) {
+  pthread_attr_t all;
+  ::pthread_attr_init(&all);
+  if (::pthread_attr_setstacksize(&all, bytes) != 0 || ::pthread_setattr_default_np(&all) != 0)
+    std::_Exit(100);
+}
+
+std::size_t own_stack() {
+  pthread_attr_t own;
+  std::size_t bytes = 0;
+  if (::pthread_getattr_np(::pthread_self(), &own) != 0 || ::pthread_attr_getstacksize(&own, &bytes) != 0)
+    return 0;
+  ::pthread_attr_destroy(&own);
+  return bytes;
 }
 
 } // namespace
@@ -145,6 +163,33 @@ TEST_CASE("hostile host: without threads for its workers an engine does not begi
           e.drain();
           return ran == 8 ? 0 : 1;
         }) == 0);
+}
+
+TEST_CASE("hostile host: with small stacks an engine does its work, and with stacks that do not fit it does "
+          "not begin") {
+  if (sanitized) {
+    MESSAGE("skipped: a sanitizer needs more of the stack");
+    return;
+  }
+  const pid_t small = child_that([] {
+    ::alarm(60);
+    constexpr std::size_t bytes = 64 << 10;
+    set_stacks(bytes);
+    if (engine(watched()).run(own_stack).get() > bytes) std::_Exit(101);
+    std::_Exit(used(watched(), ""));
+  });
+  CHECK(exit_status(small) == 0);
+  const pid_t large = child_that([] {
+    ::alarm(60);
+    set_stacks(std::size_t{1} << 47); // more than there are addresses
+    try {
+      const engine e(watched());
+    } catch (const std::system_error& e) {
+      std::_Exit(e.code().value() == EAGAIN ? 0 : 2);
+    }
+    std::_Exit(1);
+  });
+  CHECK(exit_status(large) == 0);
 }
 
 TEST_CASE("hostile host: in an address space that is full a submission throws, and later all goes on") {

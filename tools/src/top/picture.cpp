@@ -37,11 +37,12 @@ class painter {
     add_title();
     add_health();
     using part = void (painter::*)();
-    static constexpr std::array<std::pair<part, int>, 6> parts{{{&painter::add_tasks, 5},
-                                                                {&painter::add_waits, 4},
+    static constexpr std::array<std::pair<part, int>, 7> parts{{{&painter::add_tasks, 6},
+                                                                {&painter::add_waits, 5},
                                                                 {&painter::add_stolen, 1},
-                                                                {&painter::add_threads, 3},
-                                                                {&painter::add_kinds, 2},
+                                                                {&painter::add_threads, 4},
+                                                                {&painter::add_kinds, 3},
+                                                                {&painter::add_machine, 2},
                                                                 {&painter::add_blank, 0}}};
     std::vector<std::string> out = std::exchange(lines_, {});
     std::array<std::vector<std::string>, parts.size()> drawn;
@@ -158,6 +159,13 @@ class painter {
                              short_number(static_cast<double>(kind.load))),
                  ink_of_share(share.value_or(0)));
     }
+  }
+
+  void add_machine() {
+    if (now_.machine_changes == 0) return;
+    field_list fields = titled("machine");
+    fields.add("changes", std::to_string(now_.machine_changes));
+    if (!now_.last_machine_change.empty()) fields.add({}, now_.last_machine_change);
   }
 
   void add_stuck(const std::vector<stuck_task>& stuck, std::size_t rows) {

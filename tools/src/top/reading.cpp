@@ -98,6 +98,10 @@ reading reading_of(const json& metrics) {
   r.blocking_waiting = count(metrics, "blocking_calls_waiting");
   r.cpu_quota = number(metrics, "cpu_quota");
   r.throttled_s = number(metrics, "cpu_throttled_seconds");
+  // Older daemons do not tell.
+  r.machine_changes = metrics.contains("machine_changes") ? count(metrics, "machine_changes") : 0;
+  if (metrics.contains("last_machine_change"))
+    r.last_machine_change = text_or_nothing(metrics, "last_machine_change");
   for (const json& bound : list(metrics, "bounds_seconds"))
     r.bounds_s.push_back(number_in(bound, "bounds_seconds"));
   for (const json& g : list(metrics, "groups")) r.groups.push_back(group_of(g, r.bounds_s.size()));

@@ -62,6 +62,8 @@ struct reading {
   std::uint64_t blocking_waiting = 0;
   double cpu_quota = 0; ///< CPUs; 0: there is none
   double throttled_s = 0;
+  std::uint64_t machine_changes = 0;
+  std::string last_machine_change; ///< empty: there was none, or the daemon does not tell
   std::vector<double> bounds_s;
   std::vector<group_reading> groups;            ///< by id
   std::optional<std::vector<stuck_task>> stuck; ///< nothing: names are not shown at that address

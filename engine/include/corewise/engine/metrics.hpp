@@ -106,13 +106,16 @@ struct metrics_snapshot {
   std::vector<worker_metrics> workers; ///< by worker id
   std::vector<group_facts> groups;     ///< by group, of those that have workers
   health_state health = health_state::ok;
-  std::string profile_hash;  ///< of the profile in force, as text; 8 hexadecimal digits
-  cpu_throttling throttling; ///< a second old at most
+  std::string profile_hash;   ///< of the profile in force, as text; 8 hexadecimal digits
+  std::string profile_source; ///< where it came from (`profile::source`)
+  cpu_throttling throttling;  ///< a second old at most
   std::uint64_t submitted = 0;
   std::uint64_t finished = 0;
   std::uint64_t daemons = 0;  ///< (`hint::daemon`) that have not ended; not among the tasks counted above
   std::uint64_t rejected = 0; ///< refused by `limits.in_flight`
-  std::uint64_t failed = 0;   ///< ended by an exception
+  std::uint64_t refused_stopping = 0; ///< refused because the engine shuts down, or has
+  std::uint64_t dropped = 0;          ///< dropped by a shutdown whose time was over
+  std::uint64_t failed = 0;           ///< ended by an exception
   /// Tasks that wait in injection queues. Above some 600 the number may be too high, by up to 36 for each
   /// thread outside that puts tasks there.
   std::uint64_t injected = 0;
@@ -146,6 +149,7 @@ struct metrics_snapshot {
   std::uint64_t memory_pages_refused = 0; ///< pages that the system did not take back, as under `mlockall`
   std::uint64_t reloads = 0;              ///< profiles that were applied since the engine began
   std::uint64_t machine_changes = 0;      ///< times that the host, or measured speeds, have changed
+  std::string last_machine_change;        ///< what changed then, and what it led to; empty: nothing has
   std::uint64_t outdated = 0; ///< replaced profiles that some worker still uses; 0: all use the newest
 
   std::uint64_t in_flight() const noexcept { return submitted - finished; }

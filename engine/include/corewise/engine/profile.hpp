@@ -61,6 +61,8 @@ struct profile {
   /// The name of a profile that has no name of its own.
   static constexpr const char* unnamed = "default";
   std::string name = unnamed;
+  /// Where it was read from: the file, or what `parse_profile` was told; empty: the program made it. No YAML key.
+  std::string source;
 
   struct topology_section {
     machine_description machine; ///< source, use, capacity, kinds, distances

@@ -62,6 +62,8 @@ struct host_limits {
   std::optional<cpu_set> affinity;  ///< the thread's affinity mask
   std::optional<cpu_set> cpuset;    ///< the control group's CPUs; nothing outside a cpuset controller
   std::optional<double> quota_cpus; ///< the tightest CPU quota over all ancestors, in CPUs
+  /// Whether control groups above those that the process sees may have limits too, as in a container.
+  bool part_hidden = false;
 };
 
 /// The facts of a machine, as discovery found them.

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace corewise::detail {
+
+/// One character of UTF-8: its code point and length in bytes.
+struct character {
+  char32_t code;
+  std::size_t size;
+};
+
+/// Returns nothing when `text`, which is not empty, does not begin with a character: stray and missing bytes, overlong forms,
+/// surrogates.
+inline std::optional<character> first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return character{lead, 1};
+  const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < size) return std::nullopt;
+  char32_t code = lead & (0xFFU >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return std::nullopt;
+    code = code << 6U | (byte(i) & 0x3FU);
+  }
+  const char32_t least = size == 2 ? 0x80 : size == 3 ? 0x800 : 0x10000;
+  if (code < least || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return std::nullopt;
+  return character{code, size};
+}
+
+} // namespace corewise::detail
