@@ -1,5 +1,7 @@
 #include <corewise/io/detail/operation.hpp>
 
+#include <utility>
+
 namespace corewise::io::detail {
 
 // --- ending early
@@ -17,12 +19,43 @@ bool early_end::canceller::perform(task_header* t, task_action action) {
   return false;
 }
 
+/// A cancellation on its way to another context. Where that goes without running it, it leaves the operation.
+class operation::posted_cancellation {
+ public:
+  /// Takes over what its maker has entered. Call with the lock held.
+  posted_cancellation(operation& of, bool by_time) noexcept : of_(&of), by_time_(by_time) {
+    ++of.early_->posted_;
+  }
+  posted_cancellation(posted_cancellation&& other) noexcept
+      : of_(std::exchange(other.of_, nullptr)),
+        by_time_(other.by_time_) {}
+  posted_cancellation& operator=(posted_cancellation&&) = delete;
+  ~posted_cancellation() {
+    if (of_ != nullptr) arrive(/*runs=*/false);
+  }
+  void operator()() noexcept { arrive(/*runs=*/true); }
+
+ private:
+  void arrive(bool runs) noexcept {
+    operation& of = *std::exchange(of_, nullptr);
+    {
+      const locked here(of);
+      --of.early_->posted_;
+      if (runs) of.note_cancelled(by_time_);
+    }
+    of.leave();
+  }
+
+  operation* of_;
+  const bool by_time_;
+};
+
 void operation::cancel() noexcept {
   std::uint32_t word = word_.load(std::memory_order_relaxed);
   do {
     if (word == 0) return; // it has ended
   } while (!word_.compare_exchange_weak(word, word + 1, std::memory_order_relaxed));
-  if (early_->elsewhere_ || this->root == nullptr) return cancel_there(/*by_time=*/false);
+  if (context_ == nullptr || this->root == nullptr) return cancel_there(/*by_time=*/false);
   stand_in(early_->by_stop_, &early_end::canceller::perform);
   early_->by_stop_.wake();
 }
@@ -37,24 +70,24 @@ void operation::set_timer() noexcept {
     word_.fetch_sub(1, std::memory_order_relaxed); // the engine has ended; the starter is left
 }
 
-/// Cancels where the operation is. Its context may be made for one thread.
+/// Cancels where the operation is, and leaves it.
 void operation::cancel_there(bool by_time) noexcept {
-  if (!early_->elsewhere_) return note_cancelled(by_time);
-  try {
-    asio::post(*early_->elsewhere_, [this, by_time]() noexcept { note_cancelled(by_time); });
-  } catch (...) { // its executor takes nothing: the operation goes on
-    leave();
-  }
-}
-
-/// Asio is told at the end of the lock.
-void operation::note_cancelled(bool by_time) noexcept {
   {
     const locked here(*this);
-    if (!completed_ && !early_->cancelled_) early_->expired_ = by_time;
-    early_->cancelled_ = true;
+    if (!completed_ && early_->elsewhere_) try {
+        return asio::post(*early_->elsewhere_, posted_cancellation(*this, by_time));
+      } catch (...) { // its executor takes nothing: the operation goes on, and was left
+        return;
+      }
+    note_cancelled(by_time);
   }
   leave();
+}
+
+/// Call with the lock held; at its end Asio is told.
+void operation::note_cancelled(bool by_time) noexcept {
+  if (!completed_ && !early_->cancelled_) early_->expired_ = by_time;
+  early_->cancelled_ = true;
 }
 
 // --- the end
@@ -65,15 +98,10 @@ void operation::complete() noexcept {
     const locked here(*this);
     completed_ = true;
     timed = early_ != nullptr && early_->timed_ && !kept_;
+    if (early_ != nullptr) early_->elsewhere_.reset(); // its context may go now
   }
   if (timed && driving::cancel_timer(early_->timer_, early_->by_time_)) leave();
   leave();
-}
-
-/// The last one has left. A frame that is kept stays, but is no work of the operation's context any more.
-void operation::go_on() noexcept {
-  if (!kept_) return group_context::resume(*this);
-  if (early_ != nullptr) early_->elsewhere_.reset();
 }
 
 } // namespace corewise::io::detail

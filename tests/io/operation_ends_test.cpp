@@ -123,6 +123,67 @@ TEST_CASE("operation: one of another context that ends after the engine touches 
     }
 }
 
+TEST_CASE("operation: a cancellation that its context never runs holds nothing up") {
+  served_engine on(1);
+  for (const bool by_time : {false, true}) {
+    std::stop_source stop;
+    std::optional<asio::io_context> elsewhere(std::in_place);
+    std::optional<asio::steady_timer> timer(std::in_place, *elsewhere, 1h);
+    auto waiting = on.engine.run([&]() -> task<> {
+      io::error_code why;
+      const auto limited = by_time ? io::use_task.within(1ms) : io::use_task(stop.get_token());
+      co_await timer->async_wait(limited.into(why));
+      CHECK(why); // no one has told the operation, which its context has given up
+    });
+    while (on.engine.dump().suspended.empty()) std::this_thread::yield();
+    stop.request_stop();
+    if (by_time) CHECK(within(5s, [&] { return on.engine.metrics().timers_fired != 0; }));
+    std::this_thread::sleep_for(10ms);
+    timer.reset();
+    elsewhere.reset();
+    waiting.get();
+  }
+  CHECK(on.engine.shutdown(5s).clean());
+}
+
+TEST_CASE("operation: of a stream of another engine, which goes on when the own one has ended") {
+  served_engine other(1);
+  for (const bool stopped : {false, true}) {
+    auto ends = make_pair(other.io);
+    std::stop_source stop;
+    std::string got(10, '\0');
+    const auto read = [&]() -> task<std::size_t> {
+      io::error_code why;
+      const auto until = io::use_task(stop.get_token()).within(1h).into(why);
+      co_return co_await asio::async_read(ends.first, asio::buffer(got), until);
+    };
+    const auto write = [&](std::string text) {
+      other.engine
+          .run([](io::unix_stream& to, std::string all) -> task<> {
+            co_await asio::async_write(to, asio::buffer(all), io::use_task);
+          }(ends.second, std::move(text)))
+          .get();
+    };
+    {
+      engine own(served_engine::profile_of(1));
+      auto whole = own.run(read());
+      write("01234");
+      write("56789");
+      CHECK(whole.get() == 10);
+      auto part = own.run(read());
+      write("abc");
+      while (own.dump().suspended.empty()) std::this_thread::yield();
+      CHECK(own.shutdown(0s).kept.size() == 1);
+      CHECK_THROWS_AS(part.get(), not_run);
+    }
+    if (stopped)
+      stop.request_stop();
+    else
+      write("0123456789");
+    CHECK(comes_to_rest(other.io));
+  }
+}
+
 TEST_CASE("listen: a handler that throws before it has a coroutine closes its connection once") {
   profile p = served_engine::profile_of(1);
   p.on_exception = exception_action::report;

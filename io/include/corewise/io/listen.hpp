@@ -73,8 +73,8 @@ connection_handler handle_by(asio::local::stream_protocol protocol, Handler hand
 class listener {
  public:
   /// Accepts no connections any more, but those that wait in the kernel's queues, as far as `most_connections` and
-  /// descriptors go: they are handled, and then the sockets are closed. The others, and what the kernel has not finished by
-  /// then, it resets. Call from any thread. The stop of `engine::stop_token` does the same.
+  /// descriptors go: they are handled, and then the sockets are closed. The kernel resets the others, and those whose
+  /// handshake is not finished. Call from any thread. The stop of `engine::stop_token` does the same.
   void stop() noexcept;
   /// Waits until the sockets are closed, after a stop. Call from a thread outside the engine.
   void wait_until_closed() const;

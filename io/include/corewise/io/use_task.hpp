@@ -29,11 +29,11 @@ struct limited_use_task {
 ///
 /// The coroutine goes on on the worker that found the operation ready. The operation takes no memory of its own,
 /// unless it needs more than 208 bytes at a time, or can be cancelled: then Asio notes how. One that is given up, because
-/// its engine has ended, ends with `operation_aborted`; of an operation in another context that is still under way then the
-/// coroutine never goes on, and its frame stays.
+/// its engine has ended, ends with `operation_aborted`. If an operation of another context is still under way when the
+/// engine ends, its coroutine never goes on, and its frame stays.
 ///
 /// The steps of a composed operation are made where its events are found, in no strand: a strand of the socket does not
-/// keep two operations of one TLS stream apart. `bind_executor` around a token with a stop or a time does not compile.
+/// keep two operations of one TLS stream apart. Bind no executor to a token with a stop or a time.
 struct use_task_t {
   error_code* error = nullptr; ///< where an error goes; null: it is thrown
 
@@ -74,6 +74,11 @@ template <class R, class... Results> struct use_task_result<R(Results...)> {
 template <class R, class... Results>
 struct use_task_result<R(Results...) noexcept> : use_task_result<R(Results...)> {};
 
+template <class E> struct no_executor {
+  static_assert(!std::is_same_v<E, E>,
+                "use_task with a stop or a time makes its steps itself: bind no executor to it");
+};
+
 } // namespace corewise::io::detail
 
 namespace COREWISE_ASIO {
@@ -86,9 +91,10 @@ class async_result<corewise::io::limited_use_task, Signature>
     : public corewise::io::detail::use_task_result<Signature> {};
 /// What an operation keeps for its cancellation is guarded in the steps of `use_task` itself, and nowhere else.
 template <class E, class Signature>
-class async_result<executor_binder<corewise::io::limited_use_task, E>, Signature> {
-  static_assert(!std::is_same_v<E, E>,
-                "use_task with a stop or a time makes its steps itself: bind no executor to it");
-};
+class async_result<executor_binder<corewise::io::limited_use_task, E>, Signature>
+    : corewise::io::detail::no_executor<E> {};
+template <template <class> class Wrapper, class E, class Signature>
+class async_result<executor_binder<Wrapper<corewise::io::limited_use_task>, E>, Signature>
+    : corewise::io::detail::no_executor<E> {};
 
 } // namespace COREWISE_ASIO

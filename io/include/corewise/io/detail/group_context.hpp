@@ -60,6 +60,7 @@ class group_context final : public asio::io_context, public driver {
 
   /// Returns whether the calling thread runs a task of this group.
   bool runs_here() const noexcept { return driving::running_in(engine_) == group_; }
+  bool is_of(const runtime* e) const noexcept { return &engine_ == e; }
   /// Returns whether the calling thread looks into this context.
   bool polled_here() const noexcept { return polled_ == this; }
   /// Makes a task that calls `f`, which completes an operation: without memory from the context's own. While

@@ -35,8 +35,8 @@
 // for a cancellation is not made for several threads. A step may be made within another. Asio forgets a cancellation that
 // comes between two steps, so it is told once more after each step until the operation has ended.
 //
-// An operation of a context that is not the engine's may end after the engine. Its frame is kept then (`keep`), and
-// nothing of the engine is touched any more.
+// An operation of a context that is not the engine's is cancelled there, since that may be made for one thread. It may end
+// after the engine: then its frame is kept (`keep`), and nothing wakes its coroutine.
 //
 // | tag  | release site          | acquire site    | publishes                | weakened                       |
 // |------|-----------------------|-----------------|--------------------------|--------------------------------|
@@ -73,11 +73,13 @@ class early_end {
   };
 
   asio::cancellation_signal signal_;
-  std::optional<asio::any_io_executor> elsewhere_; // the operation's, if it is not of an engine's service
+  std::optional<asio::any_io_executor>
+      elsewhere_; // guarded: the operation's until its end, if it is not the engine's
   std::optional<std::chrono::nanoseconds> within_;
-  bool timed_ = false;     // guarded by the operation's lock: the timer was set
-  bool cancelled_ = false; // guarded
-  bool expired_ = false;   // guarded: the first cancellation was that of the time
+  std::uint32_t posted_ = 0; // guarded: cancellations that are on their way to `elsewhere_`
+  bool timed_ = false;       // guarded by the operation's lock: the timer was set
+  bool cancelled_ = false;   // guarded
+  bool expired_ = false;     // guarded: the first cancellation was that of the time
   canceller by_stop_;
   canceller by_time_;
   corewise::detail::timer_node timer_;
@@ -121,7 +123,7 @@ class operation : protected suspension {
       known = &of;
     else if constexpr (std::is_same_v<E, asio::any_io_executor>)
       known = of.template target<executor>();
-    if (known != nullptr)
+    if (known != nullptr && (this->root == nullptr || known->of().is_of(this->root->engine)))
       context_ = &known->of();
     else if (early_ != nullptr && !early_->elsewhere_)
       early_->elsewhere_.emplace(asio::prefer(of, asio::execution::outstanding_work.tracked));
@@ -149,8 +151,9 @@ class operation : protected suspension {
   /// Returns whether the frame is to stay, since the operation will end after its engine. Call when the engine has no
   /// threads any more.
   bool keep() noexcept {
-    const locked here(*this);
-    return !completed_ && (kept_ = true);
+    const locked here(*this, /*tells=*/false);
+    const bool comes_later = !completed_ || (early_ != nullptr && early_->posted_ != 0);
+    return comes_later && (kept_ = true);
   }
 
  protected:
@@ -184,8 +187,10 @@ class operation : protected suspension {
   /// Holds the operation's lock, which its holder may take again.
   class locked {
    public:
-    explicit locked(operation& of) noexcept
+    /// `tells`: Asio hears of a cancellation at the end.
+    explicit locked(operation& of, bool tells = true) noexcept
         : of_(of),
+          tells_(tells),
           again_(of.holder_.load(std::memory_order_relaxed) == me()) {
       if (again_) return;
       const void* nobody = nullptr;
@@ -199,7 +204,7 @@ class operation : protected suspension {
     locked& operator=(const locked&) = delete;
     ~locked() {
       if (again_) return;
-      of_.tell_cancelled();
+      if (tells_) of_.tell_cancelled();
       of_.holder_.store(nullptr, std::memory_order_release); // pairs: step
     }
 
@@ -207,8 +212,10 @@ class operation : protected suspension {
     static const void* me() noexcept { return &corewise::detail::this_execution; }
 
     operation& of_;
+    const bool tells_;
     const bool again_;
   };
+  class posted_cancellation;
 
   template <class F> struct later_step : corewise::detail::resumption {
     template <class G> later_step(operation& o, G&& f) : function(std::forward<G>(f)), of(o) {
@@ -244,7 +251,7 @@ class operation : protected suspension {
   void enter() noexcept { word_.fetch_add(1, std::memory_order_relaxed); }
   bool left_last() noexcept { return word_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: left
   void leave() noexcept {
-    if (left_last()) go_on();
+    if (left_last() && !kept_) group_context::resume(*this); // a frame that is kept stays
   }
   /// A step that throws ends its operation, if it has destroyed the handler.
   template <class F> void perform(F& f) noexcept {
@@ -260,7 +267,6 @@ class operation : protected suspension {
   }
   void set_timer() noexcept;
   void cancel_there(bool by_time) noexcept;
-  void go_on() noexcept;
   void note_cancelled(bool by_time) noexcept;
 
   atomic<std::uint32_t> word_{0};
