@@ -1,9 +1,18 @@
+#include "child_process.hpp"
+#include "temporary_tree.hpp"
+
 #include <corewise/topology/discovery.hpp>
 #include <corewise/topology/error.hpp>
+#include <corewise/topology/host_allowance.hpp>
 
 #include <doctest/doctest.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
 
 using namespace corewise;
 
@@ -47,6 +56,29 @@ TEST_CASE("live: a smaller affinity mask makes a smaller machine") {
   CHECK(machine.cpus() == cpu_set::range(before.first(), before.first()));
   CHECK(machine.cores().size() == 1);
   CHECK(machine.kinds().size() == 1);
+}
+
+TEST_CASE("live: a container's own list of online CPUs is not taken for the kernel's") {
+  const tests::temporary_tree tree;
+  const auto forged = tree.write("online", "7\n"); // as lxcfs shows it, in a file system of its own
+  const std::size_t cpus = kernel_affinity().size();
+  const pid_t child = tests::child_that([&] {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount(forged.c_str(), "/sys/devices/system/cpu/online", nullptr, MS_BIND, nullptr) != 0)
+      std::_Exit(100);
+    const topology machine = discover({});
+    const bool right =
+        machine.cpus() == kernel_affinity() && machine.cores().size() <= cpus && machine.is_this_system();
+    const bool told = std::ranges::any_of(
+        machine.warnings(), [](const std::string& w) { return w.find("lxcfs") != std::string::npos; });
+    const bool followed = read_host_allowance("/").cpus == kernel_affinity();
+    std::_Exit(int{!right} + 2 * int{!told} + 4 * int{!followed});
+  });
+  const int status = tests::exit_status(child);
+  if (status == 100)
+    MESSAGE("skipped: no name space of mounts can be made here");
+  else
+    CHECK(status == 0);
 }
 
 TEST_CASE("live: sysfs alone shows this machine as hwloc does") {

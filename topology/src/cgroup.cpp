@@ -247,9 +247,9 @@ bool limits_may_be_hidden(const fs::path& root) {
   const auto of = [&](std::string_view controller) {
     if (const auto place = find_controller(root, controller)) return place->part_hidden;
     // The process is in a group, and no mount shows which one.
-    return std::ranges::any_of(memberships, [&](const membership& m) {
-      return lists(m.controllers, controller) || (m.controllers.empty() && m.path != "/");
-    });
+    return is_namespaced(root) || std::ranges::any_of(memberships, [&](const membership& m) {
+             return m.path != "/" && (m.controllers.empty() || lists(m.controllers, controller));
+           });
   };
   return of("cpu") || of("cpuset");
 }

@@ -26,13 +26,18 @@ std::string name_of(const live_source& source) {
 std::string name_of(const xml_source& source) { return "xml:" + source.file; }
 std::string name_of(const synthetic_source& source) { return "synthetic:" + source.text; }
 
-/// hwloc asks for the affinity mask until it gets it: for ever, where the system refuses that.
+/// hwloc asks for the affinity mask until it gets it: for ever, where the system refuses that. And it leaves out the CPUs
+/// that are not in the list of those online.
 machine_scan scan_live() {
-  if (!this_thread_affinity().empty()) return scan_this_machine();
+  const char* const why =
+      this_thread_affinity().empty() ? "the system refuses to tell the affinity mask"
+      : shows_own_cpus("/")
+          ? "/sys/devices/system/cpu/online is not the kernel's, as in a container with lxcfs"
+          : nullptr;
+  if (why == nullptr) return scan_this_machine();
   machine_scan found = scan_sysfs("/");
   found.this_system = true;
-  found.warnings.emplace_back(
-      "the system refuses to tell the affinity mask; hwloc was not asked, but /sys only");
+  found.warnings.push_back(fmt::format("{}; hwloc was not asked, but the rest of /sys", why));
   return found;
 }
 

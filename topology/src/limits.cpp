@@ -6,6 +6,8 @@
 #include <corewise/topology/host_allowance.hpp>
 
 #include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <string>
@@ -58,7 +60,13 @@ host_limits read_limits(const fs::path& root) {
   return limits;
 }
 
+bool shows_own_cpus(const fs::path& root) {
+  struct statfs of{};
+  return root == "/" && ::statfs("/sys/devices/system/cpu/online", &of) == 0 && of.f_type != SYSFS_MAGIC;
+}
+
 std::optional<cpu_set> read_online_cpus(const fs::path& root) {
+  if (shows_own_cpus(root)) return std::nullopt;
   const auto text = read_text(root / "sys/devices/system/cpu/online");
   if (!text) return std::nullopt;
   return non_empty(cpu_set::parse(*text));
@@ -84,7 +92,7 @@ std::vector<std::string> hidden_facts(const fs::path& root, const host_limits& l
   std::error_code error;
   if (fs::directory_iterator(root / cpus, error) == fs::directory_iterator())
     hidden(cpus, "the CPUs that are online, their cores, caches and speeds are");
-  else if (!read_online_cpus(root))
+  else if (!read_online_cpus(root) && !shows_own_cpus(root))
     hidden("sys/devices/system/cpu/online", "the CPUs that are online are");
   return warnings;
 }

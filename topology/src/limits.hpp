@@ -12,6 +12,9 @@ namespace corewise::detail {
 /// read or makes no sense counts as none. Throws nothing but `std::bad_alloc`.
 host_limits read_limits(const std::filesystem::path& root);
 
+/// Returns whether the list of online CPUs there is not the kernel's: some containers (lxcfs) show a file of their own, with
+/// as many CPUs as their quota has, numbered from 0. Of recorded machines none does.
+bool shows_own_cpus(const std::filesystem::path& root);
 /// Reads the CPUs that are online. Returns nothing when the kernel does not tell.
 std::optional<cpu_set> read_online_cpus(const std::filesystem::path& root);
 

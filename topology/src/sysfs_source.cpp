@@ -1,5 +1,6 @@
 #include "sysfs_source.hpp"
 
+#include "limits.hpp"
 #include "sysfs.hpp"
 
 #include <corewise/topology/error.hpp>
@@ -58,8 +59,8 @@ cpu_facts read_cpu(fact_tree& tree, std::uint32_t cpu) {
   return facts;
 }
 
-cpu_set present_cpus(fact_tree& tree) {
-  if (auto online = tree.cpus(cpu_directory + "online"); online && !online->empty()) return *online;
+cpu_set present_cpus(const std::filesystem::path& root, fact_tree& tree) {
+  if (const auto online = read_online_cpus(root)) return *online;
   cpu_set present;
   for (const auto cpu : tree.numbered(cpu_directory, "cpu")) present.insert(cpu);
   return present;
@@ -151,7 +152,7 @@ void add_distances(fact_tree& tree, machine_scan& scan) {
 machine_scan scan_sysfs(const std::filesystem::path& root) {
   fact_tree tree(root);
   machine_scan scan;
-  scan.cpus = present_cpus(tree);
+  scan.cpus = present_cpus(root, tree);
   if (scan.cpus.empty())
     throw topology_error(
         fmt::format("topology source live: there is no CPU below {}; a root holds the /proc and /sys of "
