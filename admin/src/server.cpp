@@ -173,10 +173,11 @@ class server::plane {
     for (;;) {
       if (open_ == 0) reserve_.fill();
       co_await from.async_wait(asio::socket_base::wait_read, in_tuple);
+      const auto protocol = from.local_endpoint().protocol();
       const int fd = ::accept4(from.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd >= 0) {
         reserve_.release();
-        co_return adopted<typename Acceptor::protocol_type>(from.local_endpoint().protocol(), fd);
+        co_return adopted<typename Acceptor::protocol_type>(protocol, fd);
       }
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) co_await pause();
     }

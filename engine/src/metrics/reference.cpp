@@ -65,7 +65,7 @@ std::string metrics_reference() {
   append_table(out, detail::engine_rows(), {});
   out += "\n`corewise_build_info` is 1; its label `version` is that of the library.\n`corewise_profile_info` "
          "is 1; its label `hash` changes with the profile in force, and `source` is the file that it came "
-         "from.\n`corewise_group_info` "
+         "from, `request` after a `PUT`.\n`corewise_group_info` "
          "is 1 for each group; its label `kind` is the name of its kind of core.\n\n## The process\n\n";
   append_table(out, detail::process_rows(), {});
   out += "\n## The workers of an engine\n\n";

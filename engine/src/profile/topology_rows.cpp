@@ -83,7 +83,8 @@ rows following() {
                 "cpuset, affinity mask, CPUs online, the speed that its cores may have. Workers retire at "
                 "once when that is less, and "
                 "come back, as far as `workers.headroom` goes, when looks have seen more for 2 s. `auto`: "
-                "every second; `off`: only when the program says so, by `engine::refresh`"}),
+                "every second, of engines that share the machine every half; `off`: only when the program "
+                "says so, by `engine::refresh`"}),
       with(flag_field<profile>("topology.hfi", COREWISE_AT(topology.hfi)), restart,
            {.description =
                 "Follow what the hardware says of the speed that each core can have now, as heat and power "

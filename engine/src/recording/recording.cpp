@@ -6,6 +6,7 @@
 
 #include <corewise/engine/detail/lock.hpp>
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,7 +23,10 @@ namespace {
 
 constinit atomic<thread_ring*> newest{nullptr};
 constinit atomic<std::uint8_t> next_place{0};
-constinit mutex readers; // of those that begin and end
+constinit mutex readers; // of those that begin and end; the child of a process fork begins with another one
+
+[[maybe_unused]] const bool renewed =
+    ::pthread_atfork(nullptr, nullptr, []() { ::new (&readers) mutex; }) == 0;
 
 /// The calling thread's, until its end.
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_ring* own = nullptr;

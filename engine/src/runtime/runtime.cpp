@@ -66,9 +66,8 @@ void runtime::check_machine() {
                   "a described machine has no hardware to hear of: topology.hfi has no effect");
   if (machine_.limits().part_hidden && settings_.topology.follow.kind != follow_setting::mode::off)
     notices_.log({.code = log_code::machine,
-                  .text = "control groups above those that the process sees may limit it too, as above a "
-                          "container: a quota "
-                          "or a cpuset of theirs is not seen, and not followed"});
+                  .text = "this process sees only a part of the control groups, as in a container: quotas "
+                          "and cpusets above that part are not seen, and not followed"});
   if (!machine_.is_this_system()) {
     notices_.warn(log_code::machine, "the engine runs for a described machine (" + machine_.source() +
                                          "): workers are not pinned and memory is not bound");

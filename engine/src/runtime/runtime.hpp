@@ -130,7 +130,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   submit_result enter(bool inside, bool may_wait);
   /// Waits for room or refuses. Out of line: an accepted submission does not pay for it.
   [[gnu::noinline, gnu::cold]] submit_result wait_or_refuse(bool inside, bool may_wait);
-  submit_result refuse_stopping() noexcept;
+  [[gnu::noinline, gnu::cold]] submit_result refuse_stopping() noexcept;
   [[gnu::hot]] submit_result enter_without_seat(detail::submitter& me, bool inside, bool may_wait,
                                                 std::uint8_t& phase);
   [[gnu::hot]] void place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept;

@@ -299,7 +299,7 @@ TEST_CASE("following: where limits may be hidden, as in a container, the log say
   const std::vector<std::string> warnings = begin_engine();
   REQUIRE(lines.size() == warnings.size() + 1); // it is no warning: nothing is missing that was asked for
   CHECK(std::ranges::count_if(lines, [](const std::string& line) {
-          return line.find("above a container") != std::string::npos;
+          return line.find("as in a container") != std::string::npos;
         }) == 1);
   p.topology.follow = {follow_setting::mode::off, {}};
   begin_engine();
