@@ -22,8 +22,9 @@ bool early_end::canceller::perform(task_header* t, task_action action) {
 /// A cancellation on its way to another context. Where that goes without running it, it leaves the operation.
 class operation::posted_cancellation {
  public:
-  /// Takes over what its maker has entered. Call with the lock held.
+  /// Call with the lock held.
   posted_cancellation(operation& of, bool by_time) noexcept : of_(&of), by_time_(by_time) {
+    of.enter();
     ++of.early_->posted_;
   }
   posted_cancellation(posted_cancellation&& other) noexcept
@@ -70,16 +71,25 @@ void operation::set_timer() noexcept {
     word_.fetch_sub(1, std::memory_order_relaxed); // the engine has ended; the starter is left
 }
 
+/// Sends the cancellation to where the operation is; it comes at once if this thread runs that context. Returns false if the
+/// context takes nothing: then the operation goes on. Call with the lock held.
+bool operation::send_cancellation(bool by_time) noexcept {
+  try {
+    early_->elsewhere_->execute(posted_cancellation(*this, by_time));
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 /// Cancels where the operation is, and leaves it.
 void operation::cancel_there(bool by_time) noexcept {
   {
     const locked here(*this);
-    if (!completed_ && early_->elsewhere_) try {
-        return asio::post(*early_->elsewhere_, posted_cancellation(*this, by_time));
-      } catch (...) { // its executor takes nothing: the operation goes on, and was left
-        return;
-      }
-    note_cancelled(by_time);
+    if (completed_ || !early_->elsewhere_)
+      note_cancelled(by_time);
+    else
+      static_cast<void>(send_cancellation(by_time));
   }
   leave();
 }

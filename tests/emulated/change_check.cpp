@@ -222,7 +222,9 @@ class companion {
  public:
   explicit companion(const std::function<void(const std::function<void()>& ready)>& does) {
     int ends[2];
-    if (::pipe(ends) != 0 || (pid_ = ::fork()) < 0) throw std::runtime_error("no pipe, or no process");
+    if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
+    pid_ = ::fork();
+    if (pid_ < 0) throw std::runtime_error("no process");
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       does([&] { static_cast<void>(!::write(ends[1], "", 1)); });

@@ -29,6 +29,21 @@ void count_in(metrics_snapshot& m, const detail::block_memory& memory) noexcept 
   m.memory_pages_refused = memory.refused_pages;
 }
 
+void count_in(metrics_snapshot& m, const detail::timer_group::counts& timers) noexcept {
+  m.timers_pending += timers.pending;
+  m.timers_fired += timers.fired;
+  m.timers_cancelled += timers.cancelled;
+}
+
+/// Of a domain's two.
+void count_in(metrics_snapshot& m, const detail::class_queue& latency,
+              const detail::class_queue& background) noexcept {
+  m.latency_queued += latency.depth();
+  m.background_queued += background.depth();
+  m.latency_placed += latency.placed();
+  m.background_placed += background.placed();
+}
+
 void count_in(metrics_snapshot& m, const detail::blocking_limit::counts& calls) noexcept {
   m.blocking_calls_running = calls.running;
   m.blocking_calls_waiting = calls.waiting;
@@ -77,20 +92,9 @@ metrics_snapshot runtime::metrics() const {
   const counts daemons = sum(detail::daemon_phase);
   m.daemons = daemons.submitted - daemons.finished;
   for (const auto& g : group_states_) m.injected += g->injection().count();
-  for (const auto& domain : classes_) {
-    const detail::class_queue& latency = domain->of(task_class::latency);
-    const detail::class_queue& background = domain->of(task_class::background);
-    m.latency_queued += latency.depth();
-    m.background_queued += background.depth();
-    m.latency_placed += latency.placed();
-    m.background_placed += background.placed();
-  }
-  for (const detail::timer_group* timers : timers_->groups()) {
-    const detail::timer_group::counts c = timers->count();
-    m.timers_pending += c.pending;
-    m.timers_fired += c.fired;
-    m.timers_cancelled += c.cancelled;
-  }
+  for (const auto& domain : classes_)
+    count_in(m, domain->of(task_class::latency), domain->of(task_class::background));
+  for (const detail::timer_group* timers : timers_->groups()) count_in(m, timers->count());
   m.reloads = reloads_.load(std::memory_order_relaxed);
   detail::change_book::entry changes = changes_.read();
   m.machine_changes = changes.changes;

@@ -99,7 +99,8 @@ template <class F, class Token> auto on(engine& e, F f, Token&& token, const hin
         detail::handled_call made(std::move(handler), std::move(call));
         try {
           static_cast<void>(e.submit(std::move(made), wish));
-        } catch (const std::bad_alloc&) { // the call is gone, or goes now, and has completed with `not_run`
+        } catch (const std::bad_alloc&) {
+          return; // the call is gone, or goes now: it completes with `not_run`
         }
       },
       token, std::move(f));

@@ -266,6 +266,7 @@ class operation : protected suspension {
       early_->signal_.emit(asio::cancellation_type::all);
   }
   void set_timer() noexcept;
+  bool send_cancellation(bool by_time) noexcept;
   void cancel_there(bool by_time) noexcept;
   void note_cancelled(bool by_time) noexcept;
 
