@@ -182,13 +182,29 @@ void check_quota(verdict& v) {
   e.comes_to("lifted", all);
 }
 
+/// Removes what earlier processes have left: a partition shares its processors with no other group.
+void remove_empty_groups() {
+  for (const fs::directory_entry& entry : fs::directory_iterator(cgroups)) {
+    std::error_code in_use;
+    if (entry.is_directory()) fs::remove(entry, in_use);
+  }
+}
+
+std::string text_of(const fs::path& file) {
+  std::string text;
+  std::getline(std::ifstream(file) >> std::ws, text);
+  return text;
+}
+
 void check_partition(verdict& v) {
+  remove_empty_groups();
   enter_own_group(cgroups / "shrunk");
   const fs::path other = cgroups / "other";
   fs::create_directory(other);
   engine_at_work e("a partition takes a node's processors", v);
   write_to(other / "cpuset.cpus", "4-7");
   write_to(other / "cpuset.cpus.partition", "root");
+  e.holds("the partition", text_of(other / "cpuset.cpus.partition"), "root");
   e.comes_to("without them", first_node);
   write_to(other / "cpuset.cpus.partition", "member");
   e.comes_to("with them again", all);
