@@ -56,7 +56,7 @@ void operation::cancel() noexcept {
   do {
     if (word == 0) return; // it has ended
   } while (!word_.compare_exchange_weak(word, word + 1, std::memory_order_relaxed));
-  if (context_ == nullptr || this->root == nullptr) return cancel_there(/*by_time=*/false);
+  if (context_ == nullptr || !is_own_context()) return cancel_there(/*by_time=*/false);
   stand_in(early_->by_stop_, &early_end::canceller::perform);
   early_->by_stop_.wake();
 }
@@ -96,8 +96,8 @@ void operation::cancel_there(bool by_time) noexcept {
 
 /// Call with the lock held; at its end Asio is told.
 void operation::note_cancelled(bool by_time) noexcept {
-  if (!completed_ && !early_->cancelled_) early_->expired_ = by_time;
-  early_->cancelled_ = true;
+  if (!completed_ && !cancelled_) early_->expired_ = by_time;
+  cancelled_ = true;
 }
 
 // --- the end
@@ -107,8 +107,10 @@ void operation::complete() noexcept {
   {
     const locked here(*this);
     completed_ = true;
-    timed = early_ != nullptr && early_->timed_ && !kept_;
-    if (early_ != nullptr) early_->elsewhere_.reset(); // its context may go now
+    if (early_ != nullptr) {
+      timed = early_->timed_ && !kept_;
+      early_->elsewhere_.reset(); // its context may go now
+    }
   }
   if (timed && driving::cancel_timer(early_->timer_, early_->by_time_)) leave();
   leave();

@@ -78,7 +78,6 @@ class early_end {
   std::optional<std::chrono::nanoseconds> within_;
   std::uint32_t posted_ = 0; // guarded: cancellations that are on their way to `elsewhere_`
   bool timed_ = false;       // guarded by the operation's lock: the timer was set
-  bool cancelled_ = false;   // guarded
   bool expired_ = false;     // guarded: the first cancellation was that of the time
   canceller by_stop_;
   canceller by_time_;
@@ -104,7 +103,7 @@ class operation : protected suspension {
   }
   /// Returns whether the calling thread looks into the driver of the operation's group, for its engine.
   bool is_polled() const noexcept {
-    return context_ != nullptr && context_->polled_here() && this->root != nullptr;
+    return context_ != nullptr && context_->polled_here() && is_own_context();
   }
   /// Has the worker that takes the coroutine up make a step, and go on with the coroutine if that was the last.
   template <class F> void make_step_later(F&& f) {
@@ -123,7 +122,7 @@ class operation : protected suspension {
       known = &of;
     else if constexpr (std::is_same_v<E, asio::any_io_executor>)
       known = of.template target<executor>();
-    if (known != nullptr && (this->root == nullptr || known->of().is_of(this->root->engine)))
+    if (known != nullptr)
       context_ = &known->of();
     else if (early_ != nullptr && !early_->elsewhere_)
       early_->elsewhere_.emplace(asio::prefer(of, asio::execution::outstanding_work.tracked));
@@ -204,7 +203,8 @@ class operation : protected suspension {
     locked& operator=(const locked&) = delete;
     ~locked() {
       if (again_) return;
-      if (tells_) of_.tell_cancelled();
+      if (of_.cancelled_ && tells_) [[unlikely]]
+        of_.tell_cancelled();
       of_.holder_.store(nullptr, std::memory_order_release); // pairs: step
     }
 
@@ -254,16 +254,19 @@ class operation : protected suspension {
     if (left_last() && !kept_) group_context::resume(*this); // a frame that is kept stays
   }
   /// A step that throws ends its operation, if it has destroyed the handler.
-  template <class F> void perform(F& f) noexcept {
+  template <class F> [[gnu::always_inline]] void perform(F& f) noexcept {
     try {
       f();
     } catch (...) {
       thrown_ = std::current_exception();
     }
   }
-  void tell_cancelled() noexcept {
-    if (early_ != nullptr && early_->cancelled_ && !completed_)
-      early_->signal_.emit(asio::cancellation_type::all);
+  [[gnu::noinline, gnu::cold]] void tell_cancelled() noexcept {
+    if (!completed_) early_->signal_.emit(asio::cancellation_type::all);
+  }
+  /// Returns whether the event comes in a context of the coroutine's engine. Call where there is a context.
+  bool is_own_context() const noexcept {
+    return this->root != nullptr && context_->is_of(this->root->engine);
   }
   void set_timer() noexcept;
   bool send_cancellation(bool by_time) noexcept;
@@ -273,6 +276,7 @@ class operation : protected suspension {
   atomic<std::uint32_t> word_{0};
   bool completed_ = false; // guarded by the lock
   bool kept_ = false;      // guarded
+  bool cancelled_ = false; // guarded
   bool memory_taken_ = false;
   atomic<const void*> holder_{nullptr}; // of the lock
   group_context* context_ = nullptr;    // in which the event comes; null: in another one
