@@ -181,6 +181,7 @@ TEST_CASE("operation: of a stream of another engine, which goes on when the own 
     else
       write("0123456789");
     CHECK(comes_to_rest(other.io));
+    other.engine.run([] {}).get(); // its only worker has left the stream
   }
 }
 
