@@ -71,14 +71,13 @@ void operation::set_timer() noexcept {
     word_.fetch_sub(1, std::memory_order_relaxed); // the engine has ended; the starter is left
 }
 
-/// Sends the cancellation to where the operation is; it comes at once if this thread runs that context. Returns false if the
-/// context takes nothing: then the operation goes on. Call with the lock held.
-bool operation::send_cancellation(bool by_time) noexcept {
+/// Sends the cancellation to where the operation is; it comes at once if this thread runs that context. Call with the lock
+/// held.
+void operation::send_cancellation(bool by_time) noexcept {
   try {
     early_->elsewhere_->execute(posted_cancellation(*this, by_time));
-    return true;
   } catch (...) {
-    return false;
+    return; // that context takes nothing: the operation goes on
   }
 }
 
@@ -89,7 +88,7 @@ void operation::cancel_there(bool by_time) noexcept {
     if (completed_ || !early_->elsewhere_)
       note_cancelled(by_time);
     else
-      static_cast<void>(send_cancellation(by_time));
+      send_cancellation(by_time);
   }
   leave();
 }

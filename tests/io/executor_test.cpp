@@ -178,6 +178,11 @@ TEST_CASE("io::executor: a full engine refuses what is posted, and completes wha
   std::promise<void> rang;
   timer.async_wait([&](const io::error_code&) { rang.set_value(); });
   rang.get_future().get();
+  const auto never_refused =
+      asio::make_strand(asio::require(io.local(), asio::execution::outstanding_work.tracked));
+  std::promise<void> posted;
+  asio::post(never_refused, [&] { posted.set_value(); });
+  posted.get_future().get();
   go_on.release();
   full.get();
   e.shutdown(5s);

@@ -2,14 +2,12 @@
 
 #include "sockets.hpp"
 
-#include <corewise/engine/event.hpp>
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -65,15 +63,20 @@ TEST_CASE("operation: a stop between two of its steps is not lost") {
 }
 
 TEST_CASE("operation: the end of its time is told as such, also where a stop comes afterwards") {
-  served_engine on(2);
-  steady_timer timer(on.io.local());
-  on.engine
-      .run([&]() -> task<> {
-        io::error_code why;
-        co_await wait_for_ever(timer, io::use_task.within(5ms).into(why));
-        CHECK(why == asio::error::timed_out);
-      })
-      .get();
+  served_engine on(1);
+  asio::io_context elsewhere;
+  asio::steady_timer timer(elsewhere, 1h);
+  std::stop_source stop;
+  auto waiting = on.engine.run([&]() -> task<> {
+    io::error_code why;
+    co_await timer.async_wait(io::use_task(stop.get_token()).within(1ms).into(why));
+    CHECK(why == asio::error::timed_out);
+  });
+  CHECK(within(5s, [&] { return on.engine.metrics().timers_fired != 0; })); // the time is over
+  std::this_thread::sleep_for(10ms);
+  stop.request_stop();
+  elsewhere.run(); // the two, in this order
+  waiting.get();
 }
 
 TEST_CASE("operation: what a step throws comes out where it is awaited") {

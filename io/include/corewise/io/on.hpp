@@ -90,8 +90,8 @@ template <class Handler, class F> class handled_call {
 
 /// `co_await io::on(engine, f, asio::use_awaitable)`: calls `f()` once as a task of the engine, and completes with
 /// its result, in the executor of the token's handler. For coroutines and handlers of Asio's own contexts. If
-/// the engine refuses or drops the task, or there is no memory for it, it completes with `not_run`. The result of `f` can be made without
-/// arguments.
+/// the engine refuses or drops the task, or there is no memory for it, it completes with `not_run`. The result of
+/// `f` can be made without arguments.
 template <class F, class Token> auto on(engine& e, F f, Token&& token, const hint& wish = no_hint) {
   using signature = typename detail::call_signature<std::invoke_result_t<F&>>::type;
   return asio::async_initiate<Token, signature>(

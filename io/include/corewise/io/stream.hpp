@@ -120,7 +120,7 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     if (!this->is_open()) {
       const Protocol protocol = peer.protocol();
       const int fd = detail::open_socket(protocol.family(), protocol.type(), protocol.protocol());
-      if (fd >= 0) static_cast<void>(take_over(protocol, fd)); // without a socket Asio tells why
+      if (fd >= 0) take_over(protocol, fd); // without a socket Asio tells why
     }
     return base::async_connect(peer, std::forward<Token>(token));
   }
@@ -137,13 +137,12 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   }
 
  private:
-  /// Returns whether the stream has the socket now; else that is closed.
-  bool take_over(const Protocol& protocol, int fd) noexcept {
+  /// Has the stream own the socket, or closes it where that cannot be.
+  void take_over(const Protocol& protocol, int fd) noexcept {
     try {
       *this = detail::adopted<basic_stream>(this->get_executor(), protocol, fd);
-      return true;
     } catch (const std::exception&) {
-      return false;
+      return; // it is closed
     }
   }
   /// Asio does it late, at the first operation that waits, and then two operations must not begin at once.

@@ -30,8 +30,8 @@
 // The last to leave has the coroutine go on. If that is the starter, the coroutine was never suspended. So no
 // buffer goes while the kernel, or another thread, may still use it.
 //
-// A stop, or a timer, only queues the cancellation as a task. So a thread that requests a stop never calls
-// Asio. Starting, steps and cancellation exclude each other by a lock of the operation, since what Asio keeps
+// In the engine's own contexts a stop, or a timer, only queues the cancellation as a task. So a thread that requests a
+// stop does not call Asio. Starting, steps and cancellation exclude each other by a lock of the operation, since what Asio keeps
 // for a cancellation is not made for several threads. A step may be made within another. Asio forgets a cancellation that
 // comes between two steps, so it is told once more after each step until the operation has ended.
 //
@@ -43,7 +43,7 @@
 // | left | left_last: fetch_sub  | left_last: the  | the result, and all that | the coroutine reads a result   |
 // |      |                       | last fetch_sub  | was done before          | that is not there yet          |
 // | step | ~locked: store        | locked: CAS     | what Asio keeps for a    | two threads change it at once  |
-// |      |                       |                 | cancellation             |                                |
+// |      |                       |                 | cancellation, the flags  |                                |
 
 namespace corewise::io::detail {
 
@@ -73,8 +73,8 @@ class early_end {
   };
 
   asio::cancellation_signal signal_;
-  std::optional<asio::any_io_executor>
-      elsewhere_; // guarded: the operation's until its end, if it is not the engine's
+  /// Guarded: the operation's, until it has ended, if it is not of an engine's service.
+  std::optional<asio::any_io_executor> elsewhere_;
   std::optional<std::chrono::nanoseconds> within_;
   std::uint32_t posted_ = 0; // guarded: cancellations that are on their way to `elsewhere_`
   bool timed_ = false;       // guarded by the operation's lock: the timer was set
@@ -269,7 +269,7 @@ class operation : protected suspension {
     return this->root != nullptr && context_->is_of(this->root->engine);
   }
   void set_timer() noexcept;
-  bool send_cancellation(bool by_time) noexcept;
+  void send_cancellation(bool by_time) noexcept;
   void cancel_there(bool by_time) noexcept;
   void note_cancelled(bool by_time) noexcept;
 
