@@ -1,0 +1,68 @@
+#pragma once
+
+#include "answers.hpp"
+#include "limited_lines.hpp"
+#include "open_connections.hpp"
+#include "token.hpp"
+#include "trace_job.hpp"
+#include "trial_timer.hpp"
+
+#include <corewise/admin/server.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace corewise::admin {
+
+/// What is said on connections: one request, one answer. Each coroutine holds one connection, and closes it in the end. Use on
+/// the server's thread.
+class conversations {
+ public:
+  using tcp = boost::asio::ip::tcp;
+  using local = boost::asio::local::stream_protocol;
+  using conversation = boost::asio::awaitable<void>;
+
+  /// Throws as `token`.
+  conversations(boost::asio::io_context& in, answers& from, open_connections& open, const options& o)
+      : context_(in),
+        answers_(from),
+        open_(open),
+        hosts_(o.hosts),
+        token_(o.token),
+        changes_by_tcp_(o.changes_by_tcp),
+        trials_(in, from, open) {}
+
+  /// Answers a request from that address. With the token its caller is one of the control side.
+  conversation with_reader(tcp::socket peer, std::string address);
+  /// Answers a request of an operator: this process's user, or root.
+  conversation with_operator(local::socket peer, std::string user);
+  /// Writes the line of the agent check. What HAProxy may send is not looked at.
+  conversation with_balancer(tcp::socket peer, std::string address);
+
+  /// Logs a line that strangers cause, if there have not been many.
+  void log_refusal(std::string line);
+
+ private:
+  template <class Socket> conversation converse(Socket peer, caller from);
+  response answer(const request& asked, const std::string& address, const caller& from);
+  bool show_token(const request& asked, caller& from);
+  boost::asio::awaitable<response> trace(const request& asked, const caller& from);
+
+  boost::asio::io_context& context_;
+  answers& answers_;
+  open_connections& open_;
+  const std::vector<std::string> hosts_;
+  const token token_;
+  const bool changes_by_tcp_;
+  limited_lines refusals_;
+  trial_timer trials_;
+  std::optional<trace_job> trace_;
+};
+
+} // namespace corewise::admin
