@@ -4,13 +4,16 @@
 #include <corewise/io/detail/group_context.hpp>
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <new>
+#include <string>
 #include <system_error>
 #include <thread>
 
@@ -22,6 +25,17 @@ constexpr std::uint8_t single_looks = 8;
 
 /// The alarm is set anew only if the time differs by more than this.
 constexpr std::int64_t alarm_slack_ns = 1000;
+
+/// Returns "10.0.0.7:443", "[::1]:443", or nothing. The descriptor may be another socket's by now.
+std::string peer_of(int descriptor) {
+  asio::ip::tcp::endpoint peer;
+  auto size = static_cast<socklen_t>(peer.capacity());
+  if (::getpeername(descriptor, peer.data(), &size) != 0) return {};
+  const int family = peer.data()->sa_family;
+  if (family != AF_INET && family != AF_INET6) return {};
+  const std::string address = peer.address().to_string();
+  return (family == AF_INET ? address : "[" + address + "]") + ":" + std::to_string(peer.port());
+}
 
 std::int64_t now_ns() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
@@ -99,6 +113,20 @@ group_context::group_context(runtime& engine, group_id g)
 }
 
 group_context::~group_context() = default;
+
+std::vector<socket_wait> group_context::waits(std::size_t most) const {
+  std::vector<descriptor_wait> found;
+  found.reserve(most * operations_.size());
+  for (const part& p : operations_)
+    p.waits.for_first(most, [&](const descriptor_wait& w) { found.push_back(w); });
+  std::ranges::sort(found, {}, &descriptor_wait::since_ns);
+  if (found.size() > most) found.resize(most);
+  std::vector<socket_wait> out;
+  for (const descriptor_wait& w : found)
+    out.push_back({group_, w.kind, w.descriptor, peer_of(w.descriptor),
+                   std::chrono::nanoseconds{coarse_now_ns() - w.since_ns}});
+  return out;
+}
 
 // --- tasks
 

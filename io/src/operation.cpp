@@ -1,5 +1,6 @@
 #include <corewise/io/detail/operation.hpp>
 
+#include <ctime>
 #include <utility>
 
 namespace corewise::io::detail {
@@ -99,6 +100,24 @@ void operation::note_cancelled(bool by_time) noexcept {
   cancelled_ = true;
 }
 
+// --- what it waits for
+
+std::int64_t coarse_now_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void operation::note_wait(corewise::wait_kind kind, int descriptor) noexcept {
+  if (context_ == nullptr) return;
+  if (waits_ != nullptr) waits_->remove(wait_);
+  wait_.kind = kind;
+  wait_.descriptor = descriptor;
+  wait_.since_ns = coarse_now_ns();
+  waits_ = &context_->waits_here();
+  waits_->append(wait_);
+}
+
 // --- the end
 
 void operation::complete() noexcept {
@@ -106,6 +125,7 @@ void operation::complete() noexcept {
   {
     const locked here(*this);
     completed_ = true;
+    if (waits_ != nullptr) std::exchange(waits_, nullptr)->remove(wait_);
     if (early_ != nullptr) {
       timed = early_->timed_ && !kept_;
       early_->elsewhere_.reset(); // its context may go now

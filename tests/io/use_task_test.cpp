@@ -253,6 +253,77 @@ TEST_CASE("use_task: a reader and a writer of one stream in two tasks") {
   echoing.get();
 }
 
+TEST_CASE("use_task: a dump names the sockets for which coroutines wait, and their peers") {
+  served_engine on(2);
+  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+  const auto waits = [&] { return on.engine.dump().socket_waits; };
+  CHECK(waits().empty());
+
+  asio::io_context elsewhere;
+  tcp::socket client(elsewhere);
+  client.connect(on_loopback(server.port()));
+  const std::string name = "127.0.0.1:" + std::to_string(client.local_endpoint().port());
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(within(5s, [&] { return waits().size() == 1; }));
+    CHECK(waits()[0].kind == wait_kind::read);
+    CHECK(waits()[0].peer == name);
+    CHECK(waits()[0].descriptor > 2);
+    CHECK(waits()[0].time < 5s);
+    char byte = 'x';
+    asio::write(client, asio::buffer(&byte, 1));
+    asio::read(client, asio::buffer(&byte, 1));
+  }
+  REQUIRE(within(5s, [&] { return waits().size() == 1; }));
+  std::this_thread::sleep_for(110ms);
+  CHECK(waits()[0].time >= 100ms);
+  const std::string text = on.engine.dump().to_text();
+  CHECK(text.find("io: read of descriptor " + std::to_string(waits()[0].descriptor) + " (" + name +
+                  ") for 0.1 s, group " + std::to_string(waits()[0].group.value)) != std::string::npos);
+  client.close();
+  CHECK(within(5s, [&] { return waits().empty(); }));
+
+  auto ends = make_pair(on.io);
+  const std::string much(3'000'000, 'x');
+  std::vector<future<void>> running;
+  running.push_back(on.engine.run([&]() -> task<> {
+    io::error_code why;
+    co_await asio::async_write(ends.first, asio::buffer(much), io::use_task.into(why));
+  }));
+  REQUIRE(within(5s, [&] { return waits().size() == 1; }));
+  CHECK(waits()[0].kind == wait_kind::write);
+  CHECK(waits()[0].peer.empty());
+  ends.second.close();
+  running.back().get();
+  CHECK(waits().empty());
+}
+
+TEST_CASE("use_task: of many waits a dump has the longest of each group, while they come and go") {
+  served_engine on(4);
+  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+  std::atomic<bool> over{false};
+  std::thread looks([&] {
+    while (!over)
+      for (const socket_wait& w : on.engine.dump().socket_waits) CHECK(w.descriptor > 2);
+  });
+  std::vector<future<void>> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(on.engine.run(ask(on.io, on_loopback(server.port()), 100)));
+  for (auto& c : clients) c.get();
+  over = true;
+  looks.join();
+
+  asio::io_context elsewhere;
+  std::vector<tcp::socket> idle;
+  const std::size_t groups = on.engine.groups().size();
+  const std::size_t many = groups * engine_dump::most_socket_waits + 8;
+  for (std::size_t i = 0; i < many; ++i) idle.emplace_back(elsewhere).connect(on_loopback(server.port()));
+  REQUIRE(within(5s, [&] { return server.counts().open == many; }));
+  if (groups == 1)
+    CHECK(within(5s, [&] { return on.engine.dump().socket_waits.size() == engine_dump::most_socket_waits; }));
+  const std::vector<socket_wait> waits = on.engine.dump().socket_waits;
+  for (std::size_t i = 1; i < waits.size(); ++i)
+    CHECK((waits[i].group != waits[i - 1].group || waits[i].time <= waits[i - 1].time));
+}
+
 TEST_CASE("use_task: an engine that ends drops what waits for events") {
   auto ends = std::optional<std::pair<io::unix_stream, io::unix_stream>>();
   served_engine on(2);

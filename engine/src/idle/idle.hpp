@@ -54,6 +54,7 @@ class idle_workers {
   // --- drivers
 
   /// Returns whether there are drivers. Call from any thread. Cost: a load.
+  const driver* driver_of(group_id g) const noexcept { return wakes_.sleepers().drivers().of(g); }
   bool drives() const noexcept { return wakes_.sleepers().drivers().any(); }
   /// See `drivers`. Call from one thread at a time.
   bool attach(std::vector<std::shared_ptr<driver>> by_group) noexcept;

@@ -66,6 +66,10 @@ std::string engine_dump::to_text() const {
   }
   for (const suspended_in& s : suspended)
     out += fmt::format("coroutines that wait for {}: {}\n", to_string(s.kind), s.coroutines);
+  for (const socket_wait& w : socket_waits)
+    out += fmt::format("{} of descriptor {}{} for {:.1f} s, group {}\n", to_string(w.kind), w.descriptor,
+                       w.peer.empty() ? "" : fmt::format(" ({})", w.peer),
+                       std::chrono::duration<double>(w.time).count(), w.group.value);
   for (std::size_t g = 0; g < injection_depths.size(); ++g)
     if (injection_depths[g] != 0)
       out += fmt::format("injection queue of group {}: {} tasks\n", g, injection_depths[g]);
@@ -84,10 +88,17 @@ std::string engine_dump::to_json() const {
                              {"machine_changes", machine_changes},
                              {"last_machine_change", last_machine_change},
                              {"suspended", nlohmann::ordered_json::object()},
+                             {"socket_waits", nlohmann::ordered_json::array()},
                              {"injection_depths", injection_depths},
                              {"class_queues", nlohmann::ordered_json::array()},
                              {"seats", nlohmann::ordered_json::array()}};
   for (const suspended_in& s : suspended) out["suspended"][to_string(s.kind)] = s.coroutines;
+  for (const socket_wait& w : socket_waits)
+    out["socket_waits"].push_back({{"group", w.group.value},
+                                   {"kind", to_string(w.kind)},
+                                   {"descriptor", w.descriptor},
+                                   {"peer", w.peer},
+                                   {"time_us", *microseconds(w.time)}});
   for (const auto& [latency, background] : class_queues)
     out["class_queues"].push_back({{"latency", latency}, {"background", background}});
   for (const seat_dump& s : seats) out["seats"].push_back(json_of(s));
@@ -135,6 +146,10 @@ engine_dump runtime::dump() const {
     all.class_queues.push_back(
         {domain->of(task_class::latency).depth(), domain->of(task_class::background).depth()});
   all.suspended = suspended_.count();
+  for (const locality_group& g : groups_.groups())
+    if (const driver* const d = idle_->driver_of(g.id))
+      for (socket_wait& w : d->waits(engine_dump::most_socket_waits))
+        w.group = g.id, all.socket_waits.push_back(std::move(w));
   all.in_flight = metrics().in_flight();
   all.spare_threads = threads_.spares();
   all.tasks_waiting_for_a_seat = tasks_waiting_for_a_seat();

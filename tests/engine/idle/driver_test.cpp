@@ -56,6 +56,7 @@ class made_driver final : public driver {
   }
   bool slept_in() const { return sleeper; }
 
+  std::vector<socket_wait> waits(std::size_t /*most*/) const override { return {}; }
   std::size_t poll(std::size_t most, ready_tasks& found) noexcept override {
     CHECK(holders.fetch_add(1) == 0);
     CHECK(most == profile().io.batch);

@@ -2,10 +2,12 @@
 
 #include <corewise/engine/detail/resumption.hpp>
 #include <corewise/engine/detail/task_chain.hpp>
+#include <corewise/engine/suspended.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 namespace corewise {
 
@@ -46,6 +48,9 @@ class driver {
   virtual void interrupt() noexcept = 0;
   /// Returns whether any event may come. Call from any thread. Cost: a load.
   virtual bool outstanding() const noexcept = 0;
+  /// Returns which coroutines wait for sockets here, at most `most`, that which has waited longest first. Call from any thread.
+  /// Throws `std::bad_alloc`.
+  virtual std::vector<socket_wait> waits(std::size_t most) const = 0;
   /// Gives up what waits for events, for no thread will look here any more. What still waited for one is
   /// resumed, to be dropped. Called once, when the engine has ended.
   virtual void end() noexcept = 0;

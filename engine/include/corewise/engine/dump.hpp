@@ -6,6 +6,7 @@
 #include <corewise/topology/ids.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,12 +56,16 @@ struct class_depths {
 /// words that workers write anyway, never from a task. The seats are looked at one after another while their
 /// workers go on.
 struct engine_dump {
+  static constexpr std::size_t most_socket_waits = 64;
+
   std::vector<seat_dump> seats; ///< by worker id
   /// By group. Where all groups share one queue, its tasks count for the first.
   std::vector<std::uint32_t> injection_depths;
   std::vector<class_depths> class_queues; ///< by domain
   std::vector<suspended_in> suspended;    ///< by kind of wait; kinds without waiters are absent
-  std::uint64_t in_flight = 0;            ///< accepted and not finished, suspended ones included
+  /// By group, those that have waited longest first; of each group at most `most_socket_waits`.
+  std::vector<socket_wait> socket_waits;
+  std::uint64_t in_flight = 0; ///< accepted and not finished, suspended ones included
   std::uint64_t spare_threads = 0;
   std::uint64_t tasks_waiting_for_a_seat = 0; ///< as in `metrics_snapshot`, and so the next two
   std::uint64_t blocking_calls_running = 0;

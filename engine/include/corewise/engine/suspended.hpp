@@ -1,7 +1,11 @@
 #pragma once
 
+#include <corewise/topology/ids.hpp>
+
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace corewise {
@@ -33,6 +37,15 @@ std::string_view to_string(wait_kind kind) noexcept;
 struct suspended_in {
   wait_kind kind = wait_kind::event;
   std::uint64_t coroutines = 0;
+};
+
+/// A coroutine that waits for bytes, or for room for bytes, at a socket.
+struct socket_wait {
+  group_id group; ///< the socket's
+  wait_kind kind = wait_kind::io;
+  int descriptor = -1;
+  std::string peer;                 ///< "10.0.0.7:443"; empty: it has no address
+  std::chrono::nanoseconds time{0}; ///< for how long, to some milliseconds
 };
 
 } // namespace corewise

@@ -212,12 +212,13 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     base::async_read_some(into, std::forward<Handler>(handler));
   }
   template <class Readable> void wait_until_readable(Readable&& then) {
-    note_executor(then.handler);
+    executor_of(then.handler).note_wait(wait_kind::read, this->native_handle());
     base::async_wait(base::wait_read, std::forward<Readable>(then));
   }
   template <class Handler, class Buffers> void write(Handler&& handler, const Buffers& from) {
     if constexpr (detail::runs_steps<Handler>) {
       if (done_in_place<detail::try_send>(write_tries_, handler, from)) return;
+      if (this->is_open()) executor_of(handler).note_wait(wait_kind::write, this->native_handle());
     }
     base::async_write_some(from, std::forward<Handler>(handler));
   }
@@ -230,14 +231,14 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     detail::io_vector<Buffers> all(buffers);
     detail::transfer done;
     if (!tries.note(Attempt(this->native_handle(), all.message, done))) return false;
-    note_executor(handler);
+    static_cast<void>(executor_of(handler));
     std::decay_t<Handler> called(std::move(handler));
     std::move(called)(done.why, done.bytes);
     return true;
   }
-  /// Has the handler's operation note the stream's executor, as Asio's functions do.
-  template <class Handler> void note_executor(const Handler& handler) {
-    static_cast<void>(asio::get_associated_executor(handler, this->get_executor()));
+  /// Returns the executor of the handler's operation, which notes that of the stream, as with Asio's functions.
+  template <class Handler> detail::step_executor executor_of(const Handler& handler) {
+    return asio::get_associated_executor(handler, this->get_executor());
   }
 
   detail::tries read_tries_;  // the reader's

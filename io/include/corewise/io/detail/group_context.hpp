@@ -3,6 +3,7 @@
 #include <corewise/engine/detail/driving.hpp>
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/io/asio.hpp>
+#include <corewise/io/detail/descriptor_waits.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace corewise::io::detail {
 
@@ -45,16 +47,20 @@ class group_context final : public asio::io_context, public driver {
   // --- operations. Call from any thread.
 
   void begin_operation() noexcept {
-    mine().fetch_add(1, std::memory_order_relaxed);
+    my_part().number.fetch_add(1, std::memory_order_relaxed);
     if (corewise::detail::this_execution.engine != &engine_) driving::begun(engine_, group_);
   }
-  void end_operation() noexcept { mine().fetch_sub(1, std::memory_order_relaxed); }
+  void end_operation() noexcept { my_part().number.fetch_sub(1, std::memory_order_relaxed); }
   /// Returns how many operations wait for their events; while some begin and end, about how many.
   std::uint64_t operations() const noexcept {
     std::int64_t sum = 0;
     for (const part& p : operations_) sum += p.number.load(std::memory_order_relaxed);
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, sum));
   }
+
+  /// Returns the list in which an operation that begins on the calling thread says for what it waits.
+  descriptor_waits& waits_here() noexcept { return my_part().waits; }
+  std::vector<socket_wait> waits(std::size_t most) const override;
 
   // --- tasks. Call from any thread.
 
@@ -84,14 +90,14 @@ class group_context final : public asio::io_context, public driver {
   void end() noexcept override;
 
  private:
-  /// A part of a number that many threads change: each has a part of its own, if there are few.
+  /// A part of what many threads change: each has a part of its own, if there are few.
   struct alignas(64) part {
     atomic<std::int64_t> number{0};
+    descriptor_waits waits;
   };
-  atomic<std::int64_t>& mine() noexcept {
+  part& my_part() noexcept {
     const auto thread = reinterpret_cast<std::uintptr_t>(&corewise::detail::this_execution);
-    return operations_[(thread >> 12) % operations_.size()]
-        .number; // their stacks lie odd numbers of pages apart
+    return operations_[(thread >> 12) % operations_.size()]; // their stacks lie odd numbers of pages apart
   }
 
   class looking;

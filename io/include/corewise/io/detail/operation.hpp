@@ -127,6 +127,8 @@ class operation : protected suspension {
     else if (early_ != nullptr && !early_->elsewhere_)
       early_->elsewhere_.emplace(asio::prefer(of, asio::execution::outstanding_work.tracked));
   }
+  /// Notes for what the operation waits from now on. Call within a step.
+  void note_wait(corewise::wait_kind kind, int descriptor) noexcept;
   asio::execution_context& context() const noexcept {
     if (context_ != nullptr) return *context_;
     return asio::query(asio::system_executor(), asio::execution::context);
@@ -282,6 +284,8 @@ class operation : protected suspension {
   group_context* context_ = nullptr;    // in which the event comes; null: in another one
   early_end* early_ = nullptr;
   std::exception_ptr thrown_; // guarded
+  descriptor_wait wait_;
+  descriptor_waits* waits_ = nullptr; // guarded: the list in which `wait_` is
   alignas(std::max_align_t) std::byte memory_[208];
 };
 
@@ -312,6 +316,9 @@ class step_executor {
       }
     }
     make_step(std::forward<F>(f));
+  }
+  void note_wait(corewise::wait_kind kind, int descriptor) const noexcept {
+    of_->note_wait(kind, descriptor);
   }
   asio::execution_context& query(asio::execution::context_t /*what*/) const noexcept {
     return of_->context();

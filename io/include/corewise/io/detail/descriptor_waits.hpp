@@ -1,0 +1,58 @@
+#pragma once
+
+#include <corewise/engine/detail/lock.hpp>
+#include <corewise/engine/suspended.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace corewise::io::detail {
+
+class descriptor_waits;
+
+/// Returns the time of CLOCK_MONOTONIC_COARSE, which is some milliseconds old. Cost: 5 ns.
+std::int64_t coarse_now_ns() noexcept;
+
+/// That an operation waits for a descriptor, for those who look into an engine. Lies in the operation.
+struct descriptor_wait {
+  corewise::wait_kind kind = corewise::wait_kind::io;
+  int descriptor = -1;
+  std::int64_t since_ns = 0; ///< `coarse_now_ns`
+
+ private:
+  friend descriptor_waits;
+
+  descriptor_wait* before_ = nullptr;
+  descriptor_wait* after_ = nullptr;
+};
+
+/// Waits, those that began first in front. Call from any thread. Cost: a lock.
+class descriptor_waits {
+ public:
+  void append(descriptor_wait& w) noexcept {
+    const std::scoped_lock lock(mutex_);
+    w.before_ = last_;
+    w.after_ = nullptr;
+    (last_ != nullptr ? last_->after_ : first_) = &w;
+    last_ = &w;
+  }
+  void remove(descriptor_wait& w) noexcept {
+    const std::scoped_lock lock(mutex_);
+    (w.before_ != nullptr ? w.before_->after_ : first_) = w.after_;
+    (w.after_ != nullptr ? w.after_->before_ : last_) = w.before_;
+  }
+  /// Calls `f(wait)` for the first ones, at most `most`, with the lock held.
+  template <class F> void for_first(std::size_t most, const F& f) const {
+    const std::scoped_lock lock(mutex_);
+    const descriptor_wait* w = first_;
+    for (std::size_t i = 0; i < most && w != nullptr; ++i, w = w->after_) f(*w);
+  }
+
+ private:
+  mutable corewise::detail::mutex mutex_;
+  descriptor_wait* first_ = nullptr; // guarded, and the links
+  descriptor_wait* last_ = nullptr;
+};
+
+} // namespace corewise::io::detail
