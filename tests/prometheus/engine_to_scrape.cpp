@@ -1,6 +1,5 @@
-// An engine for Prometheus, in trouble as its name says: engine_to_scrape NAME [print]. Prints its port on
-// the loopback, and serves its metrics there, without help of the engine, until it is killed; or prints them
-// once, by worker.
+// An engine for Prometheus, in trouble as its name says: engine_to_scrape NAME [print | openmetrics]. Prints its port
+// on the loopback, and serves its metrics there, without help of the engine, until it is killed; or prints them once, by worker.
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>
@@ -98,20 +97,25 @@ void go_on(corewise::engine& e, std::string_view trouble) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const bool prints = argc == 3 && std::string_view(argv[2]) == "print";
+  const std::string_view form = argc == 3 ? argv[2] : "";
+  const bool prints = form == "print" || form == "openmetrics";
   const std::string_view trouble = argc == 2 || prints ? argv[1] : "";
   bool known = false;
   for (const char* name : {"healthy", "stalled", "wedged", "overloaded", "throttled"})
     known = known || trouble == name;
   if (!known) {
-    std::fprintf(stderr, "usage: engine_to_scrape healthy|stalled|wedged|overloaded|throttled [print]\n");
+    std::fprintf(
+        stderr,
+        "usage: engine_to_scrape healthy|stalled|wedged|overloaded|throttled [print | openmetrics]\n");
     return 2;
   }
   corewise::engine e(profile_of(trouble));
   begin(e, trouble);
   if (prints) {
     std::this_thread::sleep_for(1s);
-    std::printf("%s", e.metrics().to_prometheus(corewise::metrics_detail::workers).c_str());
+    const corewise::metrics_snapshot m = e.metrics();
+    const auto all = corewise::metrics_detail::workers;
+    std::printf("%s", (form == "print" ? m.to_prometheus(all) : m.to_openmetrics(all)).c_str());
     std::fflush(stdout);
     std::_Exit(0);
   }

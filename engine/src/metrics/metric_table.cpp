@@ -18,15 +18,22 @@ template <health_state State> std::uint64_t is_in(const metrics_snapshot& m) {
   return m.health == State ? 1 : 0;
 }
 
-/// Returns the row of a metric that an alert reads.
-template <class Row> constexpr Row read_by(std::string_view alert, Row row) {
-  row.alert = alert;
+std::uint64_t queued_at_workers(const metrics_snapshot& m) {
+  std::uint64_t waiting = 0;
+  for (const worker_metrics& w : m.workers) waiting += w.load - w.running;
+  return waiting;
+}
+
+/// Returns the row of a metric that these alerts read.
+template <class Row> constexpr Row read_by(std::string_view alerts, Row row) {
+  row.alerts = alerts;
   return row;
 }
 
 constexpr engine_row of_engine[] = {
-    read_by("CorewiseWedged", engine_row{"health", gauge, "", "1 for the state of the engine",
-                                         is_in<health_state::ok>, "state", "ok"}),
+    read_by("CorewiseWedged CorewiseQueueStands",
+            engine_row{"health", gauge, "", "1 for the state of the engine", is_in<health_state::ok>, "state",
+                       "ok"}),
     {"health", gauge, "", {}, is_in<health_state::degraded>, "state", "degraded"},
     {"health", gauge, "", {}, is_in<health_state::wedged>, "state", "wedged"},
     {"health", gauge, "", {}, is_in<health_state::ended>, "state", "ended"},
@@ -53,7 +60,8 @@ constexpr engine_row of_engine[] = {
      [](const metrics_snapshot& m) { return m.dropped; }},
     {"daemons", gauge, "tasks", "Daemons that have not ended",
      [](const metrics_snapshot& m) { return m.daemons; }},
-    {"tasks_queued", gauge, "tasks", "Tasks that wait in shared queues",
+    {"tasks_queued", gauge, "tasks",
+     "Tasks that wait in queues: those of the engine, and those of its workers together",
      [](const metrics_snapshot& m) { return m.injected; }, "queue", "injection"},
     {"tasks_queued",
      gauge,
@@ -69,6 +77,7 @@ constexpr engine_row of_engine[] = {
      [](const metrics_snapshot& m) { return m.background_queued; },
      "queue",
      "background"},
+    {"tasks_queued", gauge, "tasks", {}, queued_at_workers, "queue", "workers"},
     {"class_queue_pushes", counter, "tasks",
      "Tasks put into the queue of their class, when submitted and when resumed",
      [](const metrics_snapshot& m) { return m.latency_placed; }, "class", "latency"},
@@ -85,9 +94,11 @@ constexpr engine_row of_engine[] = {
      [](const metrics_snapshot& m) { return m.timers_fired; }},
     {"timers_cancelled", counter, "timers", "Timers cancelled or stopped before they were due",
      [](const metrics_snapshot& m) { return m.timers_cancelled; }},
-    {"oldest_task_wait_seconds", gauge, "seconds",
-     "Time for which no task was taken from some queue in which tasks wait, to 100 ms",
-     [](const metrics_snapshot& m) { return static_cast<std::uint64_t>(m.oldest_wait.count()); }},
+    read_by("CorewiseQueueStands",
+            engine_row{
+                "oldest_task_wait_seconds", gauge, "seconds",
+                "Time for which no task was taken from some queue in which tasks wait, to 100 ms",
+                [](const metrics_snapshot& m) { return static_cast<std::uint64_t>(m.oldest_wait.count()); }}),
     {"spare_threads", gauge, "threads", "Threads that wait for a seat",
      [](const metrics_snapshot& m) { return m.spare_threads; }},
     {"spare_threads_max", gauge, "threads", "The most threads of that kind, blocking.spares_max",
@@ -151,6 +162,8 @@ constexpr worker_row of_workers[] = {
      [](const worker_metrics& w) { return w.capacity; }},
     {"load", gauge, "tasks", "Tasks queued for workers or run by them now",
      [](const worker_metrics& w) { return w.load; }},
+    {"workers_running", gauge, "workers", "Workers that run a task now; these tasks are in the load",
+     [](const worker_metrics& w) { return w.running; }},
     {"busy_seconds", counter, "seconds", "Time of workers from finding work to having none",
      [](const worker_metrics& w) { return static_cast<std::uint64_t>(w.busy.count()); }},
     {"run_queue_seconds", counter, "seconds", "Time that threads of workers were ready to run but had no CPU",

@@ -30,8 +30,8 @@ template <class Of> struct metric_row {
   std::uint64_t (*value)(const Of& of); ///< of seconds and CPUs: in billionths
   std::string_view label{};
   std::string_view label_value{};
-  std::string_view
-      alert{}; ///< the rule in configs/prometheus/alerts.yaml that reads it; in the first row of the name
+  /// The rules in configs/prometheus/alerts.yaml that read it, apart by blanks; in the first row of the name.
+  std::string_view alerts{};
 };
 
 /// Times of a worker, or the sum of several: one histogram, or one for each class.
@@ -39,7 +39,7 @@ struct histogram_row {
   std::string_view name; ///< in seconds
   std::string_view help;
   std::span<const time_histogram> (*value)(const worker_metrics& of);
-  std::string_view alert{};
+  std::string_view alerts{};
 };
 
 /// Calls `f(label, times)` for each histogram of the row; `label`: the class, or empty. Classes that have

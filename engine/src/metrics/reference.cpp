@@ -28,13 +28,18 @@ exact at rest.
 
 )";
 
-/// Returns a link to what to do about an alert.
-std::string link_to(std::string_view alert) {
-  if (alert.empty()) return {};
-  std::string anchor(alert);
-  std::ranges::transform(anchor, anchor.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return fmt::format("[{}](runbook.md#{})", alert, anchor);
+/// Returns links to what to do about alerts.
+std::string links_to(std::string_view alerts) {
+  std::string links;
+  while (!alerts.empty()) {
+    const std::string_view alert = alerts.substr(0, alerts.find(' '));
+    alerts.remove_prefix(std::min(alert.size() + 1, alerts.size()));
+    std::string anchor(alert);
+    std::ranges::transform(anchor, anchor.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    links += fmt::format("{}[{}](runbook.md#{})", links.empty() ? "" : ", ", alert, anchor);
+  }
+  return links;
 }
 
 /// Adds a table of metrics. Rows with one name are one metric.
@@ -53,7 +58,7 @@ void append_table(std::string& out, std::span<const metric_row<T>> rows, std::st
     }
     fmt::format_to(std::back_inserter(out), "| `corewise_{}{}` | {} | {} | {} | {} | {} |\n", row.name,
                    row.type == metric_type::counter ? "_total" : "", to_string(row.type), all, row.unit,
-                   row.help, link_to(row.alert));
+                   row.help, links_to(row.alerts));
   }
 }
 
@@ -83,7 +88,7 @@ std::string metrics_reference() {
       std::chrono::duration<double>(time_histogram::bound(time_histogram::bounds - 1)).count());
   for (const detail::histogram_row& row : detail::histogram_rows())
     fmt::format_to(std::back_inserter(out), "| `corewise_{}` | {} | {} |\n", row.name, row.help,
-                   link_to(row.alert));
+                   links_to(row.alerts));
   return out;
 }
 

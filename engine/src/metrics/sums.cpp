@@ -39,6 +39,7 @@ worker_metrics& worker_metrics::operator+=(const worker_metrics& w) noexcept {
   leapfrogged += w.leapfrogged;
   ticks += w.ticks;
   load += w.load;
+  running += w.running;
   for (std::size_t l = 0; l < level_count; ++l) stolen[l] += w.stolen[l];
   injected += w.injected;
   overflowed += w.overflowed;

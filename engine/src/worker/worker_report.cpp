@@ -128,8 +128,8 @@ worker_metrics worker::metrics() const noexcept {
   m.latency_runs = counts_.of_class[0].read();
   m.background_runs = counts_.of_class[1].read();
   m.active = engine_.active(id()) ? 1 : 0;
-  m.load =
-      own.waiting() + (own.lifo.empty() ? 0U : 1U) + entry_.owner.running.load(std::memory_order_relaxed);
+  m.running = entry_.owner.running.load(std::memory_order_relaxed);
+  m.load = own.waiting() + (own.lifo.empty() ? 0U : 1U) + m.running;
   for (std::size_t l = 0; l < level_count; ++l) {
     m.stolen[l] = counts_.stolen[l].read();
     m.victims[l] = m.stolen[l] == 0 ? m.group : group_id{counts_.victims[l].load(std::memory_order_relaxed)};

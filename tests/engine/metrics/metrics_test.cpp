@@ -62,6 +62,27 @@ TEST_CASE("metrics: the oldest queued task, and what a stuck one has run, are se
   CHECK(e.metrics().total().stuck_for == stuck_for);
 }
 
+TEST_CASE("metrics: a task that runs is not queued, and those behind it are") {
+  engine e(small_profile(1));
+  std::atomic<bool> begun{false};
+  std::atomic<bool> open{false};
+  (void)e.submit([&] {
+    begun = true;
+    while (!open) std::this_thread::sleep_for(1ms);
+  });
+  while (!begun) std::this_thread::sleep_for(1ms);
+  for (int i = 0; i < 5; ++i) (void)e.submit([] {});
+  metrics_snapshot m = e.metrics();
+  CHECK(m.total().running == 1);
+  const auto queued = nlohmann::json::parse(m.to_json())["tasks_queued"];
+  CHECK(queued["workers"].get<int>() + queued["injection"].get<int>() == 5);
+  open = true;
+  e.drain();
+  CHECK(within(10s, [&] { return e.metrics().total().running == 0; }));
+  m = e.metrics();
+  CHECK(nlohmann::json::parse(m.to_json())["tasks_queued"]["workers"] == 0);
+}
+
 TEST_CASE("metrics: the profile in force has a hash, and spare threads a limit") {
   profile p = small_profile(1);
   p.blocking.spares_max = 3;

@@ -53,6 +53,7 @@ struct worker_metrics {
   std::uint64_t leapfrogged = 0; ///< taken, while a task on it waited, from a thief that had taken its forks
   std::uint64_t ticks = 0;       ///< ticks that ended; a tick is at most `queues.budget` tasks
   std::uint64_t load = 0;        ///< tasks that wait in its queues now, and the one that it runs
+  std::uint64_t running = 0;     ///< 1: it runs a task now; that one is in `load`
   std::array<std::uint64_t, level_count> stolen{}; ///< taken from others, by the victim's level
   /// The group of the last victim, by the same levels; its own group where there was none. Not in sums.
   std::array<group_id, level_count> victims{};
