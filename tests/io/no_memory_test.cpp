@@ -1,10 +1,13 @@
-// One allocation of a server and its clients fails, each in turn: a connection may end, the engine and the listener go on.
+// One allocation of a server and its clients fails, each in turn, the frames of coroutines among them: a connection may end, the
+// engine and the listener go on.
 
 #include "refused_memory.hpp"
 #include "sockets.hpp"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstddef>
 #include <filesystem>
 #include <iterator>
 #include <new>
@@ -14,6 +17,33 @@ using namespace corewise;
 using namespace std::chrono_literals;
 using tests::before_refusal;
 using tests::spared;
+
+namespace {
+
+std::atomic<int> blocks_refused{0};
+
+bool block_refused_now() {
+  const bool refused = tests::refused_now();
+  blocks_refused += refused ? 1 : 0;
+  return refused;
+}
+
+} // namespace
+
+/// What the linker gives in place of a function (`--wrap`), and what it calls the function itself.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+extern "C" {
+void* __real__ZN8corewise6detail13acquire_blockEm(std::size_t size_class);
+void* __real__ZN8corewise6detail17try_acquire_blockEm(std::size_t size_class) noexcept;
+[[gnu::used]] void* __wrap__ZN8corewise6detail13acquire_blockEm(std::size_t size_class) {
+  if (block_refused_now()) throw std::bad_alloc();
+  return __real__ZN8corewise6detail13acquire_blockEm(size_class);
+}
+[[gnu::used]] void* __wrap__ZN8corewise6detail17try_acquire_blockEm(std::size_t size_class) noexcept {
+  return block_refused_now() ? nullptr : __real__ZN8corewise6detail17try_acquire_blockEm(size_class);
+}
+}
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace {
 
@@ -54,6 +84,7 @@ TEST_CASE("no memory: a connection for which there is none ends, and the next on
     CHECK(e.run(ask(io, server.port())).get());
   }
   CHECK(failed > 0);
+  CHECK(blocks_refused > 0);
   CHECK(within(5s, [&] { return server.counts().open == 0; }));
   server.stop();
   server.wait_until_closed();

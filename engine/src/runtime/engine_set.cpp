@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
@@ -81,7 +82,9 @@ engine_hooks named(engine_hooks hooks, const std::string& name) {
 
 std::vector<profile> profiles_per_part(const profile& p) { return divided(p, parts_of(p)); }
 
-engine_set::engine_set(const profile& p, const engine_hooks& hooks) : parts_(parts_of(p)), whole_(p) {
+engine_set::engine_set(const profile& p, const engine_hooks& hooks)
+    : parts_(parts_of(p)),
+      whole_(std::make_unique<const profile>(p)) {
   begin(divided(p, parts_), hooks);
 }
 
@@ -175,8 +178,9 @@ apply_result engine_set::apply(const profile& p) {
   const std::scoped_lock lock(mutex_);
   if (!whole_) throw std::logic_error("engine_set::apply: its engines have profiles of their own");
   if (apply_result refused{detail::what_needs_a_restart(*whole_, p)}; !refused.applied()) return refused;
+  auto next = std::make_unique<const profile>(p);
   apply_result result = apply_each(divided(p, parts_));
-  if (result.applied()) whole_ = p;
+  if (result.applied()) next.swap(whole_);
   return result;
 }
 
@@ -202,9 +206,9 @@ apply_result engine_set::apply_each(const std::vector<profile>& next) {
 }
 
 std::optional<profile> engine_set::configuration() const {
-  if (engines_.front().runtime_->after_process_fork()) return whole_; // the lock may be held for ever
-  const std::scoped_lock lock(mutex_);
-  return whole_;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (!engines_.front().runtime_->after_process_fork()) lock.lock(); // else it may be held for ever
+  return whole_ != nullptr ? std::optional(*whole_) : std::nullopt;
 }
 
 std::vector<metrics_snapshot> engine_set::metrics() const {

@@ -1,6 +1,7 @@
 // Tests of several engines that share a process.
 
 #include "child_process.hpp"
+#include "counts.hpp"
 #include "reloading.hpp"
 #include "topology/recorded_host.hpp"
 
@@ -293,4 +294,34 @@ TEST_CASE("fork: the child has answers of an engine set at once, and makes a set
   });
   CHECK(exit_status(child) == 0);
   CHECK(engines[1].run([] { return 7; }).get() == 7);
+}
+
+TEST_CASE("fork: an engine set answers in the child, whatever other threads do with it at the fork") {
+  constexpr int children = count_of(40, 150);
+  const profile p = for_machine("pack:2 core:1 pu:1", machine_part::package);
+  engine_set engines(p);
+  std::atomic<bool> enough{false};
+  std::vector<std::thread> busy;
+  const auto repeat = [&](auto act) {
+    busy.emplace_back([&enough, act] {
+      while (!enough) act();
+    });
+  };
+  repeat([&] { static_cast<void>(engines.apply(p)); });
+  repeat([&] { static_cast<void>(engines.configuration()); });
+  repeat([&] { static_cast<void>(engines.metrics()); });
+  repeat([&] { static_cast<void>(engines.local().submit([] {})); });
+  int failures = 0;
+  for (int i = 0; i < children && failures == 0; ++i)
+    failures += exit_status(child_that([&] {
+                  ::alarm(20);
+                  bool right = !engines.apply(p).applied() && engines.configuration().has_value();
+                  right = right && engines.metrics().size() == 2 && engines.find("daemon/p1") == &engines[1];
+                  right = right && engines.local().submit([] {}) == submit_result::stopping;
+                  for (const shutdown_report& r : engines.shutdown(1s)) right = right && r.clean();
+                  std::_Exit(right ? 0 : 1);
+                })) != 0;
+  CHECK(failures == 0);
+  enough = true;
+  for (std::thread& t : busy) t.join();
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -91,7 +92,8 @@ class engine_set {
 
   std::vector<detail::machine_share> parts_; // of the engines, if they have parts of a machine
   mutable detail::mutex mutex_;
-  std::optional<profile> whole_; // guarded; of which the engines have parts
+  /// Guarded; of which the engines have parts, or null. Replaced by one store, so a process fork finds the old one or the new.
+  std::unique_ptr<const profile> whole_;
   std::vector<std::string> names_;
   std::deque<engine> engines_;
 };
