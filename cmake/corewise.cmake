@@ -29,6 +29,14 @@ function(corewise_in_batches target)
   endif()
 endfunction()
 
+# corewise_plain_under_sanitizers(): does not optimize what this folder builds, under sanitizers. Asio's templates make that take
+# half of the time.
+function(corewise_plain_under_sanitizers)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    add_compile_options(-O0)
+  endif()
+endfunction()
+
 # corewise_layer(NAME): the include roots of the library corewise_NAME, and its place in the package. Each layer has its
 # own public root, so that an include against the arrow does not compile.
 function(corewise_layer name)
