@@ -1,4 +1,4 @@
-// What a trace costs: tasks of some length that each submit the next one, while a trace is taken and while none is, in turns.
+// What a trace costs: tasks of some length, that each submit the next one, while a trace is taken and while none is, in turns.
 // The thread that collects has a CPU of its own, where there is one. tracing_cost [PAIRS]
 
 #include <corewise/engine/engine.hpp>
@@ -15,33 +15,25 @@
 
 using namespace corewise;
 using std::chrono::steady_clock;
+using namespace std::chrono_literals;
 
 namespace {
 
 constexpr std::chrono::milliseconds window{50};
 constexpr double events_of_a_task = 3; // queued, begun, ended; the load once in a tick
 
-void work(std::uint64_t rounds) {
-  for (std::uint64_t i = 0; i < rounds; ++i)
-    asm volatile(""); // NOLINT(hicpp-no-assembler): else there is no loop
-}
-
-double rounds_in_a_nanosecond() {
-  double best = 0;
-  for (int i = 0; i < 20; ++i) {
-    constexpr std::uint64_t rounds = 1'000'000;
-    const auto begin = steady_clock::now();
-    work(rounds);
-    const std::chrono::duration<double, std::nano> took = steady_clock::now() - begin;
-    best = std::max(best, static_cast<double>(rounds) / took.count());
+/// Passes that time. A loop of so many rounds would not: its speed depends on where the compiler has put it.
+void work(std::chrono::nanoseconds time) {
+  if (time.count() == 0) return;
+  const auto until = steady_clock::now() + time;
+  while (steady_clock::now() < until) {
   }
-  return best;
 }
 
 /// Tasks that follow each other, on one worker.
 class chain {
  public:
-  explicit chain(std::uint64_t rounds) : rounds_(rounds), e_(one_worker()) { next(); }
+  explicit chain(std::chrono::nanoseconds time) : time_(time), e_(one_worker()) { next(); }
   chain(const chain&) = delete;
   chain& operator=(const chain&) = delete;
   ~chain() {
@@ -67,14 +59,14 @@ class chain {
   }
   void next() {
     static_cast<void>(e_.submit([this] {
-      work(rounds_);
+      work(time_);
       count_.store(count_.load(std::memory_order_relaxed) + 1,
                    std::memory_order_relaxed); // one task at a time
       if (!over_.load(std::memory_order_relaxed)) next();
     }));
   }
 
-  const std::uint64_t rounds_;
+  const std::chrono::nanoseconds time_;
   std::atomic<std::uint64_t> count_{0};
   std::atomic<bool> over_{false};
   engine e_;
@@ -85,8 +77,8 @@ double median(std::vector<double> of) {
   return of[of.size() / 2];
 }
 
-void measure(double task_ns, double rounds_a_ns, int pairs) {
-  const chain tasks(static_cast<std::uint64_t>(task_ns * rounds_a_ns));
+void measure(std::chrono::nanoseconds time, int pairs) {
+  const chain tasks(time);
   std::vector<double> off;
   std::vector<double> ratios;
   std::vector<double> events;
@@ -104,9 +96,10 @@ void measure(double task_ns, double rounds_a_ns, int pairs) {
   const auto part = [&](double q) {
     return ratios[static_cast<std::size_t>(q * static_cast<double>(ratios.size() - 1))];
   };
-  std::printf("tasks of %5.0f ns: %7.1f ns each without a trace, %.3f times with one (p10 %.3f, p90 %.3f), "
+  std::printf("tasks of %5lld ns: %7.1f ns each without a trace, %.3f times with one (p10 %.3f, p90 %.3f), "
               "%.1f ns an event\n",
-              task_ns, median(off), part(.5), part(.1), part(.9), median(events));
+              static_cast<long long>(time.count()), median(off), part(.5), part(.1), part(.9),
+              median(events));
 }
 
 } // namespace
@@ -117,6 +110,5 @@ int main(int argc, char** argv) {
     std::fputs("usage: tracing_cost [PAIRS]\n", stderr);
     return 2;
   }
-  const double rounds = rounds_in_a_nanosecond();
-  for (const double task_ns : {0.0, 1000.0, 10'000.0}) measure(task_ns, rounds, pairs);
+  for (const auto time : {0ns, 1000ns, 10'000ns}) measure(time, pairs);
 }
