@@ -112,7 +112,8 @@ group_context::group_context(runtime& engine, group_id g)
   for (spare_block& block : spare_blocks_) give_spare(&block);
 }
 
-group_context::~group_context() = default;
+/// What is left of operations goes while their lists are still there.
+group_context::~group_context() { shutdown(); }
 
 std::vector<socket_wait> group_context::waits(std::size_t most) const {
   std::vector<descriptor_wait> found;
@@ -121,10 +122,11 @@ std::vector<socket_wait> group_context::waits(std::size_t most) const {
     p.waits.for_first(most, [&](const descriptor_wait& w) { found.push_back(w); });
   std::ranges::sort(found, {}, &descriptor_wait::since_ns);
   if (found.size() > most) found.resize(most);
+  const std::int64_t now = coarse_now_ns(); // later than all of them
   std::vector<socket_wait> out;
   for (const descriptor_wait& w : found)
-    out.push_back({group_, w.kind, w.descriptor, peer_of(w.descriptor),
-                   std::chrono::nanoseconds{coarse_now_ns() - w.since_ns}});
+    out.push_back(
+        {group_, w.kind, w.descriptor, peer_of(w.descriptor), std::chrono::nanoseconds{now - w.since_ns}});
   return out;
 }
 

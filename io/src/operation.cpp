@@ -110,7 +110,7 @@ std::int64_t coarse_now_ns() noexcept {
 
 void operation::note_wait(corewise::wait_kind kind, int descriptor) noexcept {
   if (context_ == nullptr) return;
-  if (waits_ != nullptr) waits_->remove(wait_);
+  forget_wait();
   wait_.kind = kind;
   wait_.descriptor = descriptor;
   wait_.since_ns = coarse_now_ns();
@@ -125,7 +125,7 @@ void operation::complete() noexcept {
   {
     const locked here(*this);
     completed_ = true;
-    if (waits_ != nullptr) std::exchange(waits_, nullptr)->remove(wait_);
+    forget_wait();
     if (early_ != nullptr) {
       timed = early_->timed_ && !kept_;
       early_->elsewhere_.reset(); // its context may go now

@@ -54,8 +54,9 @@ class idle_workers {
   // --- drivers
 
   /// Returns whether there are drivers. Call from any thread. Cost: a load.
-  const driver* driver_of(group_id g) const noexcept { return wakes_.sleepers().drivers().of(g); }
   bool drives() const noexcept { return wakes_.sleepers().drivers().any(); }
+  /// Returns the driver of g; null: there is none. Call from any thread.
+  const driver* driver_of(group_id g) const noexcept { return wakes_.sleepers().drivers().of(g); }
   /// See `drivers`. Call from one thread at a time.
   bool attach(std::vector<std::shared_ptr<driver>> by_group) noexcept;
   void end_drivers() noexcept { wakes_.sleepers().drivers().end(); }

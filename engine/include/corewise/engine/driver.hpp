@@ -48,8 +48,8 @@ class driver {
   virtual void interrupt() noexcept = 0;
   /// Returns whether any event may come. Call from any thread. Cost: a load.
   virtual bool outstanding() const noexcept = 0;
-  /// Returns which coroutines wait for sockets here, at most `most`, that which has waited longest first. Call from any thread.
-  /// Throws `std::bad_alloc`.
+  /// Returns which coroutines wait to read or write sockets here, at most `most`; those that have waited longest come first.
+  /// Call from any thread. Cost: some locks, and a system call for each. Throws `std::bad_alloc`.
   virtual std::vector<socket_wait> waits(std::size_t most) const = 0;
   /// Gives up what waits for events, for no thread will look here any more. What still waited for one is
   /// resumed, to be dropped. Called once, when the engine has ended.

@@ -53,17 +53,17 @@ struct class_depths {
 };
 
 /// The present state of an engine, for people who look at a daemon that stands still. Everything is read from
-/// words that workers write anyway, never from a task. The seats are looked at one after another while their
-/// workers go on.
+/// words that workers write anyway, never from a task; only what waits for sockets is kept for dumps. The seats
+/// are looked at one after another while their workers go on.
 struct engine_dump {
-  static constexpr std::size_t most_socket_waits = 64;
+  static constexpr std::size_t most_socket_waits = 64; ///< of a group, in `socket_waits`
 
   std::vector<seat_dump> seats; ///< by worker id
   /// By group. Where all groups share one queue, its tasks count for the first.
   std::vector<std::uint32_t> injection_depths;
   std::vector<class_depths> class_queues; ///< by domain
   std::vector<suspended_in> suspended;    ///< by kind of wait; kinds without waiters are absent
-  /// By group, those that have waited longest first; of each group at most `most_socket_waits`.
+  /// By group; those that have waited longest come first, at most `most_socket_waits` of a group.
   std::vector<socket_wait> socket_waits;
   std::uint64_t in_flight = 0; ///< accepted and not finished, suspended ones included
   std::uint64_t spare_threads = 0;

@@ -44,7 +44,7 @@ struct socket_wait {
   group_id group; ///< the socket's
   wait_kind kind = wait_kind::io;
   int descriptor = -1;
-  std::string peer;                 ///< "10.0.0.7:443"; empty: it has no address
+  std::string peer;                 ///< "10.0.0.7:443"; empty: it is none of IP, or has gone
   std::chrono::nanoseconds time{0}; ///< for how long, to some milliseconds
 };
 

@@ -14,7 +14,7 @@ class descriptor_waits;
 /// Returns the time of CLOCK_MONOTONIC_COARSE, which is some milliseconds old. Cost: 5 ns.
 std::int64_t coarse_now_ns() noexcept;
 
-/// That an operation waits for a descriptor, for those who look into an engine. Lies in the operation.
+/// Says that an operation waits for a descriptor; a dump reads it. Lies in the operation.
 struct descriptor_wait {
   corewise::wait_kind kind = corewise::wait_kind::io;
   int descriptor = -1;

@@ -97,6 +97,7 @@ class operation : protected suspension {
     enter();
     {
       const locked here(*this);
+      forget_wait();
       perform(f);
     }
     leave();
@@ -230,6 +231,7 @@ class operation : protected suspension {
       operation& of = self->of;
       {
         const locked here(of);
+        of.forget_wait();
         F called(std::move(self->function));
         std::destroy_at(self);
         of.deallocate(self);
@@ -265,6 +267,10 @@ class operation : protected suspension {
   }
   [[gnu::noinline, gnu::cold]] void tell_cancelled() noexcept {
     if (!completed_) early_->signal_.emit(asio::cancellation_type::all);
+  }
+  /// Notes that it does not wait now. Call with the lock held.
+  void forget_wait() noexcept {
+    if (waits_ != nullptr) std::exchange(waits_, nullptr)->remove(wait_);
   }
   /// Returns whether the event comes in a context of the coroutine's engine. Call where there is a context.
   bool is_own_context() const noexcept {
