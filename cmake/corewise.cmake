@@ -29,8 +29,8 @@ function(corewise_in_batches target)
   endif()
 endfunction()
 
-# corewise_plain_under_sanitizers(): does not optimize what this folder builds, under sanitizers. Asio's templates make that take
-# half of the time.
+# corewise_plain_under_sanitizers(): under sanitizers, what this folder builds is not optimized. Optimizing Asio's templates takes
+# half of the time of such a build.
 function(corewise_plain_under_sanitizers)
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     add_compile_options(-O0)

@@ -30,7 +30,7 @@ template <class Of> struct metric_row {
   std::uint64_t (*value)(const Of& of); ///< of seconds and CPUs: in billionths
   std::string_view label{};
   std::string_view label_value{};
-  /// The rules in configs/prometheus/alerts.yaml that read it, apart by blanks; in the first row of the name.
+  /// The rules in configs/prometheus/alerts.yaml that read it, separated by blanks; in the first row of the name.
   std::string_view alerts{};
 };
 
