@@ -53,7 +53,9 @@ build() {
     # The stage tsan runs the engine with delays; it, too, sees what is used after its end. The stage clang compiles
     # the simulator and the command, and fuzzing runs what reads profiles and machines.
     gcc) options=(-DCOREWISE_TEST_FAULTS="$all" -DCOREWISE_BENCH_ALL="$all") ;;
-    asan-ubsan) options=(-DCOREWISE_TEST_FAULTS="$all" -DCOREWISE_BUILD_TOOLS="$all" -DCOREWISE_TEST_ALL="$all") ;;
+    asan-ubsan)
+      options=(-DCOREWISE_TEST_FAULTS="$all" -DCOREWISE_BUILD_TOOLS="$all" -DCOREWISE_BUILD_EXAMPLES="$all" -DCOREWISE_TEST_ALL="$all")
+      ;;
     arm64) options=(-DCOREWISE_TEST_FAULTS="$all" -DCOREWISE_BUILD_TOOLS="$all" -DCOREWISE_TEST_ALL="$all") ;;
   esac
   if ! { cmake --preset "$preset" -DCOREWISE_LONG="${COREWISE_LONG:-OFF}" -DCOREWISE_UNITY="$unity" "${options[@]}" &&
