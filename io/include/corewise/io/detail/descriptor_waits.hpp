@@ -14,17 +14,18 @@ class descriptor_waits;
 /// Returns the time of CLOCK_MONOTONIC_COARSE, which is some milliseconds old. Cost: 5 ns.
 std::int64_t coarse_now_ns() noexcept;
 
-/// Says that an operation waits for a descriptor; a dump reads it. Lies in the operation.
+/// Says that an operation waits for a descriptor; a dump reads it. Lies in the operation, and has no values until it is in a
+/// list: most operations never wait.
 struct descriptor_wait {
-  corewise::wait_kind kind = corewise::wait_kind::io;
-  int descriptor = -1;
-  std::int64_t since_ns = 0; ///< `coarse_now_ns`
+  corewise::wait_kind kind;
+  int descriptor;
+  std::int64_t since_ns; ///< `coarse_now_ns`
 
  private:
   friend descriptor_waits;
 
-  descriptor_wait* before_ = nullptr;
-  descriptor_wait* after_ = nullptr;
+  descriptor_wait* before_;
+  descriptor_wait* after_;
 };
 
 /// Waits, those that began first in front. Call from any thread. Cost: a lock.
