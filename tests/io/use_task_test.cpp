@@ -6,7 +6,6 @@
 #include <corewise/io/resolve.hpp>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <atomic>
@@ -252,85 +251,6 @@ TEST_CASE("use_task: a reader and a writer of one stream in two tasks") {
   CHECK(reading.get() == 20'000);
   writing.get();
   echoing.get();
-}
-
-TEST_CASE("use_task: a dump names the sockets for which coroutines wait, and their peers") {
-  served_engine on(2);
-  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
-  const auto waits = [&] { return on.engine.dump().socket_waits; };
-  CHECK(waits().empty());
-
-  asio::io_context elsewhere;
-  tcp::socket client(elsewhere);
-  client.connect(on_loopback(server.port()));
-  const std::string name = "127.0.0.1:" + std::to_string(client.local_endpoint().port());
-  for (int round = 0; round < 3; ++round) {
-    std::vector<socket_wait> seen;
-    REQUIRE(within(5s, [&] { return (seen = waits()).size() == 1; }));
-    CHECK(seen[0].kind == wait_kind::read);
-    CHECK(seen[0].peer == name);
-    CHECK(seen[0].descriptor > 2);
-    CHECK(seen[0].time < 5s);
-    char byte = 'x';
-    asio::write(client, asio::buffer(&byte, 1));
-    asio::read(client, asio::buffer(&byte, 1));
-  }
-  engine_dump inside;
-  REQUIRE(within(5s, [&] {
-    inside = on.engine.dump();
-    return inside.socket_waits.size() == 1 && inside.socket_waits[0].time >= 100ms;
-  }));
-  const std::string line =
-      "io: read of descriptor " + std::to_string(inside.socket_waits[0].descriptor) + " (" + name + ") for ";
-  CHECK(inside.to_text().find(line) != std::string::npos);
-  const auto json = nlohmann::json::parse(inside.to_json())["socket_waits"];
-  REQUIRE(json.size() == 1);
-  CHECK(json[0]["peer"] == name);
-  CHECK(json[0]["time_us"] >= 100'000);
-  client.close();
-  CHECK(within(5s, [&] { return waits().empty(); }));
-
-  auto ends = make_pair(on.io);
-  const std::string much(3'000'000, 'x');
-  std::vector<future<void>> running;
-  running.push_back(on.engine.run([&]() -> task<> {
-    io::error_code why;
-    co_await asio::async_write(ends.first, asio::buffer(much), io::use_task.into(why));
-  }));
-  std::vector<socket_wait> seen;
-  REQUIRE(within(5s, [&] { return (seen = waits()).size() == 1; }));
-  CHECK(seen[0].kind == wait_kind::write);
-  CHECK(seen[0].peer.empty());
-  ends.second.close();
-  running.back().get();
-  CHECK(waits().empty());
-}
-
-TEST_CASE("use_task: of many waits a dump has the longest of each group, while they come and go") {
-  served_engine on(4);
-  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
-  std::atomic<bool> over{false};
-  std::thread looks([&] {
-    while (!over)
-      for (const socket_wait& w : on.engine.dump().socket_waits) CHECK(w.descriptor > 2);
-  });
-  std::vector<future<void>> clients;
-  for (int i = 0; i < 20; ++i) clients.push_back(on.engine.run(ask(on.io, on_loopback(server.port()), 100)));
-  for (auto& c : clients) c.get();
-  over = true;
-  looks.join();
-
-  asio::io_context elsewhere;
-  std::vector<tcp::socket> idle;
-  const std::size_t groups = on.engine.groups().size();
-  const std::size_t many = groups * engine_dump::most_socket_waits + 8;
-  for (std::size_t i = 0; i < many; ++i) idle.emplace_back(elsewhere).connect(on_loopback(server.port()));
-  REQUIRE(within(5s, [&] { return server.counts().open == many; }));
-  if (groups == 1)
-    CHECK(within(5s, [&] { return on.engine.dump().socket_waits.size() == engine_dump::most_socket_waits; }));
-  const std::vector<socket_wait> waits = on.engine.dump().socket_waits;
-  for (std::size_t i = 1; i < waits.size(); ++i)
-    CHECK((waits[i].group != waits[i - 1].group || waits[i].time <= waits[i - 1].time));
 }
 
 TEST_CASE("use_task: an engine that ends drops what waits for events") {

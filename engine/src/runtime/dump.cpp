@@ -7,6 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <iterator>
+
 namespace corewise {
 
 namespace {
@@ -148,8 +151,7 @@ engine_dump runtime::dump() const {
   all.suspended = suspended_.count();
   for (const locality_group& g : groups_.groups())
     if (const driver* const d = idle_->driver_of(g.id))
-      for (socket_wait& w : d->waits(engine_dump::most_socket_waits))
-        w.group = g.id, all.socket_waits.push_back(std::move(w));
+      std::ranges::move(d->waits(engine_dump::most_socket_waits), std::back_inserter(all.socket_waits));
   all.in_flight = metrics().in_flight();
   all.spare_threads = threads_.spares();
   all.tasks_waiting_for_a_seat = tasks_waiting_for_a_seat();
