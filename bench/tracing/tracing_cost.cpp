@@ -1,4 +1,4 @@
-// What a trace costs: tasks of some length, that each submit the next one, while a trace is taken and while none is, in turns.
+// What a trace costs: tasks of some length that each submit the next one, while a trace is taken and while none is, in turns.
 // The thread that collects has a CPU of its own, where there is one. tracing_cost [PAIRS]
 
 #include <corewise/engine/engine.hpp>
