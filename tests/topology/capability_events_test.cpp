@@ -5,6 +5,7 @@
 #include <corewise/topology/error.hpp>
 
 #include <doctest/doctest.h>
+#include <linux/netlink.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -92,6 +93,34 @@ TEST_CASE("capability events: all that has come is read from the socket, without
   CHECK(events.read() == figures{{0, 1000}, {1, 300}});
   ::close(ends[1]);
   CHECK(events.read().size() == 2);
+}
+
+TEST_CASE("capability events: after the kernel has lost some only what is told next counts") {
+  // Netlink between two sockets of this process: of what the receiver's buffer cannot hold the kernel says it is lost.
+  constexpr std::uint32_t group = 1;
+  const int receiver = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_USERSOCK);
+  const int sender = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_USERSOCK);
+  REQUIRE(receiver >= 0);
+  REQUIRE(sender >= 0);
+  capability_events events(receiver, thermal);
+  sockaddr_nl all{};
+  all.nl_family = AF_NETLINK;
+  all.nl_groups = group;
+  const auto* const to = reinterpret_cast<const sockaddr*>(&all);
+  constexpr int least = 1; // the kernel makes it as small as it may be
+  REQUIRE(::setsockopt(receiver, SOL_SOCKET, SO_RCVBUF, &least, sizeof least) == 0);
+  REQUIRE(::bind(receiver, to, sizeof all) == 0);
+  const auto tell = [&](const figures& of) {
+    const std::vector<std::byte> message = event(of).all();
+    static_cast<void>(::sendto(sender, message.data(), message.size(), 0, to, sizeof all)); // which may fail
+  };
+  tell({{0, 700}});
+  CHECK(events.read() == figures{{0, 700}});
+  for (int i = 0; i < 1000; ++i) tell({{0, 600}, {1, 500}});
+  CHECK(events.read().empty());
+  tell({{1, 400}});
+  CHECK(events.read() == figures{{1, 400}});
+  ::close(sender);
 }
 
 TEST_CASE("capability events: a group's speed is what it has kept beside the others") {

@@ -23,8 +23,8 @@ class capability_events {
   capability_events& operator=(capability_events&&) = delete;
   ~capability_events();
 
-  /// Reads all that has come. Returns the performance of each CPU that was told so far, 0 to 1023, by its number. Does not
-  /// wait. Throws `std::bad_alloc`.
+  /// Reads all that has come. Returns the performance of each CPU that was told so far, 0 to 1023, by its number; none if the
+  /// kernel has lost some, since they were the newest. Does not wait. Throws `std::bad_alloc`.
   const std::map<std::uint32_t, std::uint32_t>& read();
 
  private:
