@@ -17,11 +17,15 @@ endfunction()
 # Sources are compiled in batches, in a third of the time, most of which goes to headers.
 option(COREWISE_UNITY "Compile several sources at once" ON)
 
-# corewise_in_batches(TARGET): the target's sources may be compiled together, so names in their anonymous namespaces differ.
-# A source that clashes on purpose has the property SKIP_UNITY_BUILD_INCLUSION.
+# corewise_in_batches(TARGET [SIZE]): so many of the target's sources, 12 unless told, may be compiled together, so names in
+# their anonymous namespaces differ. A source that clashes on purpose has the property SKIP_UNITY_BUILD_INCLUSION.
 function(corewise_in_batches target)
+  set(size 12)
+  if(ARGC GREATER 1)
+    set(size ${ARGV1})
+  endif()
   if(COREWISE_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
     # A name in another source may be shadowed, and types of an included source be in others; where each is compiled by
     # itself (clang-tidy's analyzer; ./test --long), the compiler warns of both.
     target_compile_options(${target} PRIVATE -Wno-shadow
@@ -29,11 +33,11 @@ function(corewise_in_batches target)
   endif()
 endfunction()
 
-# corewise_plain_under_sanitizers(): under sanitizers, what this folder builds is not optimized. Optimizing Asio's templates takes
-# half of the time of such a build.
-function(corewise_plain_under_sanitizers)
+# corewise_under_sanitizers(LEVEL): with sanitizers, what this folder builds is optimized to this level. Optimizing takes half of
+# the time of such a build, so only what tests run for long is optimized.
+function(corewise_under_sanitizers level)
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-    add_compile_options(-O0)
+    add_compile_options(${level})
   endif()
 endfunction()
 

@@ -5,11 +5,12 @@
 #include <cstdio>
 #include <string>
 
-namespace asio = corewise::io::asio;
 namespace io = corewise::io;
 using namespace std::chrono_literals;
 
 namespace {
+
+namespace asio = io::asio;
 
 /// Sends back what comes, until the peer ends, or says nothing for a minute.
 corewise::task<> echo(io::tcp_stream peer) {

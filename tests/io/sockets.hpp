@@ -11,7 +11,9 @@
 
 // What the tests of sockets share.
 
+#ifndef COREWISE_STANDALONE_ASIO // else that is its name
 namespace asio = corewise::io::asio;
+#endif
 using tcp = asio::ip::tcp;
 
 /// An engine with a service, of as many workers. No worker is tied to a core.

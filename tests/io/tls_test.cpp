@@ -1,6 +1,11 @@
 #include "sockets.hpp"
 
+#ifdef COREWISE_STANDALONE_ASIO
+#include <asio/ssl.hpp>
+#else
 #include <boost/asio/ssl.hpp>
+#endif
+
 #include <doctest/doctest.h>
 #include <openssl/evp.h>
 #include <openssl/x509.h>

@@ -5,6 +5,12 @@
 #include <corewise/engine/when_all.hpp>
 #include <corewise/io/resolve.hpp>
 
+#ifdef COREWISE_STANDALONE_ASIO
+#include <asio/experimental/as_tuple.hpp>
+#else
+#include <boost/asio/experimental/as_tuple.hpp>
+#endif
+
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -79,8 +85,8 @@ TEST_CASE("use_task: an error is thrown, or goes where it is wanted") {
         io::error_code why;
         CHECK(co_await ends.first.async_read_some(asio::buffer(&byte, 1), io::use_task.into(why)) == 0);
         CHECK(why == asio::error::eof);
-        const auto [error, bytes] =
-            co_await ends.first.async_read_some(asio::buffer(&byte, 1), asio::as_tuple(io::use_task));
+        const auto [error, bytes] = co_await ends.first.async_read_some(
+            asio::buffer(&byte, 1), asio::experimental::as_tuple(io::use_task));
         CHECK(error == asio::error::eof);
         CHECK(bytes == 0);
         io::tcp_stream closed(on.io.local());
@@ -168,8 +174,8 @@ TEST_CASE("use_task: a time limit ends what waits") {
         io::error_code why;
         co_await ends.first.async_read_some(asio::buffer(bytes), io::use_task.within(5ms).into(why));
         CHECK(why == asio::error::timed_out);
-        const auto [late, none] = co_await asio::async_read(ends.first, asio::buffer(bytes),
-                                                            asio::as_tuple(io::use_task.within(5ms)));
+        const auto [late, none] = co_await asio::async_read(
+            ends.first, asio::buffer(bytes), asio::experimental::as_tuple(io::use_task.within(5ms)));
         CHECK(late == asio::error::timed_out);
         for (int i = 0; i < 1000; ++i) {
           co_await ends.second.async_write_some(asio::buffer("x", 1));
@@ -201,7 +207,7 @@ TEST_CASE("use_task: a stop at every moment of a read, a composed read, an accep
             if (why) ++n;
           }(ends.first, token, aborted),
           [](auto& a, std::stop_token t, std::atomic<int>& n) -> task<> {
-            const auto [why, peer] = co_await a.async_accept(asio::as_tuple(io::use_task(t)));
+            const auto [why, peer] = co_await a.async_accept(asio::experimental::as_tuple(io::use_task(t)));
             if (why) ++n;
           }(acceptor, token, aborted),
           [](io::service& io, std::stop_token t, std::atomic<int>& n) -> task<> {

@@ -146,7 +146,7 @@ class onlooker {
 /// Checks that each decision of a run is the one that the policy makes which `explain` asks, on boards that
 /// `explain` makes; and, for the rule that has a reference, the reference's. Meanwhile the boards are those
 /// of the queues.
-decisions compare(const profile& p, const std::string& w, std::uint64_t tasks) {
+decisions decisions_of(const profile& p, const std::string& w, std::uint64_t tasks) {
   const simulated_machine m(p);
   onlooker watched(p, m);
   simulation_options options{.tasks = tasks, .look_through = 13};
@@ -159,40 +159,41 @@ decisions compare(const profile& p, const std::string& w, std::uint64_t tasks) {
 
 TEST_CASE("the simulator chooses each place that explain names") {
   SUBCASE("from outside, on two sockets of fast and slow cores") {
-    CHECK(compare(two_hybrid_sockets_profile(), "poisson,load=.9,service=exp:20us", 4000).asked > 3000);
+    CHECK(decisions_of(two_hybrid_sockets_profile(), "poisson,load=.9,service=exp:20us", 4000).asked > 3000);
   }
   SUBCASE("from one CPU, so that many tasks go to the other socket") {
     const decisions d =
-        compare(two_hybrid_sockets_profile(), "poisson,load=.8,service=exp:1ms,from=cpu:0", 4000);
+        decisions_of(two_hybrid_sockets_profile(), "poisson,load=.8,service=exp:1ms,from=cpu:0", 4000);
     CHECK(d.spilled > 100);
   }
   SUBCASE("from workers") {
     const decisions d =
-        compare(two_hybrid_sockets_profile(), "poisson,load=.8,service=exp:20us,from=worker", 4000);
+        decisions_of(two_hybrid_sockets_profile(), "poisson,load=.8,service=exp:20us,from=worker", 4000);
     CHECK(d.from_workers > 1000);
     CHECK(d.asked > 100);
     CHECK(d.kept > 100);
   }
   SUBCASE("with hints to the place of the data") {
-    const decisions d = compare(default_on("pack:2 numa:2 l3:2 core:4 pu:1"),
-                                "poisson,load=.8,service=exp:20us,data=random,hinted", 4000);
+    const decisions d = decisions_of(default_on("pack:2 numa:2 l3:2 core:4 pu:1"),
+                                     "poisson,load=.8,service=exp:20us,data=random,hinted", 4000);
     CHECK(d.asked > 3000);
   }
 }
 
 TEST_CASE("short tasks follow one another, and workers keep them, as often as the policy allows") {
   const profile p = default_on("pack:2 numa:2 l3:2 core:4 pu:1");
-  const decisions outside = compare(p, "poisson,load=.5,service=exp:300ns,from=cpu:0", 20'000);
+  const decisions outside = decisions_of(p, "poisson,load=.5,service=exp:300ns,from=cpu:0", 20'000);
   CHECK(outside.repeated > 1000);
   CHECK(outside.asked > 1000);
-  CHECK(compare(p, "poisson,load=.5,service=exp:300ns,from=worker", 20'000).kept > 10'000);
+  CHECK(decisions_of(p, "poisson,load=.5,service=exp:300ns,from=worker", 20'000).kept > 10'000);
 }
 
 TEST_CASE("where short tasks wait in rows, a thread outside prefers the worker of its core") {
   const profile p = default_on("pack:1 numa:1 l3:1 core:4 pu:2");
   // The average task time begins at 50 us, so tasks count as short only after some ticks.
-  CHECK(compare(p, "closed,clients=200,think=fixed:0ns,service=exp:300ns", 120'000).own_core > 100);
-  CHECK(compare(p, "closed,clients=200,think=exp:1us,service=exp:300ns,from=cpu:5", 120'000).own_core > 1000);
+  CHECK(decisions_of(p, "closed,clients=200,think=fixed:0ns,service=exp:300ns", 120'000).own_core > 100);
+  CHECK(decisions_of(p, "closed,clients=200,think=exp:1us,service=exp:300ns,from=cpu:5", 120'000).own_core >
+        1000);
 }
 
 TEST_CASE(
@@ -207,7 +208,7 @@ TEST_CASE(
       CAPTURE(w);
       profile p = two_hybrid_sockets_profile();
       p.dispatch.policy = policy;
-      CHECK(compare(p, w, 1500).all() > 10);
+      CHECK(decisions_of(p, w, 1500).all() > 10);
     }
 }
 

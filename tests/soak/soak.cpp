@@ -31,10 +31,11 @@
 
 using namespace corewise;
 using namespace std::chrono_literals;
-namespace asio = io::asio;
 using std::chrono::steady_clock;
 
 namespace {
+
+namespace asio = io::asio;
 
 int failures = 0;
 

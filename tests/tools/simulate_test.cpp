@@ -9,7 +9,7 @@ using namespace corewise::tests;
 namespace {
 
 constexpr const char* two = "version: 1\nname: two\ndispatch: {policy: two_choices}\n";
-const std::string command = "corewise simulate --machine two-sockets.yaml --tasks 20000 ";
+const std::string simulate_two_sockets = "corewise simulate --machine two-sockets.yaml --tasks 20000 ";
 
 struct simulate_shell : scratch_shell {
   simulate_shell() {
@@ -23,7 +23,8 @@ struct simulate_shell : scratch_shell {
 
 TEST_CASE("corewise simulate: the table has a row for each profile") {
   const simulate_shell shell;
-  const outcome o = shell.run(command + "--workload poisson,load=.5 --profile two.yaml --profile plain.yaml");
+  const outcome o =
+      shell.run(simulate_two_sockets + "--workload poisson,load=.5 --profile two.yaml --profile plain.yaml");
   CAPTURE(o.out);
   CHECK(o.status == 0);
   CHECK(o.err.empty());
@@ -44,7 +45,7 @@ TEST_CASE("corewise simulate: by default it simulates the default profile on thi
 
 TEST_CASE("corewise simulate: --map writes a page that plays the run") {
   const simulate_shell shell;
-  const std::string one = command + "--workload poisson,load=.5 ";
+  const std::string one = simulate_two_sockets + "--workload poisson,load=.5 ";
   const outcome o = shell.run(one + "--map map.html && cat map.html");
   REQUIRE_MESSAGE(o.status == 0, o.err);
   const std::string begin = "<script type=\"application/json\" id=\"recording\">";
@@ -84,9 +85,9 @@ TEST_CASE("corewise simulate: it simulates a machine of hwloc's XML, with its co
 
 TEST_CASE("corewise simulate: the JSON has an object for each workload, and in it one for each profile") {
   const simulate_shell shell;
-  const outcome o =
-      shell.run(command + "--format json --seeds 3 --seed 5 --profile two.yaml --profile plain.yaml "
-                          "--workload poisson --workload mmpp,load=.3");
+  const outcome o = shell.run(simulate_two_sockets +
+                              "--format json --seeds 3 --seed 5 --profile two.yaml --profile plain.yaml "
+                              "--workload poisson --workload mmpp,load=.3");
   REQUIRE(o.status == 0);
   const auto answer = nlohmann::json::parse(o.out);
   REQUIRE(answer.size() == 2);
@@ -111,9 +112,9 @@ TEST_CASE("corewise simulate: the JSON has an object for each workload, and in i
 
 TEST_CASE("corewise simulate: the CSV has a line for each profile of each workload") {
   const simulate_shell shell;
-  const outcome o =
-      shell.run(command + "--format csv --profile two.yaml --profile plain.yaml --workload poisson "
-                          "--workload fork-join,depth=2,fanout=2");
+  const outcome o = shell.run(simulate_two_sockets +
+                              "--format csv --profile two.yaml --profile plain.yaml --workload poisson "
+                              "--workload fork-join,depth=2,fanout=2");
   CHECK(o.status == 0);
   CHECK(std::ranges::count(o.out, '\n') == 5);
   CHECK(o.out.starts_with("machine,workload,tasks,seeds,profile,void,response_mean_ns,"));
@@ -122,7 +123,7 @@ TEST_CASE("corewise simulate: the CSV has a line for each profile of each worklo
 
 TEST_CASE("corewise simulate: the same seed gives the same answer, another seed another one") {
   const simulate_shell shell;
-  const std::string line = command + "--format csv --workload poisson,load=.8 --seed ";
+  const std::string line = simulate_two_sockets + "--format csv --workload poisson,load=.8 --seed ";
   const std::string first = shell.run(line + "3").out;
   CHECK(!first.empty());
   CHECK(shell.run(line + "3").out == first);
@@ -132,7 +133,8 @@ TEST_CASE("corewise simulate: the same seed gives the same answer, another seed 
 TEST_CASE("corewise simulate: a profile whose name is taken gets the name of its file") {
   const simulate_shell shell;
   shell.write("again.yaml", two);
-  const outcome o = shell.run(command + "--workload poisson --profile two.yaml --profile again.yaml");
+  const outcome o =
+      shell.run(simulate_two_sockets + "--workload poisson --profile two.yaml --profile again.yaml");
   CHECK(o.status == 0);
   CHECK(contains(o.out, "\ntwo "));
   CHECK(contains(o.out, "\nagain.yaml "));
@@ -190,7 +192,7 @@ TEST_CASE("corewise simulate: a trace ends the run with its last arrival") {
   std::string trace = "time_ns,service_ns,node,class\n";
   for (int i = 0; i < 500; ++i) trace += std::to_string(i * 10'000) + ",5000," + std::to_string(i % 2) + "\n";
   shell.write("day.csv", trace);
-  const outcome o = shell.run(command + "--format json --workload trace,file=day.csv");
+  const outcome o = shell.run(simulate_two_sockets + "--format json --workload trace,file=day.csv");
   REQUIRE(o.status == 0);
   const auto tasks = nlohmann::json::parse(o.out)[0]["profiles"][0]["measured_tasks"].get<int>();
   CHECK(tasks > 400);
@@ -201,7 +203,7 @@ TEST_CASE(
     "corewise simulate: charts are SVG files, or the command names the missing program before any run") {
   const simulate_shell shell;
   const std::string line =
-      command + "--workload poisson --charts out/charts --profile two.yaml --profile plain.yaml";
+      simulate_two_sockets + "--workload poisson --charts out/charts --profile two.yaml --profile plain.yaml";
   if (shell.run("command -v gnuplot").status == 0) {
     const outcome o = shell.run(line + " && ls out/charts/*.svg");
     CHECK(o.status == 0);
@@ -217,12 +219,12 @@ TEST_CASE(
 
 TEST_CASE("corewise simulate and tune: a workload that would not end is refused") {
   const simulate_shell shell;
-  const outcome rare = shell.run(command + "--workload poisson,rate=1e-9");
+  const outcome rare = shell.run(simulate_two_sockets + "--workload poisson,rate=1e-9");
   CHECK(rare.status == 1);
   CHECK(rare.out.empty());
   CHECK(contains(rare.err, "poisson,rate=1e-09,"));
   CHECK(contains(rare.err, " of 20000 tasks the simulated time is over, which is 146 years at most"));
-  const outcome short_bursts = shell.run(command + "--workload mmpp,rate=1e-9,burst-length=1ns");
+  const outcome short_bursts = shell.run(simulate_two_sockets + "--workload mmpp,rate=1e-9,burst-length=1ns");
   CHECK(short_bursts.status == 1);
   CHECK(contains(short_bursts.err, "burst-length: found 1ns, with which the rate changes 2e+17 times"));
   const outcome tuned = shell.run("corewise tune --machine two-sockets.yaml --tasks 1000 --evaluations 1 "

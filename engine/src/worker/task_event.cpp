@@ -4,6 +4,7 @@
 #include "recording/task_identity.hpp"
 #include "worker/kind_source.hpp"
 #include "worker/shared.hpp"
+#include "worker/task_label.hpp"
 #include "worker/worker.hpp"
 
 #include <algorithm>
@@ -16,12 +17,11 @@ namespace corewise::detail {
 
 namespace {
 
-constexpr std::size_t longest_name = 120; // as in dumps
 constexpr std::size_t name_part = 24;
 
 /// Records it in parts of 24 bytes.
 void record_name(const char* name, engine_number of) noexcept {
-  std::string_view rest(name, ::strnlen(name, longest_name));
+  std::string_view rest(name, ::strnlen(name, task_label::longest_name));
   while (!rest.empty()) {
     std::array<std::uint64_t, 3> words{};
     const std::size_t size = std::min(rest.size(), name_part);

@@ -4,6 +4,7 @@
 #include <corewise/engine/detail/task_header.hpp>
 #include <corewise/engine/hint.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,8 @@ extern const char label_key;
 
 /// The value that a task with a name or an id has bound from its beginning on.
 struct task_label : bound_value {
+  static constexpr std::size_t longest_name = 120; // in dumps and traces
+
   const char* name = nullptr;
   trace_id id;
   const char* kind =

@@ -23,7 +23,6 @@ namespace corewise::detail {
 
 namespace {
 
-constexpr std::size_t longest_name = 120;
 constexpr std::size_t longest_symbol = 65'536;
 
 constexpr auto peek_at = [](const auto* from, auto& to) { return peek(from, to); };
@@ -84,7 +83,7 @@ seen_task worker_report::task() const {
   task_label label;
   const bound_value* const at = chain_walk::find(&label_key, root, within, /*most=*/1000, peek_at);
   const bool labelled = at != nullptr && peek(static_cast<const task_label*>(at), label);
-  if (labelled && label.name != nullptr) seen.name = text_at(label.name, longest_name);
+  if (labelled && label.name != nullptr) seen.name = text_at(label.name, task_label::longest_name);
   seen.id = label.id;
   if (root == nullptr || kind != coroutine_kind) return seen;
   if (std::string found = kind_at(static_cast<const strand&>(*root), label); !found.empty())

@@ -260,6 +260,7 @@ TEST_CASE("label: reports of stuck workers and of shutdowns, the log and the hoo
   CHECK(report.running[0].task_id == request);
   CHECK(report.running[0].task_kind.ends_with("holds"));
   held.open();
+  e.drain();
   const std::scoped_lock lock(mutex);
   CHECK(records[0] == std::string("task_failed ") + whole_label);
   CHECK(records[1] == std::string("task_failed ") + whole_label);
