@@ -1,0 +1,104 @@
+#include "sockets.hpp"
+
+#include <corewise/engine/metrics.hpp>
+#include <corewise/engine/run_blocking.hpp>
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+// A server that is busy while its engine changes: nothing that was accepted is lost.
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::atomic<std::uint32_t> blocked{0};
+std::atomic<std::uint32_t> most_blocked{0};
+
+void block() {
+  const std::uint32_t now = blocked.fetch_add(1) + 1;
+  for (std::uint32_t most = most_blocked.load();
+       most < now && !most_blocked.compare_exchange_weak(most, now);) {
+  }
+  std::this_thread::sleep_for(2ms);
+  blocked.fetch_sub(1);
+}
+
+/// Answers each byte; for a 'b' it blocks for a while first.
+task<> serve(io::tcp_stream peer) {
+  char byte = 0;
+  for (;;) {
+    io::error_code why;
+    co_await peer.async_read_some(asio::buffer(&byte, 1), io::use_task.into(why));
+    if (why) co_return;
+    if (byte == 'b') co_await run_blocking(block);
+    co_await asio::async_write(peer, asio::buffer(&byte, 1), io::use_task.into(why));
+    if (why) co_return;
+  }
+}
+
+/// Asks for some answers in a connection of its own. Returns whether all came.
+bool is_served(std::uint16_t port, std::string_view asked) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const tcp::endpoint to = on_loopback(port);
+  const timeval patience{20, 0};
+  bool all = ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
+             ::connect(fd, to.data(), static_cast<socklen_t>(to.size())) == 0;
+  for (const char byte : asked) {
+    char answer = 0;
+    all = all && ::send(fd, &byte, 1, MSG_NOSIGNAL) == 1 && ::recv(fd, &answer, 1, 0) == 1 && answer == byte;
+  }
+  ::close(fd);
+  return all;
+}
+
+profile two_packages() {
+  profile p = served_engine::profile_of(4);
+  p.topology.machine.source = synthetic_source{"pack:2 numa:1 l3:1 core:2 pu:1"};
+  p.blocking.spares_max = 1;
+  return p;
+}
+
+} // namespace
+
+TEST_CASE("listen: nothing accepted is lost while profiles change, workers retire and come back, and spares "
+          "run out") {
+  profile p = two_packages();
+  engine e(p);
+  io::service io(e);
+  const io::listener server = io::listen(io, on_loopback(), {}, serve);
+
+  std::atomic<bool> stops{false};
+  std::atomic<std::uint64_t> served{0}, lost{0};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; ++i)
+    clients.emplace_back([&, i] {
+      while (!stops.load()) ++(is_served(server.port(), i % 2 == 0 ? "xxxxxxxx" : "xbx") ? served : lost);
+    });
+  const auto end = std::chrono::steady_clock::now() + 2s;
+  for (std::uint32_t round = 0; std::chrono::steady_clock::now() < end; ++round) {
+    p.workers.total = round % 20 < 10 ? 4 : 1; // a group has none left for a tenth of a second
+    p.injection.interval.max = round % 2 == 0 ? 255 : 63;
+    REQUIRE(e.apply(p).applied());
+    std::this_thread::sleep_for(10ms);
+  }
+  stops = true;
+  for (std::thread& client : clients) client.join();
+  CAPTURE(served.load());
+  CHECK(lost == 0);
+  CHECK(served > 100);
+  const metrics_snapshot m = e.metrics();
+  CHECK(m.reloads >= 50);
+  CHECK(most_blocked > p.blocking.spares_max); // a call in excess keeps its worker
+  CHECK(within(5s, [&] { return server.counts().open == 0; }));
+  CHECK(server.counts().accepted == served);
+  CHECK(server.counts().refused == 0);
+}
