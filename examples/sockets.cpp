@@ -20,7 +20,8 @@ corewise::task<> echo(io::tcp_stream peer) {
     const std::size_t n =
         co_await peer.async_read_some(asio::buffer(bytes), io::use_task.within(60s).into(why));
     if (why) co_return;
-    co_await asio::async_write(peer, asio::buffer(bytes, n), io::use_task);
+    co_await asio::async_write(peer, asio::buffer(bytes, n), io::use_task.into(why));
+    if (why) co_return;
   }
 }
 

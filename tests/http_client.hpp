@@ -14,9 +14,13 @@
 /// A connection to a server, by a plain socket.
 class client {
  public:
-  explicit client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  /// Connects from an address of the loopback's network.
+  explicit client(std::uint16_t port, in_addr_t from = INADDR_LOOPBACK)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in at{};
     at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(from);
+    if (::bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return;
     at.sin_port = htons(port);
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;

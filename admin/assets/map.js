@@ -181,6 +181,9 @@
 
   /// Builds the boxes: packages, memory nodes, caches with several groups, groups.
   function build() {
+    history = []; // of another machine
+    chosen = null;
+    names = null;
     cards = [];
     nodeBars = [];
     const workers = sum(groups.map((g) => g.ids.length));

@@ -17,6 +17,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -103,6 +105,29 @@ class trials_followed {
   trial_timer& by_;
 };
 
+/// The end of a trace's job, and of the conversation that waits for it. The later of the two makes room for the next trace:
+/// without memory the conversation ends first.
+class end_of_trace {
+ public:
+  end_of_trace(asio::io_context& in, std::optional<trace_job>& of)
+      : waits(in, asio::steady_timer::time_point::max()),
+        of_(of) {}
+
+  void job_ended() {
+    static_cast<void>(waits.cancel());
+    leave();
+  }
+  void leave() noexcept {
+    if (std::exchange(one_left_, true)) of_.reset();
+  }
+
+  asio::steady_timer waits;
+
+ private:
+  std::optional<trace_job>& of_;
+  bool one_left_ = false;
+};
+
 } // namespace
 
 conversations::conversation conversations::with_reader(tcp::socket peer, std::string address) {
@@ -113,8 +138,8 @@ conversations::conversation conversations::with_operator(local::socket peer, std
   return converse(std::move(peer), {true, std::move(user)});
 }
 
-conversations::conversation conversations::with_balancer(tcp::socket peer, std::string /*address*/) {
-  const open_connections::counted here(open_);
+conversations::conversation conversations::with_balancer(tcp::socket peer, std::string address) {
+  const open_connections::counted here(open_, address);
   beast::basic_stream<tcp> stream(std::move(peer));
   const std::string line = answers_.agent_line();
   stream.expires_after(time_for_rest);
@@ -123,7 +148,7 @@ conversations::conversation conversations::with_balancer(tcp::socket peer, std::
 }
 
 template <class Socket> conversations::conversation conversations::converse(Socket peer, caller from) {
-  const open_connections::counted here(open_);
+  const open_connections::counted here(open_, from.name);
   const std::string address = own_address(peer);
   beast::basic_stream<typename Socket::protocol_type> stream(std::move(peer));
   beast::flat_buffer buffer;
@@ -146,7 +171,8 @@ template <class Socket> conversations::conversation conversations::converse(Sock
     res = co_await trace(parser.get(), from);
   else
     res = answer(parser.get(), address, from);
-  stream.expires_after(time_for_rest);
+  stream.expires_after(time_for_rest +
+                       std::chrono::seconds(res.body().size() >> 20)); // a trace is of many MB
   const bool head = !why && parser.get().method() == http::verb::head;
   finish(res, head);
   http::response_serializer<http::string_body> out(res);
@@ -195,18 +221,20 @@ asio::awaitable<response> conversations::trace(const request& asked, const calle
     co_return text_answer(http::status::conflict, "a trace is being taken; ask again when it has ended\n");
   const std::string name = answers_.engines().label(*of);
   answers_.log(fmt::format("{}: takes a trace{}", from.name, name.empty() ? name : " of " + name));
-  asio::steady_timer ended(context_, asio::steady_timer::time_point::max());
+  const auto end = std::make_shared<end_of_trace>(context_, trace_);
   try {
     trace_.emplace(answers_.engines()[*of], std::get<wanted_trace>(wanted),
-                   [&] { asio::post(context_, [&ended] { static_cast<void>(ended.cancel()); }); });
+                   [this, end] { asio::post(context_, [end] { end->job_ended(); }); });
   } catch (const std::system_error& error) {
     co_return text_answer(http::status::service_unavailable,
                           fmt::format("no thread for the trace: {}\n", error.what()));
   }
-  co_await ended.async_wait(in_tuple);
-  response res = trace_->take();
-  trace_.reset();
-  co_return res;
+  struct leaving {
+    ~leaving() { of.leave(); }
+    end_of_trace& of;
+  } const at_end{*end};
+  co_await end->waits.async_wait(in_tuple);
+  co_return trace_->take();
 }
 
 } // namespace corewise::admin

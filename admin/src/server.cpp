@@ -38,8 +38,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t most_connections = 64;
+constexpr std::size_t most_connections = open_connections::most;
 constexpr std::size_t kept_for_control = 4; // of these
+constexpr std::size_t most_of_one_address = 16;
 constexpr auto pause_without_descriptors = 100ms;
 constexpr auto pause_after_exception = 10ms;
 
@@ -132,8 +133,10 @@ class server::plane {
               fmt::format("{}: refused, it is in none of the networks", from.address().to_string()));
           continue;
         }
-        if (open_.count() >= most_connections - kept_for_control) continue;
-        asio::co_spawn(context_, (conversations_.*begin)(std::move(peer), from.address().to_string()),
+        std::string name = from.address().to_string();
+        if (open_.count() >= most_connections - kept_for_control || open_.count(name) >= most_of_one_address)
+          continue;
+        asio::co_spawn(context_, (conversations_.*begin)(std::move(peer), std::move(name)),
                        &end_of_coroutine);
       } catch (...) { // no memory, or the program's log has thrown: the next one may come
         std::this_thread::sleep_for(pause_after_exception);

@@ -45,8 +45,7 @@ bool is_of_connection(int error) noexcept {
   case ENONET:
   case EHOSTUNREACH:
   case EOPNOTSUPP:
-  case ENETUNREACH:
-  case EPERM: return true;
+  case ENETUNREACH: return true;
   default: return false;
   }
 }
@@ -85,6 +84,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   /// Begins to accept from these sockets.
   void start(std::vector<descriptor> sockets) {
     port_ = port_of(sockets.front().get());
+    to_lightest_ = options_.balance == listen_options::balancing::lightest || sockets.size() < groups_.size();
     engine_stop_.emplace(engine_.stop_token(), stopper{this});
     for (std::size_t i = 0; i < sockets.size(); ++i) {
       group_record& g = *groups_[i % groups_.size()];
@@ -156,6 +156,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     listener_core& self = counted.of();
     const std::stop_token stop = self.stop_.get_token();
     std::optional<asio::posix::basic_stream_descriptor<executor>> ready; // once there is memory for it
+    int left = self.options_.backlog + 1; // to accept after a stop: more cannot have come before it
     for (;;) {
       const bool last =
           stop.stop_requested(); // asked first: what came before the stop is found by a look after it
@@ -163,25 +164,27 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       try {
         if (!ready) self.make_ready(ready, own, fd);
         error = co_await self.accept_some(own, ready->native_handle(), stop);
+        if (error == EAGAIN && !last) {
+          error_code ignored;
+          co_await ready->async_wait(asio::posix::descriptor_base::wait_read, use_task(stop).into(ignored));
+          continue;
+        }
       } catch (const std::bad_alloc&) {
         error = ENOMEM;
       } catch (const system_error& refused) {
         error = refused.code().value();
       }
+      if (last && (left -= accepted_at_once) <= 0) break;
       if (error == 0) {
-        co_await yield();                                   // more may wait
-      } else if (error != EAGAIN && error != EWOULDBLOCK) { // EMFILE and its like: later it may succeed
+        co_await yield(); // more may wait
+        continue;
+      }
+      if (error != EAGAIN) // EMFILE and its like: later it may succeed
         driving::warn_once(driving::of(self.engine_), log_code::accept_paused,
                            "connections wait: the system gives no descriptor or memory for them",
                            text_of(error));
-        if (last) break;
-        co_await sleep_for(shortage_pause, stop);
-      } else if (last) {
-        break; // no connection waits any more
-      } else {
-        error_code ignored;
-        co_await ready->async_wait(asio::posix::descriptor_base::wait_read, use_task(stop).into(ignored));
-      }
+      if (last) break; // no connection waits any more, or none can be accepted
+      co_await sleep_for(shortage_pause, stop);
     }
     error_code ignored;
     if (ready) ignored = ready->close(ignored);
@@ -193,25 +196,24 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     fd.release();
   }
 
-  /// Accepts some connections. Returns 0, or the error that ended it.
+  /// Accepts some connections. Returns 0, or the error that ended it; EAGAIN: none waits.
   task<int> accept_some(group_record& own, int fd, std::stop_token stop) {
     for (int i = 0; i < accepted_at_once; ++i) {
       const bool limited = options_.most_connections != 0;
       const bool waits = options_.on_excess == listen_options::excess::wait;
-      bool has_place = limited && places_.try_acquire();
-      if (limited && !has_place && waits) {
+      bool has_place = limited && waits;
+      if (has_place && !places_.try_acquire()) {
         if (!co_await places_.acquire(stop)) co_return EAGAIN; // told to stop while full
-        has_place = true;
       }
       const int accepted = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted < 0) {
         const int error = errno; // a waiter that is woken makes calls of its own
         if (has_place) places_.release();
         if (is_of_connection(error)) continue;
-        co_return error;
+        co_return error == EWOULDBLOCK ? EAGAIN : error;
       }
       descriptor connection(accepted);
-      if (limited && !has_place) {
+      if (limited && !has_place && !(has_place = places_.try_acquire())) {
         count(own.refused);
         continue;
       }
@@ -222,7 +224,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
 
   /// Returns the group to which the next connection goes.
   group_record& choose(group_record& own) const noexcept {
-    if (options_.balance != listen_options::balancing::lightest) return own;
+    if (!to_lightest_) return own;
     group_record* best = &own;
     const auto load = [](const group_record& g) {
       return (g.open.load(std::memory_order_relaxed) + 1) * 1024 * 1024 /
@@ -259,6 +261,10 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     }
     listener_core& of() const noexcept { return *of_; }
     const executor& here() const noexcept { return in_->here; }
+    void note_refused() const noexcept {
+      in_->accepted.fetch_sub(1, std::memory_order_relaxed);
+      count(in_->refused);
+    }
 
    private:
     std::shared_ptr<listener_core> of_;
@@ -267,7 +273,26 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   };
 
   static task<> handle(open_connection counted, descriptor connection) {
-    co_await counted.of().handler_(counted.here(), connection.release());
+    std::optional<task<>> handled = counted.of().begin_handler(counted, std::move(connection));
+    if (handled) co_await *std::move(handled);
+  }
+  /// Makes the stream, and the handler's coroutine. Where there is no memory for them, or the system does not watch the
+  /// socket, the connection is closed, and no other harmed.
+  std::optional<task<>> begin_handler(const open_connection& of, descriptor connection) {
+    int error = 0;
+    try {
+      return handler_(of.here(), connection.release());
+    } catch (const std::bad_alloc&) {
+      error = ENOMEM;
+    } catch (const system_error& refused) {
+      error = refused.code().value();
+    }
+    of.note_refused();
+    driving::warn_once(
+        driving::of(engine_), log_code::accept_paused,
+        "connections are closed: there is no memory for them, or the system does not watch them",
+        text_of(error));
+    return std::nullopt;
   }
 
   void note_closed() {
@@ -286,6 +311,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   std::stop_source stop_;
   std::optional<std::stop_callback<stopper>> engine_stop_;
   std::uint16_t port_ = 0;
+  bool to_lightest_ = false; // each connection goes to the lightest group, not to that of its socket
   corewise::detail::mutex mutex_;
   corewise::detail::condition_variable closed_;
   std::size_t open_sockets_ = 0; // guarded

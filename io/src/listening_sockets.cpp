@@ -34,6 +34,15 @@ descriptor open_listening(const sockaddr* address, std::size_t size, int backlog
   return fd;
 }
 
+/// Fails where others listen at that address. With SO_REUSEPORT they would not be noticed, and share the connections.
+void check_unused(const sockaddr* address, std::size_t size) {
+  const descriptor fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  check(fd.get() >= 0, "socket");
+  const int on = 1;
+  check(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0, "SO_REUSEADDR");
+  check(::bind(fd.get(), address, static_cast<socklen_t>(size)) == 0, "bind");
+}
+
 /// Puts a port into an address of IP.
 void set_port(sockaddr_storage& address, std::uint16_t port) noexcept {
   if (address.ss_family == AF_INET) reinterpret_cast<sockaddr_in&>(address).sin_port = htons(port);
@@ -85,6 +94,7 @@ int steer(int first, const std::vector<wanted_sockets>& wanted) {
 listening_sockets open_each(const sockaddr* address, std::size_t size, int backlog,
                             const std::vector<wanted_sockets>& wanted) {
   const bool shared = wanted.size() > 1 || wanted.front().size() > 1;
+  if (shared) check_unused(address, size);
   sockaddr_storage same{};
   std::copy_n(reinterpret_cast<const std::byte*>(address), size, reinterpret_cast<std::byte*>(&same));
   listening_sockets sockets;

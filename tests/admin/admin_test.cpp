@@ -305,11 +305,20 @@ TEST_CASE("admin: requests that are too large, too slow, or no requests") {
   CHECK(took < 8s);
 }
 
-TEST_CASE("admin: while many idle connections take all places, the control socket answers") {
+TEST_CASE("admin: idle connections of one address take no place from others, and of many none from the "
+          "control socket") {
   served on(small(1));
   std::vector<std::unique_ptr<client>> idle;
   for (int i = 0; i < 100; ++i) idle.push_back(std::make_unique<client>(on.server.port()));
   CHECK(within(3s, [&] { return client(on.server.port()).rest().empty(); })); // closed at once
+  constexpr in_addr_t another = INADDR_LOOPBACK + 1;
+  const std::string ask_it = "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const client other(on.server.port(), another);
+  REQUIRE(other.send(ask_it));
+  CHECK(is(other.response(), 200));
+  for (in_addr_t from = another; from < another + 4; ++from)
+    for (int i = 0; i < 20; ++i) idle.push_back(std::make_unique<client>(on.server.port(), from));
+  CHECK(within(3s, [&] { return client(on.server.port(), another + 4).rest().empty(); }));
   CHECK(is(on.control("GET /metrics"), 200));
   idle.clear();
   CHECK(within(5s, [&] { return is(on.read("GET /metrics"), 200); }));

@@ -60,18 +60,13 @@ bool is_served(std::uint16_t port, std::string_view asked) {
   return all;
 }
 
-profile two_packages() {
-  profile p = served_engine::profile_of(4);
-  p.topology.machine.source = synthetic_source{"pack:2 numa:1 l3:1 core:2 pu:1"};
-  p.blocking.spares_max = 1;
-  return p;
-}
-
 } // namespace
 
 TEST_CASE("listen: nothing accepted is lost while profiles change, workers retire and come back, and spares "
           "run out") {
   profile p = two_packages();
+  p.workers.per_group.reset();
+  p.blocking.spares_max = 1;
   engine e(p);
   io::service io(e);
   const io::listener server = io::listen(io, on_loopback(), {}, serve);

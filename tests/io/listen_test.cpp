@@ -2,6 +2,7 @@
 
 #include <corewise/engine/engine_set.hpp>
 #include <corewise/engine/sleep.hpp>
+#include <corewise/engine/yield.hpp>
 #include <corewise/io/detail/steering.hpp>
 
 #include <doctest/doctest.h>
@@ -83,6 +84,74 @@ TEST_CASE("listen: a connection between the last look and the stop is handled") 
     CHECK(answers(client));
     ::close(client);
   }
+}
+
+TEST_CASE("listen: a stop ends though clients keep coming faster than they are accepted") {
+  served_engine on(1);
+  std::atomic<bool> over{false};
+  const auto slow = [&]() -> task<> { // has the listener wait between its turns
+    while (!over.load()) {
+      std::this_thread::sleep_for(5ms);
+      co_await yield();
+    }
+  };
+  REQUIRE(on.engine.submit(slow()) == submit_result::accepted);
+  io::listener server = io::listen(on.io, on_loopback(), {.backlog = 64}, echo);
+  const std::uint16_t port = server.port();
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 4; ++i)
+    clients.emplace_back([&] {
+      while (!over.load()) {
+        const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        const tcp::endpoint to = on_loopback(port);
+        static_cast<void>(::connect(fd, to.data(), static_cast<socklen_t>(to.size())));
+        std::this_thread::sleep_for(200us);
+        ::close(fd);
+      }
+    });
+  CHECK(within(20s, [&] { return server.counts().accepted > 100; }));
+  std::atomic<bool> closed{false};
+  server.stop();
+  std::thread waiter([&] {
+    server.wait_until_closed();
+    closed = true;
+  });
+  CHECK(within(5s, [&] { return closed.load(); }));
+  over = true;
+  for (std::thread& client : clients) client.join();
+  waiter.join();
+}
+
+TEST_CASE("listen: an address in use is an error, with a socket for each group too") {
+  engine e(two_packages());
+  io::service io(e);
+  io::listener first = io::listen(io, on_loopback(), {}, echo);
+  const std::uint16_t port = first.port();
+  CHECK_THROWS_AS(io::listen(io, on_loopback(port), {}, echo), io::system_error);
+  const int client = connect_plainly(port);
+  CHECK(answers(client));
+  first.stop();
+  first.wait_until_closed();
+  const io::listener second =
+      io::listen(io, on_loopback(port), {}, echo); // a client of the first is still there
+  CHECK(answers(client));
+  ::close(client);
+}
+
+TEST_CASE("listen: connections of one socket go to the lightest group") {
+  engine e(two_packages());
+  io::service io(e);
+  const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
+  const tcp::endpoint at = on_loopback();
+  REQUIRE(::bind(listening, at.data(), static_cast<socklen_t>(at.size())) == 0);
+  REQUIRE(::listen(listening, 64) == 0);
+  const io::listener server = io::listen(io, at, {.adopted = {listening}}, echo);
+  std::vector<int> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(connect_plainly(server.port()));
+  CHECK(within(10s, [&] { return server.counts().open == 20; }));
+  CHECK(server.counts(group_id{0}).open == 10);
+  CHECK(server.counts(group_id{1}).open == 10);
+  for (const int fd : clients) ::close(fd);
 }
 
 TEST_CASE("listen: the end of the engine stops the listener") {
@@ -189,11 +258,7 @@ TEST_CASE("listen: adopted sockets, and unix sockets") {
 TEST_CASE("listen: on a machine with two packages each group accepts, and the lightest takes") {
   using balance = io::listen_options::balancing;
   for (const balance by : {balance::receiving_cpu, balance::lightest}) {
-    profile p;
-    p.workers.pin = pin_to::none;
-    p.workers.per_group = 1;
-    p.topology.machine.source = synthetic_source{"pack:2 numa:1 l3:1 core:4 pu:1"};
-    engine e(p);
+    engine e(two_packages());
     io::service io(e);
     const io::listener server = io::listen(io, on_loopback(), {.balance = by}, echo);
     std::vector<int> clients;

@@ -44,7 +44,30 @@ template <class Token> auto wait_and_throw(steady_timer& timer, Token&& token) {
       token, timer);
 }
 
+/// A composed operation that posts itself again and again.
+template <class Token> auto post_often(steady_timer& timer, Token&& token) {
+  return asio::async_compose<Token, void(io::error_code)>(
+      [times = 0](auto& self, io::error_code /*why*/ = {}) mutable {
+        if (++times == 200'000) return self.complete({});
+        asio::post(std::move(self));
+      },
+      token, timer);
+}
+
 } // namespace
+
+TEST_CASE("operation: one that posts itself often needs no stack") {
+  served_engine on(2);
+  on.engine
+      .run([&]() -> task<> {
+        steady_timer timer(on.io.local());
+        co_await post_often(timer, io::use_task);
+        io::error_code why;
+        co_await post_often(timer, io::use_task.within(60s).into(why));
+        CHECK(!why);
+      })
+      .get();
+}
 
 TEST_CASE("operation: a stop between two of its steps is not lost") {
   served_engine on(2);

@@ -19,9 +19,9 @@ task<std::string> ask(io::service& io, std::uint16_t port) {
   std::string word = "hello";
   try {
     io::tcp_stream peer(io.local());
-    co_await peer.async_connect(on_loopback(port), io::use_task.within(5s));
-    co_await asio::async_write(peer, asio::buffer(word), io::use_task.within(5s));
-    co_await asio::async_read(peer, asio::buffer(word), io::use_task.within(5s));
+    co_await peer.async_connect(on_loopback(port), io::use_task.within(2s));
+    co_await asio::async_write(peer, asio::buffer(word), io::use_task.within(2s));
+    co_await asio::async_read(peer, asio::buffer(word), io::use_task.within(2s));
   } catch (const io::system_error&) {
     word.clear();
   }
@@ -62,6 +62,7 @@ TEST_CASE("io: what the kernel refuses to a service, a listener or a client is a
                         {"socket", SYS_socket, true},
                         {"bind", SYS_bind, true},
                         {"listen", SYS_listen, true},
+                        {"accept4", SYS_accept4, true},
                         {"connect", SYS_connect, true},
                         {"setsockopt", SYS_setsockopt, false},
                         {"getsockname", SYS_getsockname, false}};

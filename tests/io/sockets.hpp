@@ -31,6 +31,15 @@ struct served_engine {
   corewise::io::service io;
 };
 
+/// A machine whose two packages are a group each, with one worker.
+inline corewise::profile two_packages() {
+  corewise::profile p;
+  p.workers.pin = corewise::pin_to::none;
+  p.workers.per_group = 1;
+  p.topology.machine.source = corewise::synthetic_source{"pack:2 numa:1 l3:1 core:4 pu:1"};
+  return p;
+}
+
 inline tcp::endpoint on_loopback(std::uint16_t port = 0) { return {asio::ip::address_v4::loopback(), port}; }
 
 /// Sends back what comes.

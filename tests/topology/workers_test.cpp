@@ -195,5 +195,7 @@ TEST_CASE("workers: counts obey what the host allows now, and a given number sta
   const std::string second = made.groups[{1}].cpus.to_string();
   CHECK(counted(automatic(), second.c_str()) == numbers{0, 8, 0, 0});
   CHECK(counted(per_group(3), second.c_str(), 1.0) == numbers{0, 3, 0, 0});
-  CHECK(counted(automatic(), "4000") == made.per_group()); // none of its CPUs: as before
+  CHECK(counted(automatic(), "4000-4999") == made.per_group());    // none of its CPUs: as before,
+  CHECK(counted(automatic(), "4000-4002") == numbers{3, 0, 0, 0}); // but no more than run there
+  CHECK(counted(automatic(), "4000-4002", 2.0) == numbers{2, 0, 0, 0});
 }

@@ -17,6 +17,9 @@ namespace corewise::command {
 
 namespace {
 
+/// That of a trace of 200 MB by 2 MB a second.
+constexpr std::chrono::seconds time_to_send{100};
+
 struct trace_options {
   admin_address address;
   std::string file;
@@ -30,7 +33,7 @@ int take_trace(const trace_options& options) {
   const admin_client engine(options.address);
   const reply answer = engine.get(
       fmt::format("/trace?seconds={}&format={}", options.seconds, options.json ? "json" : "perfetto"), "*/*",
-      admin_client::time_limit + std::chrono::seconds{2 * options.seconds});
+      admin_client::time_limit + std::chrono::seconds{2 * options.seconds} + time_to_send);
   if (answer.status != 200) return complain_about(answer, engine, "/trace"), refused;
   file.write(answer.body);
   print(fmt::format("{}: {} bytes, for https://ui.perfetto.dev\n", options.file, answer.body.size()));

@@ -271,6 +271,7 @@ std::optional<cpu_throttling> read_cpu_throttling(const std::filesystem::path& r
   const auto tightest = detail::tightest_quota(*place);
   if (!tightest) return seen;
   seen.quota_cpus = tightest->cpus;
+  seen.group = tightest->directory;
   const auto text = detail::read_text(tightest->directory / "cpu.stat");
   if (!text) return std::nullopt;
   std::istringstream words(*text);

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 namespace corewise::detail {
@@ -101,6 +102,12 @@ std::vector<std::string> hidden_facts(const fs::path& root, const host_limits& l
 
 namespace corewise {
 
+namespace {
+
+constexpr std::array allowance_files{"proc/self/status", "proc/self/mountinfo", "proc/self/cgroup"};
+
+} // namespace
+
 host_allowance read_host_allowance(const std::filesystem::path& root, int thread) {
   using namespace detail;
   host_allowance allowed;
@@ -114,6 +121,11 @@ host_allowance read_host_allowance(const std::filesystem::path& root, int thread
   if (mask) allowed.cpus = allowed.cpus.empty() ? *mask : allowed.cpus & *mask;
   allowed.quota_cpus = cgroup_quota(root);
   return allowed;
+}
+
+bool can_read_allowance(const std::filesystem::path& root) {
+  return std::ranges::all_of(allowance_files,
+                             [&](const char* file) { return detail::read_text(root / file).has_value(); });
 }
 
 std::vector<std::uint32_t> read_speeds(const std::filesystem::path& root, const topology& machine,

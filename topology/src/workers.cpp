@@ -164,9 +164,16 @@ std::vector<std::uint32_t> worker_counts(const topology& machine, const locality
                                          const worker_options& options, const host_allowance& allowed) {
   check(options.total, "in all");
   check(options.per_group, "per group");
-  const cpu_set& cpus = allowed.cpus.intersects(machine.cpus()) ? allowed.cpus : machine.cpus();
-  if (!options.total && !options.per_group)
-    return automatic(machine, groups, options, cpus, most_by(allowed.quota_cpus, options.quota_part));
+  const bool elsewhere = !allowed.cpus.intersects(machine.cpus());
+  const cpu_set& cpus = elsewhere ? machine.cpus() : allowed.cpus;
+  if (!options.total && !options.per_group) {
+    std::optional<double> quota = allowed.quota_cpus;
+    if (elsewhere && !allowed.cpus.empty()) { // the workers run there, as many as there is room for
+      const auto room = static_cast<double>(allowed.cpus.size());
+      quota = std::min(quota.value_or(room), room);
+    }
+    return automatic(machine, groups, options, cpus, most_by(quota, options.quota_part));
+  }
   counts result = options.total ? by_capacity(groups, *options.total) : by_group(groups, *options.per_group);
   for (const locality_group& g : groups.groups())
     if (!g.cpus.intersects(cpus)) result[g.id.value] = 0;

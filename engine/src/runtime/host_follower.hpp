@@ -63,7 +63,9 @@ class host_follower {
   std::optional<std::filesystem::path> root_; // of proc and sys
   host_allowance begin_;
   host_allowance in_force_;
-  host_allowance seen_; // at the last look
+  host_allowance seen_;   // at the last look
+  bool readable_ = false; // at the begin
+  host_allowance read_;   // by the last look that could read
   // Since when each part has been as it was seen.
   monotonic::time_point cpus_since_;
   monotonic::time_point quota_since_;

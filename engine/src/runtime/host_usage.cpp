@@ -3,6 +3,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace corewise::detail {
 
@@ -16,12 +17,30 @@ std::optional<std::chrono::nanoseconds> host_usage::waited(pid_t thread) const {
   return std::chrono::nanoseconds{waited};
 }
 
+/// Adds what was counted since the look before. Where another group has the quota, its counts are of a time before.
+void host_usage::count(cpu_throttling now) {
+  cpu_throttling& sum = last_.throttling;
+  if (!read_) {
+    sum = now;
+  } else {
+    sum.quota_cpus = now.quota_cpus;
+    sum.group = now.group;
+    if (now.group == read_->group && now.periods >= read_->periods &&
+        now.throttled_periods >= read_->throttled_periods && now.throttled >= read_->throttled) {
+      sum.periods += now.periods - read_->periods;
+      sum.throttled_periods += now.throttled_periods - read_->throttled_periods;
+      sum.throttled += now.throttled - read_->throttled;
+    }
+  }
+  read_ = std::move(now);
+}
+
 host_usage::seen host_usage::look(std::span<const pid_t> threads, monotonic::time_point now) {
   const std::scoped_lock lock(mutex_);
   if (looked_ && now - *looked_ < std::chrono::seconds{1}) return last_;
   last_.waited_for_cpu.resize(threads.size());
   looked_ = last_.at = now;
-  if (const auto throttling = read_cpu_throttling(root_)) last_.throttling = *throttling;
+  if (auto throttling = read_cpu_throttling(root_)) count(*std::move(throttling));
   for (std::size_t i = 0; i < threads.size(); ++i) {
     const auto waits = waited(threads[i]);
     if (!waits) {

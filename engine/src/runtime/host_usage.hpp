@@ -23,7 +23,7 @@ class host_usage {
  public:
   struct seen {
     monotonic::time_point at{}; ///< of the look
-    cpu_throttling throttling;
+    cpu_throttling throttling;  ///< its counts never fall, whichever group had the quota
     std::vector<std::chrono::nanoseconds> waited_for_cpu; ///< on each seat
   };
 
@@ -36,12 +36,14 @@ class host_usage {
 
  private:
   std::optional<std::chrono::nanoseconds> waited(pid_t thread) const;
+  void count(cpu_throttling now);
 
   const std::filesystem::path root_;
   mutex mutex_;
   // guarded by the lock:
   std::optional<monotonic::time_point> looked_;
   std::unordered_map<pid_t, std::chrono::nanoseconds> counted_; // of each thread that sat on a seat
+  std::optional<cpu_throttling> read_; // by the look before, of the group that had the quota then
   seen last_;
 };
 

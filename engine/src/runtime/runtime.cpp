@@ -110,6 +110,8 @@ shutdown_report runtime::shutdown(std::chrono::nanoseconds grace, std::chrono::n
   if (after_process_fork()) return {};
   if (this_execution.engine == this)
     throw std::logic_error("engine::shutdown on a worker of the engine would deadlock");
+  if (supervisor_.is_this_thread())
+    throw std::logic_error("engine::shutdown in a hook on the engine's own thread would deadlock");
   return end(grace, deadline);
 }
 

@@ -28,6 +28,9 @@ class spare_shortage {
   /// workers, and the lines of the lent seats.
   void look(monotonic::time_point now) noexcept;
 
+  /// Ends an episode: all workers sleep. Call from the supervisor's thread.
+  void end() noexcept { in_episode_.store(false, std::memory_order_relaxed); }
+
   /// Returns whether an episode goes on. Call from any thread.
   bool in_episode() const noexcept { return in_episode_.load(std::memory_order_relaxed); }
   /// Returns how many episodes there have been. Call from any thread.

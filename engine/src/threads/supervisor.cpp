@@ -152,14 +152,18 @@ pid_t supervisor::tid() const noexcept {
   }
 }
 
+bool supervisor::is_this_thread() const noexcept {
+  return tid_.load(std::memory_order_relaxed) == ::gettid();
+}
+
 // --- its thread
 
 void supervisor::main() noexcept {
   name_thread(engine_.settings(), "/watch");
   threads_.signals().note_thread();
-  // A worker started this thread, and the worker may be tied to its group.
+  // A worker started this thread, and the engine, or the program, may have tied the worker.
   refusal why;
-  if (engine_.machine().is_this_system() && engine_.settings().workers.pin != pin_to::none)
+  if (engine_.machine().is_this_system())
     why = pin_this_thread(host_.home.empty() ? engine_.machine().cpus() : host_.home);
   tid_.store(::gettid(), std::memory_order_relaxed); // its mask is right now
   if (why)
@@ -333,6 +337,7 @@ bool supervisor::fall_asleep() noexcept {
   full_fence();                                   // Z2
   if (engine_.idle().all_parked()) {              // Z3
     oldest_since_ns_.store(0, std::memory_order_relaxed);
+    shortage_.end(); // no seat is lent
     return true;
   }
   asleep_.store(false, std::memory_order_relaxed);

@@ -123,6 +123,8 @@ class supervisor final : public thread_service {
   /// Returns its thread, which is tied as the host allowed at the begin; 0 while there is none. Waits for a thread that has just
   /// begun. Call from any thread.
   pid_t tid() const noexcept;
+  /// Returns whether the calling thread is it.
+  bool is_this_thread() const noexcept;
 
   /// Ends the supervisor's thread. Call once, from another thread.
   void stop() noexcept;

@@ -143,8 +143,9 @@ worker_metrics worker::metrics() const noexcept {
     m.ran[c] = counts_.ran[c].read();
   }
   m.timers_late = counts_.timers_late.read();
-  m.busy = report_.never_less(std::chrono::nanoseconds{static_cast<std::int64_t>(counts_.busy_ns.read())} +
-                              report_.busy_for().value_or(std::chrono::nanoseconds{0}));
+  // Read first: what ends meanwhile is missing, and not counted twice.
+  const std::chrono::nanoseconds counted{static_cast<std::int64_t>(counts_.busy_ns.read())};
+  m.busy = report_.never_less(counted + report_.busy_for().value_or(std::chrono::nanoseconds{0}));
   return m;
 }
 

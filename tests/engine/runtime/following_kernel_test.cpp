@@ -163,3 +163,24 @@ TEST_CASE("following: an engine that uses a part of the machine sees no change w
   begin_supervisor(e);
   CHECK_FALSE(e.refresh());
 }
+
+TEST_CASE("following: workers that the program ties itself are not taken for a change of the host") {
+  const cpu_set all = this_thread_affinity();
+  if (all.size() < 2) {
+    MESSAGE("skipped: one CPU");
+    return;
+  }
+  profile p = waiting_here();
+  p.workers.pin = pin_to::none;
+  engine_hooks hooks;
+  hooks.on_worker_start = [&](worker_id) {
+    cpu_set one;
+    one.insert(all.first());
+    static_cast<void>(pin_this_thread(one));
+  };
+  engine e(p, hooks);
+  const auto workers = active_workers(e);
+  begin_supervisor(e); // it begins on a worker
+  CHECK_FALSE(e.refresh());
+  CHECK(active_workers(e) == workers);
+}

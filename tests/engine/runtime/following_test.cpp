@@ -335,11 +335,14 @@ TEST_CASE("following: a worker is left, also where the allowed CPUs are those of
 
 TEST_CASE("following: what cannot be read is no change, and a host that comes back is followed again") {
   const recorded_host host(4);
+  host.quota("200000 100000");
   engine e(waiting(host));
+  CHECK(active_workers(e) == 2);
+  CHECK(e.workers().size() == 4);
   std::filesystem::rename(host.root() + "/proc", host.root() + "/gone");
   std::filesystem::rename(host.root() + "/sys", host.root() + "/lost");
-  static_cast<void>(e.refresh());
-  CHECK(active_workers(e) == 4);
+  CHECK_FALSE(e.refresh());
+  CHECK(active_workers(e) == 2); // not as many as without a quota
   std::filesystem::rename(host.root() + "/gone", host.root() + "/proc");
   std::filesystem::rename(host.root() + "/lost", host.root() + "/sys");
   host.quota("100000 100000");

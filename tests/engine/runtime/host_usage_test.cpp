@@ -46,3 +46,37 @@ TEST_CASE("host usage: where the system says nothing there is none") {
   CHECK(seen.waited_for_cpu[0] == 0ns);
   CHECK_FALSE(seen.throttling.quota_cpus);
 }
+
+TEST_CASE("host usage: counts of throttling never fall, and those of another group before it had the quota "
+          "are left out") {
+  const temporary_tree host;
+  host.write("proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+  host.write("proc/self/cgroup", "0::/pod/app\n");
+  const auto group = [&](const std::string& name, const char* quota, int periods, int throttled_us) {
+    const std::string at = "sys/fs/cgroup/" + name;
+    host.write(at + "/cpu.max", quota);
+    host.write(at + "/cpu.stat", "nr_periods " + std::to_string(periods) + "\nnr_throttled " +
+                                     std::to_string(periods) + "\nthrottled_usec " +
+                                     std::to_string(throttled_us) + "\n");
+  };
+  group("pod", "max 100000", 900, 9000);
+  group("pod/app", "200000 100000", 10, 100);
+  host_usage usage(host.root());
+  auto now = monotonic::now();
+  const auto look = [&] { return usage.look({}, now += 1s).throttling; };
+  CHECK(look().throttled == 100us); // since the group was made
+  group("pod/app", "200000 100000", 11, 150);
+  CHECK(look().throttled == 150us);
+  group("pod/app", "max 100000", 11, 150);
+  CHECK(look().throttled == 150us);
+  CHECK_FALSE(look().quota_cpus);
+  group("pod", "100000 100000", 900, 9000);
+  CHECK(look().throttled == 150us);
+  group("pod", "100000 100000", 902, 9200);
+  const corewise::cpu_throttling seen = look();
+  CHECK(seen.throttled == 350us);
+  CHECK(seen.periods == 13);
+  CHECK(seen.quota_cpus == 1);
+  group("pod", "100000 100000", 1, 5); // made anew
+  CHECK(look().throttled == 350us);
+}

@@ -1,6 +1,7 @@
 // Tests that an engine without spare threads for its blocking calls says so.
 
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <doctest/doctest.h>
 
@@ -94,6 +95,20 @@ TEST_CASE("shortage of spare threads: it is reported once an episode, with the n
       "workers "
       "and 5 threads, and `blocking.spares_max` allows no more; calls that wait for tasks of this engine may "
       "never end");
+}
+
+TEST_CASE("shortage of spare threads: an episode ends when all workers sleep") {
+  shortage_log log;
+  engine e(spares(0), log.hooks());
+  gate held;
+  for (int i = 0; i < blocked_workers; ++i)
+    CHECK(e.submit([&] { blocking([&] { held.pass(); }); }) == submit_result::accepted);
+  held.wait_for(blocked_workers);
+  CHECK(e.submit([] {}) == submit_result::accepted);
+  while (e.metrics().short_of_spares == 0) std::this_thread::sleep_for(1ms);
+  held.open();
+  e.drain();
+  CHECK(within(10s, [&] { return e.metrics().short_of_spares == 0; }));
 }
 
 TEST_CASE("shortage of spare threads: an engine that may have none reports it as well") {

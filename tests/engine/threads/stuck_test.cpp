@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
 using namespace corewise;
@@ -83,6 +85,24 @@ long sleeps_of_process() {
 }
 
 } // namespace
+
+TEST_CASE("stuck: a hook that hears of it cannot shut the engine down, which would wait for the hook") {
+  std::atomic<engine*> self{nullptr};
+  std::atomic<int> refused{0};
+  engine_hooks hooks;
+  hooks.on_log_record = [&](const log_record& r) {
+    if (r.code != log_code::stuck_worker) return;
+    CHECK_THROWS_AS(static_cast<void>(self.load()->shutdown(0ms)), std::logic_error);
+    ++refused;
+  };
+  engine e(watched(2, 5ms), hooks);
+  self = &e;
+  REQUIRE(e.submit([&] {
+    while (refused == 0) std::this_thread::sleep_for(1ms);
+  }) == submit_result::accepted);
+  e.drain();
+  CHECK(refused == 1);
+}
 
 TEST_CASE("stuck: a task that does not end is reported once, with its worker, its kind and its age") {
   log_book log;

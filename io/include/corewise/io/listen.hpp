@@ -30,7 +30,8 @@ struct listen_options {
   std::uint32_t most_connections = 0; ///< open at once, of all groups; 0: no limit
   int backlog = 4096;                 ///< connections that wait in the kernel; it may allow fewer
   /// Sockets that listen already, as systemd hands them over; then no other is opened. They become the
-  /// listener's, which sets them not to block and to be closed on exec.
+  /// listener's, which sets them not to block and to be closed on exec. Where they are fewer than the groups, each
+  /// connection goes to the lightest group.
   std::vector<int> adopted = {};
 };
 
@@ -73,8 +74,8 @@ connection_handler handle_by(asio::local::stream_protocol protocol, Handler hand
 class listener {
  public:
   /// Accepts no connections any more, but those that wait in the kernel's queues, as far as `most_connections` and
-  /// descriptors go: they are handled, and then the sockets are closed. The kernel resets the others, and those whose
-  /// handshake is not finished. Call from any thread. The stop of `engine::stop_token` does the same.
+  /// descriptors go: they are handled, and then the sockets are closed. Of those that come meanwhile some are handled too,
+  /// `backlog` at most. The kernel resets the others, and those whose handshake is not finished. Call from any thread. The stop of `engine::stop_token` does the same.
   void stop() noexcept;
   /// Waits until the sockets are closed, after a stop. Call from a thread outside the engine.
   void wait_until_closed() const;
@@ -93,12 +94,13 @@ class listener {
 
 /// Accepts connections on an endpoint, and runs `handler(stream)`, which returns a `task<>`, for each, as a task
 /// of the group to which the connection goes. Each group has a socket of its own on the endpoint, if there are
-/// several (SO_REUSEPORT), so that a connection is accepted, and handled, where its packets come. An exception
-/// that leaves a handler ends its connection only, like that of any other task. The sockets are closed on exec,
-/// and do not block.
+/// several (SO_REUSEPORT), so that a connection is accepted, and handled, where its packets come. A unix socket is one
+/// for all: its connections go to the lightest group. An exception that leaves a handler is that of a task: by default it
+/// ends the process (`on_exception`), so a handler takes the errors that a peer can cause by `into`. The sockets are
+/// closed on exec, and do not block.
 ///
-/// While the process has no descriptors or memory for connections, they wait in the kernel, and the log is told
-/// once. Throws `system_error` (the address is in use, an adopted socket does not listen, and the like),
+/// While the process has no descriptors or memory for connections, they wait in the kernel, or are closed, and the log is
+/// told once. Throws `system_error` (the address is in use, an adopted socket does not listen, and the like),
 /// `std::bad_alloc`.
 template <class Endpoint, class Handler>
 listener listen(service& io, const Endpoint& on, const listen_options& options, Handler handler) {

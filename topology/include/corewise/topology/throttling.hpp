@@ -14,6 +14,7 @@ struct cpu_throttling {
   std::uint64_t periods = 0;        ///< in which there was work
   std::uint64_t throttled_periods = 0;
   std::chrono::nanoseconds throttled{0}; ///< of all CPUs together
+  std::filesystem::path group;           ///< that with the quota, as a directory; empty: none
 };
 
 /// Reads it below `root`; nothing if it cannot be read. Cost: some ten files. Source: cgroups(7), and the

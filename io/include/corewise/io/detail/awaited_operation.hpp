@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <stop_token>
@@ -108,7 +109,8 @@ template <class... Results> class operation_with : public operation {
   }
 };
 
-/// The handler of an operation. A handler that is destroyed unrun ends its operation without a result.
+/// The handler of an operation. A handler that is destroyed unrun ends its operation without a result. One that was moved
+/// from still has its allocator: where Asio gives an operation up, it gives memory back by that.
 template <class... Results> class handler {
  public:
   using operations_own = void;
@@ -116,24 +118,31 @@ template <class... Results> class handler {
   using allocator_type = step_allocator<void>;
   using cancellation_slot_type = asio::cancellation_slot;
 
-  explicit handler(operation_with<Results...>& of) noexcept : of_(&of) {}
-  handler(handler&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  explicit handler(operation_with<Results...>& of) noexcept : of_(reinterpret_cast<std::uintptr_t>(&of)) {}
+  handler(handler&& other) noexcept : of_(std::exchange(other.of_, other.of_ | done)) {}
   handler& operator=(handler&&) = delete;
   ~handler() {
-    if (of_ != nullptr) of_->complete();
+    if ((of_ & done) == 0) owner().complete();
   }
 
   template <class... Args> void operator()(Args&&... args) {
-    std::exchange(of_, nullptr)->complete_with(std::forward<Args>(args)...);
+    of_ |= done;
+    owner().complete_with(std::forward<Args>(args)...);
   }
 
-  operation& of() const noexcept { return *of_; }
-  executor_type get_executor() const noexcept { return step_executor(*of_); }
-  allocator_type get_allocator() const noexcept { return allocator_type(*of_); }
-  cancellation_slot_type get_cancellation_slot() const noexcept { return of_->slot(); }
+  operation& of() const noexcept { return owner(); }
+  executor_type get_executor() const noexcept { return step_executor(owner()); }
+  allocator_type get_allocator() const noexcept { return allocator_type(owner()); }
+  cancellation_slot_type get_cancellation_slot() const noexcept { return owner().slot(); }
 
  private:
-  operation_with<Results...>* of_;
+  static constexpr std::uintptr_t done = 1; // in place of a flag, since the handler lies in the frame
+
+  operation_with<Results...>& owner() const noexcept {
+    return *reinterpret_cast<operation_with<Results...>*>(of_ & ~done); // NOLINT(performance-no-int-to-ptr)
+  }
+
+  std::uintptr_t of_;
 };
 
 /// Awaits what an initiating function of Asio begins. Lives in the awaiting frame.

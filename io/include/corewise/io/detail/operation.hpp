@@ -98,9 +98,16 @@ class operation : protected suspension {
     {
       const locked here(*this);
       forget_wait();
+      ++depth_;
       perform(f);
+      --depth_;
     }
     leave();
+  }
+  /// Returns whether the calling thread makes so many steps within each other that a worker had better make the next one.
+  bool is_deep() const noexcept {
+    constexpr std::uint32_t most = 16;
+    return is_held_here() && depth_ >= most && context_ != nullptr && is_own_context();
   }
   /// Returns whether the calling thread looks into the driver of the operation's group, for its engine.
   bool is_polled() const noexcept {
@@ -193,7 +200,7 @@ class operation : protected suspension {
     explicit locked(operation& of, bool tells = true) noexcept
         : of_(of),
           tells_(tells),
-          again_(of.holder_.load(std::memory_order_relaxed) == me()) {
+          again_(of.is_held_here()) {
       if (again_) return;
       const void* nobody = nullptr;
       while (!of_.holder_.compare_exchange_weak(nobody, me(), std::memory_order_acquire, // pairs: step
@@ -212,8 +219,6 @@ class operation : protected suspension {
     }
 
    private:
-    static const void* me() noexcept { return &corewise::detail::this_execution; }
-
     operation& of_;
     const bool tells_;
     const bool again_;
@@ -244,6 +249,10 @@ class operation : protected suspension {
     F function;
     operation& of;
   };
+
+  static const void* me() noexcept { return &corewise::detail::this_execution; }
+  /// Returns whether the calling thread holds the lock.
+  bool is_held_here() const noexcept { return holder_.load(std::memory_order_relaxed) == me(); }
 
   /// Makes a task that is queued in place of the suspended coroutine. As a part of it, it is not counted.
   void stand_in(corewise::detail::resumption& made, bool (*acts)(task_header*, task_action)) const noexcept {
@@ -286,6 +295,7 @@ class operation : protected suspension {
   bool kept_ = false;      // guarded
   bool cancelled_ = false; // guarded
   bool memory_taken_ = false;
+  std::uint32_t depth_ = 0;             // guarded: steps that are within each other
   atomic<const void*> holder_{nullptr}; // of the lock
   group_context* context_ = nullptr;    // in which the event comes; null: in another one
   early_end* early_ = nullptr;
@@ -303,7 +313,8 @@ inline constexpr bool only_completes<F> = true;
 
 /// The executor of an operation's handlers: it runs them where they are, as steps. So the steps of a composed
 /// operation need no task each. A step that is posted runs within the one that posts it: composed operations post
-/// so that a user's handler is not called where the operation is begun, and here that does no harm.
+/// so that a user's handler is not called where the operation is begun, and here that does no harm. After 16 within each
+/// other a worker makes the next one, so that an operation may post as often as it likes.
 ///
 /// Where a worker looks into the driver, only the end of an operation is noted. A further step, which may parse
 /// what has come, is made by the worker that takes the coroutine up.
@@ -313,7 +324,7 @@ class step_executor {
 
   template <class F> void execute(F&& f) const {
     if constexpr (!only_completes<std::decay_t<F>>) {
-      if (of_->is_polled()) {
+      if (of_->is_polled() || of_->is_deep()) {
         try {
           return of_->make_step_later(std::forward<F>(f));
         } catch (const std::bad_alloc&) { // it has not moved `f`
