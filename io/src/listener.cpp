@@ -174,7 +174,8 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       } catch (const system_error& refused) {
         error = refused.code().value();
       }
-      if (last && (left -= accepted_at_once) <= 0) break;
+      if (last) left -= accepted_at_once;
+      if (left <= 0) break;
       if (error == 0) {
         co_await yield(); // more may wait
         continue;
@@ -201,23 +202,23 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     for (int i = 0; i < accepted_at_once; ++i) {
       const bool limited = options_.most_connections != 0;
       const bool waits = options_.on_excess == listen_options::excess::wait;
-      bool has_place = limited && waits;
-      if (has_place && !places_.try_acquire()) {
+      const bool waits_for_place = limited && waits;
+      if (waits_for_place && !places_.try_acquire()) {
         if (!co_await places_.acquire(stop)) co_return EAGAIN; // told to stop while full
       }
       const int accepted = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted < 0) {
         const int error = errno; // a waiter that is woken makes calls of its own
-        if (has_place) places_.release();
+        if (waits_for_place) places_.release();
         if (is_of_connection(error)) continue;
         co_return error == EWOULDBLOCK ? EAGAIN : error;
       }
       descriptor connection(accepted);
-      if (limited && !has_place && !(has_place = places_.try_acquire())) {
+      if (limited && !waits && !places_.try_acquire()) {
         count(own.refused);
         continue;
       }
-      begin(choose(own), std::move(connection), has_place);
+      begin(choose(own), std::move(connection), /*has_place=*/limited);
     }
     co_return 0;
   }

@@ -220,7 +220,7 @@ class engine {
   /// tasks until the deadline, then drops the rest. Suspended coroutines are destroyed, except for those
   /// whose waits another thread will settle (`shutdown_report::kept`). Returns the tasks that still run then;
   /// their threads end when the tasks do. Later calls return the same report. Other threads may wake
-  /// coroutines meanwhile. Throws `std::logic_error` on a worker of this engine, and in a hook on its other thread. A callback of the stop must
+  /// coroutines meanwhile. Throws `std::logic_error` on a thread of this engine. A callback of the stop must
   /// not shut the engine down.
   shutdown_report shutdown(any_duration deadline) { return shutdown(std::chrono::nanoseconds{0}, deadline); }
   /// Acts as above, but requests the stop only when `grace` is over, or all tasks have ended. Both times
