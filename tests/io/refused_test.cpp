@@ -35,8 +35,10 @@ int used(bool fails) {
   std::string answer;
   try {
     io::service io(e);
-    const io::listener server = io::listen(io, on_loopback(), {}, echo);
+    io::listener server = io::listen(io, on_loopback(), {}, echo);
     answer = e.run(ask(io, server.port())).get();
+    server.stop();
+    server.wait_until_closed();
   } catch (const io::system_error&) {
     answer.clear();
   }
