@@ -18,6 +18,7 @@
 namespace asio = corewise::io::asio;
 namespace http = boost::beast::http;
 namespace io = corewise::io;
+using signal_set = asio::basic_signal_set<io::executor>;
 using namespace std::chrono_literals;
 
 namespace {
@@ -111,10 +112,8 @@ corewise::profile read_profile(const char* file) {
 }
 
 /// Waits for signals. Returns at SIGTERM or SIGINT.
-corewise::task<> obey(corewise::engine& engine, io::service& service, const char* file) {
-  asio::basic_signal_set<io::executor> signals(service.local(), SIGTERM, SIGINT, SIGHUP);
-  int signal = co_await signals.async_wait(io::use_task);
-  for (; signal == SIGHUP; signal = co_await signals.async_wait(io::use_task)) try {
+corewise::task<> obey(corewise::engine& engine, signal_set& signals, const char* file) {
+  while (co_await signals.async_wait(io::use_task) == SIGHUP) try {
       const corewise::apply_result result = engine.apply(read_profile(file));
       std::fprintf(stderr, "%s\n", result.applied() ? "reloaded" : result.to_text().c_str());
     } catch (const corewise::profile_error& error) {
@@ -131,12 +130,13 @@ int main(int argc, char** argv) try {
   corewise::engine engine(read_profile(file));
   all.load.emplace(engine, &all.requests);
   io::service service(engine);
+  signal_set signals(service.local(), SIGTERM, SIGINT, SIGHUP); // before the first connection comes
   io::listener listener =
       io::listen(service, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port), {},
                  [&](io::tcp_stream peer) { return serve(std::move(peer), all, engine); });
   std::printf("http://127.0.0.1:%u/\n", listener.port());
   std::fflush(stdout);
-  engine.run(obey(engine, service, file)).get();
+  engine.run(obey(engine, signals, file)).get();
   listener.stop(); // what waits in the kernel is accepted
   listener.wait_until_closed();
   all.ending.request_stop();

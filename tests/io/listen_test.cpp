@@ -88,7 +88,6 @@ TEST_CASE("listen: a connection between the last look and the stop is handled") 
 }
 
 TEST_CASE("listen: a stop ends though clients keep coming faster than they are accepted") {
-  served_engine on(1);
   std::atomic<bool> over{false};
   const auto slow = [&]() -> task<> { // has the listener wait between its turns
     while (!over.load()) {
@@ -96,6 +95,7 @@ TEST_CASE("listen: a stop ends though clients keep coming faster than they are a
       co_await yield();
     }
   };
+  served_engine on(1);
   REQUIRE(on.engine.submit(slow()) == submit_result::accepted);
   io::listener server = io::listen(on.io, on_loopback(), {.backlog = 64}, echo);
   const std::uint16_t port = server.port();

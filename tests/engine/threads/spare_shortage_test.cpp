@@ -56,6 +56,7 @@ std::string report_of_shortage(std::uint32_t most) {
   for (int i = 0; i < calls; ++i)
     CHECK(e.submit([&] { blocking([&] { held.pass(); }); }) == submit_result::accepted);
   held.wait_for(calls);
+  std::this_thread::sleep_for(150ms); // so that each seat has been lent for long
   // Nothing waits now; on a slow machine a call may have waited for its thread.
   const int before = log.lines();
   std::atomic<int> ran{0};
