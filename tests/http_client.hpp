@@ -22,7 +22,8 @@ class client {
     at.sin_addr.s_addr = htonl(from);
     // Only where it must: a port that `bind` chooses may be that of a server that has just ended, and then the client
     // connects to itself.
-    if (from != INADDR_LOOPBACK && ::bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return;
+    if (from != INADDR_LOOPBACK && ::bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
+      return;
     at.sin_port = htons(port);
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
