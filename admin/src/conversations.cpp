@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -105,30 +104,19 @@ class trials_followed {
   trial_timer& by_;
 };
 
-/// The end of a trace's job, and of the conversation that waits for it. The later of the two makes room for the next trace:
-/// without memory the conversation ends first.
-class end_of_trace {
- public:
-  end_of_trace(asio::io_context& in, std::optional<trace_job>& of)
-      : waits(in, asio::steady_timer::time_point::max()),
-        of_(of) {}
+} // namespace
 
-  void job_ended() {
-    static_cast<void>(waits.cancel());
-    leave();
-  }
-  void leave() noexcept {
-    if (std::exchange(one_left_, true)) of_.reset();
-  }
+/// A trace that is being taken. It ends with the conversation that waits for it, whatever ends that.
+struct conversations::running_trace {
+  explicit running_trace(asio::io_context& in) : ended(in, asio::steady_timer::time_point::max()) {}
 
-  asio::steady_timer waits;
-
- private:
-  std::optional<trace_job>& of_;
-  bool one_left_ = false;
+  asio::steady_timer ended;
+  std::optional<trace_job> job;
 };
 
-} // namespace
+conversations::~conversations() {
+  if (const auto running = trace_.lock()) running->job.reset();
+}
 
 conversations::conversation conversations::with_reader(tcp::socket peer, std::string address) {
   return converse(std::move(peer), {false, std::move(address)});
@@ -217,24 +205,25 @@ asio::awaitable<response> conversations::trace(const request& asked, const calle
   const auto wanted = read_wanted_trace(query);
   if (const auto* const why = std::get_if<std::string>(&wanted))
     co_return text_answer(http::status::bad_request, *why);
-  if (trace_)
+  if (!trace_.expired())
     co_return text_answer(http::status::conflict, "a trace is being taken; ask again when it has ended\n");
   const std::string name = answers_.engines().label(*of);
   answers_.log(fmt::format("{}: takes a trace{}", from.name, name.empty() ? name : " of " + name));
-  const auto end = std::make_shared<end_of_trace>(context_, trace_);
+  const auto running = std::make_shared<running_trace>(context_);
   try {
-    trace_.emplace(answers_.engines()[*of], std::get<wanted_trace>(wanted),
-                   [this, end] { asio::post(context_, [end] { end->job_ended(); }); });
+    running->job.emplace(answers_.engines()[*of], std::get<wanted_trace>(wanted),
+                         [this, here = std::weak_ptr(running)] {
+                           asio::post(context_, [here] {
+                             if (const auto still = here.lock()) static_cast<void>(still->ended.cancel());
+                           });
+                         });
   } catch (const std::system_error& error) {
     co_return text_answer(http::status::service_unavailable,
                           fmt::format("no thread for the trace: {}\n", error.what()));
   }
-  struct leaving {
-    ~leaving() { of.leave(); }
-    end_of_trace& of;
-  } const at_end{*end};
-  co_await end->waits.async_wait(in_tuple);
-  co_return trace_->take();
+  trace_ = running;
+  co_await running->ended.async_wait(in_tuple);
+  co_return running->job->take();
 }
 
 } // namespace corewise::admin

@@ -14,7 +14,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +37,10 @@ class conversations {
         token_(o.token),
         changes_by_tcp_(o.changes_by_tcp),
         trials_(in, from, open) {}
+  conversations(const conversations&) = delete;
+  conversations& operator=(const conversations&) = delete;
+  /// Ends a trace, whose thread posts to the context. Its conversation goes with the context.
+  ~conversations();
 
   /// Answers a request from that address. With the token its caller is one of the control side.
   conversation with_reader(tcp::socket peer, std::string address);
@@ -49,6 +53,8 @@ class conversations {
   void log_refusal(std::string line);
 
  private:
+  struct running_trace;
+
   template <class Socket> conversation converse(Socket peer, caller from);
   response answer(const request& asked, const std::string& address, const caller& from);
   bool show_token(const request& asked, caller& from);
@@ -62,7 +68,7 @@ class conversations {
   const bool changes_by_tcp_;
   limited_lines refusals_;
   trial_timer trials_;
-  std::optional<trace_job> trace_;
+  std::weak_ptr<running_trace> trace_;
 };
 
 } // namespace corewise::admin

@@ -20,8 +20,8 @@ void check(bool works, const char* what) {
   if (!works) throw system_error({errno, asio::error::get_system_category()}, what);
 }
 
-/// Opens a socket that listens. `shared`: others listen on the same endpoint.
-descriptor open_listening(const sockaddr* address, std::size_t size, int backlog, bool shared) {
+/// Opens a socket at that address. `shared`: others listen on the same endpoint.
+descriptor open_bound(const sockaddr* address, std::size_t size, bool shared) {
   descriptor fd(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   check(fd.get() >= 0, "socket");
   const int on = 1;
@@ -30,17 +30,13 @@ descriptor open_listening(const sockaddr* address, std::size_t size, int backlog
     if (shared) check(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0, "SO_REUSEPORT");
   }
   check(::bind(fd.get(), address, static_cast<socklen_t>(size)) == 0, "bind");
-  check(::listen(fd.get(), backlog) == 0, "listen");
   return fd;
 }
 
-/// Fails where others listen at that address. With SO_REUSEPORT they would not be noticed, and share the connections.
-void check_unused(const sockaddr* address, std::size_t size) {
-  const descriptor fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  check(fd.get() >= 0, "socket");
-  const int on = 1;
-  check(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0, "SO_REUSEADDR");
-  check(::bind(fd.get(), address, static_cast<socklen_t>(size)) == 0, "bind");
+descriptor open_listening(const sockaddr* address, std::size_t size, int backlog, bool shared) {
+  descriptor fd = open_bound(address, size, shared);
+  check(::listen(fd.get(), backlog) == 0, "listen");
+  return fd;
 }
 
 /// Puts a port into an address of IP.
@@ -94,7 +90,8 @@ int steer(int first, const std::vector<wanted_sockets>& wanted) {
 listening_sockets open_each(const sockaddr* address, std::size_t size, int backlog,
                             const std::vector<wanted_sockets>& wanted) {
   const bool shared = wanted.size() > 1 || wanted.front().size() > 1;
-  if (shared) check_unused(address, size);
+  // Others that listen there would go unnoticed with SO_REUSEPORT, and share the connections.
+  if (shared) open_bound(address, size, /*shared=*/false);
   sockaddr_storage same{};
   std::copy_n(reinterpret_cast<const std::byte*>(address), size, reinterpret_cast<std::byte*>(&same));
   listening_sockets sockets;

@@ -17,8 +17,8 @@ namespace corewise::command {
 
 namespace {
 
-/// That of a trace of 200 MB by 2 MB a second.
-constexpr std::chrono::seconds time_to_send{100};
+/// As long as the server lets a trace of 200 MB take.
+constexpr std::chrono::seconds time_to_send{210};
 
 struct trace_options {
   admin_address address;
