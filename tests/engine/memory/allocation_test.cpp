@@ -200,18 +200,21 @@ TEST_CASE("waiting suspended for a blocking call's turn takes nothing from opera
 
 namespace {
 
-/// Lets each worker fork: a worker has a deque from its first fork on.
+/// Lets each worker fork: a worker has a deque from its first fork on. Each group gets as many tasks as it has workers,
+/// and no group helps another (`two_package_profile`).
 void let_all_workers_fork(engine& e) {
   const std::size_t workers = e.workers().size();
   std::atomic<std::size_t> there{0};
-  for (std::size_t i = 0; i < workers; ++i)
-    REQUIRE(e.submit([&] {
-      there.fetch_add(1);
-      while (there.load() != workers) std::this_thread::yield(); // each task is on another worker
-      blocking_scope s;
-      s.fork([] {});
-      s.wait();
-    }) == submit_result::accepted);
+  for (const worker_place& p : e.workers().workers())
+    REQUIRE(e.submit(
+                [&] {
+                  there.fetch_add(1);
+                  while (there.load() != workers) std::this_thread::yield(); // each task is on another worker
+                  blocking_scope s;
+                  s.fork([] {});
+                  s.wait();
+                },
+                {.group = p.group}) == submit_result::accepted);
   e.drain();
 }
 
