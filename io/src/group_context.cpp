@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <string>
 #include <system_error>
@@ -27,10 +28,13 @@ constexpr std::uint8_t single_looks = 8;
 constexpr std::int64_t alarm_slack_ns = 1000;
 
 /// Returns "10.0.0.7:443", "[::1]:443", or nothing. The descriptor may be another socket's by now.
-std::string peer_of(int descriptor) {
+std::string peer_of(const descriptor_wait& w) {
   asio::ip::tcp::endpoint peer;
   auto size = static_cast<socklen_t>(peer.capacity());
-  if (::getpeername(descriptor, peer.data(), &size) != 0) return {};
+  if (w.kind == wait_kind::connect)
+    std::memcpy(peer.data(), &w.peer, sizeof w.peer);
+  else if (::getpeername(w.descriptor, peer.data(), &size) != 0)
+    return {};
   const int family = peer.data()->sa_family;
   if (family != AF_INET && family != AF_INET6) return {};
   const std::string address = peer.address().to_string();
@@ -125,8 +129,7 @@ std::vector<socket_wait> group_context::waits(std::size_t most) const {
   const std::int64_t now = coarse_now_ns(); // later than all of them
   std::vector<socket_wait> out;
   for (const descriptor_wait& w : found)
-    out.push_back(
-        {group_, w.kind, w.descriptor, peer_of(w.descriptor), std::chrono::nanoseconds{now - w.since_ns}});
+    out.push_back({group_, w.kind, w.descriptor, peer_of(w), std::chrono::nanoseconds{now - w.since_ns}});
   return out;
 }
 

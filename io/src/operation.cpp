@@ -1,5 +1,6 @@
 #include <corewise/io/detail/operation.hpp>
 
+#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -116,6 +117,13 @@ void operation::note_wait(corewise::wait_kind kind, int descriptor) noexcept {
   wait_.since_ns = coarse_now_ns();
   waits_ = &context_->waits_here();
   waits_->append(wait_);
+}
+
+void operation::note_connect(int descriptor, const sockaddr* peer, std::size_t size) noexcept {
+  forget_wait(); // a dump may read its peer
+  wait_.peer.sin6_family = AF_UNSPEC;
+  if (size <= sizeof wait_.peer) std::memcpy(&wait_.peer, peer, size);
+  note_wait(wait_kind::connect, descriptor);
 }
 
 // --- the end

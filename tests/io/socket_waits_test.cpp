@@ -92,6 +92,56 @@ TEST_CASE("socket waits: a dump names the sockets for which coroutines wait, and
   CHECK(waits().empty());
 }
 
+TEST_CASE("socket waits: a connection that is not answered is named by its peer, other sockets by what is "
+          "awaited") {
+  served_engine on(2);
+  asio::io_context elsewhere;
+  asio::basic_socket_acceptor<tcp> full(elsewhere, on_loopback());
+  full.listen(0);
+  tcp::socket first(elsewhere); // it takes the only place, so the kernel answers no other
+  first.connect(full.local_endpoint());
+  const std::string name = "127.0.0.1:" + std::to_string(full.local_endpoint().port());
+
+  asio::basic_socket_acceptor<tcp, io::executor> acceptor(on.io.local(), on_loopback());
+  asio::basic_datagram_socket<asio::ip::udp, io::executor> packets(on.io.local(),
+                                                                   {asio::ip::address_v4::loopback(), 0});
+  std::stop_source stop;
+  const auto until = [&](io::error_code& why) { return io::use_task(stop.get_token()).into(why); };
+  std::vector<future<void>> running;
+  running.push_back(on.engine.run([&]() -> task<> {
+    io::tcp_stream client(on.io.local());
+    io::error_code why;
+    co_await client.async_connect(full.local_endpoint(), until(why));
+    CHECK(why == asio::error::operation_aborted);
+  }));
+  running.push_back(on.engine.run([&]() -> task<> {
+    io::error_code why;
+    co_await acceptor.async_accept(until(why));
+    CHECK(why == asio::error::operation_aborted);
+  }));
+  running.push_back(on.engine.run([&]() -> task<> {
+    char byte = 0;
+    asio::ip::udp::endpoint from;
+    io::error_code why;
+    co_await packets.async_receive_from(asio::buffer(&byte, 1), from, until(why));
+    CHECK(why == asio::error::operation_aborted);
+  }));
+
+  engine_dump seen;
+  REQUIRE(within(5s, [&] {
+    seen = on.engine.dump();
+    return seen.suspended.size() == 3 && seen.socket_waits.size() == 1;
+  }));
+  CHECK(seen.suspended[0].kind == wait_kind::read);
+  CHECK(seen.suspended[1].kind == wait_kind::accept);
+  CHECK(seen.suspended[2].kind == wait_kind::connect);
+  CHECK(seen.socket_waits[0].kind == wait_kind::connect);
+  CHECK(seen.socket_waits[0].peer == name);
+  stop.request_stop();
+  for (future<void>& f : running) f.get();
+  CHECK(on.engine.dump().socket_waits.empty());
+}
+
 TEST_CASE("socket waits: of an operation that has read, and waits for something else, a dump says nothing") {
   served_engine on(2);
   auto ends = make_pair(on.io);

@@ -20,6 +20,7 @@ std::string_view to_string(wait_kind kind) noexcept {
   case wait_kind::read: return "io: read";
   case wait_kind::write: return "io: write";
   case wait_kind::accept: return "io: accept";
+  case wait_kind::connect: return "io: connect";
   case wait_kind::io: return "io";
   case wait_kind::future: break;
   }

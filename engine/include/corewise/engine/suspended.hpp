@@ -23,10 +23,11 @@ enum class wait_kind : std::uint8_t {
   oneshot,
   future,
   blocking_call, ///< `run_blocking`, while `blocking.max_concurrent` other calls run
-  read,          ///< bytes from a socket
-  write,         ///< room for bytes in a socket
-  accept,        ///< a connection
-  io,            ///< another operation of corewise::io: a connection made, a timer, a signal
+  read,          ///< bytes or packets from a socket
+  write,         ///< room in a socket
+  accept,        ///< a client's connection
+  connect,       ///< a server's answer
+  io,            ///< another operation of corewise::io: a timer, a signal, a handshake of TLS
 };
 inline constexpr std::size_t wait_kinds = static_cast<std::size_t>(wait_kind::io) + 1;
 std::string_view to_string(wait_kind kind) noexcept;
@@ -39,7 +40,7 @@ struct suspended_in {
   std::uint64_t coroutines = 0;
 };
 
-/// A coroutine that waits for bytes, or for room for bytes, at a socket.
+/// A coroutine that waits at a stream (`io::stream`): to read, to write, or to be connected.
 struct socket_wait {
   group_id group; ///< the socket's
   wait_kind kind = wait_kind::io;

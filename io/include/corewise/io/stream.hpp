@@ -122,7 +122,7 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
       const int fd = detail::open_socket(protocol.family(), protocol.type(), protocol.protocol());
       if (fd >= 0) take_over(protocol, fd); // without a socket Asio tells why
     }
-    return base::async_connect(peer, std::forward<Token>(token));
+    return asio::async_initiate<Token, void(error_code)>(connecting{this}, token, peer);
   }
   /// Reads at least a byte into the buffers. Returns how many; the end of the stream is the error
   /// `asio::error::eof`.
@@ -168,6 +168,20 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     executor_type get_executor() const noexcept { return of->get_executor(); }
     template <class Handler, class Buffers> void operator()(Handler&& handler, const Buffers& from) const {
       of->write(std::forward<Handler>(handler), from);
+    }
+    basic_stream* of;
+  };
+
+  struct connecting {
+    using executor_type = executor;
+    static constexpr corewise::wait_kind kind = corewise::wait_kind::connect;
+    executor_type get_executor() const noexcept { return of->get_executor(); }
+    template <class Handler>
+    void operator()(Handler&& handler, const typename Protocol::endpoint& peer) const {
+      if constexpr (detail::runs_steps<Handler>)
+        if (of->is_open())
+          of->executor_of(handler).note_connect(of->native_handle(), peer.data(), peer.size());
+      of->base::async_connect(peer, std::forward<Handler>(handler));
     }
     basic_stream* of;
   };

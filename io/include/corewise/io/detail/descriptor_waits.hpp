@@ -3,6 +3,8 @@
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/suspended.hpp>
 
+#include <netinet/in.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -20,6 +22,8 @@ struct descriptor_wait {
   corewise::wait_kind kind;
   int descriptor;
   std::int64_t since_ns; ///< `coarse_now_ns`
+  sockaddr_in6
+      peer; ///< of a socket that is to be connected, which the kernel does not tell; or a `sockaddr_in`
 
  private:
   friend descriptor_waits;

@@ -137,6 +137,7 @@ class operation : protected suspension {
   }
   /// Notes for what the operation waits from now on. Call within a step.
   void note_wait(corewise::wait_kind kind, int descriptor) noexcept;
+  void note_connect(int descriptor, const sockaddr* peer, std::size_t size) noexcept;
   asio::execution_context& context() const noexcept {
     if (context_ != nullptr) return *context_;
     return asio::query(asio::system_executor(), asio::execution::context);
@@ -336,6 +337,9 @@ class step_executor {
   }
   void note_wait(corewise::wait_kind kind, int descriptor) const noexcept {
     of_->note_wait(kind, descriptor);
+  }
+  void note_connect(int descriptor, const sockaddr* peer, std::size_t size) const noexcept {
+    of_->note_connect(descriptor, peer, size);
   }
   asio::execution_context& query(asio::execution::context_t /*what*/) const noexcept {
     return of_->context();
