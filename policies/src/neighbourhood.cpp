@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <functional>
 #include <numeric>
 
 namespace corewise::detail {
@@ -48,6 +49,8 @@ neighbourhood look_around(const locality_groups& groups, const std::vector<group
       far.push_back(rank(groups, here, g));
   std::ranges::sort(far);
   for (const ranked_group& r : far) around.far.push_back(r.group);
+  // Numbers follow capacities only while all run at full speed.
+  std::ranges::stable_sort(around.near, std::greater{}, [&](group_id g) { return groups[g].capacity; });
   if (!around.near.empty()) around.fastest = count_fastest(groups, around.near);
   around.begin = level_begins(groups, here, around.far);
   return around;

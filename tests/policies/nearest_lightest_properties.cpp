@@ -93,9 +93,17 @@ void check_keeping(situation& s) {
     RC_FAIL(describe(origin) + " keeps up to " + std::to_string(*most) + "\n answered: " + describe(asked));
 }
 
+/// Draws how much of its speed each group has kept; of every other machine all groups have kept all of it.
+std::vector<std::uint32_t> any_speeds(std::size_t groups) {
+  std::vector<std::uint32_t> speeds;
+  if (one_in(2)) return speeds;
+  for (std::size_t i = 0; i < groups; ++i) speeds.push_back(one_in(2) ? 100 : 5 * (1 + below(20)));
+  return speeds;
+}
+
 void check_machine(const made_machine& made) {
   const grouping_options grouping{static_cast<domain_kind>(below(5)), below(6)};
-  situation s(build(made), any_weights(), any_workers(), grouping);
+  situation s(build(made), any_weights(), any_workers(), grouping, "nearest_lightest", any_speeds);
   for (int i = 0; i < states_per_machine; ++i) {
     any_loads(s);
     check_answer(s);

@@ -5,20 +5,27 @@
 #include <corewise/policies/still_boards.hpp>
 #include <corewise/topology/groups.hpp>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace corewise::tests {
 
 /// A machine with its workers and boards, and a policy to ask about them.
 class situation {
  public:
-  explicit situation(topology machine, const dispatch_weights& weights = {},
-                     const worker_options& workers = {}, const grouping_options& grouping = {},
-                     std::string_view policy_name = "nearest_lightest")
+  /// Draws how fast each group is now, in percent; nothing: all at full speed.
+  using speeds_by_group = std::function<std::vector<std::uint32_t>(std::size_t groups)>;
+
+  explicit situation(
+      topology machine, const dispatch_weights& weights = {}, const worker_options& workers = {},
+      const grouping_options& grouping = {}, std::string_view policy_name = "nearest_lightest",
+      const speeds_by_group& speeds = [](std::size_t /*groups*/) { return std::vector<std::uint32_t>(); })
       : weights_(weights),
         machine_(std::move(machine)),
-        groups_(machine_, grouping),
+        groups_(at_speeds(locality_groups(machine_, grouping), speeds)),
         workers_(machine_, groups_, workers),
         boards_(groups_, workers_),
         policy_(make_policy(policy_name, groups_, workers_, weights)) {}
@@ -62,6 +69,11 @@ class situation {
   std::uint64_t task_time_ns = 50'000;
 
  private:
+  static locality_groups at_speeds(locality_groups full, const speeds_by_group& draw) {
+    const std::vector<std::uint32_t> speeds = draw(full.size());
+    return speeds.empty() ? full : full.at_speeds(speeds);
+  }
+
   dispatch_weights weights_;
   topology machine_;
   locality_groups groups_;

@@ -33,6 +33,11 @@ TEST_CASE("cpu_set: a range holds both its ends, and a backward one nothing") {
   CHECK(cpu_set::range(2, 5).to_string() == "2-5");
   CHECK(cpu_set::range(5, 5).to_string() == "5");
   CHECK(cpu_set::range(5, 2).empty());
+  CHECK(cpu_set::range(63, 64).to_string() == "63-64");
+  CHECK(cpu_set::range(3, 191).to_string() == "3-191");
+  CHECK(cpu_set::range(128, 128) == cpu_set::parse("128"));
+  CHECK(cpu_set::range(0, ~0U).size() == cpu_set::largest + 1);
+  CHECK(cpu_set::range(~0U, ~0U).empty());
 }
 
 TEST_CASE("cpu_set: inserting and erasing the highest CPU leaves an equal set") {

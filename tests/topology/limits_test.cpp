@@ -160,6 +160,20 @@ TEST_CASE("limits: among several mounts the one that shows the group itself coun
   CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(8));
 }
 
+TEST_CASE("limits: of mounts that show the group the one with most of its ancestors counts, whichever comes "
+          "first") {
+  const std::string above = "29 23 0:26 /../.. /host/cgroup rw - cgroup2 cgroup2 rw\n"; // the host's own tree
+  const std::string part = "28 23 0:26 /a /part rw - cgroup2 cgroup2 rw\n";
+  for (const std::string& mounts : {above + part + v2_mount, v2_mount + part + above}) {
+    const auto host = v2_host("/a/b", mounts);
+    host.write("host/cgroup/cpu.stat", "");
+    host.write("part/b/cpu.max", "700000 100000\n");
+    host.write("sys/fs/cgroup/cpu.max", "300000 100000\n");
+    host.write("sys/fs/cgroup/a/b/cpu.max", "700000 100000\n");
+    CHECK(read_limits(host.root()).quota_cpus == doctest::Approx(3));
+  }
+}
+
 TEST_CASE("limits: a mount point with blanks is unescaped") {
   const auto host = v2_host("/a", "30 23 0:26 / /my\\040groups\\134x rw - cgroup2 cgroup2 rw\n");
   host.write("my groups\\x/a/cpu.max", "100000 100000\n");

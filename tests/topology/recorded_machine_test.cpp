@@ -141,6 +141,17 @@ TEST_CASE("recorded machine: usable CPUs are online, in the affinity mask and in
   CHECK(machine.cores()[0].cpus.to_string() == "4");
 }
 
+TEST_CASE("recorded machine: where no list says which CPUs are online, each says it for itself") {
+  const auto host = two_sockets();
+  std::filesystem::remove(host.root() / (cpu_folder + "online"));
+  host.write(cpu_folder + "cpu1/online", "0\n");
+  host.write(cpu_folder + "cpu2/online", "1\n");
+  const auto machine = discover_in(host);
+  CHECK_FALSE(machine.cpus().contains(1));
+  CHECK(machine.cpus().contains(0));
+  CHECK(machine.cpus().contains(2));
+}
+
 TEST_CASE(
     "recorded machine: each part of /proc and /sys that is hidden is a warning that says what is unknown") {
   const auto warnings_without = [](const std::vector<std::string>& hidden) {

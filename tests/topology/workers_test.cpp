@@ -96,6 +96,13 @@ TEST_CASE("workers: an explicit number in each group is dealt in turn over the c
   CHECK(laid_out(with_quota(two_hybrid_sockets(), 2), per_group(3)).per_group() == numbers{3, 3, 3, 3});
 }
 
+TEST_CASE("workers: the part of a quota that is a whole number is not rounded up") {
+  worker_options part = automatic();
+  part.quota_part = 7.0 / (7.0 + 18.0);
+  REQUIRE(25 * part.quota_part > 7); // by the rounding of doubles
+  CHECK(laid_out(with_quota(one_kind(1, 32), 25), part).layout.size() == 7);
+}
+
 TEST_CASE("workers: a quota is rounded up, and leaves at least one worker") {
   CHECK(laid_out(with_quota(one_kind(1, 8), 0.25), automatic()).layout.size() == 1);
   CHECK(laid_out(with_quota(one_kind(1, 8), 2), automatic()).layout.size() == 2);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <tuple>
 
 namespace corewise::detail {
 namespace {
@@ -139,12 +140,13 @@ bool is_namespaced(const fs::path& root) {
   return !error && name != "cgroup:[4026531835]";
 }
 
-/// Among several mounts of one hierarchy, finds the first that shows the group itself, else the first that
-/// shows an ancestor.
+/// Among several mounts of one hierarchy, finds that which shows the group itself and most of its ancestors, else one that
+/// shows ancestors; of equal ones the first. A mount whose root lies above the namespace shows no group that is known.
 template <class Matches>
 std::optional<controller_place> locate(const fs::path& root, const std::vector<mount>& mounts,
                                        const std::string& path, Matches matches) {
   std::optional<controller_place> best;
+  std::tuple<bool, bool, std::size_t> best_shows;
   const auto group = parse_group_path(path);
   for (const auto& m : mounts) {
     if (!matches(m)) continue;
@@ -154,8 +156,11 @@ std::optional<controller_place> locate(const fs::path& root, const std::vector<m
     controller_place place{.v2 = m.type == "cgroup2", .directories = directories_of(root, m, *steps)};
     place.part_hidden = !mounted.names.empty() || is_namespaced(root);
     std::error_code error;
-    if (fs::is_directory(place.directories.front(), error)) return place;
-    if (!best) best = std::move(place);
+    const bool is_there = fs::is_directory(place.directories.front(), error);
+    const std::tuple shows(mounted.ups <= group.ups, is_there, place.directories.size());
+    if (best && shows <= best_shows) continue;
+    best_shows = shows;
+    best = std::move(place);
   }
   return best;
 }

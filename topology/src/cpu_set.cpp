@@ -62,6 +62,7 @@ bool read_range(list_reader& in, cpu_set& into) {
     step = read_stride(in);
   }
   if (!last || !step || *last < *first) return false;
+  if (step->used == step->period) return into |= cpu_set::range(*first, *last), true;
   for (std::uint32_t cpu = *first; cpu <= *last; ++cpu)
     if ((cpu - *first) % step->period < step->used) into.insert(cpu);
   return true;
@@ -78,7 +79,14 @@ std::string_view trim_blanks(std::string_view text) {
 
 cpu_set cpu_set::range(std::uint32_t first, std::uint32_t last) {
   cpu_set result;
-  for (std::uint32_t cpu = first; cpu <= last && cpu <= largest; ++cpu) result.insert(cpu);
+  last = std::min(last, largest);
+  if (first > last) return result;
+  result.words_.resize(last / word_bits + 1);
+  const std::uint64_t from = ~std::uint64_t{0} << (first % word_bits);
+  const std::uint64_t to = ~std::uint64_t{0} >> (word_bits - 1 - last % word_bits);
+  std::fill(result.words_.begin() + first / word_bits, result.words_.end(), ~std::uint64_t{0});
+  result.words_[first / word_bits] &= from;
+  result.words_.back() &= to;
   return result;
 }
 

@@ -62,7 +62,9 @@ cpu_facts read_cpu(fact_tree& tree, std::uint32_t cpu) {
 cpu_set present_cpus(const std::filesystem::path& root, fact_tree& tree) {
   if (const auto online = read_online_cpus(root)) return *online;
   cpu_set present;
-  for (const auto cpu : tree.numbered(cpu_directory, "cpu")) present.insert(cpu);
+  for (const auto cpu : tree.numbered(cpu_directory, "cpu"))
+    if (parse_number(tree.text(fmt::format("{}cpu{}/online", cpu_directory, cpu)).value_or("")) != 0U)
+      present.insert(cpu);
   return present;
 }
 

@@ -76,9 +76,9 @@ counts automatic(const topology& machine, const locality_groups& groups, const w
   return result;
 }
 
-/// Returns the most workers that a part of a quota lets run.
+/// Returns the most workers that a part of a quota lets run. A product that rounding has left above a whole number is that.
 double most_by(const std::optional<double>& quota, double part) {
-  return quota ? std::max(1.0, std::ceil(*quota * part)) : static_cast<double>(worker_layout::largest);
+  return quota ? std::max(1.0, std::ceil(*quota * part - 1e-9)) : static_cast<double>(worker_layout::largest);
 }
 
 /// Deals `total` in proportion to capacity × cores. What rounding leaves goes to the largest remainders; of

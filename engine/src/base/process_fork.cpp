@@ -22,11 +22,14 @@ void wipe() noexcept { std::memset(static_cast<void*>(&this_process.page), 0, si
 /// In the child no thread is a worker, and there is only this one.
 void begin_child() noexcept {
   if (this_process.last_number.load(std::memory_order_relaxed) != 0) wipe();
+  this_process.owner.store(::getpid(), std::memory_order_relaxed);
   this_execution = {};
 }
 
 const bool kernel_wipes = [] {
   ::pthread_atfork(nullptr, nullptr, &begin_child);
+  this_process.owner.store(
+      ::getpid(), std::memory_order_relaxed); // else the first two threads could wipe it under each other
   return ::madvise(&this_process.page, sizeof this_process.page, MADV_WIPEONFORK) == 0;
 }();
 

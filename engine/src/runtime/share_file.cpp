@@ -110,7 +110,8 @@ std::optional<sharer> read(std::string_view slot) {
   const auto weight = take_line(text, "weight ");
   const auto cpus = take_line(text, "cpus ");
   const auto name = take_line(text, "name ");
-  if (!weight || !cpus || !name) return std::nullopt;
+  if (!weight || !cpus || !name || cpus->find(':') != cpus->npos)
+    return std::nullopt; // no sharer writes a stride
   sharer s;
   s.name = *name;
   const auto [end, why] = std::from_chars(weight->data(), weight->data() + weight->size(), s.weight);
@@ -206,6 +207,11 @@ class share_file::opened {
     if (n < 0) refuse(path_, "cannot be read", errno);
     return {whole.data(), static_cast<std::size_t>(n)};
   }
+  /// Returns whether the slot has that text. Any program that may write the file may have changed it.
+  bool says(std::uint32_t slot, std::string_view text) const {
+    const std::string whole = read(slot);
+    return std::string_view(whole).substr(0, whole.find('\0')) == text;
+  }
   /// Returns whether the text of the slot holds. The system does not tell a process of its own locks.
   bool holds_now(std::uint32_t slot) const {
     {
@@ -267,13 +273,10 @@ share_file::share_file(const std::filesystem::path& file, const sharer& self)
 
 share_file::~share_file() { file_->give_up(slot_); }
 
-void share_file::write(const sharer& self) {
-  file_->write(slot_, text_of(self));
-  written_ = self;
-}
+void share_file::write(const sharer& self) { file_->write(slot_, text_of(self)); }
 
 share_file::view share_file::look(const sharer& self) {
-  if (self != written_) write(self);
+  if (!file_->says(slot_, text_of(self))) write(self);
   view seen;
   seen.replaced = !file_->is_at_its_path();
   for (std::uint32_t slot = 0; slot < most_sharers; ++slot) {

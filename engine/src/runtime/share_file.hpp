@@ -30,8 +30,8 @@ class share_file {
     std::size_t unreadable = 0; ///< holders of slots whose text cannot be understood; they are left out
     bool replaced = false;      ///< the path leads to another file now, or to none
   };
-  /// Writes what `self` is now, and reads the others. Cost: two system calls a slot, 50 us. Throws `topology_error`,
-  /// `std::bad_alloc`.
+  /// Writes what `self` is now, unless its slot says so, and reads the others. Cost: two system calls a slot, 50 us.
+  /// Throws `topology_error`, `std::bad_alloc`.
   view look(const sharer& self);
 
  private:
@@ -40,8 +40,7 @@ class share_file {
   void write(const sharer& self);
 
   opened* const file_;
-  std::uint32_t slot_ = 0;
-  sharer written_;
+  const std::uint32_t slot_;
 };
 
 } // namespace corewise::detail

@@ -50,7 +50,6 @@ timer runtime::call_later(detail::scheduled* call, std::chrono::nanoseconds firs
   call->period_ns = period.count();
   call->node.deadline_ns = detail::timer_group::later(now_ns, std::max<std::int64_t>(0, first.count()));
   call->phase = this_execution.phase; // the phase of its task, when it is inside one
-  if (call->phase == detail::daemon_phase) call->inside = false;
   const auto open = [&] { return call->inside ? !ended() : now() == stage::open; };
   if (!after_process_fork() && open()) {
     call->node.group = timer_home().value;

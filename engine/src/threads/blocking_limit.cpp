@@ -176,18 +176,20 @@ bool blocking_limit::leave(waiter& w) noexcept {
   return was_in;
 }
 
-bool blocking_limit::begin(waiter& w) noexcept {
+wait_state blocking_limit::begin(waiter& w, const std::stop_token& until) noexcept {
   const std::scoped_lock lock(mutex_);
   if (called_ != 0) {
     --called_;
     ++counts_.running;
   } else if (!take_free()) {
+    if (until.stop_requested())
+      return w.state = wait_state::stopped; // `leave` found it called up, or will find this
     waiters_.push_front(w);
     ++counts_.waiting;
-    return false;
+    return wait_state::queued;
   }
   ++begun_;
-  return true;
+  return wait_state::taken;
 }
 
 void blocking_limit::give_back() noexcept {

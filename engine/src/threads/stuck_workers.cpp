@@ -89,12 +89,16 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
       text += "; its stack:" + stack;
     record.text = text;
     engine_.notices().report(record);
-    report_trace(sight, now);
   } catch (const std::bad_alloc&) {
     record.task = record.task_name = {};
     record.numbers = {};
     record.text = "a worker is stuck, and there is no memory for a report";
     engine_.notices().log(record);
+  }
+  try {
+    report_trace(sight, now);
+  } catch (
+      const std::bad_alloc&) { // NOLINT(bugprone-empty-catch): the report has gone out, and says the most
   }
 }
 

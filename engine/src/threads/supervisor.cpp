@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 namespace corewise::detail {
@@ -112,6 +114,18 @@ bool supervisor::wake() noexcept {
 }
 
 bool supervisor::start() noexcept {
+  std::array<char, 128> why{};
+  if (start_once(why)) return true;
+  if (why[0] != '\0') // without the lock: the hook of the log may make the supervisor start
+    engine_.notices().try_warn_once(log_code::no_supervision,
+                                    "stuck workers are not reported, and the host's limits not followed: the "
+                                    "supervisor's thread cannot start",
+                                    why.data());
+  return false;
+}
+
+/// Returns false if there is no thread; if it was refused just now, writes why.
+bool supervisor::start_once(std::span<char> why) noexcept {
   const std::scoped_lock lock(starting_);
   if (refused_) return false;
   if (started_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) return true;
@@ -123,10 +137,8 @@ bool supervisor::start() noexcept {
     thread_ = thread([this] { main(); });
   } catch (const std::exception& e) { // no thread, or no memory for one
     refused_ = true;
-    engine_.notices().try_warn_once(log_code::no_supervision,
-                                    "stuck workers are not reported, and the host's limits not followed: the "
-                                    "supervisor's thread cannot start",
-                                    e.what());
+    const std::string_view text(e.what());
+    std::ranges::copy(text.substr(0, why.size() - 1), why.begin());
     return false;
   }
   started_.store(true, std::memory_order_release); // pairs: started

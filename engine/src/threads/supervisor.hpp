@@ -19,6 +19,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -165,6 +166,7 @@ class supervisor final : public thread_service {
   bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
   bool wake() noexcept;
   bool start() noexcept;
+  bool start_once(std::span<char> why) noexcept;
   void main() noexcept;
   void woken() noexcept;
   std::optional<nanoseconds> look() noexcept;

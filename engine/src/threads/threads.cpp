@@ -7,6 +7,8 @@
 #include <corewise/engine/detail/blocking_limit.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <new>
 #include <system_error>
 
 namespace corewise::detail {
@@ -80,18 +82,20 @@ worker_threads::started worker_threads::start_thread(seat_offer first, std::size
 }
 
 bool worker_threads::offer(worker& seat, std::uint64_t lending) noexcept {
-  std::shared_ptr<thread_record> spare; // `reap` may forget it before the wake-up below
+  std::shared_ptr<thread_record> spare; // `take_ended` may forget it before the wake-up below
+  record_list ended;
   {
     const std::scoped_lock lock(mutex_);
     if (stopping_) return false;
     spare = take_spare({&seat, lending});
-    if (!spare) reap();
+    if (!spare) ended = take_ended();
   }
   if (spare) {
     spare->bed.unpark(); // without the lock: the spare needs it next
     return true;
   }
   const started answer = start_thread({&seat, lending}, most_threads());
+  for (const auto& t : ended) t->handle.join(); // it may take a while
   if (answer == started::refused)
     engine_.notices().try_warn_once(log_code::out_of_spare_threads,
                                     "a worker that blocks got no spare thread",
@@ -278,12 +282,17 @@ worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
   }
 }
 
-/// Forgets the threads that are gone.
-void worker_threads::reap() noexcept {
-  std::erase_if(threads_, [](const std::shared_ptr<thread_record>& t) {
-    if (t->ended) t->handle.join(); // the thread is past its last lock
-    return t->ended;
-  });
+/// Takes the threads that have left out of the list; without memory, none. Call with the lock held, and join them without
+/// it: they may still be in destructors of the program's `thread_local`s, which may use the engine.
+worker_threads::record_list worker_threads::take_ended() noexcept try {
+  const auto has_ended = [](const std::shared_ptr<thread_record>& t) { return t->ended; };
+  record_list ended;
+  ended.reserve(static_cast<std::size_t>(std::ranges::count_if(threads_, has_ended)));
+  std::ranges::copy_if(threads_, std::back_inserter(ended), has_ended);
+  std::erase_if(threads_, has_ended);
+  return ended;
+} catch (const std::bad_alloc&) {
+  return {};
 }
 
 void worker_threads::stop() noexcept {
@@ -297,7 +306,10 @@ std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, limit, [&] { return alive_ == 0; });
   left_to_themselves_ = alive_ != 0;
-  reap();
+  const record_list ended = take_ended();
+  lock.unlock();
+  for (const auto& t : ended) t->handle.join();
+  lock.lock();
   std::vector<shutdown_report::running_task> running;
   for (const auto& t : threads_) {
     t->handle.detach();

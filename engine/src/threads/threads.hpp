@@ -82,6 +82,8 @@ class worker_threads {
 
   enum class started : std::uint8_t { yes, enough, refused };
 
+  using record_list = std::vector<std::shared_ptr<thread_record>>;
+
   /// Starts a thread. Returns `enough` if the engine stops, or if `alive_max` threads live already; `refused`
   /// if the system gives no thread, or no memory for one.
   started start_thread(seat_offer first, std::size_t alive_max) noexcept;
@@ -95,7 +97,7 @@ class worker_threads {
   refusal tie(thread_record& t) noexcept;
   void name(const thread_record& me, const worker_place& place) const;
   seat_offer wait_for_seat(thread_record& me);
-  void reap() noexcept;
+  record_list take_ended() noexcept;
 
   std::size_t most_threads() const noexcept;
 
@@ -107,7 +109,7 @@ class worker_threads {
   mutable mutex mutex_;
   cpu_set allowed_; // guarded, as the rest
   condition_variable changed_;
-  std::vector<std::shared_ptr<thread_record>> threads_;
+  record_list threads_;
   std::vector<thread_record*> spares_;
   std::size_t alive_ = 0;
   std::size_t seated_ = 0;

@@ -70,7 +70,7 @@ void dropping::keep(suspension& s) noexcept {
     const std::scoped_lock lock(keeping);
     root.next = std::exchange(all_kept, &root);
   }
-  engine_.submitters().mine().books.finished[s.phase].add();
+  engine_.submitters().count_finished(s.phase);
   engine_.release_one(s.phase);
   if (future_state* const f = root.future()) f->settle();
 }

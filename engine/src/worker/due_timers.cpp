@@ -78,12 +78,13 @@ void due_timers::fire(worker& seat, group_id g, timer_node& t, std::int64_t now)
 }
 
 /// Submits a call as from outside: in the open phase, and not once a shutdown has begun. A call that was made
-/// inside a task is that task's child, and while the task lasts nothing refuses it.
+/// inside a task is that task's child, and while the task lasts nothing refuses it. No limit counts those of daemons.
 void due_timers::submit_fired(worker& seat, group_id g, scheduled& call, std::int64_t now) noexcept {
-  if (call.inside)
+  if (!call.inside) {
+    if (!engine_.limit().enter()) return find_no_room(call);
+  } else if (call.phase != daemon_phase) {
     engine_.limit().enter_anyway();
-  else if (!engine_.limit().enter())
-    return find_no_room(call);
+  }
   note_late(seat, call.node, now);
   if (!call.inside) call.phase = engine_.drains().open_phase();
   const std::uint8_t phase = call.phase;

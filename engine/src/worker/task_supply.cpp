@@ -24,12 +24,12 @@ task_supply::task_supply(shared& engine, const worker_place& place, const queue_
 void task_supply::overflow(task_header* t) noexcept {
   task_chain excess = queues_.ring.shed();
   excess.push(t);
-  const std::uint32_t moved = excess.size;
+  counts_.overflowed.add(
+      excess.size); // before they are there: else `worker_metrics::placed` would count them twice
   if (engine_.injects())
     engine_.injection(place_.group).push(excess);
   else
     while (task_header* older = excess.pop()) static_cast<void>(queues_.in.push(older)); // unbounded
-  counts_.overflowed.add(moved); // not before they are there: `worker_metrics::placed` would fall
 }
 
 void task_supply::push_yielded(task_header* t) noexcept {

@@ -102,12 +102,20 @@ std::optional<std::chrono::nanoseconds> worker_report::busy_for() const noexcept
   return std::chrono::nanoseconds{monotonic::now().time_since_epoch().count() - since};
 }
 
-std::chrono::nanoseconds worker_report::never_less(std::chrono::nanoseconds busy) const noexcept {
-  std::int64_t given = given_busy_ns_.load(std::memory_order_relaxed);
-  while (given < busy.count() &&
-         !given_busy_ns_.compare_exchange_weak(given, busy.count(), std::memory_order_relaxed)) {
+std::uint64_t worker_report::never_less(atomic<std::uint64_t>& given, std::uint64_t value) noexcept {
+  std::uint64_t last = given.load(std::memory_order_relaxed);
+  while (last < value && !given.compare_exchange_weak(last, value, std::memory_order_relaxed)) {
   }
-  return std::chrono::nanoseconds{std::max<std::int64_t>(given, busy.count())};
+  return std::max(last, value);
+}
+
+std::chrono::nanoseconds worker_report::busy_never_less(std::chrono::nanoseconds busy) const noexcept {
+  const std::uint64_t ns = never_less(given_busy_ns_, static_cast<std::uint64_t>(busy.count()));
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(ns)};
+}
+
+std::uint64_t worker_report::placed_never_less(std::uint64_t placed) const noexcept {
+  return never_less(given_placed_, placed);
 }
 
 worker_metrics worker::metrics() const noexcept {
@@ -115,8 +123,10 @@ worker_metrics worker::metrics() const noexcept {
   worker_metrics m;
   m.worker = id();
   m.group = place_.group;
+  const std::uint64_t placed =
+      counts_.pushed.read() + own.in.put(); // read first: it may lack what has overflowed
   m.overflowed = counts_.overflowed.read();
-  m.placed = counts_.pushed.read() + own.in.put() - (engine_.injects() ? 0 : m.overflowed);
+  m.placed = engine_.injects() ? placed : report_.placed_never_less(placed - std::min(placed, m.overflowed));
   m.forked = counts_.forked.read();
   m.in_place = counts_.in_place.read();
   m.leapfrogged = counts_.leapfrogged.read();
@@ -145,7 +155,7 @@ worker_metrics worker::metrics() const noexcept {
   m.timers_late = counts_.timers_late.read();
   // Read first: what ends meanwhile is missing, and not counted twice.
   const std::chrono::nanoseconds counted{static_cast<std::int64_t>(counts_.busy_ns.read())};
-  m.busy = report_.never_less(counted + report_.busy_for().value_or(std::chrono::nanoseconds{0}));
+  m.busy = report_.busy_never_less(counted + report_.busy_for().value_or(std::chrono::nanoseconds{0}));
   return m;
 }
 

@@ -56,9 +56,10 @@ class worker_report {
   std::chrono::nanoseconds task_age() const noexcept;
   /// Returns how long the worker has had work without a pause, or nothing while it has none.
   std::optional<std::chrono::nanoseconds> busy_for() const noexcept;
-  /// Returns the time, or what it returned last if that is more: so what is read while it changes never
+  /// Return the figure, or what they returned last if that is more: so what is read while it changes never
   /// falls.
-  std::chrono::nanoseconds never_less(std::chrono::nanoseconds busy) const noexcept;
+  std::chrono::nanoseconds busy_never_less(std::chrono::nanoseconds busy) const noexcept;
+  std::uint64_t placed_never_less(std::uint64_t placed) const noexcept;
   /// Returns the kernel's id of the thread that sat down last.
   pid_t thread() const noexcept { return thread_.load(std::memory_order_relaxed); }
   /// Returns the clock of the CPU time that this thread uses.
@@ -67,10 +68,14 @@ class worker_report {
  private:
   friend struct debugger_layouts;
 
+  static std::uint64_t never_less(atomic<std::uint64_t>& given, std::uint64_t value) noexcept;
+
   atomic<act_function> act_{nullptr};
-  atomic<std::int64_t> clock_ns_{0};              // when the worker read the clock last
-  atomic<std::int64_t> busy_since_ns_{0};         // 0: not busy
-  mutable atomic<std::int64_t> given_busy_ns_{0}; // relaxed: a number; only its readers write it
+  atomic<std::int64_t> clock_ns_{0};      // when the worker read the clock last
+  atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy
+  // Relaxed: numbers, which only their readers write.
+  mutable atomic<std::uint64_t> given_busy_ns_{0};
+  mutable atomic<std::uint64_t> given_placed_{0};
   atomic<pid_t> thread_{0};
   atomic<clockid_t> thread_clock_{};
   atomic<const execution*> execution_{nullptr}; // of that thread; for `peek` only

@@ -17,6 +17,21 @@ using namespace corewise;
 
 namespace {
 
+/// Receives values a few at a time, all into one vector. Returns how often the vector got new memory.
+task<int> receive_into_one(channel<int>& from, std::size_t values) {
+  std::vector<int> all;
+  int moved = 0;
+  while (all.size() < values) {
+    const std::size_t room = all.capacity();
+    co_await from.receive_some(all, 4);
+    moved += all.capacity() != room ? 1 : 0;
+  }
+  co_return moved;
+}
+task<> send_numbers(channel<int>& to, int count) {
+  for (int i = 0; i < count; ++i) co_await to.send(i);
+}
+
 task<> send_all_and_say(channel<int>& to, std::span<int> values, std::stop_token stop, std::string& out) {
   const std::size_t sent = co_await to.send_all(values, std::move(stop));
   out += 's' + std::to_string(sent);
@@ -173,4 +188,12 @@ TEST_CASE("channel: the thread that receives the last value may destroy the chan
     at = nullptr;
   }
   CHECK(in_order == rounds);
+}
+
+TEST_CASE("channel: a vector that is received into again and again seldom moves") {
+  engine e(small_profile(1));
+  channel<int> c(8);
+  REQUIRE(e.submit(send_numbers(c, 4000)) == submit_result::accepted);
+  CHECK(sync_wait(e, receive_into_one(c, 4000)) < 20);
+  e.drain();
 }

@@ -2,15 +2,18 @@
 #include "small_engine.hpp"
 
 #include <corewise/engine/event.hpp>
+#include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/parallel_for.hpp>
 #include <corewise/engine/resume_on.hpp>
 #include <corewise/engine/scope.hpp>
+#include <corewise/engine/sync_wait.hpp>
 #include <corewise/engine/when_all.hpp>
 #include <corewise/engine/yield.hpp>
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <coroutine>
 #include <functional>
 #include <stdexcept>
 
@@ -176,4 +179,78 @@ TEST_CASE("coroutine of another type, begun by hand in a task: it cannot move th
   other.drain();
   CHECK(refused == 2);
   CHECK(other.metrics().finished == 1);
+}
+
+namespace {
+
+/// A coroutine that gives a number at each `resume`, and is destroyed by its owner.
+class numbers {
+ public:
+  struct promise_type {
+    int number = -1;
+    numbers get_return_object() { return numbers(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    std::suspend_always yield_value(int value) noexcept {
+      number = value;
+      return {};
+    }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+
+  explicit numbers(std::coroutine_handle<promise_type> frame) noexcept : frame_(frame) {}
+  numbers(const numbers&) = delete;
+  numbers& operator=(const numbers&) = delete;
+  ~numbers() { frame_.destroy(); }
+  int next() {
+    frame_.resume();
+    return frame_.promise().number;
+  }
+
+ private:
+  std::coroutine_handle<promise_type> frame_;
+};
+
+numbers awaited_numbers(int count) {
+  for (int i = 0; i < count; ++i) co_yield co_await nothing_but(i);
+}
+numbers number_of(future<int> f) { co_yield co_await std::move(f); }
+numbers number_from(oneshot_receiver<int>& from) { co_yield co_await from.receive(); }
+
+} // namespace
+
+TEST_CASE("coroutine of another type, resumed by hand in a task: it comes to its next stop each time") {
+  engine e(small_profile(1));
+  const auto missed = [](int count) -> task<int> {
+    numbers all = awaited_numbers(count);
+    int wrong = 0;
+    for (int i = 0; i < count; ++i) wrong += all.next() == i ? 0 : 1;
+    co_return wrong;
+  };
+  for (const int count : {1, 31, 32, 33, 500}) CHECK(sync_wait(e, missed(count)) == 0);
+}
+
+TEST_CASE(
+    "coroutine of another type, resumed by hand in a task: destroyed while it waits, it is not resumed") {
+  engine e(small_profile(2));
+  for (int round = 0; round < 20; ++round) {
+    auto [sender, receiver] = make_oneshot<int>();
+    const auto destroys = [&]() -> task<> {
+      event opened;
+      future<int> later = e.run([](event& at) -> task<int> {
+        co_await at.wait();
+        co_return 1;
+      }(opened));
+      CHECK(number_of(std::move(later)).next() == -1);
+      CHECK(number_from(receiver).next() == -1);
+      opened.set();
+      sender.send(1);
+      co_await yield();
+      co_return;
+    };
+    sync_wait(e, destroys());
+    e.drain();
+  }
+  CHECK(e.dump().suspended.empty());
 }

@@ -10,6 +10,8 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -109,6 +111,17 @@ TEST_CASE("oneshot halves: a stop ends the wait, and the value may come later") 
     source.request_stop();
     REQUIRE(got.get() == 7);
   }
+}
+
+TEST_CASE("oneshot halves: an optional without a value is a value, and no stop") {
+  engine e(small_profile(1));
+  const auto answers = [](std::optional<int> sent) -> task<std::optional<std::optional<int>>> {
+    auto [sender, receiver] = make_oneshot<std::optional<int>>();
+    sender.send(sent);
+    co_return co_await receiver.receive(std::stop_token());
+  };
+  CHECK(sync_wait(e, answers(5)).value().value() == 5);
+  CHECK_FALSE(sync_wait(e, answers(std::nullopt)).value().has_value());
 }
 
 TEST_CASE("oneshot halves: a sender outlives the engine of its receiver, and does nothing then") {

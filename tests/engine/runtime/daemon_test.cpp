@@ -4,6 +4,7 @@
 #include "within.hpp"
 
 #include <corewise/engine/channel.hpp>
+#include <corewise/engine/deadline.hpp>
 #include <corewise/engine/event.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/when_all.hpp>
@@ -189,4 +190,29 @@ TEST_CASE("daemon: tasks, daemons and drains at random lose nothing") {
     CHECK(e.metrics().in_flight() == 0);
   }
   CHECK(ran == submitted);
+}
+
+TEST_CASE("daemon: its deadlines hold while the engine shuts down, and while the engine is full") {
+  profile p = small_profile(2);
+  p.limits.in_flight = 1;
+  engine e(p);
+  event never;
+  std::atomic<int> ended{0};
+  const auto waits = [&](bool told_first) -> task<> {
+    event told;
+    const std::stop_callback on_stop(e.stop_token(), [&] { told.set(); });
+    if (told_first) co_await told.wait();
+    co_await with_deadline(20ms, [&](std::stop_token until) -> task<> { co_await never.wait(until); });
+    ended.fetch_add(1);
+  };
+  gate held;
+  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  held.wait_for(1);
+  REQUIRE(e.submit(waits(false), as_daemon) == submit_result::accepted);
+  CHECK(within(10s, [&] { return ended.load() == 1; }));
+  held.open();
+  e.drain();
+  REQUIRE(e.submit(waits(true), as_daemon) == submit_result::accepted);
+  CHECK(e.shutdown(10s).clean());
+  CHECK(ended.load() == 2);
 }

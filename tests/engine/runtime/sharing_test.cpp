@@ -191,6 +191,17 @@ TEST_CASE("share file: a text that is damaged is left out, and counted") {
   CHECK(a.look(one("a", "0-7")).unreadable == 0);
 }
 
+TEST_CASE("share file: a slot whose text is lost is written again by its holder") {
+  const new_file file;
+  share_file a(file.path(), one("a", "0-7"));
+  share_file b(file.path(), one("b", "0-7"));
+  const pid_t vandal = child_that([&] { std::_Exit(::truncate(file.path().c_str(), 0) == 0 ? 0 : 1); });
+  CHECK(exit_status(vandal) == 0);
+  CHECK(a.look(one("a", "0-7")).unreadable == 1);
+  CHECK(b.look(one("b", "0-7")).all.size() == 2);
+  CHECK(a.look(one("a", "0-7")).all.size() == 2);
+}
+
 TEST_CASE("share file: that its path leads elsewhere is told") {
   const new_file file;
   share_file a(file.path(), one("a", "0-7"));

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+
 using namespace corewise;
 using namespace corewise::tests;
 
@@ -44,6 +46,27 @@ TEST_CASE("nio: an inbox takes more than any bounded one, and all of its tasks c
   held.open();
   e.drain();
   CHECK(e.metrics().workers[0].executed == 70'001);
+}
+
+TEST_CASE("nio: the number of placed tasks never falls, while tasks move from the ring into the inbox") {
+  engine e(system_profile("nio", 1));
+  std::atomic<bool> over{false};
+  REQUIRE(e.submit([&] { // tasks that a task submits go to the ring, which overflows
+    for (int round = 0; round < 200; ++round)
+      for (int i = 0; i < 500; ++i) static_cast<void>(e.submit([] {}));
+    over = true;
+  }) == submit_result::accepted);
+  std::uint64_t last = 0;
+  int falls = 0;
+  while (!over) {
+    const std::uint64_t placed = e.metrics().total().placed;
+    falls += placed < last ? 1 : 0;
+    last = placed;
+  }
+  CHECK(falls == 0);
+  e.drain();
+  CHECK(e.metrics().total().overflowed != 0);
+  CHECK(e.metrics().total().placed == 100'001);
 }
 
 TEST_CASE("nio: a task goes to the shortest queue of all, and on a tie to the lowest index") {

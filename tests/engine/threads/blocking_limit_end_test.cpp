@@ -189,6 +189,34 @@ TEST_CASE("blocking limit: a coroutine that is stopped before its call goes on w
   CHECK(e.dump().suspended.empty());
 }
 
+TEST_CASE("blocking limit: a coroutine that is stopped while a thread takes its place over goes on at once") {
+  gate first;
+  gate second;
+  gate busy;
+  engine e(limited_calls(1, 1));
+  REQUIRE(e.submit([&] { blocking([&] { first.pass(); }); }) == submit_result::accepted);
+  first.wait_for(1);
+  std::stop_source source;
+  const auto call = [](std::stop_token stop) -> task<bool> {
+    co_return co_await run_blocking([] {}, std::move(stop));
+  };
+  future<bool> called = e.run(call(source.get_token()));
+  wait_for_calls(e, 1, 1);
+  REQUIRE(e.submit([&] { blocking([&] { second.pass(); }); }) == submit_result::accepted);
+  wait_for_calls(e, 1, 2);
+  REQUIRE(e.submit([&] { busy.pass(); }) ==
+          submit_result::accepted); // the coroutine, called up, must wait for it
+  busy.wait_for(1);
+  first.open();
+  second.wait_for(1); // the thread has the place
+  source.request_stop();
+  busy.open();
+  CHECK_FALSE(called.get());
+  second.open();
+  e.drain();
+  wait_for_calls(e, 0, 0);
+}
+
 TEST_CASE("blocking limit: each coroutine is called or stopped, once, while calls end and stops come") {
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -337,4 +339,41 @@ TEST_CASE("blocking: spare threads leave after their keep-alive") {
   for (int i = 0; i < 2000 && e.metrics().spare_threads != 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
   CHECK(e.metrics().spare_threads == 0);
+}
+
+namespace {
+
+/// Uses an engine when its thread ends.
+struct looks_at_the_end {
+  const engine* at = nullptr;
+  std::atomic<bool>* ended = nullptr;
+  ~looks_at_the_end() {
+    if (at == nullptr) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    static_cast<void>(at->metrics());
+    ended->store(true);
+  }
+};
+thread_local looks_at_the_end last_look;
+
+} // namespace
+
+TEST_CASE("blocking: a spare thread that ends may use the engine while others come") {
+  profile p = small_profile(1);
+  p.blocking.keep_alive = std::chrono::milliseconds{10};
+  std::atomic<bool> ended{false};
+  std::atomic<bool> over{false};
+  engine e(p);
+  REQUIRE(e.submit([&] { // its thread loses the seat, and ends
+    last_look.at = &e;
+    last_look.ended = &ended;
+    blocking([] { std::this_thread::sleep_for(std::chrono::milliseconds{50}); });
+  }) == submit_result::accepted);
+  while (!ended && !over) {
+    REQUIRE(e.submit([] { blocking([] { std::this_thread::sleep_for(std::chrono::milliseconds{5}); }); }) ==
+            submit_result::accepted);
+    e.drain();
+    over = e.metrics().total().blocking_calls > 400; // its thread is the one that stays
+  }
+  CHECK(e.shutdown(std::chrono::seconds{20}).clean());
 }

@@ -165,8 +165,9 @@ template <class T> class channel {
   /// received. Cost: as above.
   task<std::size_t> receive_some(std::vector<T>& into, std::size_t most, std::stop_token token = {}) {
     most = std::min(most, std::max<std::size_t>(capacity(), 1));
-    into.reserve(into.size() + most);
     if (most == 0) co_return 0;
+    if (into.capacity() - into.size() < most) // what is appended again and again must not be copied each time
+      into.reserve(std::max(into.size() + most, 2 * into.size()));
     const auto store = [&into](T&& got) { into.push_back(std::move(got)); };
     std::size_t number = 0;
     for (std::optional<T> next = co_await receive(token); next; next = try_receive()) {

@@ -92,8 +92,9 @@ struct future_waiter : suspension {
   future_waiter(const future_waiter&) = delete;
   future_waiter& operator=(const future_waiter&) = delete;
   ~future_waiter() {
+    const bool left = is_left_waiting();
     free_entry();
-    if (waits_outside()) [[unlikely]]
+    if (left) [[unlikely]]
       state.withdraw(*this);
   }
 

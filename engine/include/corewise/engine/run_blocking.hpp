@@ -112,7 +112,7 @@ class [[nodiscard]] blocking_call : protected awaiting<wait_kind::blocking_call,
   static bool begin(task_header* t, task_action asked) {
     if (asked != task_action::run) return perform_unrun(t, asked);
     auto* const self = static_cast<blocking_call*>(t);
-    return self->place().limit->begin(self->own()) && self->call_and_resume();
+    return self->place().limit->begin(self->own()) == wait_state::taken && self->call_and_resume();
   }
 
   F function_;
@@ -171,11 +171,14 @@ template <class F> class [[nodiscard]] stoppable_blocking_call : blocking_call<F
     if (asked != task_action::run) return base::perform_unrun(t, asked);
     auto* const self = static_cast<stoppable_blocking_call*>(t);
     blocking_limit& limit = *self->place().limit;
-    if (!limit.begin(self->own())) return false;
+    const wait_state got = limit.begin(self->own(), self->token_);
+    if (got == wait_state::queued) return false;
     self->stopper_.reset(); // waits for it
-    if (!self->token_.stop_requested()) return self->call_and_resume();
-    self->note_stopped();
-    limit.give();
+    if (got == wait_state::taken) {
+      if (!self->token_.stop_requested()) return self->call_and_resume();
+      self->note_stopped();
+      limit.give();
+    }
     self->forgo();
     return self->act(t, task_action::run);
   }

@@ -42,7 +42,8 @@ struct task_promise_base : strand {
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
       task_promise_base& p = ended.promise();
-      return p.engine == nullptr ? transfer_to(p.continuation) : end_strand(p);
+      if (p.engine != nullptr) return end_strand(p);
+      return transfer_beneath(p.nested, p.continuation);
     }
     void await_resume() const noexcept {}
   };
@@ -167,7 +168,7 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
       p.continuation = waiting;
       p.nested = detail::nested(waiting);
       if constexpr (detail::of_task<Promise>()) p.owner = this;
-      return detail::transfer_to(awaited);
+      return detail::transfer_beneath(p.nested, awaited);
     }
     T await_resume() const { return promise().take(); }
 

@@ -6,6 +6,7 @@
 #include <corewise/policies/detail/atomic.hpp>
 
 #include <cstdint>
+#include <stop_token>
 
 // How many blocking calls of an engine run at once (`blocking.max_concurrent`; ADR 0052).
 //
@@ -55,9 +56,10 @@ class blocking_limit {
   /// Takes a place, or puts the coroutine into the list. Returns whether it waits.
   bool enter(waiter& w) noexcept;
   bool leave(waiter& w) noexcept;
-  /// Takes the place for which the coroutine was called up. If a thread has taken that one over, returns
-  /// false: the coroutine waits again, and is not the caller's any more. Call from the worker's thread.
-  bool begin(waiter& w) noexcept;
+  /// Takes the place for which the coroutine was called up, and returns `taken`. If a thread has taken that one over:
+  /// `stopped` after a stop; else `queued`, and the coroutine waits again, and is not the caller's any more. Call from
+  /// the worker's thread.
+  wait_state begin(waiter& w, const std::stop_token& until = {}) noexcept;
   /// Passes on the place of a coroutine that was called up, and is destroyed before it has begun.
   void give_back() noexcept;
 

@@ -100,8 +100,9 @@ template <wait_end End> class oneshot_place : public suspension {
   oneshot_place(const oneshot_place&) = delete;
   oneshot_place& operator=(const oneshot_place&) = delete;
   ~oneshot_place() {
+    const bool left = is_left_waiting();
     free_entry();
-    if (waits_outside()) [[unlikely]]
+    if (left) [[unlikely]]
       word_.replace(this, nullptr);
   }
 
@@ -186,7 +187,8 @@ class [[nodiscard]] stoppable_receiving_oneshot : public stoppable_oneshot_place
         from_(from) {}
 
   auto await_resume() noexcept(noexcept(std::declval<From&>().take())) {
-    return this->end() ? std::optional(from_.take()) : std::nullopt;
+    using value = std::optional<decltype(from_.take())>; // also of a value that is an optional itself
+    return this->end() ? value(std::in_place, from_.take()) : value();
   }
 
  private:

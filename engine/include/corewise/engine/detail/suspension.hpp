@@ -107,9 +107,10 @@ struct suspension : resumption {
     if (++here.free_entry_count == free_entries_max) [[unlikely]]
       return_entries();
   }
-  /// Returns whether it waits, and belongs to no engine. Then the thread that destroys the frame has not
-  /// taken it out of what it waits for.
-  bool waits_outside() const noexcept { return frame != nullptr && root == nullptr; }
+  /// Returns whether it waits, and whoever destroys the frame has not taken it out of what it waits for, as an
+  /// engine's end does. So it is where it belongs to no engine, and where a task has begun it by hand. Call before
+  /// `free_entry`.
+  bool is_left_waiting() const noexcept { return frame != nullptr && (root == nullptr || slot != nullptr); }
   /// Frees the entry of a frame that is destroyed. Call from any thread.
   void free_entry() noexcept {
     if (slot != nullptr) [[unlikely]]

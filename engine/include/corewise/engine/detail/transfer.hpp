@@ -7,7 +7,8 @@
 // How one coroutine gives the thread to another. Where the compiler makes a tail call of that, any number of
 // transfers may follow one another. Clang always does; GCC before 15 only with -O2 and without a sanitizer,
 // which a header cannot know. There the transfers are counted. Every so often the stack is unwound to the
-// function that began, which goes on.
+// function that began, which goes on. In a task, beneath a coroutine of another type (`nested`), none is counted: what
+// began may be a `resume` of the user's own, which must not return before the coroutine has come to its next stop.
 
 namespace corewise::detail {
 
@@ -45,5 +46,10 @@ inline void drive(std::coroutine_handle<> frame) {
 }
 
 #endif
+
+/// Does what `transfer_to` does, where a coroutine of another type awaits, or may: no transfer is counted then.
+inline std::coroutine_handle<> transfer_beneath(bool nested, std::coroutine_handle<> next) noexcept {
+  return nested && this_execution.root != nullptr ? next : transfer_to(next);
+}
 
 } // namespace corewise::detail
