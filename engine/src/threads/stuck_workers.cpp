@@ -97,8 +97,8 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
   }
   try {
     report_trace(sight, now);
-  } catch (
-      const std::bad_alloc&) { // NOLINT(bugprone-empty-catch): the report has gone out, and says the most
+  } catch (const std::bad_alloc&) {
+    return; // the report has gone out
   }
 }
 
