@@ -98,7 +98,8 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
   try {
     report_trace(sight, now);
   } catch (const std::bad_alloc&) {
-    return; // the report has gone out
+    engine_.notices().try_warn_once(log_code::stuck_worker, "there is no trace of a stuck worker",
+                                    "there is no memory for it");
   }
 }
 
