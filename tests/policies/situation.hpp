@@ -19,10 +19,10 @@ class situation {
   /// Draws how fast each group is now, in percent; nothing: all at full speed.
   using speeds_by_group = std::function<std::vector<std::uint32_t>(std::size_t groups)>;
 
-  explicit situation(
-      topology machine, const dispatch_weights& weights = {}, const worker_options& workers = {},
-      const grouping_options& grouping = {}, std::string_view policy_name = "nearest_lightest",
-      const speeds_by_group& speeds = [](std::size_t /*groups*/) { return std::vector<std::uint32_t>(); })
+  explicit situation(topology machine, const dispatch_weights& weights = {},
+                     const worker_options& workers = {}, const grouping_options& grouping = {},
+                     std::string_view policy_name = "nearest_lightest",
+                     const speeds_by_group& speeds = nullptr)
       : weights_(weights),
         machine_(std::move(machine)),
         groups_(at_speeds(locality_groups(machine_, grouping), speeds)),
@@ -69,8 +69,8 @@ class situation {
   std::uint64_t task_time_ns = 50'000;
 
  private:
-  static locality_groups at_speeds(locality_groups full, const speeds_by_group& draw) {
-    const std::vector<std::uint32_t> speeds = draw(full.size());
+  static locality_groups at_speeds(const locality_groups& full, const speeds_by_group& draw) {
+    const std::vector<std::uint32_t> speeds = draw ? draw(full.size()) : std::vector<std::uint32_t>();
     return speeds.empty() ? full : full.at_speeds(speeds);
   }
 

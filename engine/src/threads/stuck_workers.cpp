@@ -98,7 +98,7 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
   try {
     report_trace(sight, now);
   } catch (const std::bad_alloc&) {
-    engine_.notices().try_warn_once(log_code::stuck_worker, "there is no trace of a stuck worker",
+    engine_.notices().try_warn_once(log_code::no_supervision, "a stuck worker is reported without a trace",
                                     "there is no memory for it");
   }
 }

@@ -22,7 +22,7 @@ enum class log_code : std::uint8_t {
   not_pinned,           ///< the system refuses to tie a thread to CPUs
   not_on_node,          ///< the system refuses to bind memory to a node
   hint_without_effect,  ///< a hint near an address, on a described machine
-  no_supervision,       ///< stuck workers are not reported, or not with their stacks
+  no_supervision,       ///< stuck workers are not reported, or not with stacks or traces
   stuck_worker,         ///< `blocking.stuck_after` is over
   out_of_spare_threads, ///< tasks wait for workers that are in blocking calls
   task_failed,          ///< an exception ended a task

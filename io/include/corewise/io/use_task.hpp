@@ -51,8 +51,8 @@ inline constexpr use_task_t use_task{};
 
 namespace corewise::io::detail {
 
-/// What a coroutine waits for: some initiations say it, also within those of `as_tuple` and the like.
-/// Those of Asio's own objects do not, so their names decide (`basic_datagram_socket<…>::initiate_async_receive_from`).
+/// What a coroutine waits for at Asio's own objects, which do not say it: by the name of the initiation, as in
+/// `basic_datagram_socket<…>::initiate_async_receive_from`. Names of another form mean `wait_kind::io`.
 template <class Initiation> consteval corewise::wait_kind kind_by_name() noexcept {
   std::string_view name = __PRETTY_FUNCTION__;
   const std::size_t at = name.rfind("initiate_async_");
@@ -73,6 +73,7 @@ template <class Initiation> consteval corewise::wait_kind kind_by_name() noexcep
     if (name.starts_with(beginning)) return kind;
   return corewise::wait_kind::io;
 }
+/// What a coroutine waits for: some initiations say it, also within those of `as_tuple` and the like.
 template <class Initiation> inline constexpr corewise::wait_kind kind_of = kind_by_name<Initiation>();
 template <class Initiation>
   requires requires { Initiation::kind; }

@@ -107,8 +107,8 @@ struct suspension : resumption {
     if (++here.free_entry_count == free_entries_max) [[unlikely]]
       return_entries();
   }
-  /// Returns whether it waits, and whoever destroys the frame has not taken it out of what it waits for, as an
-  /// engine's end does. So it is where it belongs to no engine, and where a task has begun it by hand. Call before
+  /// Returns whether it waits, and must still be taken out of what it waits for when its frame is destroyed: it belongs
+  /// to no engine, or a task has begun it by hand. The end of an engine takes its coroutines out itself. Call before
   /// `free_entry`.
   bool is_left_waiting() const noexcept { return frame != nullptr && (root == nullptr || slot != nullptr); }
   /// Frees the entry of a frame that is destroyed. Call from any thread.
