@@ -262,7 +262,18 @@ TEST_CASE("an invalid state is refused with all of its errors") {
   refused(R"({"blocking": [1, 40]})", {"blocking: found 40"});
   refused(R"({"seed": "1", "task_time_ns": null, "task_time_ns": 1})", {"`task_time_ns` is there twice"});
   refused(R"({"seed": 18446744073709551616})", {"seed: "});
-  refused(std::string(100000, '['), {"not JSON"});
+}
+
+TEST_CASE("a state that is nested deeply is refused") {
+  const two_socket_shell shell;
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  for (const std::string& state :
+       {nested(100000), std::string(100000, '['), R"({"seed": )" + nested(32) + "}"}) {
+    const outcome answer = shell.explain(state);
+    CHECK(answer.status == 1);
+    CHECK(answer.err == "corewise: state.json: more than 32 levels of nesting; a state has 3\n");
+  }
+  CHECK(contains(shell.explain(R"({"seed": )" + nested(31) + "}").err, "seed: found [[["));
 }
 
 TEST_CASE("a state file that cannot be read is named") {

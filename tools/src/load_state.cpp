@@ -15,11 +15,18 @@ namespace corewise::command {
 namespace {
 
 constexpr std::uint64_t load_most = 1'000'000'000;
+/// More than any state has; nlohmann writes a value by recursion, so that a deep one would need a deep stack.
+constexpr int levels_most = 32;
 
-/// Finds equal keys. nlohmann takes the last of them; the command refuses a state that says two things.
+/// Finds equal keys. nlohmann takes the last of them; the command refuses a state that says two things. Refuses deep nesting
+/// at once.
 class duplicate_finder {
  public:
-  bool see(json::parse_event_t event, const json& parsed) {
+  bool see(int depth, json::parse_event_t event, const json& parsed) {
+    const bool opens =
+        event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+    if (opens && depth == levels_most)
+      throw state_error({fmt::format("more than {} levels of nesting; a state has 3", levels_most)});
     if (event == json::parse_event_t::object_start) open_.emplace_back();
     if (event == json::parse_event_t::object_end) open_.pop_back();
     if (event == json::parse_event_t::key && !open_.back().insert(parsed.get<std::string>()).second)
@@ -35,8 +42,9 @@ class duplicate_finder {
 json parse_json(std::string_view text) {
   duplicate_finder duplicates;
   try {
-    json parsed = json::parse(
-        text, [&](int, json::parse_event_t event, const json& at) { return duplicates.see(event, at); });
+    json parsed = json::parse(text, [&](int depth, json::parse_event_t event, const json& at) {
+      return duplicates.see(depth, event, at);
+    });
     if (!duplicates.found.empty()) throw state_error(duplicates.found);
     return parsed;
   } catch (const json::exception& error) {
