@@ -185,6 +185,40 @@ TEST_CASE("corewise tune --force replaces a file as a whole, or leaves it as it 
             .out.ends_with("640\n"));
 }
 
+TEST_CASE("corewise tune writes into a pipe or a device, also behind a link") {
+  const scratch_shell shell;
+  for (const std::string force : {"", " --force"}) {
+    const std::string tune = equal_cores + force + " --output ";
+    CAPTURE(tune);
+    const outcome piped = shell.run("(" + tune + "/dev/stdout; echo status $?) | cat");
+    CHECK_MESSAGE(contains(piped.out, "version: 1\n"), piped.err);
+    CHECK(contains(piped.out, "status 0\n"));
+    const outcome named = shell.run(tune + "/dev/fd/3 3>&1 >/dev/null | cat");
+    CHECK_MESSAGE(contains(named.out, "version: 1\n"), named.err);
+    const outcome substituted = shell.run("{ " + tune +
+                                          ">(cat >got; echo end >done); } >/dev/null; "
+                                          "until test -s done; do sleep .01; done; cat got; rm got done");
+    CHECK_MESSAGE(contains(substituted.out, "version: 1\n"), substituted.err);
+    const outcome full = shell.run(tune + "/dev/full");
+    CHECK(full.status == 1);
+    CHECK(contains(full.err, "/dev/full: No space left on device"));
+  }
+}
+
+TEST_CASE("corewise tune refuses before it searches what is a directory, or a link to a file that may come") {
+  const scratch_shell shell;
+  shell.run(
+      "mkdir folder; ln -s folder to-folder; ln -s nothing dangling; echo mine >file; ln -s file to-file");
+  const std::string long_one = "timeout 5 corewise tune --machine 'core:8 pu:1' --workload poisson,load=.7 "
+                               "--evaluations 100000 ";
+  for (const std::string folder : {"folder", "to-folder", "folder --force"})
+    CHECK(contains(shell.run(long_one + "--output " + folder).err, "folder: Is a directory"));
+  for (const std::string link : {"dangling", "to-file"})
+    CHECK(contains(shell.run(long_one + "--output " + link).err,
+                   link + " (--force overwrites it): File exists"));
+  CHECK(shell.run("cat file; ls").out == "mine\ndangling\nfile\nfolder\nto-file\nto-folder\n");
+}
+
 TEST_CASE("corewise tune: an invalid command line is refused") {
   for (const std::string line :
        {"", "--workload", "--workload poisson --goal speed", "--workload poisson --budget 5",

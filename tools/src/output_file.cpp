@@ -19,11 +19,17 @@ namespace fs = std::filesystem;
   throw std::system_error(error, std::generic_category(), what);
 }
 
-/// Returns whether writing there would lose something: a device loses nothing.
+/// Returns whether the name, which may be a link, leads to a device or a pipe. Those lose nothing when they are written.
+bool is_device(const std::string& file) {
+  struct stat facts{};
+  return ::stat(file.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode);
+}
+
+/// Returns whether writing there would lose something.
 bool is_taken(const std::string& file) {
   std::error_code ignored;
   const auto status = fs::symlink_status(file, ignored);
-  return fs::is_regular_file(status) || fs::is_symlink(status);
+  return !is_device(file) && (fs::is_regular_file(status) || fs::is_symlink(status));
 }
 
 int write_all(int fd, std::string_view text) {
@@ -92,24 +98,27 @@ int write_into(const fs::path& file, std::string_view text) {
 } // namespace
 
 output_file::output_file(std::string name, bool replace) : name_(std::move(name)), replace_(replace) {
+  std::error_code ignored;
+  if (fs::is_directory(name_, ignored)) fail(EISDIR, name_);
   if (!replace_ && is_taken(name_)) fail(EEXIST, name_ + " (--force overwrites it)");
   if (::access(name_.c_str(), F_OK) == 0) {
     if (::access(name_.c_str(), W_OK) != 0) fail(errno, name_);
-    if (!is_taken(name_)) return;
+    if (is_device(name_)) return;
   }
   const fs::path folder = folder_of(target_of(name_));
   if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(errno, name_);
 }
 
 void output_file::write(std::string_view text) const {
-  const fs::path target = replace_ ? target_of(name_) : fs::path(name_);
-  struct stat old{};
-  const bool exists = (replace_ ? ::stat : ::lstat)(target.c_str(), &old) == 0;
-  if (exists && !replace_ && is_taken(name_)) fail(EEXIST, name_);
-  const int error = !exists                ? make_new(target, text)
-                    : S_ISREG(old.st_mode) ? replace_whole(target, old, text)
-                                           : write_into(target, text);
+  const int error = is_device(name_) ? write_into(name_, text) : write_file(text);
   if (error != 0) fail(error, name_);
+}
+
+int output_file::write_file(std::string_view text) const {
+  if (!replace_) return make_new(name_, text); // refuses a file or a link that has come meanwhile
+  const fs::path target = target_of(name_);
+  struct stat old{};
+  return ::stat(target.c_str(), &old) == 0 ? replace_whole(target, old, text) : make_new(target, text);
 }
 
 } // namespace corewise::command

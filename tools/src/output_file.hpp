@@ -9,14 +9,17 @@ namespace corewise::command {
 class output_file {
  public:
   /// Checks the file. Throws `std::system_error` that names the file, where it exists already (unless
-  /// `replace`) or cannot be written.
+  /// `replace`), is a directory or cannot be written.
   output_file(std::string name, bool replace);
   /// Writes the file. A file that exists is replaced as a whole, by a new one with its permissions; if that
-  /// fails, the old one stays as it was. A device is written into. Throws `std::system_error` that names the
-  /// file.
+  /// fails, the old one stays as it was. A device or a pipe is written into, also behind a link such as
+  /// /dev/stdout. Throws `std::system_error` that names the file.
   void write(std::string_view text) const;
 
  private:
+  /// Returns the error, or 0.
+  int write_file(std::string_view text) const;
+
   std::string name_;
   bool replace_;
 };
