@@ -55,6 +55,47 @@ TEST_CASE("a machine file is checked as one") {
   CHECK_MESSAGE(contains(checked.err, "bad.yaml:3:"), checked.err);
 }
 
+TEST_CASE("a machine file is recognised wherever it comes from") {
+  scratch_shell shell;
+  shell.write("machine.yaml", two_sockets);
+  shell.write("marked.yaml", "\xEF\xBB\xBF" + two_sockets);
+  shell.write("marked-profile.yaml", "\xEF\xBB\xBF" + good);
+  shell.write("bad.yaml", "source: {synthetic: \"core:2 pu:1\"}\nkinds: 7\n");
+  for (const std::string checked :
+       {"- < machine.yaml", "<(cat machine.yaml)", "marked.yaml", "- < marked.yaml", "<(cat marked.yaml)",
+        "marked-profile.yaml", "- < marked-profile.yaml"}) {
+    CAPTURE(checked);
+    const outcome o = shell.run("corewise check " + checked);
+    CHECK_MESSAGE(o.status == 0, o.err);
+    CHECK(contains(o.out, ": ok\n"));
+  }
+  CHECK(contains(shell.run("corewise check - < bad.yaml").err, "standard input:2:"));
+}
+
+TEST_CASE("- is standard input, also beside a file of that name") {
+  scratch_shell shell;
+  shell.write("-", bad);
+  shell.write("good.yaml", good);
+  CHECK(shell.run("corewise check - < good.yaml").status == 0);
+  CHECK(shell.run("corewise check ./-").status == 1);
+}
+
+TEST_CASE("a machine file that no command can use is refused") {
+  scratch_shell shell;
+  shell.write("none.xml", "<nothing/>\n");
+  for (const std::string machine : {"source: {synthetic: \"foo\"}", "source: {xml: none.xml}",
+                                    "source: {synthetic: \"numa:2 core:2 pu:1\"}\ndistances: [[10]]"}) {
+    CAPTURE(machine);
+    shell.write("machine.yaml", machine + '\n');
+    const outcome in_place = shell.run("corewise check machine.yaml");
+    CHECK(in_place.status == 1);
+    CHECK(in_place.out.empty());
+    CHECK(contains(in_place.err, "machine.yaml: "));
+    CHECK(shell.run("corewise topology --machine machine.yaml").status == 1); // as it is used
+    CHECK(contains(shell.run("corewise check - < machine.yaml").err, "standard input: "));
+  }
+}
+
 TEST_CASE("with --machine a profile is tried on that machine") {
   scratch_shell shell;
   shell.write("profile.yaml", "version: 1\ntopology: {use: {packages: [1]}}\n");

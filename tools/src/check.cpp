@@ -4,6 +4,7 @@
 #include "streams.hpp"
 #include "subcommands.hpp"
 
+#include <corewise/engine/machine_text.hpp>
 #include <corewise/engine/profile.hpp>
 #include <corewise/topology/discovery.hpp>
 #include <corewise/topology/error.hpp>
@@ -15,6 +16,7 @@
 #include <array>
 #include <filesystem>
 #include <system_error>
+#include <variant>
 
 namespace corewise::command {
 
@@ -39,6 +41,8 @@ struct verdict {
 
 /// A machine file has keys at its left margin that no profile has.
 bool is_machine_file(std::string_view yaml) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (yaml.starts_with(byte_order_mark)) yaml.remove_prefix(byte_order_mark.size());
   static constexpr std::array<std::string_view, 3> keys{"source:", "kinds:", "distances:"};
   for (std::size_t at = 0; at < yaml.size();) {
     for (const std::string_view key : keys)
@@ -49,18 +53,32 @@ bool is_machine_file(std::string_view yaml) {
   return false;
 }
 
-/// Reads a profile. A file that is not a plain one (standard input, a pipe) can be read only once.
-profile read_profile(const std::string& file) {
-  if (std::filesystem::is_regular_file(file)) return load_profile(file);
-  return parse_profile(read_text(file, bytes_most), file == "-" ? "standard input" : file);
+std::string name_of(const std::string& file) { return file == "-" ? "standard input" : file; }
+
+/// Returns whether the file can be read again, unlike standard input and a pipe. Relative paths in it begin at its folder.
+bool is_regular(const std::string& file) {
+  std::error_code ignored;
+  return file != "-" && std::filesystem::is_regular_file(file, ignored);
+}
+
+/// Checks that a machine can be used. One that is `live` may be another than this one.
+void try_machine(const machine_description& machine) {
+  if (!std::holds_alternative<live_source>(machine.source)) (void)discover(machine);
 }
 
 /// Reads the file as a profile or as a machine file, and, where a machine is given, tries the profile on it.
 void read_as_it_is(const std::string& file, const std::optional<std::string>& machine) {
+  const std::string text = read_text(file, bytes_most);
+  const bool plain = is_regular(file);
   profile p;
-  if (std::filesystem::is_regular_file(file) && is_machine_file(read_text(file, bytes_most)))
-    return use_machine(p.topology.machine, file);
-  p = read_profile(file);
+  if (is_machine_file(text)) {
+    if (plain)
+      use_machine(p.topology.machine, file);
+    else
+      use_machine_text(p.topology.machine, text, name_of(file));
+    return try_machine(p.topology.machine);
+  }
+  p = plain ? load_profile(file) : parse_profile(text, name_of(file));
   if (!machine) return;
   use_machine(p.topology.machine, *machine);
   (void)divided_machine(p);
@@ -75,7 +93,7 @@ verdict check_file(const std::string& file, const std::optional<std::string>& ma
   } catch (const std::system_error& error) {
     v.other = error.what(); // names the file
   } catch (const topology_error& error) {
-    v.other = fmt::format("{}: {}", file, error.what());
+    v.other = fmt::format("{}: {}", name_of(file), error.what());
   }
   return v;
 }
@@ -93,7 +111,7 @@ json json_of(const verdict& v) {
 void print_verdict(const verdict& v) {
   for (const profile_issue& i : v.issues) print_aside(i.to_string() + '\n');
   if (!v.other.empty()) complain(v.other);
-  if (v.good()) print(fmt::format("{}: ok\n", v.file == "-" ? "standard input" : v.file));
+  if (v.good()) print(fmt::format("{}: ok\n", name_of(v.file)));
 }
 
 int check_files(const check_options& options) {

@@ -3,6 +3,7 @@
 #include "quotation.hpp"
 #include "source_file.hpp"
 
+#include <corewise/engine/machine_text.hpp>
 #include <corewise/engine/profile.hpp>
 
 #include <algorithm>
@@ -72,10 +73,9 @@ void use_recorded(machine_description& into, const std::filesystem::path& folder
 }
 
 /// Replaces kinds and distances: the file describes the whole machine, so those of another one must not stay.
-void use_machine_file(machine_description& into, const std::string& file) {
-  detail::machine_file described = detail::load_machine_file(file);
+void use_described(machine_description& into, detail::machine_file described, const std::string& name) {
   into.source = std::move(described.source);
-  into.source_name = "machine:" + file;
+  into.source_name = "machine:" + name;
   into.kinds = std::move(described.kinds);
   into.distances = std::move(described.distances);
   into.costs = std::move(described.costs);
@@ -89,7 +89,7 @@ void use_machine(machine_description& into, const std::string& machine) {
   case machine_text::recorded: use_recorded(into, machine); break;
   case machine_text::synthetic: into.source = synthetic_source{machine}; break;
   case machine_text::xml_file: return use_xml(into, machine);
-  case machine_text::machine_file: return use_machine_file(into, machine);
+  case machine_text::machine_file: return use_described(into, detail::load_machine_file(machine), machine);
   case machine_text::nothing_known:
     refuse(detail::printable(machine),
            "no such file, and not a synthetic description such as "
@@ -97,6 +97,10 @@ void use_machine(machine_description& into, const std::string& machine) {
            "a description");
   }
   into.source_name.clear();
+}
+
+void use_machine_text(machine_description& into, std::string_view yaml, const std::string& name) {
+  use_described(into, detail::parse_machine_file(yaml, name), name);
 }
 
 } // namespace corewise
