@@ -1,4 +1,5 @@
 #include "exit_status.hpp"
+#include "number_options.hpp"
 #include "streams.hpp"
 #include "subcommands.hpp"
 
@@ -11,7 +12,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,7 +36,7 @@ struct fleet_command {
 };
 
 std::chrono::nanoseconds time_of(double value, std::chrono::nanoseconds unit) {
-  return std::chrono::nanoseconds{static_cast<std::int64_t>(value * static_cast<double>(unit.count()))};
+  return std::chrono::nanoseconds{std::llround(value * static_cast<double>(unit.count()))};
 }
 
 /// Returns the options of the runs, without load, rule and seed.
@@ -82,6 +85,11 @@ std::vector<balancing_rule> rules_of(const fleet_command& c) {
   return rules;
 }
 
+void print_head() {
+  print(fmt::format("{:>5}  {:<10} {:>9} {:>9} {:>6}  {:>8} {:>8} {:>8}  {}\n", "load", "rule", "p50", "p99",
+                    "ratio", "in time", "refused", "expired", "the last server's share"));
+}
+
 int run_fleet(const fleet_command& c) {
   profile quiet;
   quiet.blocking.stuck_after = std::nullopt; // runs take seconds, and do nothing else
@@ -98,12 +106,11 @@ int run_fleet(const fleet_command& c) {
         r.runs.push_back(e.run([o] { return simulate_fleet(o); }));
       }
     }
-  print(fmt::format("{:>5}  {:<10} {:>9} {:>9} {:>6}  {:>8} {:>8} {:>8}  {}\n", "load", "rule", "p50", "p99",
-                    "ratio", "in time", "refused", "expired", "the last server's share"));
   double first_p99 = 0;
   double last_load = 0;
   for (row& r : rows) {
     const fleet_report report = sum_of(r.runs);
+    if (&r == &rows.front()) print_head();
     const double p99 = report.latency.quantile(.99) / 1e6;
     if (r.load != last_load) first_p99 = p99; // of the first rule at that load
     last_load = r.load;
@@ -117,49 +124,56 @@ int run_fleet(const fleet_command& c) {
 }
 
 void add_options(CLI::App& app, fleet_command& c) {
-  const auto above_0 = CLI::PositiveNumber;
+  constexpr double longest_ms = 3.6e6;
+  constexpr double longest_s = 1e6;
   app.add_option("--servers", c.fleet.servers, "The number of servers")
-      ->check(CLI::Range(1, 10'000))
+      ->check(whole_number(1, 10'000))
       ->capture_default_str();
   app.add_option("--balancers", c.fleet.balancers,
                  "The number of balancers, each of which knows its own requests only")
-      ->check(CLI::Range(1, 10'000))
+      ->check(whole_number(1, 10'000))
       ->capture_default_str();
   app.add_option("--places", c.fleet.places, "Requests on which a server works at once")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--service-ms", c.service_ms, "The mean time that a request takes, in ms")
-      ->check(above_0)
+      ->check(number_between(1e-6, longest_ms))
       ->capture_default_str();
   app.add_option(
          "--service-parts", c.fleet.service_parts,
          "Of how many exponentially distributed parts that time is the sum: the more, the less times differ")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->capture_default_str();
   app.add_option("--load", c.loads, "Requests that come, of those that the servers can do; several")
       ->delimiter(',')
-      ->check(CLI::Range(.001, 100.))
+      ->check(number_between(.001, 100))
       ->capture_default_str();
   app.add_option("--rule", c.rules, "leastconn, random2, agent or prequal; several; all by default")
       ->delimiter(',')
       ->check(CLI::IsMember({"leastconn", "random2", "agent", "prequal"}));
   app.add_option("--slow-speed", c.fleet.slow_speed, "The speed of the last server, 1 is full")
-      ->check(CLI::Range(.001, 1.))
+      ->check(number_between(.001, 1))
       ->capture_default_str();
   app.add_option("--slow-phase-s", c.slow_phase_s,
-                 "For how many seconds it is slowed, and then not, in turn; always by default");
+                 "For how many seconds it is slowed, and then not, in turn; always by default")
+      ->check(number_between(.001, longest_s));
   app.add_option("--slow-places", c.slow_places,
-                 "The places of the last server; as many as the others have by default");
+                 "The places of the last server; as many as the others have by default")
+      ->check(whole_number(1, 1'000'000));
   app.add_option("--deadline-ms", c.deadline_ms,
-                 "A request that has not begun by then is dropped; none by default");
+                 "A request that has not begun by then is dropped; none by default")
+      ->check(number_between(1e-6, longest_ms));
   app.add_option("--in-flight", c.fleet.in_flight,
-                 "Requests that a server accepts at most; no limit by default");
+                 "Requests that a server accepts at most; 0, the default, is no limit")
+      ->check(whole_number(0, 1'000'000'000));
   app.add_option("--seconds", c.seconds, "The time of each run that is counted")
-      ->check(above_0)
+      ->check(number_between(.001, longest_s))
       ->capture_default_str();
-  app.add_option("--seed", c.fleet.seed, "The first seed")->capture_default_str();
+  app.add_option("--seed", c.fleet.seed, "The first seed")
+      ->check(whole_number(0, std::numeric_limits<std::int64_t>::max()))
+      ->capture_default_str();
   app.add_option("--seeds", c.seeds, "The number of runs, each with its own seed")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->capture_default_str();
 }
 

@@ -1,6 +1,7 @@
 #include "connect/admin_client.hpp"
 #include "exit_status.hpp"
 #include "machine_options.hpp"
+#include "number_options.hpp"
 #include "streams.hpp"
 #include "style.hpp"
 #include "subcommands.hpp"
@@ -190,7 +191,7 @@ void add_top(CLI::App& app, action& chosen) {
       ->check(CLI::Validator(check_interval, ""));
   CLI::Option* const count = sub->add_option("--count", options->count, "End after N readings")
                                  ->type_name("N")
-                                 ->check(CLI::PositiveNumber);
+                                 ->check(whole_number(1, 1'000'000'000).description(""));
   sub->add_flag("--once", options->once,
                 "Take one reading, and print what has happened since the engine began")
       ->excludes(count);
