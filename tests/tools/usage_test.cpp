@@ -67,6 +67,24 @@ TEST_CASE("an invalid command line gives exit status 2 and a reason on standard 
   }
 }
 
+TEST_CASE("whole numbers are decimal, and named with their range if they are wrong") {
+  CHECK(contains(run("corewise topology --machine 'core:16 pu:1' --workers 10").out, "10 workers"));
+  for (const std::string line :
+       {"topology --workers 010", "topology --workers 0x10", "topology --workers +8",
+        "topology --workers ' 8'", "topology --workers ''", "topology --workers -1",
+        "simulate --workload poisson --tasks 0100", "simulate --workload poisson --seed 007",
+        "simulate --workload poisson --seeds 01", "tune --workload poisson --jobs 0x2",
+        "tune --workload poisson --seed 01", "fleet --servers 03", "run ping-pong --rounds 010",
+        "trace --connect s -o t --seconds 010", "top --connect s --count 010", "top --connect s --count 0",
+        "top --connect s --count -1"}) {
+    CAPTURE(line);
+    const outcome wrong = run("corewise " + line);
+    CHECK(wrong.status == 2);
+    CHECK_MESSAGE(contains(wrong.err, "expected a whole number from "), wrong.err);
+    CHECK(wrong.err.size() < 200);
+  }
+}
+
 TEST_CASE("an error about an unknown command names it and the help to try") {
   CHECK(contains(run("corewise topologie").err, "`topologie` is not a command"));
   CHECK(contains(run("corewise run digest --nonsense .").err, "corewise run digest --help"));

@@ -3,6 +3,7 @@
 #include "exit_status.hpp"
 #include "json_text.hpp"
 #include "machine_options.hpp"
+#include "number_options.hpp"
 #include "streams.hpp"
 #include "subcommands.hpp"
 
@@ -78,7 +79,7 @@ void add_axes(CLI::App& run, action& chosen) {
     app->add_option("--rounds", options->rounds,
                     "The number of rounds of 50 ms to measure, after 300 ms of warm-up; 15 by default")
         ->type_name("N")
-        ->check(CLI::Range(1, 100'000).description(""));
+        ->check(whole_number(1, 100'000).description(""));
     add_machine_options(*app, options->machine);
     app->footer("Each round repeats the workload; the command prints the median, the 10th and the 90th "
                 "percentile of the rounds' averages.\n"

@@ -1,5 +1,7 @@
 #include "machine_options.hpp"
 
+#include "number_options.hpp"
+
 #include <corewise/topology/discovery.hpp>
 
 #include <CLI/Config.hpp>
@@ -67,7 +69,7 @@ void add_machine_options(CLI::App& app, machine_options& options) {
   app.add_option("--workers", options.workers,
                  "The number of workers in all, dealt over the groups by capacity")
       ->type_name("N")
-      ->check(CLI::Range(1, 65536).description(""));
+      ->check(whole_number(1, 65536).description(""));
   add_format_option(app, options.format);
 }
 

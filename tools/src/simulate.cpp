@@ -2,6 +2,7 @@
 #include "json_text.hpp"
 #include "machine_options.hpp"
 #include "map_page.hpp"
+#include "number_options.hpp"
 #include "output_file.hpp"
 #include "simulate/machines.hpp"
 #include "simulate/sweep.hpp"
@@ -164,7 +165,7 @@ void add_options(CLI::App& app, simulate_options& options) {
   app.add_option("--workers", options.workers,
                  "The number of workers in all, dealt over the groups by capacity")
       ->type_name("N")
-      ->check(CLI::Range(1, 65536).description(""));
+      ->check(whole_number(1, 65536).description(""));
   app.add_option("--really", options.real,
                  "The capacity that the cores of a kind really have, where the engine believes what the "
                  "machine says; "
@@ -178,13 +179,13 @@ void add_options(CLI::App& app, simulate_options& options) {
       });
   app.add_option("--tasks", options.tasks, "The number of tasks of each run; 1000000 by default")
       ->type_name("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}).description(""));
+      ->check(whole_number(1, 1'000'000'000'000).description(""));
   app.add_option("--seeds", options.seeds, "The number of runs, each with its own seed; 1 by default")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000).description(""));
+      ->check(whole_number(1, 1000).description(""));
   app.add_option("--seed", options.seed, "The first seed; 1 by default")
       ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()).description(""));
+      ->check(whole_number(0, std::numeric_limits<std::int64_t>::max()).description(""));
   app.add_option("--format", options.format, "The format of the answer: text (the default), json or csv")
       ->transform(one_of({{"text", static_cast<int>(table_format::text)},
                           {"json", static_cast<int>(table_format::json)},

@@ -1,5 +1,6 @@
 #include "connect/admin_client.hpp"
 #include "exit_status.hpp"
+#include "number_options.hpp"
 #include "output_file.hpp"
 #include "streams.hpp"
 #include "subcommands.hpp"
@@ -48,7 +49,7 @@ void add_trace(CLI::App& app, action& chosen) {
   add_connect_option(*sub, options->address)->required();
   sub->add_option("-o,--output", options->file, "The file for the trace")->required()->type_name("FILE");
   sub->add_option("--seconds", options->seconds, "For how long")
-      ->check(CLI::Range(1U, 60U))
+      ->check(whole_number(1, 60))
       ->capture_default_str();
   sub->add_flag("--json", options->json, "As JSON (Trace Event Format), not in Perfetto's own format");
   sub->add_flag("--force", options->force, "Overwrite the file if it exists");

@@ -1,4 +1,5 @@
 #include "exit_status.hpp"
+#include "number_options.hpp"
 #include "output_file.hpp"
 #include "streams.hpp"
 #include "subcommands.hpp"
@@ -187,30 +188,30 @@ void add_how_long(CLI::App& app, tune_options& o) {
       ->transform(CLI::AsNumberWithUnit(
           std::map<std::string, double>{{"ms", 0.001}, {"s", 1}, {"min", 60}, {"h", 3600}},
           CLI::AsNumberWithUnit::UNIT_REQUIRED, ""))
-      ->check(CLI::Range(0.001, 1e7).description(""))
+      ->check(number_between(0.001, 1e7).description(""))
       ->type_name("TIME");
   app.add_option("--evaluations", o.evaluations,
                  "The number of profiles to try, beside the start and the shipped ones; without --budget "
                  "there is then no limit of time")
       ->type_name("N")
-      ->check(CLI::Range(1U, 1'000'000U).description(""));
+      ->check(whole_number(1, 1'000'000).description(""));
   app.add_option("--tasks", o.tasks, "The number of tasks of each run; 100000 by default")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000'000}).description(""));
+      ->check(whole_number(100, 1'000'000'000).description(""));
   app.add_option("--seeds", o.seeds,
                  "The number of runs of each profile and workload, each with its own seed; 8 by default")
       ->type_name("N")
-      ->check(CLI::Range(1U, 10'000U).description(""));
+      ->check(whole_number(1, 10'000).description(""));
   app.add_option("--held-out", o.held_out,
                  "The number of runs to judge by, on seeds that the search does not use; 20 by default")
       ->type_name("N")
-      ->check(CLI::Range(2U, 10'000U).description(""));
+      ->check(whole_number(2, 10'000).description(""));
   app.add_option("--seed", o.seed, "The first of all these seeds; 1 by default")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53).description(""));
+      ->check(whole_number(0, std::uint64_t{1} << 53).description(""));
   app.add_option("--jobs", o.jobs, "The number of runs at a time; one for each core by default")
       ->type_name("N")
-      ->check(CLI::Range(1U, 4096U).description(""));
+      ->check(whole_number(1, 4096).description(""));
 }
 
 } // namespace
