@@ -145,6 +145,17 @@ TEST_CASE("an output that accepts no more text ends the work with exit status 1"
   CHECK(broken.status == 1);
 }
 
+TEST_CASE("a report that is lost is an error") {
+  const scratch_shell shell;
+  shell.write("file", "text");
+  for (const std::string format : {"text", "json"})
+    for (const std::string to : {"2>/dev/full", "2>&-"}) {
+      const outcome lost = shell.run("corewise run digest --report --format " + format + " file " + to);
+      CHECK(lost.status == 1);
+      CHECK(lost.out == shell.run("sha256sum file").out);
+    }
+}
+
 TEST_CASE("sha256sum itself accepts the output") {
   CHECK(run(nasty_tree + "corewise run digest nasty | sha256sum --check --quiet").status == 0);
 }

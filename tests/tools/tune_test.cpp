@@ -219,6 +219,12 @@ TEST_CASE("corewise tune refuses before it searches what is a directory, or a li
   CHECK(shell.run("cat file; ls").out == "mine\ndangling\nfile\nfolder\nto-file\nto-folder\n");
 }
 
+TEST_CASE("corewise tune: a report that is lost is an error, and the profile is there") {
+  const outcome lost = run(equal_cores + " 2>/dev/full");
+  CHECK(lost.status == 1);
+  CHECK(contains(lost.out, "version: 1\n"));
+}
+
 TEST_CASE("corewise tune: an invalid command line is refused") {
   for (const std::string line :
        {"", "--workload", "--workload poisson --goal speed", "--workload poisson --budget 5",

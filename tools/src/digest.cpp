@@ -60,9 +60,9 @@ void note_symbolic_link(const std::string& root) {
 void print_report(const engine& e, const digest_options& options, const digest_count& count,
                   std::chrono::duration<double> took) {
   if (options.machine.format == output_format::for_programs)
-    print_aside(e.metrics().to_json() + "\n");
+    print_beside(e.metrics().to_json() + "\n");
   else
-    print_aside(report_of(e, count, took));
+    print_beside(report_of(e, count, took));
 }
 
 int run_digest(const digest_options& options) {

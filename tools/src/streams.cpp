@@ -50,6 +50,11 @@ void print(std::string_view text) {
     throw std::system_error(*error, std::generic_category(), "standard output");
 }
 
+void print_beside(std::string_view text) {
+  if (const auto error = write_all(STDERR_FILENO, text))
+    throw std::system_error(*error, std::generic_category(), "standard error");
+}
+
 void print_aside(std::string_view text) { (void)write_all(STDERR_FILENO, text); }
 
 void complain(std::string_view message) { print_aside(fmt::format("corewise: {}\n", message)); }

@@ -12,6 +12,8 @@ void guard_standard_streams();
 
 /// Writes all of it to standard output. Throws `std::system_error` that names standard output.
 void print(std::string_view text);
+/// Writes all of it to standard error, for an answer that goes there. Throws `std::system_error` that names standard error.
+void print_beside(std::string_view text);
 /// Writes "corewise: `message`" and a new line to standard error; ignores errors.
 void complain(std::string_view message);
 /// Writes to standard error; ignores errors.

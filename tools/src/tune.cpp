@@ -115,8 +115,8 @@ void hand_out(const tune_options& o, const tuning_result& r, const tuning_option
     return print(text_of(answer));
   }
   if (o.to_standard_output()) {
-    print_aside(text_of(r, options, story));
-    return print(yaml);
+    print(yaml); // first, so that it is there if the report is lost
+    return print_beside(text_of(r, options, story));
   }
   print(text_of(r, options, story) + fmt::format("Written to {}\n", o.output));
 }
