@@ -212,6 +212,8 @@ TEST_CASE("daemon: its deadlines hold while the engine shuts down, and while the
   CHECK(within(10s, [&] { return ended.load() == 1; }));
   held.open();
   e.drain();
+  CHECK(e.submit([] {}) == submit_result::accepted); // the deadline has taken no place
+  e.drain();
   REQUIRE(e.submit(waits(true), as_daemon) == submit_result::accepted);
   CHECK(e.shutdown(10s).clean());
   CHECK(ended.load() == 2);

@@ -191,6 +191,29 @@ TEST_CASE("share file: a text that is damaged is left out, and counted") {
   CHECK(a.look(one("a", "0-7")).unreadable == 0);
 }
 
+TEST_CASE("share file: a list of strides, which no sharer writes and which takes long to read, is left out") {
+  const new_file file;
+  share_file a(file.path(), one("a", "0-7"));
+  const signal_pipe taken;
+  const pid_t child = child_that([&] {
+    const share_file b(file.path(), one("b", "0-7"));
+    taken.tell();
+    for (;;) ::pause();
+  });
+  taken.wait();
+  std::string text = "corewise share 1\nweight 1\ncpus 0-7:1/2\nname b\n";
+  text += "sum b8e2421a\n"; // the CRC-32 of these lines
+  text += '\0';
+  const pid_t vandal = child_that([&] {
+    const int fd = ::open(file.path().c_str(), O_RDWR);
+    const auto size = static_cast<ssize_t>(text.size());
+    std::_Exit(::pwrite(fd, text.data(), text.size(), 4096) == size ? 0 : 1);
+  });
+  CHECK(exit_status(vandal) == 0);
+  CHECK(a.look(one("a", "0-7")).unreadable == 1);
+  end_by(SIGKILL, child);
+}
+
 TEST_CASE("share file: a slot whose text is lost is written again by its holder") {
   const new_file file;
   share_file a(file.path(), one("a", "0-7"));

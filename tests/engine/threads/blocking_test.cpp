@@ -1,4 +1,5 @@
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <corewise/engine/yield.hpp>
 
@@ -343,13 +344,14 @@ TEST_CASE("blocking: spare threads leave after their keep-alive") {
 
 namespace {
 
-/// Uses an engine when its thread ends.
+/// Uses an engine when its thread ends, which takes a while.
 struct looks_at_the_end {
   const engine* at = nullptr;
+  gate* ends = nullptr;
   std::atomic<bool>* ended = nullptr;
   ~looks_at_the_end() {
     if (at == nullptr) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    ends->pass();
     static_cast<void>(at->metrics());
     ended->store(true);
   }
@@ -359,21 +361,28 @@ thread_local looks_at_the_end last_look;
 } // namespace
 
 TEST_CASE("blocking: a spare thread that ends may use the engine while others come") {
+  using namespace std::chrono_literals;
   profile p = small_profile(1);
-  p.blocking.keep_alive = std::chrono::milliseconds{10};
+  p.blocking.keep_alive = 10ms;
+  gate ends;
   std::atomic<bool> ended{false};
-  std::atomic<bool> over{false};
+  std::atomic<bool> served{false};
   engine e(p);
-  REQUIRE(e.submit([&] { // its thread loses the seat, and ends
+  REQUIRE(e.submit([&] { // its thread loses the seat, becomes spare, and ends
     last_look.at = &e;
+    last_look.ends = &ends;
     last_look.ended = &ended;
-    blocking([] { std::this_thread::sleep_for(std::chrono::milliseconds{50}); });
+    blocking([] { std::this_thread::sleep_for(50ms); });
   }) == submit_result::accepted);
-  while (!ended && !over) {
-    REQUIRE(e.submit([] { blocking([] { std::this_thread::sleep_for(std::chrono::milliseconds{5}); }); }) ==
-            submit_result::accepted);
-    e.drain();
-    over = e.metrics().total().blocking_calls > 400; // its thread is the one that stays
-  }
-  CHECK(e.shutdown(std::chrono::seconds{20}).clean());
+  ends.wait_for(1);
+  REQUIRE(e.submit([&] {
+    blocking([&] { // a new thread gets the seat, since that one has left
+      while (!served) std::this_thread::sleep_for(1ms);
+    });
+  }) == submit_result::accepted);
+  REQUIRE(e.submit([&] { served = true; }) == submit_result::accepted);
+  CHECK(within(10s, [&] { return served.load(); }));
+  ends.open();
+  CHECK(within(10s, [&] { return ended.load(); }));
+  e.drain();
 }
