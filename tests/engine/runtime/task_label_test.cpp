@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace corewise;
@@ -36,12 +37,15 @@ std::string label_here() {
 }
 const std::string whole_label = std::string("render page ") + request_text;
 
-/// Returns the first seat that runs a task, once one does.
-seat_dump busy_seat(engine& e, gate& held) {
+/// Returns the first dump that shows a labelled task, and the seat that runs it. The next dump may show that
+/// seat asleep: a task that waits for a scope's calls has lent it.
+std::pair<engine_dump, seat_dump> busy_seat(engine& e, gate& held) {
   held.wait_for(1);
-  for (;;)
-    for (seat_dump& s : e.dump().seats)
-      if (s.state == seat_state::running && !s.task_name.empty()) return std::move(s);
+  for (;;) {
+    const engine_dump all = e.dump();
+    for (const seat_dump& s : all.seats)
+      if (s.state == seat_state::running && !s.task_name.empty()) return {all, s};
+  }
 }
 
 task<> hold_in_place(gate& held) {
@@ -146,11 +150,11 @@ TEST_CASE("label: the dump shows the label and the kind of closures, coroutines,
     gate held;
     engine e(small_profile(2));
     begin(e, held);
-    seat_dump s = busy_seat(e, held);
-    const auto json = nlohmann::json::parse(e.dump().to_json());
+    const auto [all, s] = busy_seat(e, held);
+    const auto json = nlohmann::json::parse(all.to_json());
     CHECK(json["seats"][s.worker.value]["task_name"] == "render page");
     CHECK(json["seats"][s.worker.value]["task_id"] == request_text);
-    CHECK(e.dump().to_text().find(s.task_kind + " (render page, " + request_text + ")") != std::string::npos);
+    CHECK(all.to_text().find(s.task_kind + " (render page, " + request_text + ")") != std::string::npos);
     held.open();
     e.drain();
     CHECK(s.task_name == "render page");
