@@ -114,11 +114,14 @@ TEST_CASE("volt: thieves visit victims by number, from a random one on") {
 }
 
 TEST_CASE("volt: sleepers look for work every 10 ms") {
+  const auto begin = std::chrono::steady_clock::now();
   engine e(system_profile("volt", 2));
   std::this_thread::sleep_for(std::chrono::milliseconds{150});
-  for (const worker_metrics& w : e.metrics().workers) {
+  const metrics_snapshot m = e.metrics();
+  const auto periods = (std::chrono::steady_clock::now() - begin) / std::chrono::milliseconds{10};
+  for (const worker_metrics& w : m.workers) {
     CHECK(w.timeouts >= 3);
-    CHECK(w.timeouts <= 16);
+    CHECK(w.timeouts <= static_cast<std::uint64_t>(periods) + 1); // a busy machine takes longer than 150 ms
   }
 }
 
