@@ -40,4 +40,7 @@ inline row with(row r, change changes, row_text text) {
 /// The rows of `topology`, without its source, kinds and distances.
 rows topology_rows();
 
+/// The rows of `queues` and `injection`.
+rows queue_rows();
+
 } // namespace corewise::detail

@@ -37,7 +37,7 @@ class descriptor {
 
 [[noreturn]] void throw_unreadable(const std::filesystem::path& file) {
   const std::string reason = std::generic_category().message(errno);
-  throw profile_error({unreadable(file.string(), "cannot be read: " + reason)});
+  throw profile_error({unreadable(file.empty() ? "\"\"" : file.string(), "cannot be read: " + reason)});
 }
 
 } // namespace

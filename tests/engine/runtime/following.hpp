@@ -1,15 +1,30 @@
 #pragma once
 
+#include "topology/recorded_host.hpp"
+
 #include <corewise/engine/engine.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 // Shared by the tests of engines whose host changes what it allows.
 
 namespace corewise::tests {
+
+/// A profile with automatic numbers for that host. The engine looks that often.
+inline profile following(const recorded_host& host,
+                         std::chrono::nanoseconds period = std::chrono::milliseconds{10}) {
+  profile p;
+  p.topology.machine.source = live_source{host.root()};
+  p.topology.follow = {follow_setting::mode::fixed, period};
+  return p;
+}
+
+/// The same, where it looks only when it is told to.
+inline profile waiting(const recorded_host& host) { return following(host, std::chrono::hours{1}); }
 
 /// Runs a task, so that there is a supervisor, whose affinity mask counts.
 inline void begin_supervisor(engine& e) {
