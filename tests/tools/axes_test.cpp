@@ -47,12 +47,12 @@ TEST_CASE("corewise run WORKLOAD: CPUs that are not there are a warning, and an 
   shell.write("reserve.yaml", "version: 1\ntopology: {use: {reserve: \"65535\"}}\n");
   const outcome warned = shell.run("corewise run yield-many --rounds 1 --workers 1 --profile here.yaml");
   CHECK(warned.status == 0);
-  CHECK(contains(warned.err, "warning: use.cpus: CPUs "));
+  CHECK(contains(warned.err, "warning: topology.use.cpus: CPUs "));
   CHECK(contains(warned.err, "-65535 are absent, offline or not allowed"));
   const outcome refused = shell.run("corewise run yield-many --rounds 1 --workers 1 --profile strict.yaml");
   CHECK(refused.status == 1);
   CHECK(contains(refused.err, "the profile is strict"));
-  CHECK(contains(refused.err, "use.cpus: CPUs "));
+  CHECK(contains(refused.err, "topology.use.cpus: CPUs "));
   const outcome silent = shell.run("corewise run yield-many --rounds 1 --workers 1 --profile reserve.yaml");
   CHECK(silent.status == 0);
   CHECK(!contains(silent.err, "reserve"));

@@ -103,7 +103,23 @@ TEST_CASE("with --machine a profile is tried on that machine") {
   CHECK(shell.run("corewise check --machine 'pack:2 core:2 pu:1' profile.yaml").status == 0);
   const outcome tried = shell.run("corewise check --machine 'pack:1 core:2 pu:1' profile.yaml");
   CHECK(tried.status == 1);
-  CHECK(contains(tried.err, "profile.yaml: "));
+  CHECK(contains(tried.err, "profile.yaml: topology.use.packages: there is no package 1"));
+}
+
+TEST_CASE("with --machine a profile is warned of what that machine has not, or refused where it is strict") {
+  scratch_shell shell;
+  const std::string more = "topology: {use: {cpus: \"0,40-50\"}}\n";
+  shell.write("loose.yaml", more);
+  shell.write("strict.yaml", "strict: true\n" + more);
+  const std::string check = "corewise check --machine 'pack:1 core:2 pu:1' ";
+  const outcome loose = shell.run(check + "loose.yaml");
+  CHECK(loose.status == 0);
+  CHECK(contains(loose.err, "loose.yaml: warning: topology.use.cpus: CPUs 40-50 are absent"));
+  const outcome strict = shell.run(check + "strict.yaml");
+  CHECK(strict.status == 1);
+  CHECK(contains(strict.err, "strict.yaml: the profile is strict, and the machine cannot fulfil"));
+  const json verdicts = json::parse(shell.run(check + "--format json loose.yaml").out, nullptr, false);
+  CHECK(verdicts[0]["warnings"].size() == 1);
 }
 
 TEST_CASE("the verdict in JSON has a place for each issue") {
@@ -114,7 +130,7 @@ TEST_CASE("the verdict in JSON has a place for each issue") {
   CHECK(checked.status == 1);
   const json verdicts = json::parse(checked.out, nullptr, false);
   REQUIRE(verdicts.size() == 2);
-  CHECK(verdicts[0] == json::parse(R"({"file": "good.yaml", "ok": true, "issues": []})"));
+  CHECK(verdicts[0] == json::parse(R"({"file": "good.yaml", "ok": true, "issues": [], "warnings": []})"));
   CHECK(verdicts[1]["ok"] == false);
   REQUIRE(verdicts[1]["issues"].size() == 2);
   for (const json& issue : verdicts[1]["issues"])

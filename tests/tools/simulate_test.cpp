@@ -64,6 +64,8 @@ TEST_CASE("corewise simulate: --map writes a page that plays the run") {
     CHECK(contains(refused.err, "one workload, one profile and one seed"));
   }
   CHECK(shell.run(one + "--map nowhere/map.html").status != 0);
+  CHECK(contains(shell.run(one + "--map map.html").err, "map.html (--force overwrites it)"));
+  CHECK(shell.run(one + "--map map.html --force").status == 0);
 }
 
 TEST_CASE("corewise simulate: it simulates a machine of hwloc's XML, with its core kinds and its nodes") {

@@ -224,8 +224,9 @@ TEST_CASE("use: CPUs that are not there are left out, with a warning, and reserv
   const auto machine = discover(description);
   CHECK(machine.cpus().to_string() == "14-15");
   REQUIRE(machine.warnings().size() == 1);
-  CHECK(machine.warnings()[0] == "use.cpus: CPUs 16-17,40 are absent, offline or not allowed, and are left "
-                                 "out; usable here: 0-15");
+  CHECK(machine.warnings()[0] ==
+        "topology.use.cpus: CPUs 16-17,40 are absent, offline or not allowed, and are left "
+        "out; usable here: 0-15");
   description.use.cpus.reset();
   description.use.reserve = cpus("0,32");
   const auto reserved = discover(description);

@@ -12,6 +12,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <filesystem>
@@ -35,6 +36,7 @@ struct verdict {
   std::string file;
   std::vector<profile_issue> issues; ///< issues that have a place in the file
   std::string other;                 ///< other errors
+  std::vector<std::string> warnings; ///< what the machine cannot give, or where its facts are doubtful
 
   bool good() const { return issues.empty() && other.empty(); }
 };
@@ -66,8 +68,9 @@ void try_machine(const machine_description& machine) {
   if (!std::holds_alternative<live_source>(machine.source)) (void)discover(machine);
 }
 
-/// Reads the file as a profile or as a machine file, and, where a machine is given, tries the profile on it.
-void read_as_it_is(const std::string& file, const std::optional<std::string>& machine) {
+/// Reads the file as a profile or as a machine file, and, where a machine is given, tries the profile on it. Returns the
+/// warnings of an engine there.
+std::vector<std::string> read_as_it_is(const std::string& file, const std::optional<std::string>& machine) {
   const std::string text = read_text(file, bytes_most);
   const bool plain = is_regular(file);
   profile p;
@@ -76,18 +79,24 @@ void read_as_it_is(const std::string& file, const std::optional<std::string>& ma
       use_machine(p.topology.machine, file);
     else
       use_machine_text(p.topology.machine, text, name_of(file));
-    return try_machine(p.topology.machine);
+    try_machine(p.topology.machine);
+    return {};
   }
   p = plain ? load_profile(file) : parse_profile(text, name_of(file));
-  if (!machine) return;
+  if (!machine) return {};
   use_machine(p.topology.machine, *machine);
-  (void)divided_machine(p);
+  std::vector<std::string> warnings = divided_machine(p).machine.warnings();
+  if (p.strict && !warnings.empty())
+    throw topology_error(
+        fmt::format("the profile is strict, and the machine cannot fulfil these requests: {}",
+                    fmt::join(warnings, "; ")));
+  return warnings;
 }
 
 verdict check_file(const std::string& file, const std::optional<std::string>& machine) {
-  verdict v{file, {}, {}};
+  verdict v{file, {}, {}, {}};
   try {
-    read_as_it_is(file, machine);
+    v.warnings = read_as_it_is(file, machine);
   } catch (const profile_error& error) {
     v.issues = error.issues();
   } catch (const std::system_error& error) {
@@ -105,12 +114,13 @@ json json_of(const verdict& v) {
         {{"file", i.file}, {"line", i.line}, {"column", i.column}, {"key", i.key}, {"message", i.message}});
   if (!v.other.empty())
     issues.push_back({{"file", v.file}, {"line", 0}, {"column", 0}, {"key", ""}, {"message", v.other}});
-  return {{"file", v.file}, {"ok", v.good()}, {"issues", issues}};
+  return {{"file", v.file}, {"ok", v.good()}, {"issues", issues}, {"warnings", v.warnings}};
 }
 
 void print_verdict(const verdict& v) {
   for (const profile_issue& i : v.issues) print_aside(i.to_string() + '\n');
   if (!v.other.empty()) complain(v.other);
+  for (const std::string& w : v.warnings) complain(fmt::format("{}: warning: {}", name_of(v.file), w));
   if (v.good()) print(fmt::format("{}: ok\n", name_of(v.file)));
 }
 

@@ -97,7 +97,9 @@ int write_into(const fs::path& file, std::string_view text) {
 
 } // namespace
 
-output_file::output_file(std::string name, bool replace) : name_(std::move(name)), replace_(replace) {
+output_file::output_file(std::string name, bool replace)
+    : name_(name == "-" ? "/dev/stdout" : std::move(name)),
+      replace_(replace) {
   std::error_code ignored;
   if (fs::is_directory(name_, ignored)) fail(EISDIR, name_);
   if (!replace_ && is_taken(name_)) fail(EEXIST, name_ + " (--force overwrites it)");

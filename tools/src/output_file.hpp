@@ -8,7 +8,7 @@ namespace corewise::command {
 /// A file for results that take long to make: it checks before that work whether it can be written.
 class output_file {
  public:
-  /// Checks the file. Throws `std::system_error` that names the file, where it exists already (unless
+  /// Checks the file; `-` is standard output. Throws `std::system_error` that names the file, where it exists already (unless
   /// `replace`), is a directory or cannot be written.
   output_file(std::string name, bool replace);
   /// Writes the file. A file that exists is replaced as a whole, by a new one with its permissions; if that

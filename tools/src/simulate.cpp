@@ -39,6 +39,7 @@ struct simulate_options {
   table_format format = table_format::text;
   std::optional<std::string> charts;
   std::optional<std::string> map;
+  bool force = false;
 };
 
 constexpr std::uint32_t load_samples = 500;
@@ -128,7 +129,7 @@ int run_simulate(const simulate_options& options) {
       complain("--map: the page shows one run; give one workload, one profile and one seed");
       return wrong_usage;
     }
-    map_file.emplace(*options.map, true);
+    map_file.emplace(*options.map, options.force);
   }
   sweep s{.profiles = read_profiles(options),
           .workloads = *workloads,
@@ -197,6 +198,7 @@ void add_options(CLI::App& app, simulate_options& options) {
          "--map", options.map,
          "Write the live map of the run, a page that a browser plays; of one profile, workload and seed")
       ->type_name("FILE.html");
+  app.add_flag("--force", options.force, "Overwrite that file if it exists");
 }
 
 } // namespace

@@ -25,7 +25,7 @@ using bytes = std::span<const std::byte>;
 
 constexpr std::size_t aligned(std::size_t size) noexcept { return (size + 3) & ~std::size_t{3}; }
 
-/// Reads a plain value from the begin of bytes; nothing: there are too few.
+/// Reads a plain value from the start of bytes; nothing: there are too few.
 template <class T> std::optional<T> value_at(bytes from) noexcept {
   if (from.size() < sizeof(T)) return std::nullopt;
   T value;

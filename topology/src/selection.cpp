@@ -36,8 +36,8 @@ cpu_set of_packages(const machine_facts& facts, const std::vector<std::uint32_t>
       found = true;
     }
     if (!found)
-      throw topology_error(
-          fmt::format("use.packages: there is no package {}; usable here: {}", id, package_names(facts)));
+      throw topology_error(fmt::format("topology.use.packages: there is no package {}; usable here: {}", id,
+                                       package_names(facts)));
   }
   return cpus;
 }
@@ -47,8 +47,8 @@ cpu_set of_nodes(const machine_facts& facts, const std::vector<std::uint32_t>& w
   for (const auto number : wanted) {
     const auto node = std::ranges::find(facts.nodes, number, &numa_node::os_index);
     if (node == facts.nodes.end())
-      throw topology_error(
-          fmt::format("use.numa: there is no NUMA node {}; this machine has {}", number, node_names(facts)));
+      throw topology_error(fmt::format("topology.use.numa: there is no NUMA node {}; this machine has {}",
+                                       number, node_names(facts)));
     cpus |= node->home_cpus;
   }
   return cpus;
@@ -59,8 +59,8 @@ cpu_set of_kinds(const machine_facts& facts, const std::vector<std::string>& wan
   for (const auto& name : wanted) {
     const auto kind = std::ranges::find(facts.kinds, name, &core_kind::name);
     if (kind == facts.kinds.end())
-      throw topology_error(
-          fmt::format("use.kinds: there is no kind {}; this machine has {}", name, kind_names(facts.kinds)));
+      throw topology_error(fmt::format("topology.use.kinds: there is no kind {}; this machine has {}", name,
+                                       kind_names(facts.kinds)));
     cpus |= kind->cpus;
   }
   return cpus;
@@ -70,9 +70,10 @@ cpu_set of_kinds(const machine_facts& facts, const std::vector<std::string>& wan
 void warn_of_missing(machine_facts& facts, const cpu_set& named) {
   const auto missing = named - facts.cpus;
   if (!missing.empty())
-    facts.warnings.push_back(fmt::format("use.cpus: CPUs {} are absent, offline or not allowed, and are left "
-                                         "out; usable here: {}",
-                                         missing.to_string(), facts.cpus.to_string()));
+    facts.warnings.push_back(
+        fmt::format("topology.use.cpus: CPUs {} are absent, offline or not allowed, and are left "
+                    "out; usable here: {}",
+                    missing.to_string(), facts.cpus.to_string()));
 }
 
 } // namespace
@@ -89,7 +90,7 @@ cpu_set select_cpus(machine_facts& facts, const machine_description::selection& 
   cpus -= use.reserve;
   if (cpus.empty())
     throw topology_error(
-        fmt::format("use: the selection leaves no CPU; usable here: {}", facts.cpus.to_string()));
+        fmt::format("topology.use: the selection leaves no CPU; usable here: {}", facts.cpus.to_string()));
   return cpus;
 }
 

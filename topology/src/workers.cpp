@@ -119,7 +119,7 @@ counts by_group(const locality_groups& groups, std::uint32_t each) {
   return counts(groups.size(), each);
 }
 
-/// Returns how many seats each group has: its workers at the begin, and its part of the headroom.
+/// Returns how many seats each group has: its workers at the start, and its part of the headroom.
 counts count_seats(const topology& machine, const locality_groups& groups, const worker_options& options,
                    std::uint32_t at_begin) {
   counts seats;

@@ -17,7 +17,7 @@ struct worker_options {
   std::optional<std::uint32_t> total;
   /// The CPU that the constructing thread runs on: where a quota's workers are taken from first.
   std::optional<std::uint32_t> start_cpu;
-  /// How many seats more than workers there are at the begin, in all. Nothing: where a quota gives two workers or more,
+  /// How many seats more than workers there are at the start, in all. Nothing: where a quota gives two workers or more,
   /// but fewer than there are cores, three for each worker, at most one on each core or CPU; else none.
   std::optional<std::uint32_t> headroom = 0;
   /// Which part of the host's quota these workers may use, above 0 and at most 1: another engine of the process may have
@@ -63,7 +63,7 @@ class worker_layout {
     return cpu < at_cpu_.size() ? at_cpu_[cpu] : std::nullopt;
   }
 
-  /// Returns how many of the group's workers, from the first on, take part from the begin.
+  /// Returns how many of the group's workers, from the first on, take part from the start.
   std::uint32_t at_begin(group_id g) const noexcept { return at_begin_[g.value]; }
   /// Returns the same of all groups.
   std::uint32_t at_begin() const noexcept { return all_at_begin_; }
