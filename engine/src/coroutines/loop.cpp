@@ -6,10 +6,18 @@ namespace corewise::detail {
 
 namespace {
 
-/// After this time a piece gives way to other tasks.
-constexpr std::chrono::microseconds turn{200};
+/// The time after which a piece gives way to other tasks: as much as these take, between two bounds.
+constexpr std::chrono::nanoseconds least_turn = std::chrono::microseconds{200};
+constexpr std::chrono::nanoseconds longest_turn = std::chrono::milliseconds{10};
 /// The time between two looks is about this, and not less than half of it.
 constexpr std::chrono::nanoseconds before_look{loop_pace::between_looks_ns / 2};
+
+/// A loop gives way to all tasks that wait there. With turns of a fixed time it would have a hundredth of the worker beside
+/// long ones, and no other worker would help, since all have work.
+std::chrono::nanoseconds turn_on(const worker& seat) noexcept {
+  const std::uint64_t others = seat.load() * seat.task_time_ns();
+  return std::clamp(std::chrono::nanoseconds(others), least_turn, longest_turn);
+}
 
 bool should_split(const loop_piece& p, const worker& seat) noexcept {
   return seat.lacks_forks(p.run_as) && p.engine->layout().size() != 1;
@@ -72,15 +80,19 @@ bool loop::go_through(loop_piece*& p) noexcept {
     begin_turn(*p, *seat);
   }
   monotonic::time_point now = monotonic::now();
-  const monotonic::time_point until = now + turn;
+  const monotonic::time_point until =
+      now + (this_execution.seat != nullptr ? turn_on(*this_execution.seat) : least_turn);
   monotonic::time_point next_look = now + before_look;
+  loop_stride stride(size_ / (std::uint64_t{8} * p->engine->layout().size()));
   while (p->at != p->end && !stopped()) {
-    const std::uint64_t planned = p->pace.elements();
     const std::uint64_t left = p->end - p->at;
-    run_checked(*p, p->at + std::min(planned, left));
-    if (left <= planned) break;
+    const std::uint64_t planned = stride.next(left, p->pace);
+    run_checked(*p, p->at + planned);
+    if (left == planned) break;
     const monotonic::time_point before = std::exchange(now, monotonic::now());
-    p->pace.took(ns(now - before));
+    const std::uint64_t took = ns(now - before);
+    p->pace.took(planned, took);
+    stride.took(planned, took);
     if (now < next_look) continue;
     next_look = now + before_look;
     if (!look_up(p, now >= until)) return false;
@@ -88,22 +100,24 @@ bool loop::go_through(loop_piece*& p) noexcept {
   return true;
 }
 
-/// Prepares a piece that came from a queue: it is worth splitting.
+/// Prepares a piece at its beginning, or when it goes on: it is worth splitting, if it has a pace.
 void loop::begin_turn(loop_piece& p, const worker& seat) noexcept {
   if (stopped()) return;
   pass_on(p);
-  if (&p != &first_ && should_split(p, seat)) split(p);
+  if (p.at == 0 || !should_split(p, seat)) return;
+  do split(p);
+  while (p.pace.elements() == 1 && p.end - p.at > 1); // each may be long: other workers get the rest at once
 }
 
-/// Looks up: gives way, deals out or splits. Returns false if the piece gave way.
+/// Looks up: deals out, gives way or splits. Returns false if the piece gave way.
 bool loop::look_up(loop_piece*& p, bool turn_is_over) noexcept {
   const worker* const seat = this_execution.seat;
+  if (seat != nullptr && deal_out(p)) pass_on(*p);
   if (seat == nullptr || turn_is_over || in_the_way(*p, *seat)) {
     static_cast<void>(take_back(*p)); // or the worker would begin with that half now
     p->engine->give_way(*p);
     return false;
   }
-  if (deal_out(p)) pass_on(*p);
   if (should_split(*p, *seat)) split(*p);
   return true;
 }

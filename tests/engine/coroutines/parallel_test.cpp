@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 
 using namespace corewise;
@@ -116,6 +117,20 @@ TEST_CASE("parallel_for: it takes whole numbers, iterators, ranges and blocks") 
     CHECK(moved);
   };
   sync_wait(e, all());
+}
+
+TEST_CASE("parallel_for: a number below 0 beside one without a sign is an error") {
+  engine e(small_profile(1));
+  int called = 0;
+  const auto loop = [&](auto first, auto last) {
+    sync_wait(e, [&] { return parallel_for(first, last, [&](auto) { ++called; }); });
+  };
+  CHECK_THROWS_AS(loop(-3, std::size_t{5}), std::invalid_argument);
+  CHECK_THROWS_AS(loop(0U, -1), std::invalid_argument);
+  CHECK(called == 0);
+  loop(0, std::size_t{5});
+  loop(-3, 2);
+  CHECK(called == 10);
 }
 
 TEST_CASE("parallel_reduce: it combines elements in their order, and the first value once") {

@@ -57,12 +57,12 @@ class [[nodiscard]] for_loop final : public loop_of<loop_piece> {
 ///
 /// The first exception that leaves `f` ends the loop, as soon as each worker has come to the end of the part
 /// that it has begun. Then the await throws it. Call in an engine's tasks only, else it throws
-/// `std::logic_error`.
+/// `std::logic_error`. Throws `std::invalid_argument` itself for a number below 0 beside one without a sign.
 ///
 /// The caller need not say how many elements a worker should do at once. A loop that is over within some 10
 /// us stays on the calling worker. In a longer loop other workers can take half of the rest at any time, and
 /// where the machine has several groups each group gets a share in proportion to its workers' capacity. Other
-/// tasks have their turn about every 200 us.
+/// tasks have their turn about every 200 us, or after each element that takes longer.
 ///
 /// Cost: two looks at the clock for a short loop; in a longer one some 50 ns for every 10 us of work, and the
 /// cost of a fork for each part that another worker takes. Allocates recycled blocks, one for such a part,
@@ -72,14 +72,15 @@ class [[nodiscard]] for_loop final : public loop_of<loop_piece> {
 template <class First, class Last, class F, class Place = typename detail::common_place<First, Last>::type>
 auto parallel_for(First first, Last last, F f) {
   return detail::for_loop<Place, detail::one_by_one, F, false>(
-      detail::places_between<Place>(static_cast<Place>(first), static_cast<Place>(last)), std::move(f), {});
+      detail::places_between<Place>(detail::place_at<Place>(first), detail::place_at<Place>(last)),
+      std::move(f), {});
 }
 /// Acts as above, until `stop` is told to stop. The await returns whether `f` was called for all elements.
 template <class First, class Last, class F, class Place = typename detail::common_place<First, Last>::type>
 auto parallel_for(First first, Last last, F f, std::stop_token stop) {
   return detail::for_loop<Place, detail::one_by_one, F, true>(
-      detail::places_between<Place>(static_cast<Place>(first), static_cast<Place>(last)), std::move(f),
-      std::move(stop));
+      detail::places_between<Place>(detail::place_at<Place>(first), detail::place_at<Place>(last)),
+      std::move(f), std::move(stop));
 }
 
 /// Acts as above for each element of a random access range, which must not be a temporary that owns them.

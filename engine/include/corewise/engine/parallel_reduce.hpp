@@ -100,15 +100,15 @@ template <class First, class Last, class T, class F, class Combine,
           class Place = typename detail::common_place<First, Last>::type>
 auto parallel_reduce(First first, Last last, T init, F f, Combine combine) {
   return detail::reduce_loop<Place, detail::reduce_one_by_one, T, F, Combine, false>(
-      detail::places_between<Place>(static_cast<Place>(first), static_cast<Place>(last)), std::move(init),
-      std::move(f), std::move(combine), {});
+      detail::places_between<Place>(detail::place_at<Place>(first), detail::place_at<Place>(last)),
+      std::move(init), std::move(f), std::move(combine), {});
 }
 template <class First, class Last, class T, class F, class Combine,
           class Place = typename detail::common_place<First, Last>::type>
 auto parallel_reduce(First first, Last last, T init, F f, Combine combine, std::stop_token stop) {
   return detail::reduce_loop<Place, detail::reduce_one_by_one, T, F, Combine, true>(
-      detail::places_between<Place>(static_cast<Place>(first), static_cast<Place>(last)), std::move(init),
-      std::move(f), std::move(combine), std::move(stop));
+      detail::places_between<Place>(detail::place_at<Place>(first), detail::place_at<Place>(last)),
+      std::move(init), std::move(f), std::move(combine), std::move(stop));
 }
 
 /// Acts as above; `f(part)` returns the result of a whole part: `blocked(range)`, `blocked(first, last)`. So

@@ -34,7 +34,9 @@
 // groups are reached in ten steps. The cuts depend on size and machine alone. So data that one loop wrote
 // lies where the next loop comes for it.
 //
-// About every 200 us a piece gives way to other tasks.
+// About every 200 us a piece gives way to other tasks, or after as long as those that wait take, 10 ms at most. Where an
+// element takes longer than that, each look is such a time: the loop is dealt out before the piece gives way, and
+// when it comes from the queue it is split down to one element.
 //
 // Pieces are in a list in the order of their elements, so that their results can be combined in that order.
 // Only the thread that runs a piece puts other pieces behind it. All pieces are kept until the loop has
@@ -63,15 +65,15 @@ class loop_pace {
  public:
   static constexpr std::uint64_t between_looks_ns = 10'000;
 
+  /// Returns how many elements take about that time, if they take as long as those before.
   std::uint64_t elements() const noexcept { return elements_; }
-  /// Notes that the planned number of elements took `ns`. The number grows at most eightfold, for the next
-  /// elements may take longer, and shrinks at most to an eighth, for the thread may have lost its CPU
-  /// meanwhile.
-  void took(std::uint64_t ns) noexcept {
-    const std::uint64_t least = std::max<std::uint64_t>(1, elements_ / 8);
-    const std::uint64_t most = std::min(elements_, most_elements) * 8;
+  /// Notes that so many elements, one at least, took `ns`. The pace is at most eight times that number, for the
+  /// next elements may take longer, and at least a 64th, for the thread may have lost its CPU meanwhile.
+  void took(std::uint64_t done, std::uint64_t ns) noexcept {
+    done = std::min(done, most_elements);
+    const std::uint64_t least = std::max<std::uint64_t>(1, done / 64);
     elements_ =
-        ns * 8 <= between_looks_ns ? most : std::clamp(elements_ * between_looks_ns / ns, least, most);
+        ns * 8 <= between_looks_ns ? done * 8 : std::clamp(done * between_looks_ns / ns, least, done * 8);
   }
 
  private:
@@ -79,6 +81,31 @@ class loop_pace {
                                                  << 40; // `between_looks_ns` times it must fit
 
   std::uint64_t elements_ = 1;
+};
+
+/// How many elements a worker does between two readings of the clock, from where it comes to a piece: one at
+/// first, for another worker may have found the pace at elements of another kind. Later half of what is left at
+/// most, since what comes may take longer, or as many as take next to no time and are a small part of the loop.
+class loop_stride {
+ public:
+  explicit loop_stride(std::uint64_t small_part) noexcept : small_part_(small_part) {}
+
+  std::uint64_t next(std::uint64_t left, const loop_pace& pace) const noexcept {
+    return std::min({left, pace.elements(), most_, std::max(left / 2, least_)});
+  }
+  /// Notes that so many elements took `ns`.
+  void took(std::uint64_t done, std::uint64_t ns) noexcept {
+    constexpr std::uint64_t no_time_ns = 250;
+    done = std::min(done, std::uint64_t{1} << 40); // the products below must fit
+    most_ = done * 8;
+    least_ = std::clamp<std::uint64_t>(done * no_time_ns / std::max<std::uint64_t>(1, ns), 1,
+                                       std::max<std::uint64_t>(1, small_part_));
+  }
+
+ private:
+  const std::uint64_t small_part_;
+  std::uint64_t most_ = 1;
+  std::uint64_t least_ = 1;
 };
 
 /// A part of a loop.

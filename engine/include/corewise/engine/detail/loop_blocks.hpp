@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <ranges>
+#include <stdexcept>
 #include <type_traits>
 
 // The sequences that parallel loops go through: whole numbers, or the elements to which random access
@@ -29,6 +30,14 @@ template <std::random_access_iterator P> struct common_place<P, P> {
 template <class Range>
 concept loop_range = std::ranges::random_access_range<Range> && std::ranges::sized_range<Range> &&
                      std::ranges::borrowed_range<Range>; // its end must not end the elements
+
+/// Returns an end of a loop in the type of its positions. Throws `std::invalid_argument` for a number below 0 where
+/// the other end has no sign.
+template <loop_place Place, class End> constexpr Place place_at(End end) {
+  if constexpr (loop_number<End> && std::is_signed_v<End> && std::is_unsigned_v<Place>)
+    if (end < 0) throw std::invalid_argument("a loop whose other end is unsigned begins or ends below 0");
+  return static_cast<Place>(end);
+}
 
 /// The positions from `first` on, by their numbers.
 template <loop_place Place> struct places {
@@ -89,7 +98,7 @@ template <detail::loop_range Range> auto blocked(Range&& range) {
 /// Does the same from `first` up to `last`; a part of whole numbers is a `std::ranges::iota_view`.
 template <class First, class Last, class Place = typename detail::common_place<First, Last>::type>
 blocked_places<Place> blocked(First first, Last last) {
-  return {detail::places_between<Place>(static_cast<Place>(first), static_cast<Place>(last))};
+  return {detail::places_between<Place>(detail::place_at<Place>(first), detail::place_at<Place>(last))};
 }
 
 } // namespace corewise
