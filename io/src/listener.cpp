@@ -241,9 +241,13 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     ::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // not for unix sockets
     to.open.fetch_add(1, std::memory_order_relaxed);
     open_connection counted(shared_from_this(), to, has_place);
-    const submit_result in =
-        engine_.submit(handle(std::move(counted), std::move(connection)), {.group = to.id});
-    count(in == submit_result::accepted ? to.accepted : to.refused);
+    submit_result in = submit_result::full; // without memory for its task it is closed, too
+    struct counting {
+      const submit_result& in;
+      group_record& to;
+      ~counting() { count(in == submit_result::accepted ? to.accepted : to.refused); }
+    } const at_end{in, to};
+    in = engine_.submit(handle(std::move(counted), std::move(connection)), {.group = to.id});
   }
 
   /// Counts a connection as open until its handler is gone.
@@ -262,10 +266,8 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     }
     listener_core& of() const noexcept { return *of_; }
     const executor& here() const noexcept { return in_->here; }
-    void note_refused() const noexcept {
-      in_->accepted.fetch_sub(1, std::memory_order_relaxed);
-      count(in_->refused);
-    }
+    /// Notes that there is no handler for the connection, which was accepted.
+    void note_refused() const noexcept { count(in_->refused); }
 
    private:
     std::shared_ptr<listener_core> of_;

@@ -45,9 +45,8 @@ void set_port(sockaddr_storage& address, std::uint16_t port) noexcept {
   if (address.ss_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(address).sin6_port = htons(port);
 }
 
-/// Takes over a socket that another program has made: it may block, and may be anything.
-descriptor adopt(int fd) {
-  descriptor taken(fd);
+/// Prepares a socket that another program has made: it may block, and may be anything.
+void prepare(int fd) {
   int listens = 0;
   socklen_t size = sizeof listens;
   check(::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0, "an adopted descriptor");
@@ -55,7 +54,6 @@ descriptor adopt(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   check(flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0, "O_NONBLOCK");
   check(::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0, "FD_CLOEXEC");
-  return taken;
 }
 
 std::vector<cpu_range> ranges_of(const std::vector<wanted_sockets>& wanted) {
@@ -118,7 +116,9 @@ socket_lists open_one(const sockaddr* address, std::size_t size, int backlog, st
 
 socket_lists adopt_all(const std::vector<int>& given, std::size_t listeners) {
   std::vector<descriptor> taken;
-  for (const int fd : given) taken.push_back(adopt(fd));
+  taken.reserve(given.size());
+  for (const int fd : given) taken.emplace_back(fd);
+  for (const int fd : given) prepare(fd);
   if (taken.size() < listeners)
     throw system_error(asio::error::invalid_argument, "fewer adopted sockets than engines");
   socket_lists sockets(listeners);

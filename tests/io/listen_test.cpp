@@ -232,7 +232,9 @@ TEST_CASE("listen: adopted sockets, and unix sockets") {
   CHECK((::fcntl(listening, F_GETFD) & FD_CLOEXEC) != 0);
   ::close(fd);
   const int idle = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  CHECK_THROWS_AS(io::listen(on.io, at, {.adopted = {idle}}, echo), io::system_error);
+  const int behind = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  CHECK_THROWS_AS(io::listen(on.io, at, {.adopted = {idle, behind}}, echo), io::system_error);
+  for (const int closed : {idle, behind}) CHECK(::fcntl(closed, F_GETFD) == -1);
   CHECK_THROWS_AS(io::listen(on.io, at, {.adopted = {-1}}, echo), io::system_error);
 
   const std::string path = "/tmp/corewise_listen_test." + std::to_string(::getpid());

@@ -4,6 +4,8 @@
 #include "refused_memory.hpp"
 #include "sockets.hpp"
 
+#include <corewise/io/on.hpp>
+
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -123,4 +125,39 @@ TEST_CASE("no memory: a service and a listener that cannot begin leave nothing o
     CHECK(descriptors() == before);
   }
   CHECK(failed > 10);
+}
+
+TEST_CASE("no memory: a call on an engine that has ended completes all the same") {
+  spared = true;
+  engine e(served_engine::profile_of(1));
+  CHECK(e.shutdown(10s).clean());
+  spared = false;
+  int unrun = 0;
+  for (int n = 1; n <= 12; ++n) {
+    CAPTURE(n);
+    asio::io_context context;
+    bool begun = false;
+    bool completed = false;
+    const auto call = [&]() -> asio::awaitable<void> {
+      begun = true;
+      try {
+        co_await io::on(e, [] {}, asio::use_awaitable);
+      } catch (const not_run&) {
+        ++unrun;
+      } catch (const std::bad_alloc&) { // it could not begin
+        before_refusal = 0;
+      }
+      completed = true;
+    };
+    before_refusal = n;
+    try {
+      asio::co_spawn(context, call, asio::detached);
+      context.run();
+    } catch (const std::bad_alloc&) {
+      begun = completed;
+    }
+    before_refusal = 0;
+    CHECK(completed == begun);
+  }
+  CHECK(unrun > 0);
 }

@@ -299,6 +299,24 @@ TEST_CASE("use_task: an operation of another context") {
   runs.join();
 }
 
+TEST_CASE("use_task: empty buffers before a full one are passed over") {
+  served_engine on(1);
+  auto ends = make_pair(on.io);
+  on.engine
+      .run([&]() -> task<> {
+        char byte = 'x';
+        char got = 0;
+        std::vector<asio::const_buffer> out(20);
+        out.emplace_back(&byte, 1);
+        std::vector<asio::mutable_buffer> in(20);
+        in.emplace_back(&got, 1);
+        CHECK(co_await ends.second.async_write_some(out) == 1);
+        CHECK(co_await ends.first.async_read_some(in) == 1);
+        CHECK(got == 'x');
+      })
+      .get();
+}
+
 TEST_CASE("use_task: a stream that never has to wait gives way, and sends more buffers than go at once") {
   served_engine on(1);
   auto ends = make_pair(on.io);

@@ -100,8 +100,8 @@ class listener {
 /// closed on exec, and do not block.
 ///
 /// While the process has no descriptors or memory for connections, they wait in the kernel, or are closed, and the log is
-/// told once. Throws `system_error` (the address is in use, an adopted socket does not listen, and the like),
-/// `std::bad_alloc`.
+/// told once. Throws `system_error` (the address is in use, an adopted socket does not listen, and the like; adopted
+/// sockets are closed then), `std::bad_alloc`.
 template <class Endpoint, class Handler>
 listener listen(service& io, const Endpoint& on, const listen_options& options, Handler handler) {
   service* const one[] = {&io};

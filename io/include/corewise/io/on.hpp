@@ -4,9 +4,13 @@
 #include <corewise/engine/future.hpp>
 #include <corewise/io/asio.hpp>
 
+#include <chrono>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
+#include <thread>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -71,12 +75,31 @@ template <class Handler, class F> class handled_call {
     else
       settle(std::make_exception_ptr(not_run()), result());
   }
+  /// The handler and what it is called with. Made in one step, so that without memory nothing has been moved.
+  template <class... Results> struct completion {
+    completion(Handler& h, std::exception_ptr& e, Results&... r)
+        : handler(std::move(h)),
+          error(std::move(e)),
+          results(std::move(r)...) {}
+    void operator()() {
+      std::apply([this](auto&... r) { std::move(handler)(std::move(error), std::move(r)...); }, results);
+    }
+    Handler handler;
+    std::exception_ptr error;
+    std::tuple<Results...> results;
+  };
   template <class... Results> void settle(std::exception_ptr error, Results... results) {
-    Handler handler = std::move(*std::exchange(handler_, std::nullopt));
-    asio::post(work_, [handler = std::move(handler), error = std::move(error),
-                       ... results = std::move(results)]() mutable {
-      std::move(handler)(std::move(error), std::move(results)...);
-    });
+    std::shared_ptr<completion<Results...>> ends;
+    for (;;) try {
+        if (!ends) {
+          ends = std::make_shared<completion<Results...>>(*handler_, error, results...);
+          handler_.reset();
+        }
+        return asio::post(work_, [ends] { (*ends)(); });
+      } catch (const std::bad_alloc&) {
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds{1}); // until there is memory: the handler must be called
+      }
   }
 
   F function_;
@@ -90,7 +113,8 @@ template <class Handler, class F> class handled_call {
 
 /// `co_await io::on(engine, f, asio::use_awaitable)`: calls `f()` once as a task of the engine, and completes with
 /// its result, in the executor of the token's handler. For coroutines and handlers of Asio's own contexts. If
-/// the engine refuses or drops the task, or there is no memory for it, it completes with `not_run`. The result of
+/// the engine refuses or drops the task, or there is no memory for it, it completes with `not_run`. While there is no memory
+/// to complete, the thread waits for some. The result of
 /// `f` can be made without arguments.
 template <class F, class Token> auto on(engine& e, F f, Token&& token, const hint& wish = no_hint) {
   using signature = typename detail::call_signature<std::invoke_result_t<F&>>::type;

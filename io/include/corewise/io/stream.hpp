@@ -14,14 +14,14 @@ namespace corewise::io {
 
 namespace detail {
 
-/// Buffers as the system takes them; of many the first ones.
+/// Buffers as the system takes them, without empty ones; of many the first ones.
 template <class Buffers> struct io_vector {
   explicit io_vector(const Buffers& buffers) noexcept {
     std::size_t n = 0;
     for (auto b = asio::buffer_sequence_begin(buffers); b != asio::buffer_sequence_end(buffers) && n < most;
          ++b) {
       const asio::const_buffer part(*b);
-      parts[n++] = {const_cast<void*>(part.data()), part.size()};
+      if (part.size() != 0) parts[n++] = {const_cast<void*>(part.data()), part.size()};
     }
     message.msg_iov = parts;
     message.msg_iovlen = n;
