@@ -15,7 +15,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <exception>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -47,8 +50,26 @@ std::optional<std::chrono::seconds> duration(std::string_view from) {
   return time;
 }
 
+/// Returns how much a client wants a type, from 0 to 1, where its `Accept` names it; else 0. Source: RFC 9110, 12.5.1.
+double quality(const request& asked, std::string_view type) {
+  double most = 0;
+  std::string_view rest = text(asked[http::field::accept]);
+  while (!rest.empty()) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+    if (!item.substr(std::min(item.find_first_not_of(' '), item.size())).starts_with(type)) continue;
+    double q = 1;
+    if (const auto at = item.find("q="); at != std::string_view::npos)
+      std::from_chars(item.data() + at + 2, item.data() + item.size(), q);
+    most = std::max(most, q);
+  }
+  return most;
+}
+
+/// Returns whether a client wants a type, and plain text no more than that.
 bool accepts(const request& asked, std::string_view type) {
-  return text(asked[http::field::accept]).find(type) != std::string_view::npos;
+  const double wanted = quality(asked, type);
+  return wanted > 0 && wanted >= quality(asked, "text/plain");
 }
 
 response metrics(const request& asked, std::string_view query, const served& engines) {
@@ -185,7 +206,10 @@ bool asks_for_us(const request& asked, std::string_view address, const std::vect
                                           (host.front() == '[' || host.find(':') == colon))
     host = host.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return host == address || host == "localhost" || std::ranges::find(hosts, host) != hosts.end();
+  if (host.ends_with('.')) host.remove_suffix(1); // the root of names
+  constexpr auto lower = [](unsigned char c) { return std::tolower(c); };
+  const auto is = [&](std::string_view name) { return std::ranges::equal(host, name, {}, lower, lower); };
+  return is(address) || is("localhost") || std::ranges::any_of(hosts, is);
 }
 
 response answers::to(const request& asked, const caller& from) {
@@ -219,7 +243,9 @@ response answers::show(const request& asked, std::string_view path, std::string_
   if (control && path == "/dump") return dump(asked, query, engines_);
   if (control && path == "/profile") return show_profile(query);
   if (path != "/topology" && path != "/live")
-    return text_answer(http::status::not_found, "not found; / lists what there is\n");
+    return text_answer(http::status::not_found,
+                       control ? "not found; / lists what there is\n"
+                               : "not found; / lists what there is here, and the control socket has more\n");
   const std::optional<std::size_t> one = engines_.chosen_by(query);
   if (!one) return no_such_engine(engines_);
   return path == "/live" ? live(engines_[*one]) : topology(engines_[*one]);
@@ -249,6 +275,19 @@ response answers::show_load(const request& asked, std::string_view query) {
                                             : text_answer(http::status::ok, now.to_text());
 }
 
+/// Has the program set what it sets itself. Returns why it refuses the profile, or nothing.
+std::string answers::prepare(profile& wanted) const {
+  if (!before_apply_) return {};
+  try {
+    before_apply_(wanted);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    return fmt::format("the program refuses this profile: {}", error.what());
+  }
+  return {};
+}
+
 response answers::change_profile(const request& asked, std::string_view query, const caller& from) {
   std::optional<std::chrono::seconds> trial;
   if (const auto wanted = parameter(query, "revert_after")) {
@@ -256,6 +295,9 @@ response answers::change_profile(const request& asked, std::string_view query, c
     if (!trial)
       return text_answer(http::status::bad_request, "revert_after is a time as 60s, 5m or 1h, up to 24h\n");
   }
+  if (asked.body().find_first_not_of(" \t\r\n") == std::string::npos)
+    return text_answer(http::status::bad_request,
+                       "there is no profile in the request; {} is one with all defaults\n");
   std::optional<std::size_t> which;
   if (served::names_one(query) || !engines_.has_common_profile()) {
     which = engines_.chosen_by(query);
@@ -269,7 +311,9 @@ response answers::change_profile(const request& asked, std::string_view query, c
   std::optional<std::chrono::steady_clock::time_point> until;
   if (trial) until = std::chrono::steady_clock::now() + *trial;
   try {
-    const apply_result result = trials_.change(which, parse_profile(asked.body(), "request"), until);
+    profile wanted = parse_profile(asked.body(), "request");
+    if (const std::string why = prepare(wanted); !why.empty()) return refused(why);
+    const apply_result result = trials_.change(which, wanted, until);
     if (!result.applied()) return refused(result.to_text());
   } catch (const profile_error& error) {
     return refused(error.what());

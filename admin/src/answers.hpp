@@ -4,6 +4,7 @@
 #include "profile_trials.hpp"
 #include "served.hpp"
 
+#include <corewise/admin/server.hpp>
 #include <corewise/engine/load.hpp>
 
 #include <boost/beast/http/message.hpp>
@@ -42,12 +43,13 @@ bool asks_for_us(const request& asked, std::string_view address, const std::vect
 
 class answers {
  public:
-  /// `log`: empty, or called with a line for each change. `requests`: null, or the server's.
-  answers(served engines, std::function<void(std::string_view)> log, const request_meter* requests = nullptr)
+  /// Keeps `log`, `before_apply` and `requests` of the options.
+  answers(served engines, const options& o)
       : engines_(std::move(engines)),
-        log_(std::move(log)) {
+        before_apply_(o.before_apply),
+        log_(o.log) {
     for (std::size_t i = 0; i < engines_.size(); ++i)
-      meters_.emplace_back(engines_[i], i == 0 ? requests : nullptr);
+      meters_.emplace_back(engines_[i], i == 0 ? o.requests : nullptr);
   }
 
   response to(const request& asked, const caller& from);
@@ -73,12 +75,14 @@ class answers {
   response show(const request& asked, std::string_view path, std::string_view query, bool control);
   response show_load(const request& asked, std::string_view query);
   response show_profile(std::string_view query) const;
+  std::string prepare(profile& wanted) const;
   response change_profile(const request& asked, std::string_view query, const caller& from);
 
   const served engines_;
   std::deque<load_meter> meters_; // one for each engine
   agent_check agent_;
-  std::atomic<bool> draining_{false}; // a flag by itself
+  std::atomic<bool> draining_{false};                // a flag by itself
+  const std::function<void(profile&)> before_apply_; // empty: nothing is done
   const std::function<void(std::string_view)> log_;
   profile_trials trials_{engines_};
 };

@@ -13,11 +13,13 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -40,13 +42,18 @@ constexpr std::uint64_t longest_body = 256 * 1024;
 constexpr auto time_for_header = 5s;
 constexpr auto time_for_rest = 10s;
 
+constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+
 constexpr auto in_tuple = asio::as_tuple(asio::use_awaitable);
 
 std::string own_address(const tcp::socket& peer) {
   boost::system::error_code why;
   const auto address = peer.local_endpoint(why).address();
-  const bool mapped = address.is_v6() && address.to_v6().is_v4_mapped();
-  return (mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()) : address).to_string();
+  if (!address.is_v6()) return address.to_string();
+  asio::ip::address_v6 six = address.to_v6();
+  six.scope_id(0); // a `Host` names no interface
+  return six.is_v4_mapped() ? asio::ip::make_address_v4(asio::ip::v4_mapped, six).to_string()
+                            : six.to_string();
 }
 /// A browser may come by a port that is forwarded to the socket.
 std::string own_address(const local::socket& /*peer*/) { return "127.0.0.1"; }
@@ -111,6 +118,7 @@ struct conversations::running_trace {
   explicit running_trace(asio::io_context& in) : ended(in, asio::steady_timer::time_point::max()) {}
 
   asio::steady_timer ended;
+  bool abandoned = false; // the peer has gone
   std::optional<trace_job> job;
 };
 
@@ -146,8 +154,12 @@ template <class Socket> conversations::conversation conversations::converse(Sock
   stream.expires_after(time_for_header);
   auto [why, ignored] = co_await http::async_read_header(stream, buffer, parser, in_tuple);
   stream.expires_after(time_for_rest);
-  if (!why && !parser.is_done())
+  if (!why && !parser.is_done()) {
+    // Source: RFC 9110, 10.1.1.
+    if (beast::iequals(parser.get()[http::field::expect], "100-continue"))
+      co_await asio::async_write(stream, asio::buffer(go_on), in_tuple);
     std::tie(why, ignored) = co_await http::async_read(stream, buffer, parser, in_tuple);
+  }
   if (why && why.category() != beast::error_code(http::error::bad_method).category())
     co_return; // it has gone
   response res;
@@ -155,9 +167,12 @@ template <class Socket> conversations::conversation conversations::converse(Sock
     res = refusal(why);
   else if (!show_token(parser.get(), from))
     res = unauthorized();
-  else if (from.control && asks_for_trace(parser.get()) && asks_for_us(parser.get(), address, hosts_))
-    res = co_await trace(parser.get(), from);
-  else
+  else if (from.control && asks_for_trace(parser.get()) && asks_for_us(parser.get(), address, hosts_)) {
+    stream.expires_never();
+    std::optional<response> taken = co_await trace(parser.get(), from, stream.socket());
+    if (!taken) co_return; // its caller has gone
+    res = *std::move(taken);
+  } else
     res = answer(parser.get(), address, from);
   stream.expires_after(time_for_rest +
                        std::chrono::seconds(res.body().size() >> 20)); // a trace is of many MB
@@ -197,8 +212,10 @@ void conversations::log_refusal(std::string line) {
   if (const auto due = refusals_.next(std::move(line), std::chrono::steady_clock::now())) answers_.log(*due);
 }
 
-/// Answers with a trace when its time is over. There is one at a time.
-asio::awaitable<response> conversations::trace(const request& asked, const caller& from) {
+/// Answers with a trace when its time is over, or with nothing when the peer has gone before. There is one at a time.
+template <class Socket>
+asio::awaitable<std::optional<response>> conversations::trace(const request& asked, const caller& from,
+                                                              Socket& peer) {
   const std::string_view query = split_target({asked.target().data(), asked.target().size()}).query;
   const std::optional<std::size_t> of = answers_.engines().chosen_by(query);
   if (!of) co_return text_answer(http::status::bad_request, answers_.engines().advice());
@@ -222,7 +239,16 @@ asio::awaitable<response> conversations::trace(const request& asked, const calle
                           fmt::format("no thread for the trace: {}\n", error.what()));
   }
   trace_ = running;
+  peer.async_wait(asio::socket_base::wait_read, [fd = peer.native_handle(), here = std::weak_ptr(running)](
+                                                    const boost::system::error_code& why) {
+    const auto still = here.lock();
+    char next = 0;
+    if (why || !still || ::recv(fd, &next, sizeof next, MSG_PEEK | MSG_DONTWAIT) > 0) return;
+    still->abandoned = true;
+    still->ended.cancel();
+  });
   co_await running->ended.async_wait(in_tuple);
+  if (running->abandoned) co_return std::nullopt;
   co_return running->job->take();
 }
 

@@ -15,6 +15,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,9 @@ class conversations {
   template <class Socket> conversation converse(Socket peer, caller from);
   response answer(const request& asked, const std::string& address, const caller& from);
   bool show_token(const request& asked, caller& from);
-  boost::asio::awaitable<response> trace(const request& asked, const caller& from);
+  template <class Socket>
+  boost::asio::awaitable<std::optional<response>> trace(const request& asked, const caller& from,
+                                                        Socket& peer);
 
   boost::asio::io_context& context_;
   answers& answers_;

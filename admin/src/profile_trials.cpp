@@ -1,5 +1,7 @@
 #include "profile_trials.hpp"
 
+#include <corewise/engine/profile_text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +25,24 @@ apply_result profile_trials::change(std::optional<std::size_t> which, const prof
     rest.push_back(std::move(before));
   }
   apply_result result = which ? engines_[*which].apply(p) : engines_.apply_to_all(p);
-  if (result.applied()) trials_ = std::move(rest);
+  if (!result.applied()) return result;
+  trials_ = std::move(rest);
+  if (until) note_given(trials_.back());
   return result;
+}
+
+void profile_trials::note_given(trial& t) const {
+  try {
+    for (const auto& [i, before] : t.single) t.given[i] = profile_text(engines_[i].configuration());
+  } catch (const std::bad_alloc&) {
+    return; // what is not noted is put back in any case
+  }
+}
+
+/// Takes the engines out to which the program has given another profile since.
+void profile_trials::leave_changed(trial& t) const {
+  for (const auto& [i, text] : t.given)
+    if (!text.empty() && profile_text(engines_[i].configuration()) != text) t.single.erase(i);
 }
 
 profile_trials::trial profile_trials::now(std::optional<std::size_t> which) const {
@@ -49,7 +67,12 @@ void profile_trials::revert(time_point now, const std::function<void(const std::
     const std::string of = text_for(trials_[i]);
     std::string line = "the trial" + of + " is over: the profile before it holds again";
     try {
-      const apply_result result = put_back(trials_[i]);
+      trial ends = trials_[i];
+      leave_changed(ends);
+      const apply_result result = ends.single.empty() ? apply_result() : put_back(ends);
+      if (ends.single.empty())
+        line = fmt::format(
+            "the trial{} is over: the program has changed the profile meanwhile, and that stays", of);
       if (!result.applied())
         line = fmt::format("the trial{} is over, but the profile before it is refused: {}", of,
                            result.to_text());

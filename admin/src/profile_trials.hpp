@@ -14,7 +14,7 @@
 namespace corewise::admin {
 
 /// Changes the profiles of engines, of one or of all together, for good or on trial: then what was there before comes back,
-/// unless a later change confirms it. Call from one thread.
+/// unless a later change confirms it, or the program itself has applied another one meanwhile. Call from one thread.
 class profile_trials {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -37,9 +37,13 @@ class profile_trials {
     time_point until;
     std::optional<profile> common;         ///< where all were changed together
     std::map<std::size_t, profile> single; ///< of each engine that was changed, and not again since
+    std::map<std::size_t, std::string>
+        given; ///< of these, the profile on trial; empty: there was no memory for it
   };
 
   trial now(std::optional<std::size_t> which) const;
+  void note_given(trial& t) const;
+  void leave_changed(trial& t) const;
   apply_result put_back(const trial& t) const;
   std::string text_for(const trial& t) const;
 

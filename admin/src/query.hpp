@@ -10,11 +10,15 @@
 
 namespace corewise::admin {
 
-/// A target, "/path?a=b&c=d", in its two parts.
+/// A target, "/path?a=b&c=d" or "http://host/path?a=b&c=d", in its two parts. Source: RFC 9112, 3.2.
 struct split_target {
-  explicit split_target(std::string_view target) noexcept
-      : path(target.substr(0, target.find('?'))),
-        query(target.substr(std::min(target.size(), path.size() + 1))) {}
+  explicit split_target(std::string_view target) noexcept {
+    constexpr std::string_view scheme = "http://";
+    if (target.starts_with(scheme))
+      target.remove_prefix(std::min(target.find('/', scheme.size()), target.size()));
+    path = target.substr(0, target.find('?'));
+    query = target.substr(std::min(target.size(), path.size() + 1));
+  }
   std::string_view path;
   std::string_view query;
 };

@@ -57,7 +57,7 @@ void check(const options& o) {
 class server::plane {
  public:
   plane(served engines, const options& o)
-      : answers_(std::move(engines), o.log, o.requests),
+      : answers_(std::move(engines), o),
         conversations_(context_, answers_, open_, o) {
     check(o);
     for (const std::string& text : o.networks) networks_.emplace_back(text);
@@ -72,8 +72,8 @@ class server::plane {
       asio::co_spawn(context_, accept_by_tcp(*agent_, &conversations::with_balancer), &end_of_coroutine);
     }
     if (!o.control.empty()) {
-      control_.emplace(context_, local(), new_socket(AF_UNIX));
-      control_path_.emplace(context_, control_->native_handle(), o.control);
+      control_.emplace(adopted<local::acceptor>(context_, local(), new_socket(AF_UNIX)));
+      control_path_.emplace(control_->native_handle(), o.control);
       asio::co_spawn(context_, accept_operators(), &end_of_coroutine);
     }
     start();
@@ -87,6 +87,12 @@ class server::plane {
 
   /// Returns whether this process has the thread: the child of a process fork has not.
   bool is_here() const noexcept { return ::getpid() == process_; }
+  /// Closes the listening descriptors of the child of a process fork, or its parent's addresses stay taken.
+  void close_here() noexcept {
+    for (std::optional<tcp::acceptor>* const a : {&read_only_, &agent_})
+      if (*a) ::close((*a)->native_handle());
+    if (control_) ::close(control_->native_handle());
+  }
   std::uint16_t port() const noexcept { return port_; }
   std::uint16_t agent_port() const noexcept { return agent_port_; }
   void start_draining() noexcept { answers_.start_draining(); }
@@ -167,19 +173,9 @@ class server::plane {
       const int fd = ::accept4(from.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd >= 0) {
         open_.give_memory();
-        co_return adopted<typename Acceptor::protocol_type>(protocol, fd);
+        co_return adopted<typename Acceptor::protocol_type::socket>(context_, protocol, fd);
       }
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) co_await pause();
-    }
-  }
-
-  /// Returns a socket that has taken the descriptor over. Where there can be none, closes it and throws.
-  template <class Protocol> typename Protocol::socket adopted(const Protocol& protocol, int fd) {
-    try {
-      return typename Protocol::socket(context_, protocol, fd);
-    } catch (...) {
-      ::close(fd);
-      throw;
     }
   }
 
@@ -211,8 +207,8 @@ server::server(engine_set& engines, const options& o) : plane_(std::make_unique<
 
 server::~server() {
   if (plane_->is_here()) return;
-  plane* const parents = plane_.release(); // it stays: thread and sockets are not ours
-  static_cast<void>(parents);
+  plane* const parents = plane_.release(); // it stays: the thread and what it watches are not ours
+  parents->close_here();
 }
 
 void server::start_draining() noexcept { plane_->start_draining(); }

@@ -1,5 +1,7 @@
 #include "sockets.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -7,8 +9,10 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 namespace corewise::admin {
 
@@ -46,13 +50,34 @@ template <class Endpoint> bool bind(int fd, const Endpoint& at) {
 }
 
 /// Returns whether an earlier process has left a socket there: it refuses, as a file would.
-bool is_stale(asio::io_context& in, const local::endpoint& at) {
+bool is_stale(const local::endpoint& at) {
   struct stat there{};
   if (::lstat(at.path().c_str(), &there) != 0 || !S_ISSOCK(there.st_mode)) return false;
-  local::socket probe(in, local(), new_socket(AF_UNIX));
-  return ::connect(probe.native_handle(), at.data(), static_cast<socklen_t>(at.size())) != 0 &&
-         errno == ECONNREFUSED;
+  const int probe = new_socket(AF_UNIX);
+  const bool refused =
+      ::connect(probe, at.data(), static_cast<socklen_t>(at.size())) != 0 && errno == ECONNREFUSED;
+  ::close(probe);
+  return refused;
 }
+
+/// Keeps other processes from replacing a socket in that folder meanwhile. Of two that find a stale one, the second would
+/// remove what the first has just made. Where the folder cannot be read, or is locked for long, it does nothing.
+class folder_lock {
+ public:
+  explicit folder_lock(const std::filesystem::path& folder)
+      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    for (int tries = 0; fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && tries < 100; ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  folder_lock(const folder_lock&) = delete;
+  folder_lock& operator=(const folder_lock&) = delete;
+  ~folder_lock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+ private:
+  int fd_;
+};
 
 } // namespace
 
@@ -64,7 +89,7 @@ int new_socket(int family) {
 
 tcp::acceptor listen_at(asio::io_context& in, const std::string& text) {
   const tcp::endpoint at = endpoint_of(text);
-  tcp::acceptor made(in, at.protocol(), new_socket(at.protocol().family()));
+  auto made = adopted<tcp::acceptor>(in, at.protocol(), new_socket(at.protocol().family()));
   const int fd = made.native_handle();
   const int yes = 1;
   if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 || !bind(fd, at) ||
@@ -73,14 +98,15 @@ tcp::acceptor listen_at(asio::io_context& in, const std::string& text) {
   return made;
 }
 
-socket_path::socket_path(asio::io_context& in, int fd, const std::string& path) : path_(path) {
+socket_path::socket_path(int fd, const std::string& path) : path_(std::filesystem::absolute(path)) {
   if (path.size() >= sizeof(sockaddr_un::sun_path))
     throw std::system_error(ENAMETOOLONG, std::system_category(), path);
   const local::endpoint at(path);
+  const folder_lock alone(path_.parent_path());
   if (::fchmod(fd, 0600) != 0) fail("fchmod");
   if (!bind(fd, at)) {
     if (errno != EADDRINUSE) fail(path);
-    const bool replaced = is_stale(in, at) && ::unlink(path.c_str()) == 0 && bind(fd, at);
+    const bool replaced = is_stale(at) && ::unlink(path.c_str()) == 0 && bind(fd, at);
     errno = EADDRINUSE;
     if (!replaced) fail(path);
   }

@@ -4,12 +4,25 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <sys/types.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 // The sockets at which the admin server listens. All are closed on exec, and do not block.
 
 namespace corewise::admin {
+
+/// Returns a socket or an acceptor that has taken the descriptor over. Where there can be none, closes it and throws.
+template <class Object>
+Object adopted(boost::asio::io_context& in, const typename Object::protocol_type& protocol, int fd) {
+  try {
+    return Object(in, protocol, fd);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+}
 
 /// Returns a socket that is not bound. Throws `std::system_error`.
 int new_socket(int family);
@@ -23,14 +36,14 @@ class socket_path {
  public:
   /// Gives the socket its name, for this process's user alone, and listens. What an earlier process has left is
   /// replaced; a socket that answers, or a file, is not. Throws `std::system_error`.
-  socket_path(boost::asio::io_context& in, int fd, const std::string& path);
+  socket_path(int fd, const std::string& path);
   socket_path(const socket_path&) = delete;
   socket_path& operator=(const socket_path&) = delete;
   ~socket_path();
 
  private:
-  const std::string path_;
-  dev_t device_ = 0; // of the name that was made
+  const std::filesystem::path path_; // whole: the process may change its folder
+  dev_t device_ = 0;                 // of the name that was made
   ino_t number_ = 0;
 };
 

@@ -54,7 +54,9 @@ void trace_job::run(const std::stop_token& stop) noexcept {
   try {
     trace_session session(engine_);
     session.collect_for(wanted_.time, stop);
+    if (stop.stop_requested()) return; // nothing waits for it
     const engine_trace trace = session.finish();
+    if (stop.stop_requested()) return;
     file_ = wanted_.json ? trace.to_json() : trace.to_perfetto();
   } catch (const std::bad_alloc&) {
     file_.clear();

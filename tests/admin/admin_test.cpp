@@ -1,4 +1,4 @@
-#include "asking.hpp"
+#include "admin_server.hpp"
 #include "within.hpp"
 
 #include <corewise/admin/server.hpp>
@@ -7,65 +7,21 @@
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
-#include <mutex>
+#include <memory>
 #include <random>
 #include <semaphore>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 using namespace corewise;
 using namespace corewise::tests;
 using namespace std::chrono_literals;
-
-namespace {
-
-std::string socket_path() { return "/tmp/corewise_admin_test." + std::to_string(::getpid()); }
-
-/// An engine with both sockets, and the log.
-struct served {
-  explicit served(profile p) : e(std::move(p)), server(e, with(*this)) {}
-
-  static admin::options with(served& self) {
-    admin::options o;
-    o.control = socket_path();
-    o.read_only = "127.0.0.1:0";
-    o.hosts = {"scraped.example"};
-    o.log = [&self](std::string_view line) {
-      const std::scoped_lock lock(self.mutex);
-      self.lines.emplace_back(line);
-    };
-    return o;
-  }
-  std::string read(const std::string& line, const std::string& fields = "Host: localhost\r\n") const {
-    return ask(client(server.port()), line, fields);
-  }
-  std::string control(const std::string& line, const std::string& body = "") const {
-    return ask(client(socket_path()), line, "", body);
-  }
-  bool logged(const std::string& part) {
-    const std::scoped_lock lock(mutex);
-    for (const std::string& line : lines)
-      if (has(line, part)) return true;
-    return false;
-  }
-
-  std::mutex mutex;
-  std::vector<std::string> lines;
-  engine e;
-  admin::server server;
-};
-
-} // namespace
 
 TEST_CASE("admin: a scraper reads metrics and health by TCP, and no more") {
   served on(small(2));
@@ -149,98 +105,6 @@ TEST_CASE("admin: a page of another site gets nothing by TCP") {
   CHECK(is(on.read("GET /metrics", "Host: localhost\r\nOrigin: http://localhost\r\n"), 200));
   for (const char* origin : {"http://evil.example", "null", "https://localhost", "http://localhost:1"})
     CHECK(is(on.read("GET /metrics", std::string("Host: localhost\r\nOrigin: ") + origin + "\r\n"), 403));
-}
-
-TEST_CASE("admin: the control socket is the user's own, replaces a stale one, and goes at the end") {
-  const std::string path = socket_path();
-  {
-    const int stale = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_un at{};
-    at.sun_family = AF_UNIX;
-    std::strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
-    REQUIRE(::bind(stale, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
-    ::close(stale); // the path stays
-    served on(small(1));
-    struct stat seen{};
-    REQUIRE(::stat(path.c_str(), &seen) == 0);
-    CHECK((seen.st_mode & 0777) == 0600);
-    CHECK(is(on.control("GET /dump"), 200));
-    admin::options same;
-    same.control = path;
-    CHECK_THROWS_AS(admin::server(on.e, same), std::system_error); // it is in use
-    CHECK(is(on.control("GET /dump"), 200));
-  }
-  CHECK(::access(path.c_str(), F_OK) != 0);
-
-  std::FILE* const file = std::fopen(path.c_str(), "w");
-  std::fclose(file);
-  engine e(small(1));
-  admin::options o;
-  o.control = path;
-  CHECK_THROWS_AS(admin::server(e, o), std::system_error); // no socket: it stays
-  CHECK(::access(path.c_str(), F_OK) == 0);
-  ::unlink(path.c_str());
-  o.control = std::string(200, 'a');
-  CHECK_THROWS_AS(admin::server(e, o), std::system_error);
-  for (const char* wrong :
-       {"9464", "localhost:9464", "127.0.0.1:", "127.0.0.1:99999", "::1:80", "[127.0.0.1]:80", ":80"}) {
-    admin::options bad;
-    bad.read_only = wrong;
-    CHECK_THROWS_AS(admin::server(e, bad), std::invalid_argument);
-  }
-}
-
-TEST_CASE("admin: another user is refused at the control socket") {
-  if (::geteuid() != 0) {
-    MESSAGE("skipped: only root can become another user");
-    return;
-  }
-  served on(small(1));
-  ::chmod(socket_path().c_str(), 0666); // the mode alone is not what keeps others out
-  const std::string path = socket_path();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::setuid(65534) != 0) ::_exit(2);
-    const client c(path);
-    ::_exit(c.connected() && ask(c, "GET /dump").empty() ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
-  CHECK(within(5s, [&] { return on.logged("user 65534: refused"); }));
-  CHECK(is(on.control("GET /dump"), 200));
-}
-
-TEST_CASE("admin: a profile is read, changed, refused with all errors, and reverted after its trial") {
-  const std::string base = "workers: {pin: none}\n";
-  served on(parse_profile(base));
-  CHECK(has(on.control("GET /profile"), "\r\nContent-Type: application/yaml\r\n"));
-  CHECK(is(on.control("PUT /profile", base + "queues: {budget: 77}\n"), 200));
-  CHECK(on.e.configuration().queues.budget == 77);
-  CHECK(has(on.control("GET /profile"), "budget: 77"));
-  CHECK(on.logged("changed the profile"));
-
-  const std::string wrong = on.control("PUT /profile", "queues: {budgte: 1}\nidle: {park_timeout: soon}\n");
-  CHECK(is(wrong, 422));
-  CHECK(has(wrong, "budgte"));
-  CHECK(has(wrong, "park_timeout"));
-  CHECK(is(on.control("PUT /profile", base + "queues: {local: 16}\n"), 422)); // needs a restart
-  CHECK(on.e.configuration().queues.budget == 77);
-  CHECK(on.logged("refused a profile"));
-
-  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 88}\n"), 200));
-  CHECK(on.e.configuration().queues.budget == 88);
-  CHECK(within(10s, [&] { return on.e.configuration().queues.budget == 77; }));
-  CHECK(within(5s, [&] { return on.logged("the trial is over"); }));
-
-  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 99}\n"), 200));
-  CHECK(is(on.control("PUT /profile", base + "queues: {budget: 99}\n"), 200)); // confirmed
-  std::this_thread::sleep_for(1500ms);
-  CHECK(on.e.configuration().queues.budget == 99);
-  for (const char* time : {"0s", "1", "s", "1d", "25h", "-1s", "99999999999s"})
-    CHECK(is(on.control(std::string("PUT /profile?revert_after=") + time, base + "queues: {budget: 1}\n"),
-             400));
-  CHECK(on.e.configuration().queues.budget == 99);
 }
 
 TEST_CASE("admin: an engine in trouble is still told of, at once") {
@@ -348,50 +212,4 @@ TEST_CASE("admin: the server ends while it is asked, and a forked child leaves i
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(status == 0);
   CHECK(is(on->control("GET /metrics"), 200));
-}
-
-TEST_CASE("admin: a trace is taken while others are answered, one at a time") {
-  served at(small(2));
-  std::jthread busy([&](const std::stop_token& stop) {
-    while (!stop.stop_requested()) at.e.run([] {}, {.name = "<script>"}).get();
-  });
-  std::string trace;
-  std::atomic<bool> ended{false};
-  std::jthread asks([&] {
-    trace = at.control("GET /trace?seconds=1&format=json");
-    ended = true;
-  });
-  CHECK(within(5s, [&] { return at.logged("takes a trace"); }));
-  CHECK(is(at.control("GET /trace"), 409));
-  CHECK(is(at.read("GET /health/live"), 200));
-  CHECK_FALSE(ended); // these were answered meanwhile
-  asks.join();
-  CHECK(is(trace, 200));
-  CHECK(has(trace, "(<script>)"));
-  CHECK(has(trace, "nosniff"));
-  CHECK(trace.substr(trace.size() - 3) == "]}\n");
-  const std::string perfetto = at.control("GET /trace?seconds=1");
-  CHECK(is(perfetto, 200));
-  CHECK(has(perfetto, "application/octet-stream"));
-}
-
-TEST_CASE("admin: what asks for no trace gets none") {
-  const served at(small(1));
-  for (const char* const query : {"seconds=0", "seconds=61", "seconds=1s", "seconds=", "format=xml"})
-    CHECK(is(at.control(std::string("GET /trace?") + query), 400));
-  CHECK(is(at.control("PUT /trace"), 405));
-  CHECK(is(at.control("HEAD /trace"), 405));
-  CHECK(is(at.read("GET /trace?seconds=1"), 404)); // task names are for the control socket
-}
-
-TEST_CASE("admin: a server that ends does not wait for a trace") {
-  const auto begun = std::chrono::steady_clock::now();
-  std::jthread asks;
-  {
-    served at(small(1));
-    asks = std::jthread(
-        [path = socket_path()] { static_cast<void>(ask(client(path), "GET /trace?seconds=60", "")); });
-    CHECK(within(5s, [&] { return at.logged("takes a trace"); }));
-  }
-  CHECK(std::chrono::steady_clock::now() - begun < 30s);
 }

@@ -37,6 +37,10 @@ struct options {
   /// Null, or what counts the server's requests: it must live longer. `/load` and the agent check then count
   /// them in.
   const request_meter* requests = nullptr;
+  /// Called with each profile that a request brings, before it is applied; from the server's thread. A request's
+  /// profile replaces all that the program has set, so set again here what the program sets in code. Throw a
+  /// `std::exception` to refuse the profile: the caller reads its text. Empty: it is applied as it came.
+  std::function<void(profile&)> before_apply;
   /// Called with a line for each change of the profile, and for each caller that is refused; from the
   /// server's thread.
   std::function<void(std::string_view)> log;
@@ -54,7 +58,9 @@ class server {
   server(engine_set& engines, const options& o);
   server(const server&) = delete;
   server& operator=(const server&) = delete;
-  /// Ends what is being answered, and removes the control socket.
+  /// Ends what is being answered, and removes the control socket. In the child of a process fork it only closes the
+  /// child's descriptors of the addresses: a child that does not exec should destroy it, or no later process can have them
+  /// while the child lives.
   ~server();
 
   /// From now on tells balancers and the kubelet to send nothing new: `drain` at the agent check, 503 at

@@ -1,0 +1,84 @@
+#include "admin_server.hpp"
+#include "within.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+using namespace corewise;
+using namespace corewise::tests;
+using namespace std::chrono_literals;
+
+TEST_CASE("admin: a profile is read, changed, refused with all errors, and reverted after its trial") {
+  const std::string base = "workers: {pin: none}\n";
+  served on(parse_profile(base));
+  CHECK(has(on.control("GET /profile"), "\r\nContent-Type: application/yaml\r\n"));
+  CHECK(is(on.control("PUT /profile", base + "queues: {budget: 77}\n"), 200));
+  CHECK(on.e.configuration().queues.budget == 77);
+  CHECK(has(on.control("GET /profile"), "budget: 77"));
+  CHECK(on.logged("changed the profile"));
+
+  const std::string wrong = on.control("PUT /profile", "queues: {budgte: 1}\nidle: {park_timeout: soon}\n");
+  CHECK(is(wrong, 422));
+  CHECK(has(wrong, "budgte"));
+  CHECK(has(wrong, "park_timeout"));
+  CHECK(is(on.control("PUT /profile", base + "queues: {local: 16}\n"), 422)); // needs a restart
+  CHECK(on.e.configuration().queues.budget == 77);
+  CHECK(on.logged("refused a profile"));
+
+  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 88}\n"), 200));
+  CHECK(on.e.configuration().queues.budget == 88);
+  CHECK(within(10s, [&] { return on.e.configuration().queues.budget == 77; }));
+  CHECK(within(5s, [&] { return on.logged("the trial is over"); }));
+
+  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 99}\n"), 200));
+  CHECK(is(on.control("PUT /profile", base + "queues: {budget: 99}\n"), 200)); // confirmed
+  std::this_thread::sleep_for(1500ms);
+  CHECK(on.e.configuration().queues.budget == 99);
+  for (const char* time : {"0s", "1", "s", "1d", "25h", "-1s", "99999999999s"})
+    CHECK(is(on.control(std::string("PUT /profile?revert_after=") + time, base + "queues: {budget: 1}\n"),
+             400));
+  CHECK(on.e.configuration().queues.budget == 99);
+}
+
+TEST_CASE("admin: the program sets again what it sets in code, or refuses a profile") {
+  profile p = small(1);
+  p.on_exception = exception_action::report;
+  engine e(p);
+  admin::options o;
+  o.control = "/tmp/corewise_before_apply_test." + std::to_string(::getpid());
+  o.before_apply = [](profile& wanted) {
+    wanted.on_exception = exception_action::report;
+    wanted.workers = small(1).workers;
+    wanted.topology = small(1).topology;
+    if (wanted.queues.budget == 3) throw std::invalid_argument("3 is too few here");
+  };
+  const admin::server server(e, o);
+  const auto put = [&](const std::string& yaml) { return ask(client(o.control), "PUT /profile", "", yaml); };
+  CHECK(is(put("queues: {budget: 77}\n"), 200));
+  CHECK(e.configuration().queues.budget == 77);
+  CHECK(e.configuration().on_exception == exception_action::report);
+  const std::string refused = put("queues: {budget: 3}\n");
+  CHECK(is(refused, 422));
+  CHECK(has(refused, "the program refuses this profile: 3 is too few here"));
+  CHECK(e.configuration().queues.budget == 77);
+}
+
+TEST_CASE("admin: a request without a profile changes nothing") {
+  const std::string own = "workers: {pin: none}\nqueues: {budget: 77}\n";
+  const served on(parse_profile(own));
+  CHECK(is(on.control("PUT /profile"), 400));
+  CHECK(is(on.control("PUT /profile", " \n"), 400));
+  CHECK(on.e.configuration().queues.budget == 77);
+}
+
+TEST_CASE("admin: a profile that the program applies during a trial stays") {
+  const std::string base = "workers: {pin: none}\n";
+  served on(parse_profile(base));
+  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 88}\n"), 200));
+  CHECK(on.e.apply(parse_profile(base + "queues: {budget: 99}\n")).applied());
+  CHECK(within(10s, [&] { return on.logged("the program has changed the profile meanwhile"); }));
+  CHECK(on.e.configuration().queues.budget == 99);
+}
