@@ -99,7 +99,7 @@ class engine_at_work {
         v_(v),
         e_(settings(), threads_.hooks()),
         work_(e_) {
-    holds("workers at the begin", std::to_string(e_.workers().size()), "8");
+    holds("workers at the start", std::to_string(e_.workers().size()), "8");
   }
   ~engine_at_work() {
     const bool ended = work_.ended();

@@ -4,48 +4,91 @@
 #include <corewise/engine/detail/schedule.hpp>
 #include <corewise/engine/task.hpp>
 
+#include <cstdint>
 #include <stdexcept>
+#include <utility>
 
 namespace corewise::detail {
 
 void root_failed(runtime& engine) noexcept { engine.failed(); }
 
+namespace {
+
+/// An exception comes from a coroutine of another type, which has ended by it. It may have been resumed by hand, so the
+/// root, which may wait for something else, has not.
+bool resume(const resumption& place) noexcept {
+  try {
+    return resume_frame(place.root, place.frame);
+  } catch (...) {
+    this_execution.engine->failed();
+  }
+  this_execution.root = nullptr;
+  return std::exchange(this_execution.root_ended, false);
+}
+
+} // namespace
+
 bool resumption::perform(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
   const auto* place = static_cast<resumption*>(t);
-  if (action == task_action::run) return resume_frame(place->root, place->frame);
+  if (action == task_action::run) return resume(*place);
   return join_point::discard(static_cast<strand&>(*place->root), strand_at(place->frame));
 }
 
 bool resumption::perform_foreign(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
   const auto* place = static_cast<resumption*>(t);
-  if (action == task_action::run) return resume_frame(place->root, place->frame);
+  if (action == task_action::run) return resume(*place);
   auto& root = static_cast<strand&>(*place->root);
   return join_point::discard(root, root);
 }
 
 namespace {
 
+/// The coroutines that the calling thread resumes and no engine runs. Each may wake the next one: from a depth
+/// on these wait here, where they take no stack, until the coroutine that woke them has suspended or ended.
+struct outside_drives {
+  static constexpr std::uint32_t deepest = 200;
+
+  std::uint32_t depth = 0;
+  task_header* first = nullptr;
+  task_header* last = nullptr; // means nothing while there is no first
+};
+
+constinit thread_local outside_drives outside;
+
 /// Resumes a coroutine that no engine runs. The waker may be within a task.
-void drive_outside(std::coroutine_handle<> frame) {
+void drive_outside(resumption& r) {
+  outside_drives& here = outside;
+  if (here.depth == outside_drives::deepest) {
+    r.next = nullptr;
+    (here.first == nullptr ? here.first : here.last->next) = &r;
+    here.last = &r;
+    return;
+  }
+  ++here.depth;
   coroutine_root* const root = std::exchange(this_execution.root, nullptr);
-  drive(frame);
+  drive(r.frame);
+  while (here.first != nullptr) {
+    const auto* const next = static_cast<const resumption*>(std::exchange(here.first, here.first->next));
+    drive(next->frame);
+  }
   this_execution.root = root;
+  --here.depth;
 }
 
 } // namespace
 
 void resumption::wake() noexcept {
   if (root == nullptr)
-    drive_outside(frame);
+    drive_outside(*this);
   else
     root->engine->wake(*this);
 }
 
 void resumption::wake_behind() noexcept {
   if (root == nullptr)
-    drive_outside(frame);
+    drive_outside(*this);
   else
     root->engine->wake_behind(*this);
 }

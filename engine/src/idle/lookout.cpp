@@ -69,13 +69,14 @@ std::chrono::nanoseconds lookout::look_at_slots(monotonic::time_point now) noexc
   } else {
     slot_rest_ = now - slot_full_at_ < slots_empty_for ? slot_look_max : slot_look_rare;
   }
+  if (!wakes_.sleepers().any_for_work())
+    slot_rest_ = slot_look_rare; // it would wait for others' tasks anyway
   next_slot_look_ = now + slot_rest_;
   return slot_rest_;
 }
 
-/// Gives tasks that have aged to the sleepers. Returns whether a worker sleeps and any slot was full.
+/// Gives tasks that have aged to other workers. Returns whether any slot was full.
 bool lookout::any_slot_full(monotonic::time_point now) noexcept {
-  if (!wakes_.sleepers().any_for_work()) return false;
   return slots_.look(now, wakes_.settings().lifo_age(), [&](std::size_t victim, task_header* t) {
     const worker_id w{static_cast<std::uint32_t>(victim)};
     wakes_.sleepers().counts(w).lifo_rescued.fetch_add(1, std::memory_order_relaxed);

@@ -21,7 +21,7 @@
 //
 //     producer                      consumer
 //     C1  put the task in           K1  found nothing: waiting := false
-//     C2  waiting := true           K2  look again; a task is there: waiting := true, begin again
+//     C2  waiting := true           K2  look again; a task is there: waiting := true, look once more
 //
 // After C2 and K2, the word is true if a task is there. Each `:=` is an exchange, so a thread that changes
 // the word has seen what the earlier changers did before their changes. If C2 came before K1, K2 sees the
@@ -59,15 +59,14 @@ class alignas(128) class_queue {
     waiting_.exchange(true, std::memory_order_acq_rel);             // C2, pairs: waiting
   }
 
-  /// Takes the oldest task. Returns null when there is none, or when a producer is still putting it in. Call
-  /// from any thread.
+  /// Takes the oldest task. Returns null when there is none, when a producer is still putting it in, or when there is
+  /// no memory to take it out: `waiting` then stays true. Call from any thread.
   task_header* pop() noexcept {
-    for (;;) {
-      if (task_header* t = take()) return t;
-      waiting_.exchange(false, std::memory_order_acq_rel); // K1, pairs: waiting
-      if (!ready()) return nullptr;                        // K2
-      waiting_.exchange(true, std::memory_order_acq_rel);  // pairs: waiting
-    }
+    if (task_header* t = take()) return t;
+    waiting_.exchange(false, std::memory_order_acq_rel); // K1, pairs: waiting
+    if (!ready()) return nullptr;                        // K2
+    waiting_.exchange(true, std::memory_order_acq_rel);  // pairs: waiting
+    return take();
   }
 
   /// Returns whether a task waits, as far as a worker that looks again soon needs to know. Cost: one load.

@@ -73,7 +73,13 @@ std::vector<profile> divided(const profile& p, const part_list& parts) {
 engine_hooks named(engine_hooks hooks, const std::string& name) {
   if (hooks.log)
     hooks.log = [log = std::move(hooks.log), name](std::string_view line) {
-      log(fmt::format("{}: {}", name, line));
+      std::string named_line;
+      try {
+        named_line = fmt::format("{}: {}", name, line);
+      } catch (const std::bad_alloc&) {
+        return log(line); // the line may be about that
+      }
+      log(named_line);
     };
   return hooks;
 }

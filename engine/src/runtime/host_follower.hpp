@@ -46,9 +46,9 @@ class host_follower {
   void leave() noexcept { shares_.reset(); }
 
   const host_allowance& in_force() const noexcept { return in_force_; }
-  /// Returns the CPUs that are allowed and were not at the begin, so that nothing is known of them.
+  /// Returns the CPUs that are allowed and were not at the start, so that nothing is known of them.
   cpu_set unknown() const;
-  /// Returns whether a look at the begin would find something to go by: groups that are slowed, others that share.
+  /// Returns whether a look at the start would find something to go by: groups that are slowed, others that share.
   bool has_more_to_see() const noexcept {
     return shares_.has_value() || !begin_.speeds.empty() || !deaf_.empty();
   }
@@ -64,7 +64,7 @@ class host_follower {
   host_allowance begin_;
   host_allowance in_force_;
   host_allowance seen_;   // at the last look
-  bool readable_ = false; // at the begin
+  bool readable_ = false; // at the start
   host_allowance read_;   // by the last look that could read
   // Since when each part has been as it was seen.
   monotonic::time_point cpus_since_;

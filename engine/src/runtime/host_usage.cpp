@@ -51,6 +51,8 @@ host_usage::seen host_usage::look(std::span<const pid_t> threads, monotonic::tim
     if (*waits > counted) last_.waited_for_cpu[i] += *waits - counted;
     counted = *waits;
   }
+  if (counted_.size() > 2 * threads.size() + 16) // threads that had left their seats when they ended
+    std::erase_if(counted_, [&](const auto& of) { return !waited(of.first); });
   return last_;
 }
 

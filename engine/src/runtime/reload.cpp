@@ -45,9 +45,9 @@ void runtime::put_in_force(profile next, std::span<const std::uint32_t> workers,
   for (std::size_t g = 0; g < group_states_.size(); ++g)
     group_states_[g]->set_speed(speeds.empty() ? 100 : speeds[g]);
   idle_->set(in_force.settings);
-  if (limit_.counts()) limit_.change(in_force.settings.limits.in_flight);
-  blocking_calls_.change(in_force.settings);
   waits_when_full_.store(in_force.settings.limits.on_full == full_action::wait, std::memory_order_relaxed);
+  if (limit_.counts()) limit_.change(in_force.settings.limits.in_flight); // and its waiters look at both
+  blocking_calls_.change(in_force.settings);
   resumptions_return_.store(in_force.placing->returns(), std::memory_order_relaxed);
   rules_.replace(std::move(made));
   supervisor_.set(in_force.settings);

@@ -103,6 +103,8 @@ void runtime::drain() {
   if (after_process_fork()) return;
   if (this_execution.engine == this)
     throw std::logic_error("engine::drain on a worker of the engine would deadlock");
+  if (supervisor_.is_this_thread())
+    throw std::logic_error("engine::drain in a hook on the supervisor's thread would deadlock");
   drains_.drain([this](std::uint8_t phase) { return quiet(phase); });
 }
 

@@ -180,10 +180,13 @@ bool runtime::take_over(detail::resumption& place) {
 
 submit_result runtime::wait_or_refuse(bool inside, bool may_wait) {
   if (!open_to(inside)) return refuse_stopping();
-  const bool in_task = this_execution.engine != nullptr; // of any engine: two full engines could deadlock
-  if (may_wait && !in_task && waits_when_full_.load(std::memory_order_relaxed))
-    return limit_.wait_and_enter([&] { return open_to(false); }) ? submit_result::accepted
-                                                                 : refuse_stopping();
+  const auto waits = [&] { return waits_when_full_.load(std::memory_order_relaxed); };
+  // A task of any engine never waits: two full engines could deadlock. Nor does a hook on the supervisor's thread: what
+  // makes room may need that.
+  if (may_wait && waits() && this_execution.engine == nullptr && !supervisor_.is_this_thread()) {
+    if (limit_.wait_and_enter([&] { return open_to(false) && waits(); })) return submit_result::accepted;
+    if (!open_to(false)) return refuse_stopping();
+  }
   rejected_.fetch_add(1, std::memory_order_relaxed);
   return submit_result::full;
 }

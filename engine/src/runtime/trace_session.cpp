@@ -43,7 +43,7 @@ bool trace_session::full() const noexcept { return state_->full(); }
 engine_trace trace_session::finish() { return state_->finish(); }
 
 void trace_session::collect_for(any_duration d, const std::stop_token& stop) {
-  const auto until = detail::monotonic::now() + std::chrono::nanoseconds(d);
+  const detail::monotonic::time_point until = later(detail::monotonic::now(), d);
   bool many = false;
   for (auto now = detail::monotonic::now(); now < until && !full() && !stop.stop_requested();
        now = detail::monotonic::now()) {

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How far before the begin of a stuck task its trace begins.
+/// How far before the start of a stuck task its trace begins.
 constexpr std::chrono::nanoseconds traced_before = 100ms;
 
 /// Returns the CPU time that a thread has used; nothing when the thread is gone.

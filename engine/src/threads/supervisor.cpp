@@ -60,7 +60,6 @@ supervisor::supervisor(shared& engine, worker_threads& threads, host_service hos
 }
 
 void supervisor::set_words(const profile& p) noexcept {
-  spares_.store(p.blocking.spares_max != 0, std::memory_order_relaxed);
   stuck_after_ns_.store(p.blocking.stuck_after ? p.blocking.stuck_after->count() : never,
                         std::memory_order_relaxed);
   const nanoseconds period = follow_period_of(p).value_or(nanoseconds{never});
@@ -68,6 +67,8 @@ void supervisor::set_words(const profile& p) noexcept {
   watches_.store(p.blocking.stuck_after || follow_period_of(p) || lookout_.slots_age() ||
                      lookout_.others_help() || lookout_.watches_drivers() || lookout_.rescues(),
                  std::memory_order_relaxed);
+  // Without spare threads only their shortage matters, which one that watches something sees anyway.
+  attends_.store(p.blocking.spares_max != 0 || !watches(), std::memory_order_relaxed);
 }
 
 void supervisor::set(const profile& p) noexcept {
@@ -94,7 +95,7 @@ optional_duration supervisor::stuck_after() const noexcept {
 bool supervisor::offer(worker& seat, std::uint64_t lending) noexcept { return threads_.offer(seat, lending); }
 
 bool supervisor::attend() noexcept {
-  if (!spares_.load(std::memory_order_relaxed)) return true;   // no spare may take it
+  if (!attends_.load(std::memory_order_relaxed)) return true;  // no spare may take it
   attention seen = attention_.load(std::memory_order_seq_cst); // B3, pairs: B2, V2
   if (seen == attention::calm)
     attention_.compare_exchange_strong(seen, attention::called, std::memory_order_seq_cst); // pairs: B2, V2
@@ -194,7 +195,7 @@ void supervisor::main() noexcept {
 /// again.
 void supervisor::woken() noexcept {
   const auto now = monotonic::now();
-  if (spares_.load(std::memory_order_relaxed))
+  if (attends_.load(std::memory_order_relaxed))
     attention_.store(attention::called, std::memory_order_relaxed); // only the supervisor changes `absent`
   lent_interval_ = patience;
   if (!asleep_.load(std::memory_order_relaxed)) return;
@@ -209,6 +210,10 @@ void supervisor::woken() noexcept {
 std::optional<std::chrono::nanoseconds> supervisor::look() noexcept {
   const auto now = monotonic::now();
   std::optional<nanoseconds> rest = look_at_lent(now);
+  if (rest || watches())
+    shortage_.look(now);
+  else
+    shortage_.end(); // no seat is lent
   for (const std::optional<nanoseconds>& other :
        {lookout_.look(now), look_at_workers(now), trim(now), follow_host(now)})
     if (other) rest = std::min(*other, rest.value_or(*other));
@@ -298,7 +303,6 @@ std::chrono::nanoseconds supervisor::task_interval() const noexcept {
 /// wakes up.
 std::optional<std::chrono::nanoseconds> supervisor::look_at_workers(monotonic::time_point now) noexcept {
   if (!watches() || asleep_.load(std::memory_order_relaxed)) return std::nullopt;
-  shortage_.look(now);
   look_at_queues(now);
   nanoseconds rest = stuck_after() ? look_at_tasks(now) : task_interval_max;
   if (!engine_.idle().all_parked()) {
@@ -340,7 +344,7 @@ void supervisor::look_at_queues(monotonic::time_point now) noexcept {
 
 std::chrono::nanoseconds supervisor::oldest_wait() const noexcept {
   const std::int64_t since = oldest_since_ns_.load(std::memory_order_relaxed);
-  return since == 0 ? 0ns : nanoseconds{monotonic::now().time_since_epoch().count() - since};
+  return since == 0 || !watches() ? 0ns : nanoseconds{monotonic::now().time_since_epoch().count() - since};
 }
 
 /// Stops looking at the workers, which all sleep. Returns whether it has: a worker may have woken up.

@@ -121,7 +121,7 @@ class supervisor final : public thread_service {
   bool short_of_spares() const noexcept { return shortage_.in_episode(); }
   std::uint64_t spare_shortages() const noexcept { return shortage_.episodes(); }
 
-  /// Returns its thread, which is tied as the host allowed at the begin; 0 while there is none. Waits for a thread that has just
+  /// Returns its thread, which is tied as the host allowed at the start; 0 while there is none. Waits for a thread that has just
   /// begun. Call from any thread.
   pid_t tid() const noexcept;
   /// Returns whether the calling thread is it.
@@ -213,8 +213,7 @@ class supervisor final : public thread_service {
 
   parker bed_;
   alignas(128) atomic<attention> attention_{attention::absent};
-  atomic<bool> spares_{
-      false}; // a spare thread may take a lent seat; relaxed, both: `set` tells a late reader
+  atomic<bool> attends_{false}; // it looks at lent seats; relaxed, both: `set` tells a late reader
   atomic<std::int64_t> stuck_after_ns_{never};
   atomic<std::int64_t> follow_period_ns_{never}; // relaxed, as the others
   atomic<std::int64_t> oldest_since_ns_{

@@ -122,8 +122,11 @@ bool dropping::drop_round() noexcept {
     injection_queue& injection = engine_.injection(g.id);
     while (task_header* t = injection.pop(1).first) drop(t);
     if (injection.size() != 0) any = true; // as above
-    for (const task_class c : {task_class::latency, task_class::background})
-      while (task_header* t = engine_.classes(g.id).of(c).pop()) drop(t);
+    for (const task_class c : {task_class::latency, task_class::background}) {
+      class_queue& of_class = engine_.classes(g.id).of(c);
+      while (task_header* t = of_class.pop()) drop(t);
+      if (of_class.ready()) any = true; // as above
+    }
   }
   return any;
 }

@@ -55,6 +55,12 @@ void due_timers::fire_due(worker& seat, group_id g, monotonic::time_point now) n
   }
 }
 
+void due_timers::look_elsewhere(worker& seat, group_id own, std::uint64_t turn,
+                                monotonic::time_point now) noexcept {
+  const std::vector<group_id>& order = engine_.groups()[own].steal_order; // its own is the first
+  if (order.size() > 1) look(seat, order[1 + turn % (order.size() - 1)], now);
+}
+
 bool due_timers::fire_all_due(worker& seat) noexcept {
   if (!watch_.pending()) return false;
   const auto now = monotonic::now();

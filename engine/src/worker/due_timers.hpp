@@ -37,6 +37,10 @@ class due_timers {
     if (now.time_since_epoch().count() >= watch_.of(own).next_ns()) [[unlikely]]
       fire_due(seat, own, now);
   }
+  /// Fires the due timers of one other group, the next in the order of stealing each time: those of a group whose
+  /// workers have retired, or stand in long tasks, do not wait for a worker without work. Call from the seat's thread.
+  /// Cost while none is due: a load.
+  void look_elsewhere(worker& seat, group_id own, std::uint64_t turn, monotonic::time_point now) noexcept;
   /// Fires the due timers of all groups; those of the worker's own group go to its ring. Returns whether any
   /// was due. Call from the seat's thread.
   bool fire_all_due(worker& seat) noexcept;

@@ -46,6 +46,7 @@ void worker::look_at_clock() noexcept {
 
 void worker::end_tick(monotonic::time_point now) noexcept {
   tick_.end(now);
+  engine_.timers().look_elsewhere(*this, place_.group, counts_.ticks.read(), now);
   counts_.ticks.add();
   if (recording()) [[unlikely]]
     record(event_code::load, load());

@@ -1,10 +1,14 @@
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <stdexcept>
 #include <thread>
 
 using namespace corewise;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -108,4 +112,47 @@ TEST_CASE("limits: a submitter that waits for room gets an answer when the engin
   waiter.join();
   opener.join();
   CHECK(answer == static_cast<int>(submit_result::stopping));
+}
+
+TEST_CASE("limits: a reload to `reject` frees the threads that wait for room") {
+  profile p = limited(1, full_action::wait);
+  engine e(p);
+  gate held;
+  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  std::atomic<bool> freed{false};
+  std::jthread waits([&] {
+    CHECK(e.submit([] {}) == submit_result::full);
+    freed = true;
+  });
+  std::this_thread::sleep_for(20ms); // it lies down
+  p.limits.on_full = full_action::reject;
+  CHECK(e.apply(p).applied());
+  CHECK(within(10s, [&] { return freed.load(); }));
+  CHECK(e.metrics().rejected == 1);
+  held.open();
+}
+
+TEST_CASE("limits: a hook on the supervisor's thread never waits for room") {
+  std::atomic<int> answered{-1};
+  std::atomic<bool> drains{true};
+  engine* here = nullptr;
+  engine_hooks hooks;
+  hooks.on_log_record = [&](const log_record& r) {
+    if (r.code != log_code::stuck_worker || answered != -1) return;
+    try {
+      here->drain();
+    } catch (const std::logic_error&) {
+      drains = false;
+    }
+    answered = static_cast<int>(here->submit([] {}));
+  };
+  profile p = limited(1, full_action::wait);
+  p.blocking.stuck_after = 20ms;
+  engine e(p, hooks);
+  here = &e;
+  gate held;
+  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+  CHECK(within(20s, [&] { return answered == static_cast<int>(submit_result::full); }));
+  CHECK(!drains);
+  held.open();
 }

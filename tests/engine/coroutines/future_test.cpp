@@ -6,7 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -30,6 +32,26 @@ TEST_CASE("run: the future of a closure or a task returns its value") {
   CHECK(*e.run([p = std::make_unique<int>(3)]() mutable { return std::move(p); }).get() == 3);
   e.run([] {}).get();
   CHECK(sync_wait(e, word("waited")) == "waited");
+}
+
+TEST_CASE("run: nothing is left of the closure when its future is ready") {
+  struct slow_to_go {
+    std::shared_ptr<int> held;
+    ~slow_to_go() {
+      if (held) std::this_thread::sleep_for(std::chrono::microseconds{50});
+    }
+    slow_to_go(std::shared_ptr<int> h) : held(std::move(h)) {}
+    slow_to_go(slow_to_go&&) = default;
+  };
+  engine e(small_profile(2));
+  const auto held = std::make_shared<int>(0);
+  for (int i = 0; i < 200; ++i) {
+    e.run([of = slow_to_go(held)] { static_cast<void>(of); }).get();
+    CHECK(held.use_count() == 1);
+    CHECK_THROWS_AS(e.run([of = slow_to_go(held)]() -> int { throw std::runtime_error("x"); }).get(),
+                    std::runtime_error);
+    CHECK(held.use_count() == 1);
+  }
 }
 
 TEST_CASE("run: the future throws the exception, and the task does not") {

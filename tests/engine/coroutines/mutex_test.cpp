@@ -118,6 +118,22 @@ TEST_CASE("mutex_guard: it moves, and unlocks once") {
   m.unlock();
 }
 
+TEST_CASE("mutex_guard: what it is assigned unlocks what it had, at once") {
+  mutex a;
+  mutex b;
+  REQUIRE((a.try_lock() && b.try_lock()));
+  mutex_guard of_a(a, std::adopt_lock);
+  mutex_guard of_b(b, std::adopt_lock);
+  of_a = std::move(of_b);
+  CHECK(!of_b);
+  CHECK(a.try_lock());
+  CHECK(!b.try_lock());
+  a.unlock();
+  mutex_guard& itself = of_a;
+  of_a = std::move(itself);
+  CHECK(of_a);
+}
+
 TEST_CASE("mutex: after stops at random it is free in the end") {
   engine e(small_profile(8));
   for (int round = 0; round < 200; ++round) {

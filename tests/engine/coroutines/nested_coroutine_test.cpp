@@ -1,5 +1,6 @@
 #include "fire_and_forget.hpp"
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <corewise/engine/event.hpp>
 #include <corewise/engine/oneshot.hpp>
@@ -20,6 +21,7 @@
 // Coroutines of other types that a task resumes by hand: when they wait, the task gets the thread back.
 
 using namespace corewise;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -229,6 +231,43 @@ TEST_CASE("coroutine of another type, resumed by hand in a task: it comes to its
     co_return wrong;
   };
   for (const int count : {1, 31, 32, 33, 500}) CHECK(sync_wait(e, missed(count)) == 0);
+}
+
+TEST_CASE("coroutine of another type: an exception that ends it is reported, and the task goes on") {
+  struct throwing {
+    struct promise_type {
+      throwing get_return_object() const noexcept { return {}; }
+      std::suspend_never initial_suspend() const noexcept { return {}; }
+      std::suspend_never final_suspend() const noexcept { return {}; }
+      void return_void() const noexcept {}
+      void unhandled_exception() const { throw; }
+    };
+  };
+  profile p = small_profile(2);
+  p.on_exception = exception_action::report;
+  std::atomic<int> reported{0};
+  engine_hooks hooks;
+  hooks.on_exception = [&](const std::exception_ptr&) { ++reported; };
+  engine e(p, hooks);
+  event go_on;
+  bool ended = false;
+  const auto fails = [](event& begun) -> throwing {
+    co_await begun.wait();
+    throw std::runtime_error("x");
+  };
+  const auto root = [&]() -> task<> {
+    event begun;
+    fails(begun);
+    begun.set();
+    co_await go_on.wait();
+    ended = true;
+  };
+  REQUIRE(e.submit(root()) == submit_result::accepted);
+  REQUIRE(within(10s, [&] { return reported == 1; }));
+  CHECK(e.metrics().in_flight() == 1);
+  go_on.set();
+  e.drain();
+  CHECK(ended);
 }
 
 TEST_CASE(

@@ -5,6 +5,11 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
 using namespace corewise;
 
 TEST_CASE("run_blocking: a coroutine is on a worker again after a call in which it lost its worker") {
@@ -24,6 +29,20 @@ TEST_CASE("run_blocking: a coroutine is on a worker again after a call in which 
   };
   CHECK(sync_wait(e, work()));
   CHECK(e.metrics().total().taken_seats == 1);
+}
+
+TEST_CASE("run_blocking: with a token, a call may return what cannot be made from a bool, or only be moved") {
+  engine e(small_profile(1));
+  const auto calls = [](std::stop_token stop) -> task<std::string> {
+    const std::optional<std::string> word = co_await run_blocking([] { return std::string("word"); }, stop);
+    std::optional<std::unique_ptr<int>> number =
+        co_await run_blocking([] { return std::make_unique<int>(7); }, stop);
+    co_return word&& number ? *word + std::to_string(**number) : "stopped";
+  };
+  std::stop_source stop;
+  CHECK(sync_wait(e, calls(stop.get_token())) == "word7");
+  stop.request_stop();
+  CHECK(sync_wait(e, calls(stop.get_token())) == "stopped");
 }
 
 TEST_CASE("run_blocking: a short call suspends nothing") {

@@ -1,10 +1,14 @@
 #include "small_engine.hpp"
 
 #include <corewise/engine/engine.hpp>
+#include <corewise/engine/mutex.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/when_all.hpp>
 
 #include <doctest/doctest.h>
+
+#include <deque>
+#include <utility>
 
 // Built without optimization, and with little: there the compiler may leave transfers without tail calls.
 
@@ -47,6 +51,12 @@ task<long> after(oneshot_receiver<int> start, int n) {
   co_return co_await many_awaits(n);
 }
 
+/// Another one: unlocking resumes the next in the line.
+task<> in_turn(mutex& m, int& ran) {
+  const mutex_guard lock = co_await m.lock();
+  ++ran;
+}
+
 } // namespace
 
 TEST_CASE("transfers: a million awaits and forks in a row need no more stack than one") {
@@ -68,4 +78,21 @@ TEST_CASE("transfers: coroutines that a thread outside of engines resumes need n
   awaiter.await_suspend(std::noop_coroutine()).resume();
   sender.send(1);
   CHECK(awaiter.await_resume() == 1'000'000);
+}
+
+TEST_CASE(
+    "transfers: a line of coroutines outside of engines, each of which resumes the next, takes no stack") {
+  constexpr int number = 200'000;
+  mutex m;
+  int ran = 0;
+  REQUIRE(m.try_lock());
+  std::deque<task<>> line;
+  for (int i = 0; i < number; ++i) {
+    line.push_back(in_turn(m, ran));
+    auto&& awaiter = std::move(line.back()).operator co_await();
+    awaiter.await_suspend(std::noop_coroutine()).resume();
+  }
+  CHECK(ran == 0);
+  m.unlock();
+  CHECK(ran == number);
 }

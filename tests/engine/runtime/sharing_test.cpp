@@ -255,7 +255,7 @@ TEST_CASE("sharing: two engines have half of the cores each, and one that is alo
   const steady_load load(first);
   {
     const engine second(sharing(host, file.path(), 300));
-    CHECK(active_workers(second) == 6); // from the begin
+    CHECK(active_workers(second) == 6); // from the start
     CHECK(within(10s, [&] { return active_workers(first) == 2; }));
   }
   CHECK(within(10s, [&] { return active_workers(first) == 8; }));
@@ -366,7 +366,7 @@ TEST_CASE("sharing: a described machine is shared with nobody, and says so") {
   CHECK_FALSE(std::filesystem::exists(file.path()));
 }
 
-TEST_CASE("sharing: a file that cannot be used is an error at the begin") {
+TEST_CASE("sharing: a file that cannot be used is an error at the start") {
   const recorded_host host(2);
   CHECK_THROWS_AS(engine(sharing(host, "/nowhere/at/all")), topology_error);
   profile p = sharing(host, "relative/path");

@@ -1,5 +1,5 @@
 // Engines whose threads are stopped, interrupted and kept from running, and to which the system gives too little, each in a
-// process of its own: they do their work, or say at the begin that they cannot.
+// process of its own: they do their work, or say at the start that they cannot.
 
 #include "child_process.hpp"
 #include "sanitized.hpp"

@@ -99,17 +99,24 @@ TEST_CASE("shortage of spare threads: it is reported once an episode, with the n
 }
 
 TEST_CASE("shortage of spare threads: an episode ends when all workers sleep") {
-  shortage_log log;
-  engine e(spares(0), log.hooks());
-  gate held;
-  for (int i = 0; i < blocked_workers; ++i)
-    CHECK(e.submit([&] { blocking([&] { held.pass(); }); }) == submit_result::accepted);
-  held.wait_for(blocked_workers);
-  CHECK(e.submit([] {}) == submit_result::accepted);
-  while (e.metrics().short_of_spares == 0) std::this_thread::sleep_for(1ms);
-  held.open();
-  e.drain();
-  CHECK(within(10s, [&] { return e.metrics().short_of_spares == 0; }));
+  profile unwatched = spares(0); // the supervisor looks only while seats are lent
+  unwatched.topology.follow = {follow_setting::mode::off, {}};
+  unwatched.blocking.stuck_after.reset();
+  unwatched.queues.lifo_age.reset();
+  unwatched.idle.park_timeout = {park_timeout_setting::mode::never, {}};
+  for (const profile& p : {spares(0), unwatched}) {
+    shortage_log log;
+    engine e(p, log.hooks());
+    gate held;
+    for (int i = 0; i < blocked_workers; ++i)
+      CHECK(e.submit([&] { blocking([&] { held.pass(); }); }) == submit_result::accepted);
+    held.wait_for(blocked_workers);
+    CHECK(e.submit([] {}) == submit_result::accepted);
+    REQUIRE(within(10s, [&] { return e.metrics().short_of_spares != 0; }));
+    held.open();
+    e.drain();
+    CHECK(within(10s, [&] { return e.metrics().short_of_spares == 0; }));
+  }
 }
 
 TEST_CASE("shortage of spare threads: an engine that may have none reports it as well") {

@@ -4,6 +4,7 @@
 
 #include "sleepers.hpp"
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/sleep.hpp>
@@ -174,4 +175,23 @@ TEST_CASE("timers: many sleepers with deadlines of all distances come back, each
   CHECK(done == sleepers);
   CHECK(early == 0);
   CHECK(e.metrics().timers_fired <= sleepers);
+}
+
+TEST_CASE("timers: those of a group without workers fire while the workers of other groups never rest") {
+  profile p = two_package_profile(1);
+  p.workers.per_group.reset();
+  p.workers.total = 1;
+  std::atomic<bool> over{false};
+  std::atomic<int> fired{0};
+  engine e(p);
+  REQUIRE(e.groups().size() == 2);
+  const auto busy = [&]() -> task<> {
+    while (!over) co_await yield();
+  };
+  for (int i = 0; i < 2; ++i) REQUIRE(e.submit(busy()) == submit_result::accepted);
+  constexpr int number = 16; // each thread has one of the groups as its own
+  for (int i = 0; i < number; ++i)
+    std::thread([&] { static_cast<void>(e.after(1ms, [&] { ++fired; })); }).join();
+  CHECK(within(20s, [&] { return fired == number; }));
+  over = true;
 }

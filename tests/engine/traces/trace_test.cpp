@@ -263,3 +263,20 @@ TEST_CASE("trace: in JSON slices close, arrows have both ends, and names are tex
   CHECK(starts.size() >= 90); // most of the 50 tasks are queued twice
   CHECK(seen_name);
 }
+
+TEST_CASE("trace: a session without an end collects until it is told to stop") {
+  engine e(small_profile(1));
+  trace_session session(e);
+  std::stop_source stop;
+  std::atomic<bool> ended{false};
+  std::jthread collects([&] {
+    session.collect_for(std::chrono::hours::max(), stop.get_token());
+    ended = true;
+  });
+  e.run([] {}).get();
+  std::this_thread::sleep_for(50ms);
+  CHECK(!ended);
+  stop.request_stop();
+  collects.join();
+  CHECK(!session.finish().events.empty());
+}

@@ -1,11 +1,16 @@
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
+#include <thread>
 #include <vector>
 
 using namespace corewise;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -51,4 +56,21 @@ TEST_CASE("LIFO slot: with a cap of 0 there is no slot, and waiting tasks run fi
   p.queues.lifo_cap = 0;
   const std::vector<bool> order = order_of(p);
   CHECK(std::none_of(order.begin(), order.begin() + in_ring, [](bool link) { return link; }));
+}
+
+TEST_CASE("LIFO slot: a task in that of a long task is taken by others, also where no worker sleeps") {
+  engine e(small_profile(2));
+  std::atomic<bool> over{false};
+  std::function<void()> other = [&] {
+    std::this_thread::sleep_for(1ms);
+    if (!over) REQUIRE(e.submit([&] { other(); }) == submit_result::accepted);
+  };
+  for (int i = 0; i < 8; ++i) REQUIRE(e.submit([&] { other(); }) == submit_result::accepted);
+  std::atomic<bool> began{false};
+  const bool in_time = e.run([&] {
+                          REQUIRE(e.submit([&] { began = true; }) == submit_result::accepted);
+                          return within(20s, [&] { return began.load(); });
+                        }).get();
+  over = true;
+  CHECK(in_time);
 }

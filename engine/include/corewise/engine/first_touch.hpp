@@ -23,9 +23,10 @@ class first_touch_array {
         size_(std::exchange(other.size_, 0)),
         shares_(std::move(other.shares_)) {}
   first_touch_array& operator=(first_touch_array&& other) noexcept {
-    std::swap(memory_, other.memory_);
-    std::swap(size_, other.size_);
-    std::swap(shares_, other.shares_);
+    first_touch_array taken(std::move(other));
+    std::swap(memory_, taken.memory_);
+    std::swap(size_, taken.size_);
+    std::swap(shares_, taken.shares_);
     return *this;
   }
   ~first_touch_array() = default;

@@ -127,9 +127,6 @@ template <class T> struct future_state_of : future_state {
   }
 };
 
-template <class T> inline constexpr bool is_task = false;
-template <class T> inline constexpr bool is_task<task<T>> = true;
-
 struct let_go_of_state {
   template <class State> void operator()(State* s) const noexcept {
     if (s->release()) delete s;
@@ -146,18 +143,19 @@ template <class T> class settlement {
     if (state_) state_->settle();
   }
 
-  /// Settles with the result or the exception of `f()`.
-  template <class F> void with_result_of(F& f) noexcept {
+  /// Settles with the result or the exception of `f`. Nothing is left of `f` then.
+  template <class F> void with_result_of(std::optional<F>& f) noexcept {
     try {
       if constexpr (std::is_void_v<T>) {
-        f();
+        (*f)();
         state_->value.emplace();
       } else {
-        state_->value.emplace(f());
+        state_->value.emplace((*f)());
       }
     } catch (...) {
       state_->error = std::current_exception();
     }
+    f.reset();
     settle();
   }
   /// Settles with the result or the exception of the task. Nothing is left of the task then.
@@ -189,7 +187,7 @@ template <class T> class settlement {
 template <class T, class F> struct settling {
   using calls = F;
   settlement<T> end;
-  F body;
+  std::optional<F> body;
   void operator()() noexcept { end.with_result_of(body); }
 };
 

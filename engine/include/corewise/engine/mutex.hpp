@@ -15,8 +15,10 @@ class [[nodiscard]] mutex_guard {
   mutex_guard() noexcept = default;
   mutex_guard(mutex& locked, std::adopt_lock_t) noexcept : locked_(&locked) {}
   mutex_guard(mutex_guard&& other) noexcept : locked_(std::exchange(other.locked_, nullptr)) {}
+  /// Unlocks what it has locked.
   mutex_guard& operator=(mutex_guard&& other) noexcept {
-    std::swap(locked_, other.locked_);
+    mutex_guard taken(std::move(other));
+    std::swap(locked_, taken.locked_);
     return *this;
   }
   ~mutex_guard() { unlock(); }

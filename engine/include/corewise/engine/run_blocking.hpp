@@ -152,9 +152,12 @@ template <class F> class [[nodiscard]] stoppable_blocking_call : blocking_call<F
       this->resumed();
       return result();
     }
-    if constexpr (!std::is_void_v<typename base::result>) return base::await_resume();
-    base::await_resume();
-    return result(true);
+    if constexpr (std::is_void_v<typename base::result>) {
+      base::await_resume();
+      return true;
+    } else {
+      return base::await_resume();
+    }
   }
 
  private:

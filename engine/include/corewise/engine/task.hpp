@@ -119,7 +119,8 @@ template <class T> class [[nodiscard]] COREWISE_ELIDABLE task {
     held_.frame = detail::loaded_alone(std::exchange(other.held_.frame, nullptr));
   }
   task& operator=(task&& other) noexcept {
-    std::swap(held_.frame, other.held_.frame);
+    task taken(std::move(other));
+    std::swap(held_.frame, taken.held_.frame);
     return *this;
   }
   ~task() {

@@ -80,6 +80,8 @@ template <class F> struct scheduled_call final : scheduled {
       scheduled* call;
       ~ending() { call->end(); }
     } const at_end{self};
+    static_assert(result_may_go<F>,
+                  "the callable returns a task, which would never run: submit it in the call");
     static_cast<void>(self->function());
     return true;
   }

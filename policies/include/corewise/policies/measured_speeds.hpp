@@ -39,7 +39,7 @@ class measured_speeds {
   /// `groups` must outlive this.
   explicit measured_speeds(const locality_groups& groups);
 
-  /// Takes what has been counted since the begin of tasks of that kind on that group. Kinds are numbered from 0 on.
+  /// Takes what has been counted since the start of tasks of that kind on that group. Kinds are numbered from 0 on.
   /// Throws `std::bad_alloc`.
   void take(std::size_t kind, group_id g, const log_times& so_far);
   /// Corrects the speeds by what was taken. `allowed`: the percent of its speed that the host allows each group, empty:

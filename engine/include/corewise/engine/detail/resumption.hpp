@@ -79,8 +79,8 @@ struct resumption : task_header {
   /// Queues the coroutine behind the tasks that wait already. Call from the suspended coroutine's thread, as
   /// its last step: it goes on with the returned coroutine.
   [[gnu::hot, nodiscard]] std::coroutine_handle<> give_way() noexcept;
-  /// Queues the coroutine as the next to run; outside of engines, resumes it at once instead. Call from any
-  /// thread, once.
+  /// Queues the coroutine as the next to run; outside of engines, resumes it at once instead, or soon where
+  /// the thread resumes hundreds within one another. Call from any thread, once.
   [[gnu::hot]] void wake() noexcept;
   /// Does the same, but queues the coroutine behind the tasks that wait on the caller's worker.
   void wake_behind() noexcept;

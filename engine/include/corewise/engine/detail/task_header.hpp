@@ -2,6 +2,7 @@
 
 #include <corewise/engine/detail/execution.hpp>
 #include <corewise/engine/detail/recycled.hpp>
+#include <corewise/engine/fwd.hpp>
 #include <corewise/policies/task_class.hpp>
 
 #include <cstddef>
@@ -53,6 +54,12 @@ template <class F> const char* kind_name() noexcept {
 #endif
 }
 
+template <class T> inline constexpr bool is_task = false;
+template <class T> inline constexpr bool is_task<task<T>> = true;
+
+/// Whether what a call of `F` returns may be dropped: a coroutine would never run.
+template <class F> inline constexpr bool result_may_go = !is_task<std::invoke_result_t<F&>>;
+
 /// The bytes for which a cell of an inbox has room, besides the header.
 inline constexpr std::size_t relocatable_bytes = 16;
 
@@ -77,6 +84,9 @@ template <class F> struct closure : task_header {
       closure* self;
       ~owner() { recycled<closure>::destroy(self); }
     } const own{static_cast<closure*>(t)};
+    static_assert(result_may_go<F>,
+                  "the callable returns a task, which would never run: pass the task itself, or "
+                  "use engine::run");
     if (action == task_action::run) static_cast<void>(own.self->function());
     return true;
   }
