@@ -15,7 +15,7 @@ constexpr std::chrono::nanoseconds before_look{loop_pace::between_looks_ns / 2};
 /// A loop gives way to all tasks that wait there. With turns of a fixed time it would have a hundredth of the worker beside
 /// long ones, and no other worker would help, since all have work.
 std::chrono::nanoseconds turn_on(const worker& seat) noexcept {
-  const std::uint64_t others = seat.load() * seat.task_time_ns();
+  const std::uint64_t others = seat.own_load() * seat.task_time_ns();
   return std::clamp(std::chrono::nanoseconds(others), least_turn, longest_turn);
 }
 
