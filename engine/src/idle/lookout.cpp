@@ -75,12 +75,15 @@ std::chrono::nanoseconds lookout::look_at_slots(monotonic::time_point now) noexc
   return slot_rest_;
 }
 
-/// Gives tasks that have aged to other workers. Returns whether any slot was full.
+/// Gives tasks that have aged to other workers: to one that sleeps, or where all have work, to the queue at which all
+/// look in time. Returns whether any slot was full.
 bool lookout::any_slot_full(monotonic::time_point now) noexcept {
+  const bool any_sleeps = wakes_.sleepers().any_for_work();
   return slots_.look(now, wakes_.settings().lifo_age(), [&](std::size_t victim, task_header* t) {
     const worker_id w{static_cast<std::uint32_t>(victim)};
     wakes_.sleepers().counts(w).lifo_rescued.fetch_add(1, std::memory_order_relaxed);
-    if (!wakes_.work().queues()[victim]->in.push(t)) wakes_.work().injection_of(layout_[w].group).push(t);
+    if (!any_sleeps || !wakes_.work().queues()[victim]->in.push(t))
+      wakes_.work().injection_of(layout_[w].group).push(t);
     wakes_.notify_pushed(w);
   });
 }

@@ -83,10 +83,11 @@ TEST_CASE("parallel loops: of few long elements no worker has many") {
 }
 
 TEST_CASE("parallel loops: beside long tasks a loop has its share of the time") {
-  engine e(small_profile(2));
   std::atomic<bool> over{false};
   std::atomic<int> others{0};
-  std::function<void()> other = [&] {
+  std::function<void()> other;
+  engine e(small_profile(2));
+  other = [&] {
     std::this_thread::sleep_for(1ms);
     ++others;
     if (!over) REQUIRE(e.submit([&] { other(); }) == submit_result::accepted);

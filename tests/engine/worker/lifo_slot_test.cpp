@@ -59,9 +59,10 @@ TEST_CASE("LIFO slot: with a cap of 0 there is no slot, and waiting tasks run fi
 }
 
 TEST_CASE("LIFO slot: a task in that of a long task is taken by others, also where no worker sleeps") {
-  engine e(small_profile(2));
   std::atomic<bool> over{false};
-  std::function<void()> other = [&] {
+  std::function<void()> other;
+  engine e(small_profile(2));
+  other = [&] {
     std::this_thread::sleep_for(1ms);
     if (!over) REQUIRE(e.submit([&] { other(); }) == submit_result::accepted);
   };
