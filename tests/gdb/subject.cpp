@@ -177,6 +177,7 @@ int main(int argc, char** /*argv*/) {
   settings.name = "subject";
   settings.workers.total = 4;
   settings.workers.pin = corewise::pin_to::none;
+  settings.queues.lifo_age.reset(); // what is in a slot stays there
   corewise::engine e(std::move(settings));
   corewise::channel<int> values(0);
   corewise::event never;
