@@ -71,10 +71,18 @@ template <class Handler, class F> class handled_call {
  private:
   void settle_unrun() noexcept {
     if constexpr (std::is_void_v<result>)
-      settle(std::make_exception_ptr(not_run()));
+      settle(not_run_error());
     else
-      settle(std::make_exception_ptr(not_run()), result());
+      settle(not_run_error(), result());
   }
+  static std::exception_ptr not_run_error() noexcept {
+    for (;;) try {
+        return std::make_exception_ptr(not_run());
+      } catch (const std::bad_alloc&) { // by its text
+        wait_for_memory();
+      }
+  }
+  static void wait_for_memory() noexcept { std::this_thread::sleep_for(std::chrono::milliseconds{1}); }
   /// The handler and what it is called with. Made in one step, so that without memory nothing has been moved.
   template <class... Results> struct completion {
     completion(Handler& h, std::exception_ptr& e, Results&... r)
@@ -96,9 +104,8 @@ template <class Handler, class F> class handled_call {
           handler_.reset();
         }
         return asio::post(work_, [ends] { (*ends)(); });
-      } catch (const std::bad_alloc&) {
-        std::this_thread::sleep_for(
-            std::chrono::milliseconds{1}); // until there is memory: the handler must be called
+      } catch (const std::bad_alloc&) { // the handler must be called
+        wait_for_memory();
       }
   }
 
@@ -113,9 +120,8 @@ template <class Handler, class F> class handled_call {
 
 /// `co_await io::on(engine, f, asio::use_awaitable)`: calls `f()` once as a task of the engine, and completes with
 /// its result, in the executor of the token's handler. For coroutines and handlers of Asio's own contexts. If
-/// the engine refuses or drops the task, or there is no memory for it, it completes with `not_run`. While there is no memory
-/// to complete, the thread waits for some. The result of
-/// `f` can be made without arguments.
+/// the engine refuses or drops the task, or there is no memory for it, it completes with `not_run`; while there is no
+/// memory to complete either, the thread waits for some. The result of `f` can be made without arguments.
 template <class F, class Token> auto on(engine& e, F f, Token&& token, const hint& wish = no_hint) {
   using signature = typename detail::call_signature<std::invoke_result_t<F&>>::type;
   return asio::async_initiate<Token, signature>(
