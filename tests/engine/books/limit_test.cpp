@@ -116,8 +116,8 @@ TEST_CASE("limits: a submitter that waits for room gets an answer when the engin
 
 TEST_CASE("limits: a reload to `reject` frees the threads that wait for room") {
   profile p = limited(1, full_action::wait);
-  engine e(p);
   gate held;
+  engine e(p);
   REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
   std::atomic<bool> freed{false};
   std::jthread waits([&] {
@@ -148,9 +148,9 @@ TEST_CASE("limits: a hook on the supervisor's thread never waits for room") {
   };
   profile p = limited(1, full_action::wait);
   p.blocking.stuck_after = 20ms;
+  gate held;
   engine e(p, hooks);
   here = &e;
-  gate held;
   REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
   CHECK(within(20s, [&] { return answered == static_cast<int>(submit_result::full); }));
   CHECK(!drains);

@@ -235,10 +235,18 @@ TEST_CASE("coroutine of another type, resumed by hand in a task: it comes to its
 
 TEST_CASE("coroutine of another type: an exception that ends it is reported, and the task goes on") {
   struct throwing {
+    explicit throwing(std::coroutine_handle<> f) noexcept : frame(f) {}
+    throwing(const throwing&) = delete;
+    throwing& operator=(const throwing&) = delete;
+    ~throwing() { frame.destroy(); } // after an exception it stands at its end
+    std::coroutine_handle<> frame;
+
     struct promise_type {
-      throwing get_return_object() const noexcept { return {}; }
+      throwing get_return_object() noexcept {
+        return throwing(std::coroutine_handle<promise_type>::from_promise(*this));
+      }
       std::suspend_never initial_suspend() const noexcept { return {}; }
-      std::suspend_never final_suspend() const noexcept { return {}; }
+      std::suspend_always final_suspend() const noexcept { return {}; }
       void return_void() const noexcept {}
       void unhandled_exception() const { throw; }
     };
@@ -257,7 +265,7 @@ TEST_CASE("coroutine of another type: an exception that ends it is reported, and
   };
   const auto root = [&]() -> task<> {
     event begun;
-    fails(begun);
+    const throwing foreign = fails(begun);
     begun.set();
     co_await go_on.wait();
     ended = true;

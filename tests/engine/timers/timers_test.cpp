@@ -183,11 +183,11 @@ TEST_CASE("timers: those of a group without workers fire while the workers of ot
   p.workers.total = 1;
   std::atomic<bool> over{false};
   std::atomic<int> fired{0};
-  engine e(p);
-  REQUIRE(e.groups().size() == 2);
   const auto busy = [&]() -> task<> {
     while (!over) co_await yield();
   };
+  engine e(p);
+  REQUIRE(e.groups().size() == 2);
   for (int i = 0; i < 2; ++i) REQUIRE(e.submit(busy()) == submit_result::accepted);
   constexpr int number = 16; // each thread has one of the groups as its own
   for (int i = 0; i < number; ++i)
