@@ -283,8 +283,8 @@ TEST_CASE(
   engine e(small_profile(2));
   for (int round = 0; round < 20; ++round) {
     auto [sender, receiver] = make_oneshot<int>();
+    event opened; // the task that waits for it may begin when `destroys` has ended
     const auto destroys = [&]() -> task<> {
-      event opened;
       future<int> later = e.run([](event& at) -> task<int> {
         co_await at.wait();
         co_return 1;
