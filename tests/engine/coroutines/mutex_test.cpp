@@ -124,8 +124,9 @@ TEST_CASE("mutex_guard: what it is assigned unlocks what it had, at once") {
   REQUIRE((a.try_lock() && b.try_lock()));
   mutex_guard of_a(a, std::adopt_lock);
   mutex_guard of_b(b, std::adopt_lock);
+  const mutex_guard& left = of_b;
   of_a = std::move(of_b);
-  CHECK(!of_b);
+  CHECK(!left);
   CHECK(a.try_lock());
   CHECK(!b.try_lock());
   a.unlock();
