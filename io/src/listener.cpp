@@ -241,13 +241,14 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     ::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // not for unix sockets
     to.open.fetch_add(1, std::memory_order_relaxed);
     open_connection counted(shared_from_this(), to, has_place);
-    submit_result in = submit_result::full; // without memory for its task it is closed, too
-    struct counting {
-      const submit_result& in;
-      group_record& to;
-      ~counting() { count(in == submit_result::accepted ? to.accepted : to.refused); }
-    } const at_end{in, to};
-    in = engine_.submit(handle(std::move(counted), std::move(connection)), {.group = to.id});
+    try {
+      const submit_result in =
+          engine_.submit(handle(std::move(counted), std::move(connection)), {.group = to.id});
+      count(in == submit_result::accepted ? to.accepted : to.refused);
+    } catch (const std::bad_alloc&) { // it is closed, too
+      count(to.refused);
+      throw;
+    }
   }
 
   /// Counts a connection as open until its handler is gone.
