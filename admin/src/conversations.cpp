@@ -13,7 +13,6 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 #include <fmt/format.h>
-#include <sys/socket.h>
 
 #include <chrono>
 #include <cstddef>
@@ -239,14 +238,14 @@ asio::awaitable<std::optional<response>> conversations::trace(const request& ask
                           fmt::format("no thread for the trace: {}\n", error.what()));
   }
   trace_ = running;
-  peer.async_wait(asio::socket_base::wait_read, [fd = peer.native_handle(), here = std::weak_ptr(running)](
-                                                    const boost::system::error_code& why) {
-    const auto still = here.lock();
-    char next = 0;
-    if (why || !still || ::recv(fd, &next, sizeof next, MSG_PEEK | MSG_DONTWAIT) > 0) return;
-    still->abandoned = true;
-    still->ended.cancel();
-  });
+  peer.async_wait(asio::socket_base::wait_read,
+                  [&peer, here = std::weak_ptr(running)](const boost::system::error_code& why) {
+                    const auto still = here.lock(); // then the peer is here, too
+                    boost::system::error_code failed;
+                    if (why || !still || peer.available(failed) != 0) return;
+                    still->abandoned = true; // the end of the stream can be read, or an error
+                    still->ended.cancel();
+                  });
   co_await running->ended.async_wait(in_tuple);
   if (running->abandoned) co_return std::nullopt;
   co_return running->job->take();
