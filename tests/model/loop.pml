@@ -176,7 +176,7 @@ end_looks:
 runs:
   do
   :: at[p] < end[p] -> do_one()
-  :: end[p] - at[p] > 1 && right[p] == NONE -> split()
+  :: end[p] - at[p] > 1 -> split() // also while its earlier right halves are forked
   :: at[p] == end[p] ->
     take_right_back();
     if

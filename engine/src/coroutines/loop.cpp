@@ -6,17 +6,21 @@ namespace corewise::detail {
 
 namespace {
 
-/// The time after which a piece gives way to other tasks: as much as these take, between two bounds.
+/// A piece gives way to other tasks after an eighth of the time for which it has waited for them last, within two bounds.
+/// So a round of other tasks takes an eighth longer at most, and a loop beside long ones is not a hundred times slower: no
+/// other worker helps it where all have work. With a greater part, some loops on one worker would wait for the turns of each
+/// other, and lengthen their own, until all are at the upper bound.
 constexpr std::chrono::nanoseconds least_turn = std::chrono::microseconds{200};
 constexpr std::chrono::nanoseconds longest_turn = std::chrono::milliseconds{10};
+constexpr int part_of_wait = 8;
 /// The time between two looks is about this, and not less than half of it.
 constexpr std::chrono::nanoseconds before_look{loop_pace::between_looks_ns / 2};
 
-/// A loop gives way to all tasks that wait there. With turns of a fixed time it would have a hundredth of the worker beside
-/// long ones, and no other worker would help, since all have work.
-std::chrono::nanoseconds turn_on(const worker& seat) noexcept {
-  const std::uint64_t others = seat.own_load() * seat.task_time_ns();
-  return std::clamp(std::chrono::nanoseconds(others), least_turn, longest_turn);
+/// Returns how long the turn of a piece is that goes on now.
+std::chrono::nanoseconds turn_of(loop_piece& p, monotonic::time_point now) noexcept {
+  const monotonic::time_point since = std::exchange(p.gave_way_at, {});
+  if (since == monotonic::time_point()) return least_turn; // it has not waited
+  return std::clamp<std::chrono::nanoseconds>((now - since) / part_of_wait, least_turn, longest_turn);
 }
 
 bool should_split(const loop_piece& p, const worker& seat) noexcept {
@@ -80,8 +84,7 @@ bool loop::go_through(loop_piece*& p) noexcept {
     begin_turn(*p, *seat);
   }
   monotonic::time_point now = monotonic::now();
-  const monotonic::time_point until =
-      now + (this_execution.seat != nullptr ? turn_on(*this_execution.seat) : least_turn);
+  const monotonic::time_point until = now + turn_of(*p, now);
   monotonic::time_point next_look = now + before_look;
   loop_stride stride(size_ / (std::uint64_t{8} * p->engine->layout().size()));
   while (p->at != p->end && !stopped()) {
@@ -95,7 +98,7 @@ bool loop::go_through(loop_piece*& p) noexcept {
     stride.took(planned, took);
     if (now < next_look) continue;
     next_look = now + before_look;
-    if (!look_up(p, now >= until)) return false;
+    if (!look_up(p, now, now >= until)) return false;
   }
   return true;
 }
@@ -105,20 +108,21 @@ void loop::begin_turn(loop_piece& p, const worker& seat) noexcept {
   if (stopped()) return;
   pass_on(p);
   if (p.at == 0 || !should_split(p, seat)) return;
-  do split(p);
-  while (p.pace.elements() == 1 && p.end - p.at > 1); // each may be long: other workers get the rest at once
+  while (split(p) && p.pace.elements() == 1) { // each element may be long: other workers get the rest at once
+  }
 }
 
 /// Looks up: deals out, gives way or splits. Returns false if the piece gave way.
-bool loop::look_up(loop_piece*& p, bool turn_is_over) noexcept {
+bool loop::look_up(loop_piece*& p, monotonic::time_point now, bool turn_is_over) noexcept {
   const worker* const seat = this_execution.seat;
   if (seat != nullptr && deal_out(p)) pass_on(*p);
   if (seat == nullptr || turn_is_over || in_the_way(*p, *seat)) {
     static_cast<void>(take_back(*p)); // or the worker would begin with that half now
+    p->gave_way_at = now;
     p->engine->give_way(*p);
     return false;
   }
-  if (should_split(*p, *seat)) split(*p);
+  if (should_split(*p, *seat)) static_cast<void>(split(*p));
   return true;
 }
 
@@ -150,16 +154,18 @@ loop_piece* loop::put_behind(loop_piece& p) noexcept {
   return added;
 }
 
-/// Splits a piece and forks its right half. A piece that is over before the next look is not worth it.
-void loop::split(loop_piece& p) noexcept {
+/// Splits a piece and forks its right half. Returns false if there is no memory, or the piece is over before the next look,
+/// and so not worth it.
+bool loop::split(loop_piece& p) noexcept {
   const std::uint64_t left = p.end - p.at;
-  if (left <= p.pace.elements()) return;
+  if (left <= p.pace.elements()) return false;
   loop_piece* const right = spare(p);
-  if (right == nullptr) return;
+  if (right == nullptr) return false;
   right->end = p.end;
   right->at = p.end = p.at + (left + 1) / 2;
   p.right = right;
   fork_task(*right);
+  return true;
 }
 
 /// Returns a new piece behind p, or the one there that was taken back.

@@ -28,7 +28,7 @@ void worker::note_pushed() noexcept {
   if (publishing_.due_at_push(counts_.pushed.read())) engine_.publish_load(place_);
 }
 
-std::uint32_t worker::own_load() const noexcept { return engine_.view().load(entry_).total(); }
+std::uint32_t worker::load() const noexcept { return engine_.view().load(entry_).total(); }
 
 // --- giving way
 

@@ -49,7 +49,7 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   engine_.timers().look_elsewhere(*this, place_.group, counts_.ticks.read(), now);
   counts_.ticks.add();
   if (recording()) [[unlikely]]
-    record(event_code::load, own_load());
+    record(event_code::load, load());
   renew_rules();
   const auto& injection = rules_in_force().settings.injection;
   plan_.set_interval(interval_of(injection.target_latency, tick_.average_ns(), injection.interval));

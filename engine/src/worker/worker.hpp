@@ -71,11 +71,9 @@ class alignas(128) worker {
   placement_cursor& cursor() noexcept { return cursor_; }
   /// Returns how long a task that the worker submits is expected to take.
   std::uint64_t task_time_ns() const noexcept { return answers_.task_time_ns(); }
-  /// Returns how many tasks wait or run there. Call from the seat's thread.
-  std::uint32_t own_load() const noexcept;
   /// Returns whether a task that the worker submits stays here, so that the policy need not be asked.
   bool keeps_submitted() const noexcept {
-    return answers_.keep([this] { return own_load(); });
+    return answers_.keep([this] { return load(); });
   }
   /// Returns whether a coroutine that is resumed here is queued here.
   bool resumes_here(const coroutine_root& root) const noexcept {
@@ -167,6 +165,7 @@ class alignas(128) worker {
   // pushing.cpp
   [[gnu::hot]] void note_pushed() noexcept;
   bool may_rotate() const noexcept;
+  std::uint32_t load() const noexcept;
   /// Counts a task that begins without a poll.
   void count_turn() noexcept {
     plan_.count_turn();

@@ -33,12 +33,14 @@
 namespace {
 std::atomic<std::uint64_t> allocations{0};
 std::atomic<std::uint64_t> blocks{0};
+std::atomic<bool> refused{false}; // there are no more blocks
 } // namespace
 
 void* acquire_counted_block(std::size_t size_class) asm("__real__ZN8corewise6detail13acquire_blockEm");
 void* count_block(std::size_t size_class) asm("__wrap__ZN8corewise6detail13acquire_blockEm");
 void* count_block(std::size_t size_class) {
   blocks.fetch_add(1, std::memory_order_relaxed);
+  if (refused) throw std::bad_alloc();
   return acquire_counted_block(size_class);
 }
 
@@ -245,6 +247,16 @@ TEST_CASE("loops take nothing from operator new, on one group and on several") {
     CHECK(sync_wait(e, loops(100, numbers)) == 0);
     CHECK((e.groups().size() == 1 || e.metrics().total().forked != 0));
   }
+}
+
+TEST_CASE("a loop of long elements ends also where there are no blocks to split it") {
+  engine e(quiet_profile(4));
+  const auto body = [](int) {
+    refused = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  };
+  e.run([&]() -> task<> { co_await parallel_for(0, 20, body); }).get();
+  refused = false;
 }
 
 TEST_CASE("blocking scopes take nothing from operator new, with a stop token or without") {

@@ -5,6 +5,7 @@
 #include <corewise/policies/detail/atomic.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -34,8 +35,8 @@
 // groups are reached in ten steps. The cuts depend on size and machine alone. So data that one loop wrote
 // lies where the next loop comes for it.
 //
-// About every 200 us a piece gives way to other tasks, or after as long as those that wait take, 10 ms at most. Where an
-// element takes longer than that, each look is such a time: the loop is dealt out before the piece gives way, and
+// About every 200 us a piece gives way to other tasks, or after an eighth of the time that it has waited for them, 10 ms
+// at most. Where an element takes longer than that, each look is such a time: the loop is dealt out before the piece gives way, and
 // when it comes from the queue it is split down to one element.
 //
 // Pieces are in a list in the order of their elements, so that their results can be combined in that order.
@@ -116,9 +117,10 @@ struct loop_piece : coroutine_root { // without a coroutine: for the seat that i
   std::uint32_t share = 0; ///< which of the loop's shares it is, or the first if it stands for several ...
   std::uint32_t shares_end = 0; ///< ... up to this one, which it has not passed on yet
   loop_pace pace;
-  loop_piece* next = nullptr;       ///< the piece whose elements follow
-  loop_piece* right = nullptr;      ///< its right half, as it was forked last
-  loop_piece* taken_back = nullptr; ///< `next`, if that is to be forked again
+  std::chrono::steady_clock::time_point gave_way_at; ///< until it goes on; else its epoch
+  loop_piece* next = nullptr;                        ///< the piece whose elements follow
+  loop_piece* right = nullptr;                       ///< its right half, as it was forked last
+  loop_piece* taken_back = nullptr;                  ///< `next`, if that is to be forked again
 
   /// Returns whether the piece stands for several shares.
   bool several() const noexcept { return shares_end > share + 1; }
@@ -160,11 +162,11 @@ class loop : public join_point {
   bool work(loop_piece* p) noexcept;
   bool go_through(loop_piece*& p) noexcept;
   void begin_turn(loop_piece& p, const worker& seat) noexcept;
-  bool look_up(loop_piece*& p, bool turn_is_over) noexcept;
+  bool look_up(loop_piece*& p, std::chrono::steady_clock::time_point now, bool turn_is_over) noexcept;
   void run_checked(loop_piece& p, std::uint64_t to) noexcept;
   bool stopped() const noexcept { return failed_.load(std::memory_order_relaxed) || stop_.stop_requested(); }
   loop_piece* put_behind(loop_piece& p) noexcept;
-  void split(loop_piece& p) noexcept;
+  bool split(loop_piece& p) noexcept;
   loop_piece* spare(loop_piece& p) noexcept;
   bool take_back(loop_piece& p) noexcept;
   bool deal_out(loop_piece*& p) noexcept;
