@@ -25,7 +25,8 @@ TEST_CASE("zio: a placement looks at two workers, never the same twice, and the 
 }
 
 TEST_CASE("zio: half of a full ring of 256 goes to the one global queue") {
-  const profile p = system_profile("zio", 2);
+  profile p = system_profile("zio", 2);
+  p.queues.lifo_age.reset(); // what is in the slot stays there, however long the test takes
   CHECK(p.queues.local == 256);
   engine e(p);
   gate held;
