@@ -103,11 +103,11 @@ bool loop::go_through(loop_piece*& p) noexcept {
   return true;
 }
 
-/// Prepares a piece at its beginning, or when it goes on: it is worth splitting, if it has a pace.
+/// Prepares a piece at its beginning, or when it goes on: it is worth splitting, if it has a pace, and will not be dealt out.
 void loop::begin_turn(loop_piece& p, const worker& seat) noexcept {
   if (stopped()) return;
   pass_on(p);
-  if (p.at == 0 || !should_split(p, seat)) return;
+  if (p.at == 0 || (&p == &first_ && !dealt_) || !should_split(p, seat)) return;
   while (split(p) && p.pace.elements() == 1) { // each element may be long: other workers get the rest at once
   }
 }

@@ -14,9 +14,11 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 using namespace corewise;
 using namespace corewise::tests;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -69,6 +71,28 @@ std::string joined_serially(std::size_t size) {
 }
 
 } // namespace
+
+TEST_CASE("parallel loops: each element runs once where the loop begins on a thread that has lent its seat") {
+  constexpr std::size_t size = 100'000;
+  visits seen(size);
+  engine e(two_package_profile(1));
+  const auto loop = [&]() -> task<> {
+    std::atomic<bool> taken{false};
+    CHECK(e.submit([&] { taken = true; }, {.worker = e.this_worker()}) == submit_result::accepted);
+    blocking([&] { // until a spare thread runs the seat
+      while (!taken) std::this_thread::sleep_for(100us);
+    });
+    co_await parallel_for(std::size_t{0}, size, [&](std::size_t i) {
+      const auto end = std::chrono::steady_clock::now() + 1us;
+      while (std::chrono::steady_clock::now() < end) {
+      }
+      seen(i);
+    });
+  };
+  e.run(loop()).get();
+  CHECK(seen.total() == size);
+  CHECK(seen.once_each());
+}
 
 TEST_CASE("parallel_for: the body runs once for each element, on any machine") {
   for (const profile& p : machines()) {
