@@ -124,6 +124,22 @@ TEST_CASE("recorded machine: of old kernels, which have masks and no lists, the 
   CHECK(has_warning(discover_in(host), "cpu1/topology/thread_siblings makes no sense"));
 }
 
+TEST_CASE("recorded machine: what makes no sense is told") {
+  const temporary_tree host;
+  write_process(host);
+  host.write(cpu_folder + "online", "0-\n");
+  host.write(cpu_folder + "cpu0/topology/physical_package_id", "0\n");
+  host.write("sys/devices/system/node/node0/cpumap", "00000001\n");
+  CHECK(has_warning(discover_in(host), "cpu/online has no list of CPUs"));
+  host.write(cpu_folder + "online", "0\n");
+  for (const char* distance : {"-1\n", "0\n", "ten\n"}) {
+    host.write("sys/devices/system/node/node0/distance", distance);
+    CHECK(has_warning(discover_in(host), "node0/distance makes no sense"));
+  }
+  host.write("sys/devices/system/node/node0/distance", "10\n");
+  CHECK(discover_in(host).warnings().empty());
+}
+
 TEST_CASE("recorded machine: usable CPUs are online, in the affinity mask and in the control group") {
   const auto host = two_sockets();
   host.write(cpu_folder + "online", "0-4\n");

@@ -115,6 +115,14 @@ TEST_CASE("sources: a synthetic description of too many objects is refused at on
   check_refused(synthetic_source{deep + "pu:1"}, "has more than 65536 objects");
 }
 
+TEST_CASE("sources: numbers and blanks of a synthetic description that hwloc would read in another way are "
+          "refused") {
+  for (const char* text : {"pack:0x400 core:0x10 pu:1", "pack:2 core:+8192 pu:4", "0x2000", "pack:010 pu:1"})
+    check_refused(synthetic_source{text}, "expected decimal numbers");
+  for (const char* text : {"1 1024\n64", "pack:2\tcore:2 pu:1"})
+    check_refused(synthetic_source{text}, "another control character");
+}
+
 TEST_CASE("sources: the XML of a machine of too many objects is refused at once, with the limit") {
   const temporary_tree tree;
   const auto machine = [&](const std::string& type, int count) {

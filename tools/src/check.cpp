@@ -63,9 +63,10 @@ bool is_regular(const std::string& file) {
   return file != "-" && std::filesystem::is_regular_file(file, ignored);
 }
 
-/// Checks that a machine can be used. One that is `live` may be another than this one.
-void try_machine(const machine_description& machine) {
-  if (!std::holds_alternative<live_source>(machine.source)) (void)discover(machine);
+/// Looks at a machine, and returns its warnings. One that is `live` may be another than this one.
+std::vector<std::string> try_machine(const machine_description& machine) {
+  if (std::holds_alternative<live_source>(machine.source)) return {};
+  return discover(machine).warnings();
 }
 
 /// Reads the file as a profile or as a machine file, and, where a machine is given, tries the profile on it. Returns the
@@ -79,8 +80,7 @@ std::vector<std::string> read_as_it_is(const std::string& file, const std::optio
       use_machine(p.topology.machine, file);
     else
       use_machine_text(p.topology.machine, text, name_of(file));
-    try_machine(p.topology.machine);
-    return {};
+    return try_machine(p.topology.machine);
   }
   p = plain ? load_profile(file) : parse_profile(text, name_of(file));
   if (!machine) return {};

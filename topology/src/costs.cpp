@@ -48,13 +48,13 @@ std::string_view machine_costs::name_of(level l) noexcept { return level_names[s
 
 std::span<const std::string> cost_names() { return names.get(); }
 
-double* find_cost(machine_costs& costs, std::string_view name) noexcept {
+double* find_cost(machine_costs& costs, std::string_view name) {
   const auto& all = named_costs.get();
   const auto found = std::ranges::find(all, name, &named_cost::name);
   return found == all.end() ? nullptr : found->at(costs);
 }
 
-const double* find_cost(const machine_costs& costs, std::string_view name) noexcept {
+const double* find_cost(const machine_costs& costs, std::string_view name) {
   return find_cost(const_cast<machine_costs&>(costs), name);
 }
 

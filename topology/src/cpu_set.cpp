@@ -62,6 +62,7 @@ bool read_range(list_reader& in, cpu_set& into) {
     step = read_stride(in);
   }
   if (!last || !step || *last < *first) return false;
+  if (*last == *first) return into.insert(*first), true;
   if (step->used == step->period) return into |= cpu_set::range(*first, *last), true;
   for (std::uint32_t cpu = *first; cpu <= *last; ++cpu)
     if ((cpu - *first) % step->period < step->used) into.insert(cpu);

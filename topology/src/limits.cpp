@@ -93,8 +93,14 @@ std::vector<std::string> hidden_facts(const fs::path& root, const host_limits& l
   std::error_code error;
   if (fs::directory_iterator(root / cpus, error) == fs::directory_iterator())
     hidden(cpus, "the CPUs that are online, their cores, caches and speeds are");
-  else if (!read_online_cpus(root) && !shows_own_cpus(root))
-    hidden("sys/devices/system/cpu/online", "the CPUs that are online are");
+  else if (const char* const online = "sys/devices/system/cpu/online";
+           !read_online_cpus(root) && !shows_own_cpus(root)) {
+    if (read_text(root / online))
+      warnings.push_back(fmt::format("{} has no list of CPUs: the CPUs that are online are unknown",
+                                     (root / online).string()));
+    else
+      hidden(online, "the CPUs that are online are");
+  }
   return warnings;
 }
 

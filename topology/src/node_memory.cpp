@@ -85,7 +85,8 @@ std::optional<std::uint32_t> node_of_page(const void* address) {
   return static_cast<std::uint32_t>(node);
 }
 
-node_memory::node_memory(std::size_t bytes, std::optional<std::uint32_t> os_index, refusal* why) {
+node_memory::node_memory(std::size_t bytes, std::optional<std::uint32_t> os_index, refusal* why)
+    : node_memory() { // so that the destructor frees the pages when `with_node` throws
   if (bytes == 0) return;
   const std::size_t size = round_to_pages(bytes);
   data_ = map_zeroed(size);

@@ -91,7 +91,10 @@ class synthetic_count {
       square += c == '[' ? 1 : c == ']' && square > 0 ? -1 : 0;
       round += c == '(' ? 1 : c == ')' && round > 0 ? -1 : 0;
       const char before = at == 0 ? ' ' : text_[at - 1];
+      if (static_cast<unsigned char>(c) < ' ') refuse_control();
       if (round > 0 || (before != ' ' && before != '[' && before != ':')) continue;
+      if (c == '+' || c == '-' || (c == '0' && at + 1 < text_.size() && is_digit_or_x(text_[at + 1])))
+        refuse_number(at);
       if (square == 0 && std::isdigit(static_cast<unsigned char>(c)) != 0)
         add_level(std::string_view(text_).substr(at));
       else if (before != ':' && (c == 'n' || c == 'N'))
@@ -101,6 +104,22 @@ class synthetic_count {
   }
 
  private:
+  static bool is_digit_or_x(char c) {
+    return c == 'x' || c == 'X' || std::isdigit(static_cast<unsigned char>(c)) != 0;
+  }
+  /// hwloc would take these for blanks.
+  [[noreturn]] void refuse_control() const {
+    throw topology_error(fmt::format(
+        "topology source synthetic: \"{}\" has a tab, an end of a line or another control character; a "
+        "description is in one line, with blanks",
+        text_));
+  }
+  /// hwloc would read a sign, and hexadecimal and octal numbers.
+  [[noreturn]] void refuse_number(std::size_t at) const {
+    throw topology_error(
+        fmt::format("topology source synthetic: \"{}\" has the number {}; expected decimal numbers", text_,
+                    text_.substr(at, text_.find_first_of(" ]", at) - at)));
+  }
   [[noreturn]] void refuse(std::uint64_t most, std::string_view what) const {
     throw topology_error(
         fmt::format("topology source synthetic: \"{}\" has more than {} {}, the most that can be described",

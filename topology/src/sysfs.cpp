@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <sstream>
 
 namespace corewise::detail {
 namespace {
@@ -84,6 +85,19 @@ std::optional<cpu_set> fact_tree::cpus(const std::string& file) {
   auto list = cpu_set::parse(*found);
   if (!list) nonsense_.push_back(file);
   return list;
+}
+
+std::optional<std::vector<std::uint32_t>> fact_tree::distances(const std::string& file) {
+  const auto found = text(file);
+  if (!found) return std::nullopt;
+  std::vector<std::uint32_t> row;
+  std::istringstream words(*found);
+  for (std::string word; words >> word;) {
+    const auto value = parse_number(word);
+    if (!value || *value == 0 || *value > 65535) return nonsense_.push_back(file), std::nullopt;
+    row.push_back(static_cast<std::uint32_t>(*value));
+  }
+  return row;
 }
 
 std::optional<cpu_set> fact_tree::mask(const std::string& file) {

@@ -26,6 +26,8 @@ class fact_tree {
   std::optional<std::string> text(const std::string& file) const { return read_text(root_ / file); }
   std::optional<std::uint64_t> number(const std::string& file);
   std::optional<cpu_set> cpus(const std::string& file);
+  /// Reads distances between nodes, from 1 to 65535, with blanks between them.
+  std::optional<std::vector<std::uint32_t>> distances(const std::string& file);
   /// Reads the first of these files that there is: lists of CPUs, and behind them masks, which older kernels
   /// have alone.
   std::optional<cpu_set> cpus(const std::vector<std::string>& lists, const std::vector<std::string>& masks);

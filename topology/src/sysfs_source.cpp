@@ -129,13 +129,8 @@ void add_nodes(fact_tree& tree, machine_scan& scan) {
 
 /// Reads a row, which has one number for each online node, in the order of their numbers.
 std::optional<std::vector<std::uint32_t>> read_row(fact_tree& tree, std::uint32_t node, std::size_t count) {
-  const auto text = tree.text(fmt::format("{}node{}/distance", node_directory, node));
-  if (!text) return std::nullopt;
-  std::istringstream in(*text);
-  std::vector<std::uint32_t> row;
-  for (std::uint32_t value = 0; in >> value;) row.push_back(value);
-  if (row.size() != count) return std::nullopt;
-  return row;
+  auto row = tree.distances(fmt::format("{}node{}/distance", node_directory, node));
+  return row && row->size() == count ? row : std::nullopt;
 }
 
 void add_distances(fact_tree& tree, machine_scan& scan) {

@@ -30,4 +30,11 @@ inline std::optional<character> first_character(std::string_view text) {
   return character{code, size};
 }
 
+/// Returns the first `longest` bytes of a text, or fewer: it is cut between two characters.
+inline std::string_view up_to(std::string_view text, std::size_t longest) {
+  if (text.size() <= longest) return text;
+  while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0U) == 0x80U) --longest;
+  return text.substr(0, longest);
+}
+
 } // namespace corewise::detail

@@ -13,6 +13,11 @@ std::vector<profile_issue> check_profile(const profile& p) {
   };
   for (const auto& field : detail::profile_fields())
     field.show(p, [&](const detail::element& which, const detail::setting& value) {
+      for (const std::string& name : which.names)
+        if (name.empty() || !detail::is_one_line(name, detail::name_bytes_max))
+          add(detail::key_path(field.facts.path, which),
+              fmt::format("found the name {}; expected one of 1 to {} bytes in one line", detail::quote(name),
+                          detail::name_bytes_max));
       if (!detail::takes(field.facts.rule, value))
         add(detail::key_path(field.facts.path, which),
             fmt::format("found {}; expected {}", detail::quote(detail::to_text(value)),

@@ -87,23 +87,13 @@ void check_sharing(contradiction_list& found, const profile& p) {
          "come and go"});
 }
 
-void check_name(contradiction_list& found, const std::string& key, const std::string& name,
-                const std::vector<std::string>& names) {
-  if (std::ranges::find(names, name) != names.end()) return;
-  found.push_back({{key, "topology.kinds"},
-                   fmt::format("found {}; expected a kind that topology.kinds describes ({}){}", quote(name),
-                               fmt::join(names, ", "), did_you_mean(name, names))});
-}
-
 /// Checks that names mean described kinds. Where kinds are described by hand, there are no others.
 void check_kind_names(contradiction_list& found, const machine_description& machine) {
-  if (machine.kinds.empty()) return;
-  std::vector<std::string> names;
-  for (const kind_description& kind : machine.kinds) names.push_back(kind.name);
   for (const auto& [name, capacity] : machine.capacities)
-    check_name(found, "topology.capacity." + name, name, names);
+    check_kind_name(found, "topology.capacity." + name, name, machine.kinds, "topology.");
   for (std::size_t i = 0; i < machine.use.kinds.size(); ++i)
-    check_name(found, fmt::format("topology.use.kinds[{}]", i), machine.use.kinds[i], names);
+    check_kind_name(found, fmt::format("topology.use.kinds[{}]", i), machine.use.kinds[i], machine.kinds,
+                    "topology.");
 }
 
 void check_kinds(contradiction_list& found, const std::vector<kind_description>& kinds,
@@ -148,6 +138,16 @@ std::vector<contradiction> find_contradictions(const std::vector<kind_descriptio
   check_kinds(found, kinds, prefix + "kinds");
   check_distances(found, distances, prefix + "distances");
   return found;
+}
+
+void check_kind_name(contradiction_list& found, const std::string& key, const std::string& name,
+                     const std::vector<kind_description>& kinds, const std::string& prefix) {
+  if (kinds.empty() || std::ranges::find(kinds, name, &kind_description::name) != kinds.end()) return;
+  std::vector<std::string> names;
+  for (const kind_description& kind : kinds) names.push_back(kind.name);
+  found.push_back({{key, prefix + "kinds"},
+                   fmt::format("found {}; expected a kind that {}kinds describes ({}){}", quote(name), prefix,
+                               fmt::join(names, ", "), did_you_mean(name, names))});
 }
 
 std::vector<contradiction> find_contradictions(const profile& p) {

@@ -31,7 +31,7 @@ template <class Target, class At> field_table<Target> source_fields(const std::s
         if (std::holds_alternative<live_source>(at(t))) visit({}, "live");
       });
   live.facts.description = "The machine; `live` is the one on which the process runs";
-  live.facts.note = "host limits (affinity, cpuset, CPU quota) apply to `live` only";
+  live.facts.note = "host limits (affinity, cpuset, CPU quota) apply to live and recorded machines only";
 
   auto xml = source_text_field<Target, xml_source>(prefix + "source.xml", at, &xml_source::file);
   xml.facts.description =

@@ -1,6 +1,7 @@
 #include "document_text.hpp"
 
 #include "base/utf8.hpp"
+#include "quotation.hpp"
 #include "text_file.hpp"
 
 #include <fmt/format.h>
@@ -20,12 +21,6 @@ std::string with_plain_line_ends(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i)
     if (text[i] != '\r' || i + 1 == text.size() || text[i + 1] != '\n') out += text[i];
   return out;
-}
-
-/// Returns whether YAML does not allow the character, or it is the byte order mark inside a text.
-bool is_control(char32_t c) {
-  return (c < 0x20 && c != '\t' && c != '\n') || c == 0x7F || (c >= 0x80 && c < 0xA0 && c != 0x85) ||
-         c == 0xFEFF;
 }
 
 std::string name_of_control(char32_t c) {

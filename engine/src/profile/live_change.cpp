@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 
 namespace corewise {
 
@@ -18,16 +19,17 @@ using shown = std::map<std::string, std::string>;
 
 shown values_of(const field<profile>& f, const profile& p) {
   shown values;
-  f.show(p, [&](const element& which, const setting& v) {
-    values[key_path(f.facts.path, which)] = quote(to_text(v));
-  });
+  f.show(p,
+         [&](const element& which, const setting& v) { values[key_path(f.facts.path, which)] = to_text(v); });
   return values;
 }
 
-std::string value_or_nothing(const shown& values, const std::string& key) {
+std::optional<std::string> value_of(const shown& values, const std::string& key) {
   const auto at = values.find(key);
-  return at == values.end() ? "nothing" : at->second;
+  return at == values.end() ? std::nullopt : std::optional(at->second);
 }
+
+std::string for_people(const std::optional<std::string>& value) { return value ? quote(*value) : "nothing"; }
 
 } // namespace
 
@@ -40,11 +42,11 @@ std::vector<apply_result::reason> what_needs_a_restart(const profile& now, const
     shown all = before;
     all.insert(after.begin(), after.end());
     for (const auto& [key, value] : all) {
-      const std::string found = value_or_nothing(after, key);
-      const std::string has = value_or_nothing(before, key);
+      const auto found = value_of(after, key);
+      const auto has = value_of(before, key);
       if (found != has)
-        reasons.push_back(
-            {key, fmt::format("found {}; the engine runs with {} until a restart", found, has)});
+        reasons.push_back({key, fmt::format("found {}; the engine runs with {} until a restart",
+                                            for_people(found), for_people(has))});
     }
   }
   return reasons;

@@ -1,5 +1,6 @@
 #include "machine_file.hpp"
 
+#include "contradictions.hpp"
 #include "description_fields.hpp"
 #include "read_fields.hpp"
 #include "source_file.hpp"
@@ -119,7 +120,10 @@ machine_file parse(std::string_view yaml, const std::string& name, const std::fi
   issue_list issues(name);
   machine_file m;
   const auto places = read_fields(yaml, machine_fields(), m, issues);
-  add_contradictions(find_contradictions(m.kinds, m.distances, ""), places, issues);
+  auto contradictions = find_contradictions(m.kinds, m.distances, "");
+  for (const auto& [kind, power] : m.costs.energy)
+    check_kind_name(contradictions, "energy." + kind, kind, m.kinds, "");
+  add_contradictions(contradictions, places, issues);
   if (folder) resolve_source(m.source, *folder, "", places, issues);
   std::move(issues).throw_if_any();
   return m;

@@ -21,7 +21,9 @@ rows head() {
       with(integer_field<profile>("version", COREWISE_AT(version), integers(1, 1)), restart,
            {.description = "The version of this format"}),
       with(text_field<profile>("name", COREWISE_AT(name), texts(64)), live,
-           {.description = "The name of the profile"}),
+           {.description = "The name of the profile. Threads, the log, and the file of `sharing` keep the "
+                           "one that an engine was "
+                           "made with"}),
   };
 }
 
@@ -138,8 +140,8 @@ rows steal() {
     return with(integer_field<profile>(std::string("steal.minimum_at.") + key, at, integers(1, 1'000'000)),
                 live,
                 {.unit = "tasks",
-                 .description = std::string("The number of tasks that must wait before a worker ") + where +
-                                " comes for them"});
+                 .description = std::string("How many tasks, of 50 us each, must wait before a worker ") +
+                                where + " comes for them; of longer ones fewer"});
   };
   return {
       with(policy_choice("steal.policy", COREWISE_AT(steal.policy), steal_policy_names()), live,

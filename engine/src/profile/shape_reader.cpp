@@ -13,13 +13,10 @@ namespace {
 
 using sort = document_node::sort;
 
-/// The longest name that a user may give as a key: to a core kind, a cost.
-constexpr std::size_t name_bytes_max = 32;
-
 std::string found_text(const document_node& node) {
   switch (node.what) {
   case sort::nothing: return "nothing";
-  case sort::list: return "a list";
+  case sort::list: return node.children.empty() ? "an empty list" : "a list";
   case sort::map: return "a map";
   case sort::scalar: break;
   }
@@ -86,11 +83,12 @@ void shape_reader::read_map(const document_node& node, const shape& expected) {
 void shape_reader::read_entry(const document_node& node, const shape& expected) {
   if (const shape::entry* e = expected.find(node.key)) return read_node(node, e->inner);
   if (!expected.any) return refuse_key(node, expected);
-  if (node.key.size() > name_bytes_max) {
-    issues_.add(node.key_at, path_,
-                fmt::format("found a name of {} bytes; {} at most", node.key.size(), name_bytes_max));
-    return;
-  }
+  if (node.key.size() > name_bytes_max)
+    return issues_.add(node.key_at, path_,
+                       fmt::format("found a name of {} bytes; {} at most", node.key.size(), name_bytes_max));
+  if (!is_one_line(node.key, name_bytes_max))
+    return issues_.add(node.key_at, path_,
+                       fmt::format("found the name {}; a name is in one line", quote(node.key)));
   element_.names.push_back(node.key);
   read_node(node, *expected.any);
   element_.names.pop_back();
@@ -101,7 +99,12 @@ void shape_reader::read_list(const document_node& node, const shape& expected) {
     const std::size_t length = path_.size();
     path_ += fmt::format("[{}]", i);
     element_.indices.push_back(i);
-    read_node(node.children[i], *expected.item);
+    const document_node& child = node.children[i];
+    const bool empty = child.what == sort::nothing || (child.what == sort::list && child.children.empty());
+    if (empty && !child.refused)
+      refuse(child, *expected.item); // else it would not be there, and could not be missed
+    else
+      read_node(child, *expected.item);
     element_.indices.pop_back();
     path_.resize(length);
   }

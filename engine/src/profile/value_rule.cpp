@@ -1,5 +1,6 @@
 #include "value_rule.hpp"
 
+#include "document.hpp"
 #include "duration_text.hpp"
 #include "quotation.hpp"
 
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 
@@ -40,9 +42,25 @@ std::optional<double> parse_number(std::string_view text) {
   return error == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
+/// Returns whether the ranges of a list may stand in a file; a stride such as 0-65535:1/2 has thousands.
+bool may_be_written(const cpu_set& cpus) {
+  constexpr std::size_t least_bytes = 2; // of a range
+  std::size_t ranges = 0;
+  for (const std::uint32_t cpu : cpus.to_vector()) ranges += cpu == 0 || !cpus.contains(cpu - 1) ? 1 : 0;
+  return ranges * least_bytes <= scalar_bytes_max && cpus.to_string().size() <= scalar_bytes_max;
+}
+
 std::optional<setting> parse_cpu_list(const std::string& text) {
-  if (const auto cpus = cpu_set::parse(text)) return setting(cpus->to_string());
-  return std::nullopt;
+  const auto cpus = cpu_set::parse(text);
+  return cpus && may_be_written(*cpus) ? std::optional<setting>(cpus->to_string()) : std::nullopt;
+}
+
+/// Writes a number as `parse_number` reads it: without an exponent.
+std::string number_text(double value) {
+  std::array<char, 400> digits; // the smallest one has 326
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed);
+  return {digits.data(), end.ptr};
 }
 
 std::optional<setting> parse_by_sort(sort what, const std::string& text) {
@@ -64,9 +82,8 @@ bool may_be_quoted(sort what) {
 
 bool is_in_range(const value_rule& rule, const std::string& text) {
   switch (rule.what) {
-  case sort::text:
-    return text.size() >= rule.min && text.size() <= rule.max && printable(text, rule.max) == text;
-  case sort::cpu_list: return cpu_set::parse(text).has_value();
+  case sort::text: return text.size() >= rule.min && is_one_line(text, rule.max);
+  case sort::cpu_list: return parse_cpu_list(text).has_value();
   default: return false;
   }
 }
@@ -103,7 +120,8 @@ std::string describe_by_sort(const value_rule& rule) {
     return fmt::format("a duration with its unit from {} to {}", to_duration_text(rule.min),
                        to_duration_text(rule.max));
   case sort::text: return fmt::format("a text of {} to {} bytes in one line", rule.min, rule.max);
-  case sort::cpu_list: return "a list of CPUs such as \"0-3,8\"";
+  case sort::cpu_list:
+    return fmt::format("a list of CPUs such as \"0-3,8\", of {} bytes at most as ranges", scalar_bytes_max);
   }
   return "";
 }
@@ -121,6 +139,7 @@ std::optional<setting> read_value(const value_rule& rule, const std::string& tex
   if (is_word(rule, text) && (!in_quotes || rule.what != sort::flag)) return text;
   if (in_quotes && !may_be_quoted(rule.what)) return std::nullopt;
   const std::optional<setting> value = parse_by_sort(rule.what, text);
+  if (rule.what == sort::cpu_list) return value;
   return value && takes(rule, *value) ? value : std::nullopt;
 }
 
@@ -139,7 +158,7 @@ std::string to_text(const setting& value) {
   struct writer {
     std::string operator()(const std::string& v) const { return v; }
     std::string operator()(std::uint64_t v) const { return fmt::format("{}", v); }
-    std::string operator()(double v) const { return fmt::format("{}", v); }
+    std::string operator()(double v) const { return number_text(v); }
     std::string operator()(std::chrono::nanoseconds v) const { return to_text(v); }
   };
   return std::visit(writer{}, value);

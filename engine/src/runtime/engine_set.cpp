@@ -1,3 +1,4 @@
+#include "base/utf8.hpp"
 #include "profile/live_change.hpp"
 #include "runtime/runtime.hpp"
 
@@ -61,7 +62,7 @@ std::vector<profile> divided(const profile& p, const part_list& parts) {
   for (const detail::machine_share& of : parts) {
     profile& its = profiles.emplace_back(one);
     const std::string suffix = fmt::format("/{}{}", nodes ? 'n' : 'p', of.number);
-    its.name = p.name.substr(0, longest_name - suffix.size()) + suffix;
+    its.name = std::string(detail::up_to(p.name, longest_name - suffix.size())) + suffix;
     auto& use = its.topology.machine.use;
     (nodes ? use.nodes : use.packages) = {of.number};
     its.workers.quota_part = of.of_quota;

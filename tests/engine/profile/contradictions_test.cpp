@@ -96,3 +96,12 @@ TEST_CASE("without injection queues inboxes must be unbounded") {
         "queue there is no room for a task that finds an inbox full: set queues.inbox to unbounded");
   CHECK(error_in("injection: {scope: none}\nsteal: {policy: none}\nqueues: {inbox: unbounded}") == "");
 }
+
+TEST_CASE("an empty entry of a list is refused, not left out") {
+  for (const char* yaml :
+       {"topology: {distances: [[10, 20], [20, 10], []]}", "topology: {distances: [[]]}",
+        "topology: {kinds: [null]}", "topology:\n  kinds:\n  - {cpus: 0, name: P}\n  -\n"}) {
+    CAPTURE(yaml);
+    CHECK_THROWS_AS((void)parse_profile(yaml), profile_error);
+  }
+}

@@ -189,7 +189,7 @@ TEST_CASE("what() has a line for each error") {
   } catch (const profile_error& error) {
     CHECK(std::string(error.what()) ==
           "g.yaml:1:9: strict: found \"1\"; expected true or false\n"
-          "g.yaml:2:7: name: found a list; expected a text of 1 to 64 bytes in one line");
+          "g.yaml:2:7: name: found an empty list; expected a text of 1 to 64 bytes in one line");
     REQUIRE(error.issues().size() == 2);
     CHECK(error.issues()[1].line == 2);
     CHECK(error.issues()[1].column == 7);
@@ -223,6 +223,7 @@ TEST_CASE("two forms of one setting exclude each other") {
 TEST_CASE("kinds that are described by hand need CPUs and a name") {
   CHECK(errors_in("topology:\n  kinds:\n    - {name: P}\n    - {cpus: 0-3}\n") ==
         line_list{
-            "f:3:7: topology.kinds[0].cpus: found nothing; expected a list of CPUs such as \"0-3,8\"",
+            "f:3:7: topology.kinds[0].cpus: found nothing; expected a list of CPUs such as \"0-3,8\", of "
+            "4096 bytes at most as ranges",
             "f:4:7: topology.kinds[1].name: found nothing; expected a text of 1 to 32 bytes in one line"});
 }

@@ -83,3 +83,14 @@ TEST_CASE("live changes: the reason names the value found and the value in the e
   CHECK(detail::what_needs_a_restart(p, {}).front().why ==
         "found nothing; the engine runs with \"3\" until a restart");
 }
+
+TEST_CASE("live changes: values that differ only after their first 60 bytes differ") {
+  profile p;
+  std::string list = "0";
+  for (int cpu = 2; cpu < 126; cpu += 2) list += "," + std::to_string(cpu);
+  p.topology.machine.use.reserve = *cpu_set::parse(list);
+  profile next = p;
+  next.topology.machine.use.reserve = *cpu_set::parse(list + ",127");
+  CHECK(keys_between(p, next) == std::vector<std::string>{"topology.use.reserve"});
+  CHECK(keys_between(p, p).empty());
+}

@@ -50,6 +50,13 @@ energy: {P: {active: 3.5, idle: 0}, E: {active: 1}}
   CHECK(m.costs.energy_of("E").idle == machine_costs::power{}.idle);
 }
 
+TEST_CASE("energy is that of described kinds") {
+  const std::string kinds = "source: {synthetic: \"core:2 pu:1\"}\nkinds: [{cpus: \"0-1\", name: P}]\n";
+  CHECK(machine_error(kinds + "energy: {p: {active: 5}}").find("did you mean \"P\"") != std::string::npos);
+  CHECK(machine_error(kinds + "energy: {P: {active: 5}}").empty());
+  CHECK(machine_error("source: {synthetic: \"core:2 pu:1\"}\nenergy: {p: {active: 5}}").empty());
+}
+
 TEST_CASE("errors in a machine file have places") {
   CHECK(machine_error("name: x\n") ==
         "f:1:1: source: found nothing; expected live, or a map with xml or synthetic");

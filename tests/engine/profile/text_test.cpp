@@ -68,3 +68,33 @@ TEST_CASE("settings equal to the defaults are left out, unless they have a remar
                                    "idle:\n"
                                    "  searchers_per_mille: 250  # was 500\n");
 }
+
+TEST_CASE("numbers are written without an exponent, as they are read") {
+  for (const double number : {0.00001, 1e6, 123456.789, 5e-324}) {
+    profile p;
+    p.dispatch.weights.spill.same_domain = number;
+    const std::string text = profile_text(p);
+    CAPTURE(text);
+    CHECK(parse_profile(text).dispatch.weights.spill.same_domain == number);
+  }
+}
+
+TEST_CASE("what could not be read again is refused: controls, bytes that are not UTF-8, lists of thousands "
+          "of ranges") {
+  for (const char* name : {"a\u009bb", "\uFEFFx", "caf\xe9", "a\u0085b", "two\nlines"}) {
+    CAPTURE(name);
+    profile p;
+    p.name = name;
+    CHECK(!check_profile(p).empty());
+    profile named;
+    named.topology.machine.capacities[name] = 512;
+    CHECK(!check_profile(named).empty());
+  }
+  profile unnamed;
+  unnamed.topology.machine.capacities[""] = 512;
+  CHECK(!check_profile(unnamed).empty());
+  CHECK_THROWS_AS((void)parse_profile("topology: {capacity: {\"P\\n\": 512}}"), profile_error);
+  CHECK_THROWS_AS((void)parse_profile("name: \"a\\x9bb\""), profile_error);
+  CHECK_THROWS_AS((void)parse_profile("topology: {use: {cpus: \"0-2046:1/2\"}}"), profile_error);
+  CHECK(parse_profile("topology: {use: {cpus: \"0-1000:1/2\"}}").topology.machine.use.cpus->size() == 501);
+}

@@ -62,6 +62,8 @@ TEST_CASE("engine set: a long name keeps the number of its part") {
   p.name = std::string(64, 'n');
   const engine_set engines(p);
   CHECK(engines.name(1) == std::string(61, 'n') + "/p1");
+  p.name = std::string(60, 'n') + "\u00e9mm"; // which would be cut within a character
+  CHECK(names_of(profiles_per_part(p))[1] == std::string(60, 'n') + "/p1");
 }
 
 TEST_CASE("engine set: a part that the profile leaves out gets no engine") {

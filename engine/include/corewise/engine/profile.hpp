@@ -100,7 +100,8 @@ struct profile {
     std::string policy = "nearest_half";
     steal_start start = steal_start::nearest;
     std::uint32_t batch_max = 128;
-    /// Tasks that must wait in a domain before a worker at that level is woken for them or takes them.
+    /// Tasks that must wait in a domain before a worker at that level is woken for them or takes them: so many of 50 µs or
+    /// less, or fewer that take as long.
     struct thresholds {
       std::uint32_t same_node = 2;
       std::uint32_t same_package = 2;
@@ -197,10 +198,12 @@ inline dispatch_weights weights_of(const profile& p) {
   if (p.steal.policy == "none") w.keep_below_ns = 0;
   return w;
 }
-/// Returns how many tasks must wait in a domain for a worker at a level to take them.
+/// Returns how many tasks must wait in a domain for a worker at a level to take them: from a domain that is nearer no more
+/// than from one that is farther.
 inline std::array<std::uint32_t, level_count> minimum_at_of(const profile& p) noexcept {
   const auto& at = p.steal.minimum_at;
-  return {1, 1, at.same_node, at.same_package, at.cross_package};
+  const std::uint32_t package = at.same_package < at.cross_package ? at.same_package : at.cross_package;
+  return {1, 1, at.same_node < package ? at.same_node : package, package, at.cross_package};
 }
 /// Returns the part of the profile that says which workers there are, without headroom.
 inline worker_options worker_options_of(const profile& p,

@@ -53,8 +53,8 @@ struct machine_costs {
 
 /// The names below `costs`: "submit", "transfer.same_group" and so on. Any thread.
 std::span<const std::string> cost_names();
-/// The cost of that name. Returns null for an unknown name. Any thread.
-double* find_cost(machine_costs& costs, std::string_view name) noexcept;
-const double* find_cost(const machine_costs& costs, std::string_view name) noexcept;
+/// The cost of that name. Returns null for an unknown name. Any thread. Throws `std::bad_alloc` at the first call.
+double* find_cost(machine_costs& costs, std::string_view name);
+const double* find_cost(const machine_costs& costs, std::string_view name);
 
 } // namespace corewise

@@ -68,7 +68,7 @@ struct host_limits {
 
 /// The facts of a machine, as discovery found them.
 struct machine_facts {
-  std::string source;                 ///< "live", "xml:FILE", "synthetic:TEXT", "machine:FILE"
+  std::string source; ///< "live", "live:FOLDER" (recorded), "xml:FILE", "synthetic:TEXT", "machine:FILE"
   bool this_system = false;           ///< whether threads can be bound to it
   cpu_set cpus;                       ///< what may be used: after host limits and the profile's selection
   std::vector<package> packages;      ///< in logical order
