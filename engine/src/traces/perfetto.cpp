@@ -62,6 +62,7 @@ namespace event {
 constexpr auto type = 9;
 constexpr auto name_id = 10;
 constexpr auto of_track = 11;
+constexpr auto name = 23;
 constexpr auto counter_value = 30;
 constexpr auto flow = 47;
 constexpr auto flow_end = 48;
@@ -119,7 +120,7 @@ class perfetto_writer {
     track(process_track, [&](pbf_writer& t) {
       pbf_writer process(t, track::process);
       process.add_int32(track::process_id, pid_);
-      process.add_string(track::process_name, ::program_invocation_short_name);
+      process.add_string(track::process_name, detail::in_utf8(::program_invocation_short_name));
     });
     for (std::uint32_t i = 0; i < of_.threads.size(); ++i)
       track(first_thread_track + i, [&](pbf_writer& t) {
@@ -127,7 +128,7 @@ class perfetto_writer {
         pbf_writer thread(t, track::thread);
         thread.add_int32(track::thread_process, pid_);
         thread.add_int32(track::thread_id, static_cast<std::int32_t>(of_.threads[i].id));
-        const std::string& name = of_.threads[i].name;
+        const std::string name = detail::in_utf8(of_.threads[i].name);
         thread.add_string(track::thread_name,
                           name.empty() ? fmt::format("thread {}", of_.threads[i].id) : name);
       });
@@ -161,6 +162,19 @@ class perfetto_writer {
     });
   }
 
+  /// Writes on the track of the process what the trace has not.
+  void add_missing(const std::string& what) {
+    one_packet([&](pbf_writer& p) {
+      if (!of_.events.empty())
+        p.add_uint64(packet::timestamp, static_cast<std::uint64_t>(of_.events.back().at.count()));
+      p.add_uint32(packet::sequence_flags, needs_state);
+      pbf_writer e(p, packet::track_event);
+      e.add_enum(event::type, event::instant);
+      e.add_uint64(event::of_track, process_track);
+      e.add_string(event::name, what);
+    });
+  }
+
   std::string finish() { return std::move(out_); }
 
  private:
@@ -191,6 +205,7 @@ std::string engine_trace::to_perfetto() const {
   out.begin(picture.names);
   out.add_tracks(picture.workers);
   for (const trace_mark& m : picture.marks) out.add(m);
+  if (!picture.missing.empty()) out.add_missing(picture.missing);
   return out.finish();
 }
 

@@ -3,6 +3,7 @@
 #include <corewise/topology/costs.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <unordered_map>
@@ -19,7 +20,7 @@ using sort = trace_mark::sort;
 class drawing {
  public:
   drawing(const engine_trace& of, trace_picture& to) : to_(to), open_(of.threads.size()) {
-    to_.names = of.texts;
+    for (const std::string& text : of.texts) to_.names.push_back(in_utf8(text));
   }
 
   void draw(const trace_event& e) {
@@ -121,6 +122,14 @@ trace_picture::trace_picture(const engine_trace& of) {
   drawing all(of, *this);
   for (const trace_event& e : of.events) all.draw(e);
   all.finish(of.events.empty() ? std::chrono::nanoseconds{0} : of.events.back().at);
+  if (of.full)
+    missing = fmt::format("the trace is full after {} events: it has nothing from here on", of.events.size());
+  if (of.lost != 0) missing += fmt::format("{}{} events lost", of.full ? "; " : "", of.lost);
+}
+
+std::string in_utf8(const std::string& text) {
+  using nlohmann::json;
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
 } // namespace corewise::detail

@@ -25,9 +25,13 @@ struct trace_mark {
 struct trace_picture {
   explicit trace_picture(const engine_trace& of);
 
-  std::vector<std::string> names;     ///< those of the trace's texts first
+  std::vector<std::string> names;     ///< those of the trace's texts first, in UTF-8
   std::vector<trace_mark> marks;      ///< in the order of their times
   std::vector<std::uint32_t> workers; ///< those that have counters
+  std::string missing;                ///< what the trace has not, for its reader; empty: it has all
 };
+
+/// Returns the text with U+FFFD in place of what is not UTF-8.
+std::string in_utf8(const std::string& text);
 
 } // namespace corewise::detail

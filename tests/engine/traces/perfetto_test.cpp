@@ -102,7 +102,10 @@ struct seen_trace {
       REQUIRE(open[track] > 0);
       --open[track];
     } else {
-      CHECK(names.contains(e.at("name_iid")[0]));
+      if (e.contains("name"))
+        notices.insert(std::string(e["name"][0]));
+      else
+        CHECK(names.contains(e.at("name_iid")[0]));
       if (type == "TYPE_SLICE_BEGIN") ++open[track];
     }
     if (e.contains("flow_ids"))
@@ -117,6 +120,7 @@ struct seen_trace {
   std::set<std::string> clocks;
   std::string default_clock;
   std::map<std::string, std::string> names; // by iid
+  std::set<std::string> notices;            // what is said of the whole trace
   std::set<std::string> tracks;
   std::map<std::string, int> open; // slices, by track
   std::map<std::string, int> types;
@@ -166,4 +170,20 @@ TEST_CASE("perfetto: where events were lost, slices close all the same") {
   CHECK(seen.flows.size() == 1);
   CHECK(seen.flows == seen.ended_flows);
   CHECK(nlohmann::json::accept(t.to_json()));
+}
+
+TEST_CASE("perfetto: a trace says what it has not, and names that are not UTF-8 can be read") {
+  engine_trace t;
+  t.threads = {{1, "thr\xE9"
+                   "ad"}};
+  t.texts = {"n\xFF\"x"};
+  t.events = {{.at = 5ns, .task = 7, .text = 0, .what = trace_event::kind::begun}};
+  CHECK(seen_trace(decoded(t.to_perfetto())).notices.empty());
+  t.full = true;
+  t.lost = 12;
+  const seen_trace seen(decoded(t.to_perfetto()));
+  REQUIRE(seen.notices.size() == 1);
+  CHECK(seen.notices.begin()->find("full after 1 events") != std::string::npos);
+  CHECK(seen.notices.begin()->find("12 events lost") != std::string::npos);
+  CHECK(seen.names.at("1").find("\\357\\277\\275") != std::string::npos); // U+FFFD, as protoc prints it
 }
