@@ -24,10 +24,10 @@ task<int> some_steps() { co_return co_await corewise::with_deadline(20ms, steps)
 } // namespace
 
 int main() {
-  corewise::engine engine;
   const auto now = std::chrono::steady_clock::now();
   std::atomic<int> answered{0};
   std::atomic<int> turned_away{0};
+  corewise::engine engine;
 
   // Every other one of these requests has already waited too long when its turn comes.
   for (int i = 0; i < 100; ++i) {

@@ -43,8 +43,9 @@ task<bool> all_sorted(std::span<const int> numbers, std::size_t parts) {
   };
   try {
     co_await corewise::in_scope([&](corewise::scope& s) -> task<> {
-      const std::size_t size = numbers.size() / parts;
-      for (std::size_t i = 0; i < parts; ++i) s.fork(check(numbers.subspan(i * size, size), s.stop_token()));
+      const std::size_t size = numbers.size() / parts + 1;
+      for (std::size_t at = 0; at < numbers.size(); at += size) // each with the first number of the next
+        s.fork(check(numbers.subspan(at, std::min(size + 1, numbers.size() - at)), s.stop_token()));
       co_return;
     });
   } catch (int) {

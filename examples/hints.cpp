@@ -5,8 +5,8 @@
 #include <cstdio>
 
 int main() {
-  corewise::engine engine;
   std::atomic<std::size_t> run{0};
+  corewise::engine engine;
   const std::size_t groups = engine.groups().size();
 
   // One task for each locality group, to warm up a cache per group, say. A wish, not an order: when a group

@@ -8,9 +8,9 @@
 
 int main() {
   using namespace std::chrono_literals;
+  std::atomic<int> at_home{0};
   corewise::engine_set engines(corewise::parse_profile("name: mydaemon\nengines: {per: package}\n"));
 
-  std::atomic<int> at_home{0};
   for (corewise::engine& e : engines)
     for (int i = 0; i < 1000; ++i)
       if (e.submit([&] {

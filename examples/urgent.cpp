@@ -7,10 +7,10 @@
 #include <vector>
 
 int main() {
-  corewise::engine engine;
   const std::vector<std::vector<int>> shards(4, std::vector<int>(100'000, 1));
   std::atomic<long> found{0};
   std::atomic<int> tidied{0};
+  corewise::engine engine; // what tasks use outlives it
 
   for (const std::vector<int>& shard : shards) {
     corewise::hint urgent = corewise::near(shard.data()); // where that memory is

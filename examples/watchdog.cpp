@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -28,6 +30,7 @@ void tell(const corewise::engine& engine) {
 
 int main() {
   std::atomic<int> told{0};
+  std::atomic<int> served{0};
   corewise::engine engine;
 
   // Twice in the watchdog's time. A thread of its own would do as well; a timer of the engine would not: it
@@ -36,11 +39,17 @@ int main() {
   const bool watched = sd_watchdog_enabled(0, &limit_us) > 0;
   const auto beat = watched ? std::chrono::microseconds{limit_us / 2} : 10ms;
   std::jthread watch([&](const std::stop_token& stop) {
-    for (; !stop.stop_requested(); ++told, std::this_thread::sleep_for(beat)) tell(engine);
+    std::mutex mutex;
+    std::condition_variable_any stopped;
+    std::unique_lock lock(mutex);
+    do {
+      tell(engine);
+      ++told;
+    } while (
+        !stopped.wait_for(lock, stop, beat, [&] { return stop.stop_requested(); })); // a stop ends the wait
   });
   sd_notify(0, "READY=1");
 
-  std::atomic<int> served{0};
   for (int i = 0; i < 100; ++i)
     if (engine.submit([&] { ++served; }) != corewise::submit_result::accepted) return 1;
   engine.drain();

@@ -29,6 +29,7 @@ struct results {
     errors += good ? 0 : 1;
   }
   double quantile(double q) {
+    if (milliseconds.empty()) return 0;
     const auto at =
         milliseconds.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(milliseconds.size() - 1));
     std::nth_element(milliseconds.begin(), at, milliseconds.end());
