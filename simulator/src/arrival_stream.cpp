@@ -132,4 +132,12 @@ std::optional<arrival> arrival_stream::next() {
 
 double arrival_stream::rate() const noexcept { return state_->rate; }
 
+std::uint64_t tasks_that_come(const workload& w, std::uint64_t most) {
+  if (w.shape != workload::kind::trace) return most;
+  arrival_stream all(w, 1, 1);
+  std::uint64_t come = 0;
+  while (come < most && all.next()) ++come;
+  return come;
+}
+
 } // namespace corewise

@@ -49,6 +49,7 @@ void check(const fleet_options& o) {
 /// A request on its way.
 struct request {
   std::int64_t came_ns;
+  double service_ns; ///< at full speed
   std::uint32_t balancer;
   std::uint32_t server;
   std::uint32_t found; ///< requests in flight there when it came
@@ -117,6 +118,8 @@ class fleet_run final : detail::asked_servers {
     for (const server& s : servers_) places += s.places;
     if (!o.slow_phase) places -= servers_.back().places * (1 - o.slow_speed);
     gap_ns_ = static_cast<double>(o.service.count()) / (places * o.load);
+    check(static_cast<double>((o.settle + o.time).count()) / gap_ns_ <= 1e9,
+          "a run has at most 1,000,000,000 requests: take a longer service, a lower load or less time");
     report_.shares.assign(o.servers, 0);
   }
 
@@ -155,12 +158,21 @@ class fleet_run final : detail::asked_servers {
   }
 
   void push_arrival() {
-    events_.push(now_ns_ + static_cast<std::int64_t>(gap_ns_ * arrivals_.exponential()), {kind::arrival, 0});
+    arrives_ns_ += gap_ns_ * arrivals_.exponential();
+    events_.push(static_cast<std::int64_t>(arrives_ns_), {kind::arrival, 0});
+  }
+
+  double draw_service() {
+    double parts = 0;
+    for (std::uint32_t p = 0; p < o_.service_parts; ++p) parts += services_.exponential();
+    return static_cast<double>(o_.service.count()) * parts / o_.service_parts;
   }
 
   void arrive() {
     const std::int64_t end = (o_.settle + o_.time).count();
     const bool counted = now_ns_ >= o_.settle.count() && now_ns_ < end;
+    const double service_ns =
+        draw_service(); // also of one that is refused: each rule meets the same requests
     const std::uint32_t b = who_.below(o_.balancers);
     const std::uint32_t to = balancers_[b]->choose(now_ns_, *this);
     server& s = servers_[to];
@@ -170,7 +182,7 @@ class fleet_run final : detail::asked_servers {
       return;
     }
     if (counted) ++counted_open_, report_.shares[to] += 1;
-    const std::uint32_t id = make({now_ns_, b, to, s.in_flight, counted});
+    const std::uint32_t id = make({now_ns_, service_ns, b, to, s.in_flight, counted});
     s.found += ++s.in_flight;
     ++s.begun;
     balancers_[b]->begun(to);
@@ -190,10 +202,7 @@ class fleet_run final : detail::asked_servers {
         continue;
       }
       ++s.busy;
-      double parts = 0;
-      for (std::uint32_t p = 0; p < o_.service_parts; ++p) parts += services_.exponential();
-      const double time =
-          static_cast<double>(o_.service.count()) * parts / o_.service_parts / speed_of(which);
+      const double time = requests_[id].service_ns / speed_of(which);
       events_.push(now_ns_ + static_cast<std::int64_t>(time), {kind::end, id});
     }
   }
@@ -261,6 +270,7 @@ class fleet_run final : detail::asked_servers {
   random_stream services_;
   random_stream who_;
   double gap_ns_ = 0;
+  double arrives_ns_ = 0; // the next one
   std::int64_t now_ns_ = 0;
   detail::event_queue<event> events_;
   std::vector<request> requests_;

@@ -83,14 +83,14 @@ void simulation::look_through_books() {
     require(domains_[d].searching == searching[d], "the number of a domain's searchers", d);
     for (const task_row& row : domains_[d].classes) in_classes += counted(row);
     listed += domains_[d].spinners.size();
-    loaded += waiting[d] >= least_for_others_ ? 1 : 0;
+    loaded += waiting[d] != 0 ? 1 : 0;
   }
   require(waiting_ == queued, "the tasks that wait for workers", waiting_);
   require(injected_ == in_rows, "the tasks that wait in injection queues", injected_);
   require(in_classes_ == in_classes, "the tasks that wait in class queues", in_classes_);
   require(in_slots_ == slots, "the tasks that wait in LIFO slots", in_slots_);
   require(listed_ == listed, "the number of workers that spin with no look planned", listed_);
-  require(loaded_domains_ == loaded, "the number of domains with enough tasks for others", loaded_domains_);
+  require(loaded_domains_ == loaded, "the number of domains with waiting tasks", loaded_domains_);
   require(asleep_ == asleep, "the number of sleepers", asleep_);
   require(running_ == running, "the number of workers with a task", running_);
 }

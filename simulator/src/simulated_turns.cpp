@@ -90,9 +90,12 @@ void simulation::end_tick(worker_id w) {
 
 void simulation::note_task_time(worker_id w) {
   seat& s = at(w);
-  std::uint64_t& group = groups_books_[group_of(w).value].task_time_ns;
-  s.task_time_ns = std::min(s.average_ns, group);
-  if (worth_telling(group, s.average_ns)) group = s.average_ns;
+  std::uint64_t& of_group = groups_books_[group_of(w).value].task_time_ns;
+  const std::uint64_t told = of_group;
+  s.task_time_ns = std::min(s.average_ns, told);
+  if (worth_telling(told, s.average_ns)) of_group = s.average_ns;
+  if (of_group > told && stealing_ && asleep_ != 0 && !searching(domain_of(w)))
+    wake_farther(group_of(w)); // as `wake_ups::notify_longer`
   s.times_inbox = stealing_ && takes_oldest_first(profile_.queues.oldest_first, s.average_ns);
 }
 

@@ -1,5 +1,7 @@
 #include "simulation_state.hpp"
 
+#include <fmt/format.h>
+
 // What the workload brings, and what follows from a task's end.
 
 namespace corewise::detail {
@@ -50,16 +52,16 @@ void simulation::plan_arrival() {
 void simulation::arrive() {
   const arrival a = *next_arrival_;
   plan_arrival();
-  std::uint32_t cpu = draw_cpu();
+  const std::uint32_t cpu = draw_cpu();
   const task_index t = make_task(a.service_ns, cpu);
   simulated_task& task = tasks_[t];
-  if (a.node) task.node = *a.node;
-  if (a.run_as) task.run_as = *a.run_as;
-  if (workload_.near_data && task.node != nowhere && !cpus_of_node_[task.node].empty()) {
-    const auto& near = cpus_of_node_[task.node];
-    cpu = near[origins_.below(static_cast<std::uint32_t>(near.size()))];
-    task.from = task.lines_at = *groups_.group_of_cpu(cpu);
+  if (a.node) {
+    if (*a.node >= cpus_of_node_.size())
+      throw workload_error(fmt::format("{}: node {}: the machine has {} memory nodes, numbered from 0",
+                                       workload_.file.string(), *a.node, cpus_of_node_.size()));
+    task.node = *a.node;
   }
+  if (a.run_as) task.run_as = *a.run_as;
   if (workload_.shape == workload::kind::fork_join) task.depth = workload_.depth;
   submit_from(t, cpu);
 }
@@ -102,9 +104,20 @@ task_index simulation::make_task(double service_ns, std::uint32_t cpu) {
   return t;
 }
 
+/// Returns the CPU that a task comes from: with `near-data` one of its data's node, in place of `cpu`.
+std::uint32_t simulation::comes_from(task_index t, std::uint32_t cpu) {
+  simulated_task& task = tasks_[t];
+  if (!workload_.near_data || task.node == nowhere || cpus_of_node_[task.node].empty()) return cpu;
+  const auto& near = cpus_of_node_[task.node];
+  cpu = near[origins_.below(static_cast<std::uint32_t>(near.size()))];
+  task.from = task.lines_at = *groups_.group_of_cpu(cpu);
+  return cpu;
+}
+
 /// Submits from a thread outside, or from a worker that is at work, as if one of its tasks had submitted the
 /// task.
 void simulation::submit_from(task_index t, std::uint32_t cpu) {
+  cpu = comes_from(t, cpu);
   tasks_[t].submitted_ns = now_ns_;
   measured_.enters(now_ns_);
   if (workload_.submitted != workload::from::worker) return submit_outside(t, cpu);

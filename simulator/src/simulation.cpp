@@ -40,7 +40,9 @@ void simulated_machine::really_have(const std::string& kind, std::uint32_t capac
 
 simulation_result simulate(const profile& p, const simulated_machine& machine, const workload& w,
                            const simulation_options& options) {
-  return detail::simulation(p, machine, w, options).run();
+  simulation_options until_they_end = options;
+  until_they_end.tasks = tasks_that_come(w, options.tasks);
+  return detail::simulation(p, machine, w, until_they_end).run();
 }
 
 namespace detail {
@@ -93,7 +95,6 @@ simulation::simulation(const profile& p, const simulated_machine& machine, const
     ++asleep_;
     ++sleepers_[place.group.value];
   }
-  least_for_others_ = std::max(1U, *std::ranges::min_element(minimum_at_.begin() + 2, minimum_at_.end()));
   note_places();
 }
 
@@ -216,9 +217,9 @@ void simulation::count_waiting(worker_id w, std::int32_t change) noexcept {
   const group_id g = group_of(w);
   groups_books_[g.value].waiting += by;
   std::uint32_t& of_domain = domains_[groups_[g].domain].waiting;
-  const bool before = of_domain >= least_for_others_;
+  const bool before = of_domain != 0;
   of_domain += by;
-  if (before != (of_domain >= least_for_others_)) loaded_domains_ += before ? ~std::uint32_t{0} : 1U;
+  if (before != (of_domain != 0)) loaded_domains_ += before ? ~std::uint32_t{0} : 1U;
   waiting_ += by;
 }
 

@@ -155,6 +155,7 @@ class simulation : private idle_rules<simulation> {
   }
   void wake_for_injection(group_id g) noexcept;
   std::uint32_t least_at(level l) const noexcept { return minimum_at_[static_cast<std::size_t>(l)]; }
+  std::uint64_t task_time_ns(group_id g) const noexcept { return groups_books_[g.value].task_time_ns; }
   static bool stands_still(std::uint32_t) noexcept { return false; } // simulated tasks end soon
   bool class_waits(std::uint32_t domain, task_class c) const noexcept {
     return !domains_[domain].classes[static_cast<std::size_t>(c) - 1].empty();
@@ -172,6 +173,7 @@ class simulation : private idle_rules<simulation> {
   task_index make_task(double service_ns, std::uint32_t cpu);
   void submit_from(task_index t, std::uint32_t cpu);
   std::uint32_t draw_cpu();
+  std::uint32_t comes_from(task_index t, std::uint32_t cpu);
   void submit_root();
   task_index make_child(worker_id w, task_index parent);
   void fork_children(worker_id w, task_index parent);
@@ -312,8 +314,7 @@ class simulation : private idle_rules<simulation> {
   std::uint32_t waiting_ = 0; // in rings, inboxes and deques of forks
   std::uint32_t injected_ = 0;
   std::uint32_t in_slots_ = 0;
-  std::uint32_t loaded_domains_ = 0; // domains where enough waits in rings, inboxes and deques for others
-  std::uint32_t least_for_others_ = 1;
+  std::uint32_t loaded_domains_ = 0; // domains where any waits in rings, inboxes and deques
   std::uint32_t in_classes_ = 0;
   std::uint32_t listed_ = 0; // in all domains' `spinners`
 

@@ -18,6 +18,14 @@
 // check: fail -DBUSY -DASLEEP -DENDLESS -DWORKERS=4 -DPUSHES=3 -DNOT_AGAIN
 // check: fail -DBUSY -DPUSHES=3 -DFORGET
 // check: fail -DBUSY -DPUSHES=3 -DNO_FENCE
+// check: pass -DLONG -DBUSY -DPUSHES=3
+// check: pass -DLONG -DBUSY -DPUSHES=3 -DSEARCHERS_MAX=2
+// check: pass -DLONG -DBUSY -DPUSHES=1 -DBATCHES=1
+// check: pass -DLONG -DASLEEP -DPUSHES=2 -DSEARCHERS_MAX=2
+// check: pass -DLONG -DASLEEP -DENDLESS -DPUSHES=3
+// check, long: pass -DLONG -DBUSY -DASLEEP -DENDLESS -DWORKERS=4 -DPUSHES=3
+// check: fail -DLONG -DBUSY -DPUSHES=3 -DNO_FENCE
+// check: fail -DLONG -DASLEEP -DENDLESS -DPUSHES=3 -DNEAR_ONLY
 //
 // Domain 0 has worker 0, domain 1 the others; a single task is enough for workers of the other domain to take
 // it. PUSHES tasks come from each producer, to an inbox of either domain; BATCHES times two tasks come to
@@ -28,6 +36,9 @@
 // BUSY                worker 0 is in a task that never ends from the beginning
 // ASLEEP              the others sleep at the beginning
 // ENDLESS             no task ends
+// LONG                a single task is enough as these take long, and only where no worker of its domain sleeps or
+//                     searches (idle_rules::worth_the_way); the looks are steps of their own
+// NEAR_ONLY           a worker that has found something wakes others of its own domain only
 // SEARCHERS_MAX       how many workers of a domain search at once
 // NO_ASK              no worker asks
 // ASK_APART           the mark is no part of the word that counts searchers, and is set after the searchers
@@ -106,6 +117,23 @@ end:
 #define put(thread, to) queue[to]++ // F1, P2
 #endif
 
+// --- what waits in another domain
+
+// idle_rules::worth_the_way: `seen` when a worker of the other domain may take what waits in d
+inline look_afar(d) {
+  seen = waits_in(d);
+#ifdef LONG
+  if
+  :: seen -> seen = searching[d] == 0
+  :: else
+  fi;
+  if
+  :: seen -> seen = !sleeps_in(d)
+  :: else
+  fi
+#endif
+}
+
 // --- the worker that it wakes
 
 // searchers::ask_to_look_elsewhere: `yes` when a worker searches there
@@ -176,9 +204,11 @@ inline wake_farther(d) {
   if
   :: !sleeps_in(other(d)) // can_wake
   :: else ->
+    look_afar(d);
     if
-    :: !waits_in(d)
+    :: !seen
     :: else ->
+      seen = 0;
       ask(other(d));
       if
       :: yes
@@ -237,6 +267,12 @@ proctype producer(byte me) {
 inline take_from(d) {
   d_step {
     found = waits_in(d);
+#ifdef LONG
+    if
+    :: d != domain_of(me) && (searching[d] != 0 || sleeps_in(d)) -> found = 0
+    :: else
+    fi;
+#endif
     if
     :: found ->
       i = d;
@@ -278,7 +314,7 @@ inline search(d) {
 inline pass_others_on(d) {
   if
   :: searching[other(d)] != 0 // they look after it
-  :: else -> seen = waits_in(other(d))
+  :: else -> look_afar(other(d))
   fi;
 #ifdef CLEAR_LATE
   asked[d] = 0;
@@ -306,7 +342,11 @@ inline found_work(d) {
   :: !last || parked == 0
   :: else ->
     if
+#ifdef NEAR_ONLY
+    :: waits_in(d) -> wake_in(d); won = 0
+#else
     :: waits_in(d) -> wake_in_or_farther(d)
+#endif
     :: else
     fi;
     was_asked(d); // G2
@@ -341,7 +381,7 @@ inline stays(d) {
     seen = waits_in(d);
     if
     :: seen
-    :: else -> seen = waits_in(other(d))
+    :: else -> look_afar(other(d))
     fi;
 #ifdef CLEAR_LATE
     if

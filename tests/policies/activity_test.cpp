@@ -120,3 +120,13 @@ TEST_CASE("activity: each group's least active worker is considered") {
   CHECK(all[1].lightest.value == 3);
   CHECK(all[1].score == 4);
 }
+
+TEST_CASE("activity: a worker that no thief robs stays active, also after 2^31 tasks") {
+  situation s(build(one_kind(1, 1)));
+  board_entry& slot = slot_of(s, 0);
+  slot.owner.touches.store(0x7FFFFFFF, std::memory_order_relaxed);
+  touch(slot, 1);
+  CHECK(s.view().activity({0}, 0).touches == 0x80000000);
+  cool(slot);
+  CHECK(s.view().activity({0}, 0).touches == 0x40000000);
+}

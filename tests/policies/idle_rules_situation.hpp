@@ -38,7 +38,8 @@ class sleepers : public idle_rules<sleepers> {
         injected_in(groups.size(), 0),
         searchers(groups.domains().size(), 0),
         waiting(groups.domains().size(), 0),
-        background(groups.domains().size(), false) {}
+        background(groups.domains().size(), false),
+        task_time(groups.size(), 1000) {}
 
   using idle_rules::may_steal;
   using idle_rules::sees_work;
@@ -84,6 +85,7 @@ class sleepers : public idle_rules<sleepers> {
   std::vector<std::uint32_t> searchers;      // by domain
   std::vector<std::uint32_t> waiting;        // by domain
   std::vector<bool> background;              // by domain: whether such a task waits
+  std::vector<std::uint64_t> task_time;      // by group, in ns
   std::set<std::uint32_t> asked;             // domains
   std::set<std::uint32_t> still;             // domains
   std::set<std::uint32_t> spinning;          // groups
@@ -149,6 +151,7 @@ class sleepers : public idle_rules<sleepers> {
   static std::uint32_t least_at(level l) noexcept { // 3 in the node, 5 in the package, 7 elsewhere
     return 2 * static_cast<std::uint32_t>(l) - 1;
   }
+  std::uint64_t task_time_ns(group_id g) const noexcept { return task_time[g.value]; }
   bool stands_still(std::uint32_t domain) const noexcept { return still.contains(domain); }
 
  public:

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <set>
 
 using namespace corewise;
@@ -329,4 +330,54 @@ TEST_CASE("idle rules: of a domain that stands still, others take even a single 
   CHECK(s.rules.woken_by(0) == 20U);
   CHECK(s.rules.may_steal({10}, {0}));
   CHECK(!s.rules.may_steal({10}, {2})); // another domain
+}
+
+TEST_CASE(
+    "idle rules: of long tasks fewer are enough, in proportion, where all workers of the domain have work") {
+  rules_situation s;
+  const auto taken = [&](std::uint64_t task_time, std::uint32_t waiting) {
+    s.rules.task_time[0] = task_time;
+    s.rules.waiting[0] = waiting;
+    return s.rules.may_steal(group_id{4}, group_id{0}); // seven of 50 us
+  };
+  constexpr std::uint64_t us = 1000;
+  CHECK(!taken(50 * us, elsewhere - 1));
+  CHECK(!taken(99 * us, 3));
+  CHECK(taken(99 * us, 4));
+  CHECK(!taken(349 * us, 1));
+  CHECK(taken(350 * us, 1));
+  CHECK(taken(std::numeric_limits<std::uint64_t>::max(), 1));
+  CHECK(!taken(350 * us, 0));
+
+  s.rules.sleep(1, 1); // a worker of that domain sleeps,
+  CHECK(!taken(350 * us, 1));
+  CHECK(taken(350 * us, elsewhere));
+  s.rules.asleep.clear();
+  s.rules.searchers[0] = 1; // or searches
+  CHECK(!taken(350 * us, 1));
+  CHECK(taken(350 * us, elsewhere));
+  s.rules.searchers[0] = 0;
+
+  s.rules.sleep(8, 8);
+  s.rules.waiting[0] = 1;
+  CHECK(s.rules.woken_by(0) == 8);
+  s.rules.sleep(8, 8);
+  s.rules.task_time[0] = 300 * us;
+  CHECK(!s.rules.woken_by(0));
+}
+
+TEST_CASE("idle rules: a waker and a thief go by the longest tasks of a domain's groups in which workers "
+          "take part") {
+  rules_situation s;
+  s.rules.waiting[0] = 1;
+  s.rules.task_time[1] = 10'000'000;       // the domain's other group
+  for (const std::uint32_t w : {0U, 2U}) { // of each group
+    s.rules.sleep(8, 8);
+    CHECK(s.rules.woken_by(w) == 8);
+    s.rules.sleep(8, 8);
+    CHECK(s.rules.woken_when_found(w) == order{8});
+    CHECK(s.rules.may_steal(group_id{4}, group_id{w / 2}));
+  }
+  s.rules.active[1] = 0;
+  CHECK(!s.rules.may_steal(group_id{4}, group_id{0}));
 }

@@ -336,3 +336,14 @@ TEST_CASE("memory does not grow with the number of tasks") {
   (void)run(p, "poisson,load=.7,service=exp:10us", 1'000'000);
   CHECK(resident() - before < 2'000);
 }
+
+TEST_CASE("near-data brings the tasks of every kind of workload from a CPU of their data's node") {
+  const profile p = on("pack:2 numa:1 l3:1 core:4 pu:1");
+  for (const char* w : {"poisson,load=.5,data=random", "closed,clients=6,data=random",
+                        "ping-pong,pairs=3,data=random", "yield-ring,tasks=9,data=random"}) {
+    CAPTURE(w);
+    const simulation_result anywhere = run(p, w, 4000);
+    const simulation_result near = run(p, std::string(w) + ",near-data", 4000);
+    CHECK(near.response.mean() != anywhere.response.mean());
+  }
+}

@@ -1,3 +1,4 @@
+#include <corewise/simulator/simulation.hpp>
 #include <corewise/simulator/workload.hpp>
 
 #include <doctest/doctest.h>
@@ -48,6 +49,17 @@ std::string error_of(const std::filesystem::path& file) {
     return error.what();
   }
   return "";
+}
+
+simulation_result simulated(const trace& t, std::uint64_t tasks,
+                            std::chrono::nanoseconds spin = std::chrono::microseconds{20}) {
+  profile p;
+  p.topology.machine.source = synthetic_source{"pack:2 numa:1 core:2 pu:1"};
+  p.idle.spin = spin;
+  workload w;
+  w.shape = workload::kind::trace;
+  w.file = t.path();
+  return simulate(p, simulated_machine(p), w, {.tasks = tasks});
 }
 
 } // namespace
@@ -134,4 +146,27 @@ TEST_CASE("trace: a wrong line is reported when it is reached, not before") {
   CHECK(stream.next()->time_ns == 1);
   CHECK(stream.next()->time_ns == 2);
   CHECK_THROWS_AS(stream.next(), workload_error);
+}
+
+TEST_CASE("trace: a node that the machine does not have is an error") {
+  CHECK(simulated(trace("0,1000,1\n"), 10).tasks == 1);
+  for (const char* text : {"0,1000,2\n5,1000\n", "0,1000\n5,1000,65535\n"}) {
+    const trace t(text);
+    CHECK_THROWS_WITH_AS((void)simulated(t, 10), doctest::Contains("the machine has 2 memory nodes"),
+                         workload_error);
+  }
+}
+
+TEST_CASE("trace: a run of fewer tasks than asked for is measured as one of so many") {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += std::to_string(i * 5000) + ",10000\n";
+  const trace t(text);
+  const simulation_result asked = simulated(t, 2000);
+  const simulation_result more = simulated(t, 1'000'000);
+  CHECK(tasks_that_come(parse_workload("trace,file=" + t.path().string()), 1'000'000) == 2000);
+  CHECK(more.tasks == asked.tasks);
+  CHECK(more.measured_ns == asked.measured_ns);
+  CHECK(more.second_half.count() > 0);
+  CHECK(simulated(t, 1'000'000, std::chrono::milliseconds{100}).measured_ns <
+        2 * asked.measured_ns); // not until all sleep
 }

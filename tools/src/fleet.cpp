@@ -166,7 +166,7 @@ void add_options(CLI::App& app, fleet_command& c) {
   app.add_option("--in-flight", c.fleet.in_flight,
                  "Requests that a server accepts at most; 0, the default, is no limit")
       ->check(whole_number(0, 1'000'000'000));
-  app.add_option("--seconds", c.seconds, "The time of each run that is counted")
+  app.add_option("--seconds", c.seconds, "The time of each run that is counted, after 10 s to settle")
       ->check(number_between(.001, longest_s))
       ->capture_default_str();
   app.add_option("--seed", c.fleet.seed, "The first seed")

@@ -194,7 +194,7 @@ void add_how_long(CLI::App& app, tune_options& o) {
                  "The number of profiles to try, beside the start and the shipped ones; without --budget "
                  "there is then no limit of time")
       ->type_name("N")
-      ->check(whole_number(1, 1'000'000).description(""));
+      ->check(whole_number(0, UINT32_MAX).description(""));
   app.add_option("--tasks", o.tasks, "The number of tasks of each run; 100000 by default")
       ->type_name("N")
       ->check(whole_number(100, 1'000'000'000).description(""));

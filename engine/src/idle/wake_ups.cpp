@@ -38,6 +38,12 @@ void wake_ups::notify_pushed(std::uint32_t domain, task_class c) noexcept {
   if (sleepers_.any()) wake_for(domain, c); // P3
 }
 
+void wake_ups::notify_longer(group_id g) noexcept {
+  if (groups_.domains().size() == 1 || !stealing()) return;
+  full_fence(); // P2
+  if (anybody_parked() && !searching(groups_[g].domain)) wake_farther(g);
+}
+
 void wake_ups::note_standstill(std::uint32_t domain, bool still) noexcept {
   still_[domain].store(still, std::memory_order_relaxed);
   if (!still) return;

@@ -95,6 +95,9 @@ class wake_ups : idle_rules<wake_ups> {
   /// Rule 1, for a task of class c that was pushed to a domain's queue.
   void notify_pushed(std::uint32_t domain, task_class c) noexcept;
 
+  /// Wakes a worker of another domain if what waits in that of group g is worth the way, now that its tasks are said to
+  /// take longer.
+  void notify_longer(group_id g) noexcept;
   /// Notes whether the domain stands still. If so, wakes a worker of another domain for what waits there.
   /// Call from one thread at a time.
   void note_standstill(std::uint32_t domain, bool still) noexcept;
@@ -148,6 +151,9 @@ class wake_ups : idle_rules<wake_ups> {
   std::uint32_t injected(group_id g) const noexcept { return work_.injected(g); }
   void wake_for_injection(group_id g) noexcept;
   std::uint32_t least_at(level l) const noexcept { return settings_.least_at(l); }
+  std::uint64_t task_time_ns(group_id g) const noexcept {
+    return boards_[g.value]->task_time_ns.load(std::memory_order_relaxed);
+  }
   bool stands_still(std::uint32_t domain) const noexcept {
     return still_[domain].load(std::memory_order_relaxed); // its next writer looks again, and wakes again
   }

@@ -1,7 +1,5 @@
 #include "worker/group_state.hpp"
 
-#include <corewise/policies/shared_work.hpp>
-
 #include <memory>
 
 namespace corewise::detail {
@@ -44,10 +42,6 @@ void group_state::make_seats(shared& engine, std::span<const worker_place> worke
     ::new (static_cast<void*>(&seats_[made_])) worker(engine, place.id, memory);
     ++made_;
   }
-}
-
-void group_state::note_task_time(std::uint64_t ns) noexcept {
-  if (worth_telling(task_time_ns(), ns)) task_time_ns_.store(ns, std::memory_order_relaxed);
 }
 
 } // namespace corewise::detail

@@ -52,11 +52,6 @@ class group_state {
   injection_queue& injection() noexcept { return injection_; }
   timer_group& timers() noexcept { return *timers_; }
 
-  /// Returns the average task time of the group's workers, for tasks that come from outside. Call from any
-  /// thread. Relaxed: a number.
-  std::uint64_t task_time_ns() const noexcept { return task_time_ns_.load(std::memory_order_relaxed); }
-  void note_task_time(std::uint64_t ns) noexcept;
-
   /// Returns which part of their capacity the group's cores have now, as the host allows it or as it was measured, in
   /// percent. Call from any thread. Relaxed: a number.
   std::uint32_t speed() const noexcept { return speed_.load(std::memory_order_relaxed); }
@@ -71,7 +66,6 @@ class group_state {
   std::size_t made_ = 0;
   atomic<std::uint32_t> speed_{100};
   injection_queue injection_;
-  alignas(128) atomic<std::uint64_t> task_time_ns_{spill_task_time_ns};
 };
 
 } // namespace corewise::detail

@@ -77,6 +77,10 @@ class shared {
   worker& seat(worker_id w) noexcept { return *seats_[w.value]; }
   group_state& group(group_id g) noexcept { return *group_states_[g.value]; }
   group_board& board(group_id g) noexcept { return *boards_[g.value]; }
+  /// Returns about how long a task of the group's workers takes. Call from any thread.
+  std::uint64_t task_time_in(group_id g) const noexcept {
+    return boards_[g.value]->task_time_ns.load(std::memory_order_relaxed);
+  }
   injection_queue& injection(group_id g) noexcept { return *injection_[g.value]; }
   /// Returns the class queues of a group's domain.
   domain_classes& classes(group_id g) noexcept { return *classes_[groups_[g].domain]; }

@@ -13,7 +13,7 @@ void worker::begin_work() noexcept {
   report_.note_clock(now);
   tick_.begin(now, rules_in_force().settings.queues.budget);
   publishing_.begin_tick();
-  if (!answers_.hold_for(engine_.group(place_.group).task_time_ns()))
+  if (!answers_.hold_for(engine_.task_time_in(place_.group)))
     note_task_time(); // else the answers of the end of work still hold
   report_.begin_work(now);
   lifo_.begin_work();
@@ -63,15 +63,16 @@ void worker::end_tick(monotonic::time_point now) noexcept {
 /// A worker that mostly runs one long producer would overestimate the tasks that it submits. So it expects
 /// the group's average, if that is less: workers that run many tasks tell the group more often.
 void worker::note_task_time() noexcept {
-  group_state& group = engine_.group(place_.group);
   const std::uint64_t own = tick_.average_ns();
-  const std::uint64_t expected = std::min(own, group.task_time_ns());
-  group.note_task_time(own);
+  const std::uint64_t told = engine_.task_time_in(place_.group);
+  if (worth_telling(told, own) &&
+      engine_.board(place_.group).task_time_ns.exchange(own, std::memory_order_relaxed) < own)
+    engine_.idle().notify_longer(place_.group);
   publishing_.set_task_time(own);
   queues().in.time(engine_.idle().stealing() &&
                    takes_oldest_first(rules_in_force().settings.queues.oldest_first, own));
-  answers_.ask(*rules_in_force().placing, engine_.view(), {.group = place_.group, .worker = id()}, expected,
-               group.task_time_ns());
+  answers_.ask(*rules_in_force().placing, engine_.view(), {.group = place_.group, .worker = id()},
+               std::min(own, told), engine_.task_time_in(place_.group));
 }
 
 void worker::publish_load() noexcept {

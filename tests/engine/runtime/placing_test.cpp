@@ -153,7 +153,8 @@ TEST_CASE("placing: when all workers have many short tasks, a task from a worker
   }
   held_here.wait_for(1);
   held_others.wait_for(static_cast<int>(e.workers().size() - 1));
-  inside.group(here.group).note_task_time(100); // no worker ends a tick now, so none notes another time
+  // No worker ends a tick now, so none notes another time.
+  inside.board(here.group).task_time_ns.store(100, std::memory_order_relaxed);
   const std::size_t tasks = 400 * e.workers().size();
   std::latch left(static_cast<std::ptrdiff_t>(tasks));
   std::jthread([&] { // this thread is tied to one CPU for good

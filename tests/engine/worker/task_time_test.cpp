@@ -36,7 +36,7 @@ void wait_until_asleep(engine& e) {
 template <class Look> void look_after_note(engine& e, std::uint64_t group_ns, const Look& look) {
   runtime& inside = inside_of(e);
   wait_until_asleep(e);
-  inside.group(first_group).note_task_time(group_ns);
+  inside.board(first_group).task_time_ns.store(group_ns, std::memory_order_relaxed);
   REQUIRE(e.submit([&] { look(*detail::this_execution.seat); }) == submit_result::accepted);
   wait_until_asleep(e);
 }
@@ -66,7 +66,7 @@ TEST_CASE(
   std::uint64_t seen_ns = hours;
   look_after_note(e, hours, [&](const detail::worker& seat) { seen_ns = seat.task_time_ns(); });
   CHECK(seen_ns < hours);
-  CHECK(inside_of(e).group(first_group).task_time_ns() < hours);
+  CHECK(inside_of(e).task_time_in(first_group) < hours);
 }
 
 // A worker shows its load at each look at the clock; while tasks are short, it does not show it in between.

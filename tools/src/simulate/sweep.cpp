@@ -111,7 +111,7 @@ std::vector<simulation_report> empty_reports(const sweep& s) {
     simulation_report& report = reports.emplace_back();
     report.machine = s.profiles.at(0).machine->machine->source();
     report.workload = describe(w);
-    report.tasks = s.tasks;
+    report.tasks = tasks_that_come(w, s.tasks);
     report.seeds = s.seeds;
     for (const simulated_profile& p : s.profiles) report.profiles.push_back({p.name, {}});
   }

@@ -24,10 +24,9 @@ inline void touch(board_entry& slot, std::uint64_t stamp) noexcept {
 /// which leaves the worker warmer than it should be and does no other harm.
 inline void cool(board_entry& slot) noexcept {
   const std::uint32_t cooled = slot.shared.cooled.load(std::memory_order_relaxed);
-  const auto left = static_cast<std::int32_t>(slot.owner.touches.load(std::memory_order_relaxed) - cooled);
-  if (left > 0)
-    slot.shared.cooled.store(cooled + (static_cast<std::uint32_t>(left) + 1) / 2,
-                             std::memory_order_release); // pairs: board
+  const std::uint32_t left = warmth(slot.owner.touches.load(std::memory_order_relaxed), cooled);
+  if (left != 0)
+    slot.shared.cooled.store(cooled + left / 2 + left % 2, std::memory_order_release); // pairs: board
 }
 
 } // namespace corewise

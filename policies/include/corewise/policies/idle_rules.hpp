@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/policies/load_view.hpp>
 #include <corewise/policies/task_class.hpp>
 #include <corewise/topology/workers.hpp>
 
@@ -36,8 +37,9 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///     work_in(group)        returns whether any task waits there and may be taken
 ///     injected(group)       returns how many tasks wait in its injection queue
 ///     wake_for_injection(group)   wakes a worker that takes from its injection queue
-///     least_at(level)       returns how many tasks must wait in a domain before a worker at that level takes
-///                           them
+///     least_at(level)       returns how many short tasks must wait in a domain before a worker at that level
+///                           takes them (`steal.minimum_at`)
+///     task_time_ns(group)   returns how long a task of the group takes on average
 ///     stands_still(domain)  returns whether its workers have begun nothing for a while though tasks wait
 ///                           there
 ///     class_waits(domain, class)  returns whether a task of that class waits there
@@ -222,7 +224,7 @@ template <class Self> class idle_rules {
       const level l = groups_.level_between(from, g);
       if (l <= level::same_domain || !self().can_wake(g)) continue;
       if (waiting == 0) waiting = self().waiting_in(groups_[from].domain);
-      if (waiting < threshold(l, from)) return; // the thresholds grow with distance
+      if (!worth_the_way(waiting, l, groups_[from].domain)) return; // the thresholds grow with distance
       if (self().ask_to_look_elsewhere(groups_[g].domain) || self().wake_any(g)) return;
     }
   }
@@ -231,7 +233,8 @@ template <class Self> class idle_rules {
   /// domain: a look at each worker of the victim's domain.
   bool may_steal(group_id thief, group_id victim) const noexcept {
     const level l = groups_.level_between(thief, victim);
-    return l <= level::same_domain || self().waiting_in(groups_[victim].domain) >= threshold(l, victim);
+    const std::uint32_t domain = groups_[victim].domain;
+    return l <= level::same_domain || worth_the_way(self().waiting_in(domain), l, domain);
   }
 
   std::size_t place_in_group(worker_id w) const noexcept {
@@ -269,12 +272,29 @@ template <class Self> class idle_rules {
       if (as_fast(g) && self().wake_any(g)) return;
   }
 
-  /// How many tasks must wait in the domain of `victim` before a worker at that level takes them. One, if
-  /// no worker of that domain comes.
-  std::uint32_t threshold(level l, group_id victim) const noexcept {
-    const auto& domain = groups_.domains()[groups_[victim].domain];
-    const bool nobody = std::ranges::all_of(domain, [&](group_id g) { return self().active_in(g) == 0; });
-    return nobody || self().stands_still(groups_[victim].domain) ? 1 : self().least_at(l);
+  /// Returns whether a worker at that level takes tasks from that domain, where so many wait: as many as `least_at`;
+  /// fewer that take as long as so many of `spill_task_time_ns`, if all workers of the domain have work; one, if
+  /// none of them comes. The time is the longest of its groups, so that a thief and a waker say the same.
+  bool worth_the_way(std::uint32_t waiting, level l, std::uint32_t domain) const noexcept {
+    const std::uint32_t least = self().least_at(l);
+    if (waiting >= least || waiting == 0) return waiting != 0;
+    if (self().stands_still(domain) || !any_active(domain)) return true;
+    return static_cast<double>(waiting) * static_cast<double>(longest_task_ns(domain)) >=
+               static_cast<double>(least) * static_cast<double>(spill_task_time_ns) &&
+           !self().searching(domain) &&
+           std::ranges::none_of(groups_.domains()[domain], [&](group_id g) { return self().can_wake(g); });
+  }
+
+  std::uint64_t longest_task_ns(std::uint32_t domain) const noexcept {
+    std::uint64_t longest = 0;
+    for (const group_id g : groups_.domains()[domain])
+      if (self().active_in(g) != 0) longest = std::max(longest, self().task_time_ns(g));
+    return longest;
+  }
+
+  bool any_active(std::uint32_t domain) const noexcept {
+    return std::ranges::any_of(groups_.domains()[domain],
+                               [&](group_id g) { return self().active_in(g) != 0; });
   }
 
   Self& self() noexcept { return static_cast<Self&>(*this); }

@@ -62,6 +62,13 @@ struct worker_activity {
   std::uint64_t touched_at = 0; ///< when it last did; larger means later, 0 never
 };
 
+/// Returns what cooling has left of the touches. A reader may see `cooled` of a little later than `touches`: then nothing.
+constexpr std::uint32_t warmth(std::uint32_t touches, std::uint32_t cooled) noexcept {
+  constexpr std::uint32_t seen_too_late = 1U << 16;
+  const std::uint32_t left = touches - cooled;
+  return left > ~std::uint32_t{0} - seen_too_late ? 0 : left;
+}
+
 /// A set of workers of one group, one bit each, of any width; every operation is one atomic instruction on
 /// one word. `claim` clears, so two submitters never win the same worker. The owner of a set says what it
 /// means and which of its orders pairs with which: sleepers.hpp for `parked` (claim), seat_generation.hpp for

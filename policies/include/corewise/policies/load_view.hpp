@@ -12,6 +12,10 @@
 
 namespace corewise {
 
+/// The task time at and below which `spill` and `steal.minimum_at` hold in full; longer tasks are sent away, and
+/// taken from afar, more easily.
+inline constexpr std::uint64_t spill_task_time_ns = 50'000;
+
 /// The board of one group: a board slot per worker, and which workers are idle. The engine, the simulator and
 /// `explain` each own theirs.
 struct group_board {
@@ -27,10 +31,13 @@ struct group_board {
 
   board_entry* slots;                   ///< one per worker of the group, on the group's node
   detail::atomic<std::uint32_t> active; ///< so many, from the first on, take part; the others have retired
-  worker_bits spinning;                 ///< awake without work: claiming one costs no system call
-  worker_bits parked;                   ///< asleep
-  worker_bits unavailable;              ///< in a blocking call, or retired: never placed on
-  load_levels levels;                   ///< about how much each has to do; `nobody` for retired ones
+  /// About how long a task of its workers takes: what tasks from outside expect, and workers from afar.
+  /// Relaxed: a number.
+  detail::atomic<std::uint64_t> task_time_ns{spill_task_time_ns};
+  worker_bits spinning;    ///< awake without work: claiming one costs no system call
+  worker_bits parked;      ///< asleep
+  worker_bits unavailable; ///< in a blocking call, or retired: never placed on
+  load_levels levels;      ///< about how much each has to do; `nobody` for retired ones
 };
 
 /// The loads and idle workers, by group, that a policy is shown. It reads the live words, so two looks may
@@ -74,9 +81,7 @@ class load_view {
   worker_activity activity(const board_entry& slot) const noexcept {
     const std::uint32_t cooled = slot.shared.cooled.load(std::memory_order_acquire); // pairs: board
     const std::uint32_t touches = slot.owner.touches.load(std::memory_order_relaxed);
-    const auto left = static_cast<std::int32_t>(touches - cooled);
-    return {static_cast<std::uint32_t>(std::max(left, 0)),
-            slot.owner.touched_at.load(std::memory_order_relaxed)};
+    return {warmth(touches, cooled), slot.owner.touched_at.load(std::memory_order_relaxed)};
   }
 
   /// The average time of a task near the origin, from which the spill costs are scaled.

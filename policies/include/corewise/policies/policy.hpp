@@ -13,9 +13,6 @@
 
 namespace corewise {
 
-/// The task time at and below which `spill` holds in full; longer tasks are sent away more easily.
-inline constexpr std::uint64_t spill_task_time_ns = 50'000;
-
 /// Where a task comes from.
 struct task_origin {
   group_id group; ///< the submitting worker's group, or any group of the home domain for a task from outside

@@ -1,0 +1,101 @@
+// Tests that workers of other domains come for few tasks where these take long.
+
+#include "small_engine.hpp"
+
+#include <corewise/engine/when_all.hpp>
+#include <corewise/engine/yield.hpp>
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr hint here{.group = first_group};
+
+/// Has the first group know its tasks as long ones, or as short ones.
+void run_tasks(engine& e, int count, std::chrono::microseconds each) {
+  for (int i = 0; i < count; ++i)
+    REQUIRE(e.submit([=] { std::this_thread::sleep_for(each); }, here) == submit_result::accepted);
+  e.drain();
+}
+
+} // namespace
+
+TEST_CASE("from afar: one task that waits behind long ones is taken by another package") {
+  for (const task_class c : {task_class::normal, task_class::latency, task_class::background}) {
+    gate held;
+    std::atomic<bool> ran{false};
+    engine e(two_package_profile(1)); // a worker would come for four short tasks
+    run_tasks(e, 3, 10ms);
+    REQUIRE(e.submit([&] { held.pass(); }, here) == submit_result::accepted);
+    held.wait_for(1);
+    const auto note = [&] {
+      ran = true;
+      ran.notify_all();
+    };
+    REQUIRE(e.submit(note, {.group = first_group, .run_as = c}) == submit_result::accepted);
+    ran.wait(false); // hangs if no worker comes
+    held.open();
+    e.drain();
+    CHECK(e.metrics().total().stolen[static_cast<std::size_t>(level::cross_package)] > 0);
+  }
+}
+
+TEST_CASE("from afar: tasks that were pushed before these were known to be long are taken as well") {
+  gate held;
+  std::atomic<bool> ran{false};
+  engine e(two_package_profile(1));
+  const auto submits = [&] { // all for its own worker, before it ends and is known to be long
+    const hint self{.worker = e.this_worker()};
+    CHECK(e.submit([&] { held.pass(); }, self) == submit_result::accepted);
+    const auto note = [&] {
+      ran = true;
+      ran.notify_all();
+    };
+    CHECK(e.submit(note, self) == submit_result::accepted);
+    CHECK(e.submit([] {}, self) == submit_result::accepted);
+    std::this_thread::sleep_for(50ms);
+  };
+  REQUIRE(e.submit(submits, here) == submit_result::accepted);
+  held.wait_for(1);
+  ran.wait(false); // hangs if no worker comes
+  held.open();
+  e.drain();
+  CHECK(ran);
+}
+
+TEST_CASE("from afar: a long task is left to an idle worker of its own package") {
+  profile p = two_package_profile(2);
+  p.idle.spin = 100ms; // a worker of the other package looks around all the time
+  engine e(p);
+  run_tasks(e, 10, 1ms);
+  const auto fetched = [&] {
+    return e.metrics().total().stolen[static_cast<std::size_t>(level::cross_package)];
+  };
+  const std::uint64_t before = fetched();
+  for (int i = 0; i < 200; ++i) run_tasks(e, 1, 500us);
+  CHECK(fetched() - before <= 10); // it may come between a worker's waking and its first look
+}
+
+TEST_CASE("from afar: seven coroutines of long turns have eight workers in two packages to themselves") {
+  std::atomic<int> others{0};
+  engine e(two_package_profile(4));
+  const auto turns = [&]() -> task<> {
+    for (int i = 0; i < 20; ++i) {
+      std::this_thread::sleep_for(5ms);
+      if (e.this_worker()->value >= 4) ++others;
+      co_await yield();
+    }
+  };
+  const auto all = [&]() -> task<> {
+    std::vector<task<>> children;
+    for (int i = 0; i < 7; ++i) children.push_back(turns());
+    co_await when_all(std::move(children));
+  };
+  e.run(all()).get();
+  CHECK(others >= 20); // three of seven coroutines, less their first turns: 50 or so; almost none otherwise
+}
