@@ -41,7 +41,7 @@ class activity final : public policy {
       }
       return least != rank{};
     });
-    return detail::answer(groups_, origin, best, least.touches,
+    return detail::answer(groups_, origin, best, static_cast<double>(least.touches),
                           among.hinted() ? placement_reason::hinted : placement_reason::least_active);
   }
 
@@ -59,7 +59,7 @@ class activity final : public policy {
 
  private:
   struct rank {
-    std::uint32_t touches = 0;
+    std::uint64_t touches = 0;
     std::uint64_t touched_at = 0;
 
     auto operator<=>(const rank&) const noexcept = default;

@@ -145,3 +145,33 @@ TEST_CASE("fleet: options that make no sense are refused") {
   refused([](fleet_options& o) { o.deadline = 0ns; });
   refused([](fleet_options& o) { o.time = 0ns; });
 }
+
+TEST_CASE("fleet: all rules meet the same requests: with one server there is nothing to choose") {
+  fleet_options o;
+  o.servers = 1;
+  o.load = 1.2;
+  o.deadline = 400ms;
+  o.in_flight = 32;
+  o.time = 60s;
+  const fleet_report first = simulate_fleet(o);
+  CHECK(first.refused > 0);
+  for (const balancing_rule rule : balancing_rules) {
+    o.rule = rule;
+    const fleet_report report = simulate_fleet(o);
+    CHECK(report.requests == first.requests);
+    CHECK(report.in_time == first.in_time);
+    CHECK(report.latency.mean() == first.latency.mean());
+  }
+  o.servers = 2; // another choice refuses others, and draws as many
+  o.rule = balancing_rule::two_random;
+  const std::uint64_t requests = simulate_fleet(o).requests;
+  o.rule = balancing_rule::least_connections;
+  CHECK(simulate_fleet(o).requests == requests);
+}
+
+TEST_CASE("fleet: a run of more than a billion requests is refused") {
+  fleet_options o;
+  o.service = 10ns;
+  o.servers = 1000;
+  CHECK_THROWS_AS(simulate_fleet(o), std::invalid_argument);
+}

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace corewise::detail {
@@ -35,6 +36,18 @@ inline std::string_view up_to(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return text;
   while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0U) == 0x80U) --longest;
   return text.substr(0, longest);
+}
+
+/// Returns the text with `instead` in place of each byte that belongs to no character.
+inline std::string in_utf8(std::string_view text, std::string_view instead = "\xEF\xBF\xBD") { // U+FFFD
+  std::string out;
+  while (!text.empty()) {
+    const std::optional<character> c = first_character(text);
+    const std::string_view bytes = text.substr(0, c ? c->size : 1);
+    out += c ? bytes : instead;
+    text.remove_prefix(bytes.size());
+  }
+  return out;
 }
 
 } // namespace corewise::detail

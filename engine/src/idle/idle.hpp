@@ -83,9 +83,10 @@ class idle_workers {
   /// Wakes a worker, if need be, for a task that was pushed to worker w, or to its group's injection queue.
   /// Cost: a fence and a load while no worker sleeps; a system call when a worker is woken.
   void notify_pushed(worker_id w) noexcept { wakes_.notify_pushed(w); }
-  void notify_longer(group_id g) noexcept { wakes_.notify_longer(g); }
   /// Does the same for a task of class c that was pushed to a domain's queue.
   void notify_pushed(std::uint32_t domain, task_class c) noexcept { wakes_.notify_pushed(domain, c); }
+  /// Tells it that the tasks of group g are said to take longer (ADR 0071).
+  void notify_longer(group_id g) noexcept { wakes_.notify_longer(g); }
   /// See `sentinel`.
   void timer_set(group_id g, std::int64_t next_ns) noexcept { sentinel_.timer_set(g, next_ns); }
 

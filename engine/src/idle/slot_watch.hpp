@@ -38,7 +38,7 @@ class slot_watch {
  private:
   struct sight {
     const task_header* task = nullptr; // compared, never followed
-    std::uint32_t started = 0;
+    std::uint64_t started = 0;
     monotonic::time_point since;
   };
 

@@ -22,9 +22,9 @@
 //   2. A searcher that finds work stops searching; if it was the last, and more work waits, it wakes another.
 //   3. The last searcher that finds nothing looks everywhere once more after it has set its parked bit.
 // So at most one wake-up is under way in a domain, and a burst wakes workers one after another, each only
-// while work waits. When no worker of a domain is left to wake, a push that leaves `minimum_at` tasks
-// waiting there wakes the nearest parked worker further out, unless a worker searches where that one
-// sleeps.
+// while work waits. When no worker of a domain is left to wake, a push that leaves enough there
+// (`idle_rules::worth_the_way`) wakes the nearest parked worker further out, unless a worker searches where
+// that one sleeps; so does a group that tells that its tasks take longer.
 //
 //     producer                                    worker
 //     P1  put the task into a queue               W1  count itself as asleep, set its parked bit,
@@ -98,6 +98,7 @@ class wake_ups : idle_rules<wake_ups> {
   /// Wakes a worker of another domain if what waits in that of group g is worth the way, now that its tasks are said to
   /// take longer.
   void notify_longer(group_id g) noexcept;
+
   /// Notes whether the domain stands still. If so, wakes a worker of another domain for what waits there.
   /// Call from one thread at a time.
   void note_standstill(std::uint32_t domain, bool still) noexcept;

@@ -23,7 +23,8 @@ std::vector<contradiction> find_contradictions(const std::vector<kind_descriptio
                                                const std::vector<std::vector<std::uint32_t>>& distances,
                                                const std::string& prefix);
 
-/// Adds a contradiction if `name` is none of the described kinds; `prefix` as above, without kinds there is none.
+/// Adds a contradiction if `name`, at that key, is none of the kinds that are described by hand. Where none is described,
+/// any name may be one. `prefix`: as above.
 void check_kind_name(std::vector<contradiction>& found, const std::string& key, const std::string& name,
                      const std::vector<kind_description>& kinds, const std::string& prefix);
 

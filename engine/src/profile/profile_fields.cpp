@@ -136,12 +136,12 @@ rows dispatch() {
 }
 
 rows steal() {
-  const auto minimum = [](const char* key, auto at, const char* where) {
-    return with(integer_field<profile>(std::string("steal.minimum_at.") + key, at, integers(1, 1'000'000)),
-                live,
-                {.unit = "tasks",
-                 .description = std::string("How many tasks, of 50 us each, must wait before a worker ") +
-                                where + " comes for them; of longer ones fewer"});
+  const auto minimum = [](const char* key, auto at, const char* where, const char* most = "") {
+    return with(
+        integer_field<profile>(std::string("steal.minimum_at.") + key, at, integers(1, 1'000'000)), live,
+        {.unit = "tasks",
+         .description = std::string("How many tasks of 50 us must wait before a worker ") + where +
+                        " comes for them; of longer ones fewer, while all workers there have work" + most});
   };
   return {
       with(policy_choice("steal.policy", COREWISE_AT(steal.policy), steal_policy_names()), live,
@@ -158,9 +158,10 @@ rows steal() {
                            "anywhere, as `random_half` does"}),
       with(integer_field<profile>("steal.batch_max", COREWISE_AT(steal.batch_max), integers(1, 65536)), live,
            {.unit = "tasks", .description = "The most tasks that one steal takes"}),
-      minimum("same_node", COREWISE_AT(steal.minimum_at.same_node), "from another domain of the NUMA node"),
+      minimum("same_node", COREWISE_AT(steal.minimum_at.same_node), "from another domain of the NUMA node",
+              ". At most `same_package` counts"),
       minimum("same_package", COREWISE_AT(steal.minimum_at.same_package),
-              "from another NUMA node of the package"),
+              "from another NUMA node of the package", ". At most `cross_package` counts"),
       minimum("cross_package", COREWISE_AT(steal.minimum_at.cross_package), "from another package"),
   };
 }

@@ -44,13 +44,13 @@ struct worker_queues {
   std::uint32_t waiting() const noexcept {
     return ring.size() + in.size() + static_cast<std::uint32_t>(forks.size());
   }
-  /// The number of tasks that the worker ever began, modulo 2^32.
-  std::uint32_t started() const noexcept { return touches_->load(std::memory_order_relaxed); }
+  /// The number of tasks that the worker ever began.
+  std::uint64_t started() const noexcept { return touches_->load(std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint64_t first_forks = 64;
 
-  const atomic<std::uint32_t>* touches_;
+  const atomic<std::uint64_t>* touches_;
 };
 
 } // namespace corewise::detail

@@ -131,7 +131,7 @@ seat_dump runtime::dump(const detail::worker& seat) const {
   else if (board.spinning.test(index) || board.parked.test(index)) // in its last look
     d.state = seat_state::searching;
   if (d.state != seat_state::running && d.state != seat_state::blocking) return d;
-  const std::uint32_t started = queues.started();
+  const std::uint64_t started = queues.started();
   detail::seen_task task = seat.report().task();
   d.task_kind = std::move(task.kind);
   if (queues.started() == started) d.task_name = std::move(task.name), d.task_id = task.id;

@@ -38,7 +38,7 @@ std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms;
 void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept {
   worker& seat = engine_.seat(w);
   task_sight& sight = seats_[w.value].task;
-  const std::uint32_t started = seat.queues().started();
+  const std::uint64_t started = seat.queues().started();
   const bool running = seat.runs() && !seat.lending(); // a task that blocks has lent the seat
   if (!running || !sight.running || sight.started != started) {
     sight = {};

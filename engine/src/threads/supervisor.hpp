@@ -145,7 +145,7 @@ class supervisor final : public thread_service {
     bool offered = false;
   };
   struct task_sight {
-    std::uint32_t started = 0;
+    std::uint64_t started = 0;
     bool running = false;
     bool reported = false;
     nanoseconds age{0};                  // on the supervisor's own clock

@@ -1,3 +1,4 @@
+#include "base/utf8.hpp"
 #include "traces/picture.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,10 @@
 #include "traces/picture.hpp"
 
+#include "base/utf8.hpp"
+
 #include <corewise/topology/costs.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <unordered_map>
@@ -125,11 +126,6 @@ trace_picture::trace_picture(const engine_trace& of) {
   if (of.full)
     missing = fmt::format("the trace is full after {} events: it has nothing from here on", of.events.size());
   if (of.lost != 0) missing += fmt::format("{}{} events lost", of.full ? "; " : "", of.lost);
-}
-
-std::string in_utf8(const std::string& text) {
-  using nlohmann::json;
-  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
 } // namespace corewise::detail

@@ -31,7 +31,4 @@ struct trace_picture {
   std::string missing;                ///< what the trace has not, for its reader; empty: it has all
 };
 
-/// Returns the text with U+FFFD in place of what is not UTF-8.
-std::string in_utf8(const std::string& text);
-
 } // namespace corewise::detail

@@ -69,11 +69,11 @@ class turn_plan {
 
   /// Call at each poll in which the shared sources come first. Returns whether a background task comes before
   /// them. `started`: the tasks that the worker ever began.
-  bool pick_background(std::uint32_t started) noexcept {
+  bool pick_background(std::uint64_t started) noexcept {
     return std::exchange(background_turn_, true) && background_is_due(started - background_at_, interval_);
   }
   /// Counts a background task. The next poll asks the other shared sources.
-  void count_background(std::uint32_t started) noexcept {
+  void count_background(std::uint64_t started) noexcept {
     background_turn_ = false;
     background_at_ = started;
     until_shared_ = 1;
@@ -101,7 +101,7 @@ class turn_plan {
   std::uint32_t until_shared_ = 1; // polls up to the one in which the shared sources come first
   std::uint32_t interval_;
   std::uint32_t latency_left_ = latency_row; // latency tasks before another one has its turn
-  std::uint32_t background_at_ = 0;          // tasks begun before the last background task
+  std::uint64_t background_at_ = 0;          // tasks begun before the last background task
   bool background_turn_ = true;              // not right after a background task
   bool ring_turn_ = true;
   bool injection_turn_ = true;

@@ -101,7 +101,7 @@ task_header* worker::poll_latency() noexcept {
 /// background tasks, and may leave one to others.
 template <class D> task_header* worker::poll_due(D rules) noexcept {
   worker_queues& own = queues();
-  const std::uint32_t started = own.started();
+  const std::uint64_t started = own.started();
   if (plan_.pick_background(started) && working_ && supply_.classes().of(task_class::background).waiting())
     if (task_header* t = supply_.take_class(supply_.classes(), task_class::background))
       return plan_.count_background(started), t;

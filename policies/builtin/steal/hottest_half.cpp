@@ -27,7 +27,7 @@ namespace {
 
 /// A worker's place in the order of activity.
 struct warmth {
-  std::uint32_t touches = 0;
+  std::uint64_t touches = 0;
   std::uint64_t touched_at = 0;
   worker_id worker;
 

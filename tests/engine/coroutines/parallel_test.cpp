@@ -82,6 +82,7 @@ TEST_CASE("parallel loops: each element runs once where the loop begins on a thr
     blocking([&] { // until a spare thread runs the seat
       while (!taken) std::this_thread::sleep_for(100us);
     });
+    CHECK(detail::this_execution.seat == nullptr);
     co_await parallel_for(std::size_t{0}, size, [&](std::size_t i) {
       const auto end = std::chrono::steady_clock::now() + 1us;
       while (std::chrono::steady_clock::now() < end) {

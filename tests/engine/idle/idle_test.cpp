@@ -56,8 +56,8 @@ TEST_CASE("idle: other domains take nothing from a busy domain below the thresho
     CHECK(e.stolen_by_all() == half);
     e.release(0);
     e.get().drain();
-    CHECK(ran ==
-          d.least); // of the rest a worker of the other domain may have one: the held task was a long one
+    // Of the rest a worker of the other domain may have one: the held task was a long one.
+    CHECK(ran == d.least);
   }
 }
 

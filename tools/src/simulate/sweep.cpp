@@ -68,10 +68,12 @@ class running_sweep {
   running_sweep(const running_sweep&) = delete;
   running_sweep& operator=(const running_sweep&) = delete;
 
-  void begin(const simulated_profile& p, const workload& w, std::uint64_t seed, profile_runs& into) {
+  void begin(const simulated_profile& p, const workload& w, std::uint64_t tasks, std::uint64_t seed,
+             profile_runs& into) {
+    all_tasks_ += tasks;
     auto ended = std::make_unique<std::atomic<std::uint64_t>>(0);
     const simulation_options options{.seed = seed,
-                                     .tasks = sweep_.tasks,
+                                     .tasks = tasks,
                                      .samples = sweep_.samples,
                                      .moments = sweep_.moments,
                                      .on_moment = sweep_.on_moment,
@@ -85,7 +87,7 @@ class running_sweep {
   /// Fills in the results, in the order in which the runs have begun.
   void finish() {
     constexpr std::chrono::milliseconds interval{200};
-    progress_line line(sweep_.show_progress, runs_.size() * sweep_.tasks);
+    progress_line line(sweep_.show_progress, all_tasks_);
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       while (!runs_[i].result.wait_for(interval)) line.show(i, runs_.size(), ended_tasks());
       runs_[i].into->runs.push_back(runs_[i].result.get());
@@ -101,6 +103,7 @@ class running_sweep {
 
   const sweep& sweep_;
   std::atomic<bool> stop_{false};
+  std::uint64_t all_tasks_ = 0; // of all runs
   std::vector<pending_run> runs_;
   engine engine_; // destroyed first
 };
@@ -126,7 +129,7 @@ std::vector<simulation_report> run_sweep(const sweep& s) {
   for (std::size_t w = 0; w < s.workloads.size(); ++w)
     for (std::size_t p = 0; p < s.profiles.size(); ++p)
       for (const std::uint64_t seed : s.seeds)
-        running.begin(s.profiles[p], s.workloads[w], seed, reports[w].profiles[p]);
+        running.begin(s.profiles[p], s.workloads[w], reports[w].tasks, seed, reports[w].profiles[p]);
   running.finish();
   return reports;
 }

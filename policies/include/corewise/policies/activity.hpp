@@ -15,7 +15,7 @@ namespace corewise {
 /// Notes that the worker took work. `stamp` grows with time: a clock, or a count. Only the board slot's
 /// owner.
 inline void touch(board_entry& slot, std::uint64_t stamp) noexcept {
-  const std::uint32_t touches = slot.owner.touches.load(std::memory_order_relaxed); // own
+  const std::uint64_t touches = slot.owner.touches.load(std::memory_order_relaxed); // own
   slot.owner.touches.store(touches + 1, std::memory_order_relaxed);
   slot.owner.touched_at.store(stamp, std::memory_order_relaxed);
 }
@@ -23,10 +23,10 @@ inline void touch(board_entry& slot, std::uint64_t stamp) noexcept {
 /// Halves the activity of a robbed worker, rounded down. Any thread. Of two calls at once one may be lost,
 /// which leaves the worker warmer than it should be and does no other harm.
 inline void cool(board_entry& slot) noexcept {
-  const std::uint32_t cooled = slot.shared.cooled.load(std::memory_order_relaxed);
-  const std::uint32_t left = warmth(slot.owner.touches.load(std::memory_order_relaxed), cooled);
-  if (left != 0)
-    slot.shared.cooled.store(cooled + left / 2 + left % 2, std::memory_order_release); // pairs: board
+  const std::uint64_t cooled = slot.shared.cooled.load(std::memory_order_relaxed);
+  const std::uint64_t touches = slot.owner.touches.load(std::memory_order_relaxed);
+  if (touches > cooled)
+    slot.shared.cooled.store(cooled + (touches - cooled + 1) / 2, std::memory_order_release); // pairs: board
 }
 
 } // namespace corewise

@@ -36,13 +36,13 @@ struct alignas(128) board_entry {
     detail::atomic<std::uint64_t> inbox_out{0}; ///< thieves move it too, when they take from the inbox
     detail::atomic<void*> lifo{nullptr};        ///< the task in the LIFO slot; thieves exchange it out by age
     detail::atomic<std::uint64_t> touched_at{0};  ///< when it last took work: a stamp, larger means later
-    detail::atomic<std::uint32_t> touches{0};     ///< how often it took work, modulo 2^32
+    detail::atomic<std::uint64_t> touches{0};     ///< how often it took work
     detail::atomic<std::uint64_t> fork_bottom{0}; ///< where the next forked task goes
   } owner;
   /// Written by thieves, and by the owner when it takes from its ring, for the queue's own sake.
   struct alignas(64) shared_line {
     detail::atomic<std::uint64_t> ring_head{0}; ///< steal position << 32 | real position
-    detail::atomic<std::uint32_t> cooled{0};    ///< how many of `touches` are forgotten (activity.hpp)
+    detail::atomic<std::uint64_t> cooled{0};    ///< how many of `touches` are forgotten (activity.hpp)
     detail::atomic<std::uint64_t> fork_top{
         0}; ///< the oldest forked task; its owner moves it too, for the last one
   } shared;
@@ -58,16 +58,9 @@ static_assert(sizeof(board_entry) == 256);
 
 /// How busy a worker has been of late: the activity order compares this.
 struct worker_activity {
-  std::uint32_t touches = 0;    ///< how often it took work, less what cooling has taken off
+  std::uint64_t touches = 0;    ///< how often it took work, less what cooling has taken off
   std::uint64_t touched_at = 0; ///< when it last did; larger means later, 0 never
 };
-
-/// Returns what cooling has left of the touches. A reader may see `cooled` of a little later than `touches`: then nothing.
-constexpr std::uint32_t warmth(std::uint32_t touches, std::uint32_t cooled) noexcept {
-  constexpr std::uint32_t seen_too_late = 1U << 16;
-  const std::uint32_t left = touches - cooled;
-  return left > ~std::uint32_t{0} - seen_too_late ? 0 : left;
-}
 
 /// A set of workers of one group, one bit each, of any width; every operation is one atomic instruction on
 /// one word. `claim` clears, so two submitters never win the same worker. The owner of a set says what it

@@ -31,13 +31,13 @@ struct group_board {
 
   board_entry* slots;                   ///< one per worker of the group, on the group's node
   detail::atomic<std::uint32_t> active; ///< so many, from the first on, take part; the others have retired
-  /// About how long a task of its workers takes: what tasks from outside expect, and workers from afar.
-  /// Relaxed: a number.
-  detail::atomic<std::uint64_t> task_time_ns{spill_task_time_ns};
-  worker_bits spinning;    ///< awake without work: claiming one costs no system call
-  worker_bits parked;      ///< asleep
-  worker_bits unavailable; ///< in a blocking call, or retired: never placed on
-  load_levels levels;      ///< about how much each has to do; `nobody` for retired ones
+  worker_bits spinning;                 ///< awake without work: claiming one costs no system call
+  worker_bits parked;                   ///< asleep
+  worker_bits unavailable;              ///< in a blocking call, or retired: never placed on
+  load_levels levels;                   ///< about how much each has to do; `nobody` for retired ones
+  /// About how long a task of its workers takes: what tasks from outside expect, and workers from afar. On a line of its own,
+  /// since workers whose tasks differ write it each tick. Relaxed: a number.
+  alignas(64) detail::atomic<std::uint64_t> task_time_ns{spill_task_time_ns};
 };
 
 /// The loads and idle workers, by group, that a policy is shown. It reads the live words, so two looks may
@@ -79,9 +79,9 @@ class load_view {
     return activity(board(g).slots[index]);
   }
   worker_activity activity(const board_entry& slot) const noexcept {
-    const std::uint32_t cooled = slot.shared.cooled.load(std::memory_order_acquire); // pairs: board
-    const std::uint32_t touches = slot.owner.touches.load(std::memory_order_relaxed);
-    return {warmth(touches, cooled), slot.owner.touched_at.load(std::memory_order_relaxed)};
+    const std::uint64_t cooled = slot.shared.cooled.load(std::memory_order_acquire); // pairs: board
+    const std::uint64_t touches = slot.owner.touches.load(std::memory_order_relaxed);
+    return {touches - std::min(cooled, touches), slot.owner.touched_at.load(std::memory_order_relaxed)};
   }
 
   /// The average time of a task near the origin, from which the spill costs are scaled.

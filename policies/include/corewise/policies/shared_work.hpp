@@ -32,7 +32,7 @@ constexpr std::uint32_t look_at_backlog(std::uint32_t interval, std::uint32_t ow
 
 /// Returns whether a background task has its turn now that shared work is due. Looks at a backlog are due
 /// more often than once in an interval; background tasks are not. `since`: tasks begun since the last one.
-constexpr bool background_is_due(std::uint32_t since, std::uint32_t interval) noexcept {
+constexpr bool background_is_due(std::uint64_t since, std::uint32_t interval) noexcept {
   return since >= interval;
 }
 

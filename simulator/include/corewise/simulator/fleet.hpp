@@ -64,7 +64,8 @@ struct fleet_report {
 };
 
 /// Simulates one run. The same options give the same report on every machine; two rules with one seed meet the same
-/// requests. Cost: about 1 us a request, for `prequal` 3 us. Throws `std::invalid_argument` for options that make no sense.
+/// requests. Cost: about 1 us a request, for `prequal` 3 us. Throws `std::invalid_argument` for options that make no sense,
+/// and for those that bring more than 10^9 requests.
 fleet_report simulate_fleet(const fleet_options& options);
 
 } // namespace corewise

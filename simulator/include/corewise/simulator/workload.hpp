@@ -132,7 +132,8 @@ class arrival_stream {
   std::unique_ptr<state> state_;
 };
 
-/// Returns how many tasks come, `most` at most: a trace ends. Cost: reading it so far. Throws as `arrival_stream`.
+/// Returns how many tasks come, `most` at most: a trace ends. Cost: reading it so far, so the file must be one that can be
+/// read again. Throws as `arrival_stream`.
 std::uint64_t tasks_that_come(const workload& w, std::uint64_t most);
 
 /// How much work one arrival brings on average, in ns on the fastest kind; for fork_join that of a whole
