@@ -306,7 +306,7 @@ response answers::change_profile(const request& asked, std::string_view query, c
   const std::string of = which && engines_.several() ? " of " + engines_.label(*which) : "";
   const auto refused = [&](const std::string& why) {
     log(fmt::format("{}: refused a profile{}: {}", from.name, of, why.substr(0, why.find('\n'))));
-    return text_answer(http::status::unprocessable_entity, why + "\n");
+    return text_answer(http::status::unprocessable_entity, why.ends_with('\n') ? why : why + '\n');
   };
   std::optional<std::chrono::steady_clock::time_point> until;
   if (trial) until = std::chrono::steady_clock::now() + *trial;

@@ -64,8 +64,10 @@ trace_file::trace_file(std::filesystem::path file) : file_(std::move(file)), buf
 }
 
 std::optional<arrival> trace_file::next() {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   std::string_view line;
   while (read_line(line)) {
+    if (line_ == 1 && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
     line = without_blanks(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     if (!begun_ && line.starts_with("time")) { // the names of the columns

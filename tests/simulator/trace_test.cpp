@@ -84,6 +84,18 @@ TEST_CASE("trace: names of columns, comments, empty lines and blanks are skipped
   CHECK(all[4].run_as == task_class::normal);
 }
 
+TEST_CASE("trace: a byte order mark may stand at the beginning, and nowhere else") {
+  CHECK(all_of(trace("\xEF\xBB\xBFtime_ns,service_ns\n0,100\n").path()).size() == 1);
+  CHECK(all_of(trace("\xEF\xBB\xBF"
+                     "0,100\n")
+                   .path())
+            .size() == 1);
+  CHECK(!error_of(trace("0,100\n\xEF\xBB\xBF"
+                        "1,100\n")
+                      .path())
+             .empty());
+}
+
 TEST_CASE("trace: an error names its line") {
   struct row {
     std::string_view text, message;

@@ -177,6 +177,7 @@ TEST_CASE("reload: a profile holds, for good or on trial, or is refused with all
   CHECK(bad.out.empty());
   CHECK(contains(bad.err, "bad.yaml:3:10: queues.budgte: found an unknown key"));
   CHECK(contains(bad.err, "\nbad.yaml:4:22: idle.park_timeout: found \"soon\""));
+  CHECK(!bad.err.ends_with("\n\n"));
   const outcome fixed = d.control("reload fixed.yaml");
   CHECK(fixed.status == 1);
   CHECK(contains(fixed.err, "queues.local: found \"16\""));
