@@ -99,6 +99,13 @@ TEST_CASE("trace: a coroutine is one task through its waits, with its name and i
 
 TEST_CASE("trace: workers sleep and wake, tasks block, and stolen ones say from where") {
   engine e(small_profile(2));
+  const auto both_sleep = [&] {
+    return within(5s, [&] {
+      const engine_dump d = e.dump();
+      return std::ranges::all_of(d.seats, [](const auto& s) { return s.state == seat_state::parked; });
+    });
+  };
+  REQUIRE(both_sleep()); // so that one is woken
   trace_session session(e);
   gate both;
   // One worker takes a task that submits to itself; another can only steal.
@@ -109,8 +116,7 @@ TEST_CASE("trace: workers sleep and wake, tasks block, and stolen ones say from 
     both.open();
   });
   e.drain();
-  for (const std::size_t w : {0U, 1U})
-    REQUIRE(within(5s, [&] { return e.dump().seats[w].state == seat_state::parked; }));
+  REQUIRE(both_sleep());
   const engine_trace t = session.finish();
   CHECK(first(t, kind::blocking).at <= first(t, kind::unblocked).at);
   CHECK(first(t, kind::parked).worker < 2);
