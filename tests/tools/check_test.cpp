@@ -55,6 +55,18 @@ TEST_CASE("a machine file is checked as one") {
   CHECK_MESSAGE(contains(checked.err, "bad.yaml:3:"), checked.err);
 }
 
+TEST_CASE("the warnings of a machine file are told") {
+  scratch_shell shell;
+  shell.write("machine.yaml", "source: {synthetic: \"pack:1 core:2 pu:1\"}\n"
+                              "kinds: [{cpus: 0, name: P}, {cpus: 80-90, name: E}]\n");
+  const outcome checked = shell.run("corewise check machine.yaml");
+  CHECK(checked.status == 0);
+  const std::string told = checked.out + checked.err;
+  CAPTURE(told);
+  CHECK(contains(told, "kind"));
+  CHECK(told != "machine.yaml: ok\n");
+}
+
 TEST_CASE("a machine file is recognised wherever it comes from") {
   scratch_shell shell;
   shell.write("machine.yaml", two_sockets);

@@ -252,3 +252,11 @@ TEST_CASE("corewise tune: errors of the workload, the machine and the profile ar
   CHECK(cpu.status == 1);
   CHECK(contains(cpu.err, "from=cpu:77"));
 }
+
+TEST_CASE("corewise tune: a search of no profile can be done again by the command that it prints") {
+  scratch_shell shell;
+  const outcome tuned = shell.run("corewise tune --machine 'core:2 pu:1' --tasks 1000 --seeds 1 --held-out 2 "
+                                  "--workload poisson,load=.5 --evaluations 0");
+  CAPTURE(tuned.err);
+  CHECK(tuned.status == 0);
+}

@@ -26,12 +26,12 @@ std::string joined(const std::string& a, const std::string& b) {
 /// the whole text, becomes a question mark.
 std::string escaped(std::string_view value) {
   std::string out;
-  while (!value.empty()) {
-    const std::optional<character> c = first_character(value);
-    const std::string_view bytes = value.substr(0, c ? c->size : 1);
-    if (bytes == "\\" || bytes == "\"") out += '\\';
-    out += !c ? "?" : bytes == "\n" ? "\\n" : bytes;
-    value.remove_prefix(bytes.size());
+  for (const char c : in_utf8(value, "?")) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
   return out;
 }

@@ -139,7 +139,7 @@ std::optional<setting> read_value(const value_rule& rule, const std::string& tex
   if (is_word(rule, text) && (!in_quotes || rule.what != sort::flag)) return text;
   if (in_quotes && !may_be_quoted(rule.what)) return std::nullopt;
   const std::optional<setting> value = parse_by_sort(rule.what, text);
-  if (rule.what == sort::cpu_list) return value;
+  if (rule.what == sort::cpu_list) return value; // `takes` would parse the ranges once more
   return value && takes(rule, *value) ? value : std::nullopt;
 }
 

@@ -4,7 +4,7 @@
 #include "worker/worker.hpp"
 
 #include <corewise/policies/detail/atomic.hpp>
-#include <corewise/policies/policy.hpp>
+#include <corewise/policies/load_board.hpp>
 #include <corewise/topology/binding.hpp>
 
 namespace corewise::detail {
