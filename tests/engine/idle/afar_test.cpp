@@ -58,7 +58,7 @@ TEST_CASE("from afar: tasks that were pushed before these were known to be long 
   gate held;
   std::atomic<bool> ran{false};
   profile p = two_package_profile(1);
-  p.queues.lifo_age.reset();                                    // what ages in the slot would be told anew,
+  p.queues.lifo_cap = 0;                                        // the newest task would go first,
   p.idle.park_timeout.kind = park_timeout_setting::mode::never; // and what waits be found as lost
   engine e(p);
   const auto submits = [&] { // all for its own worker, before it ends and is known to be long
