@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   corewise::engine engine(profile, hooks);
   static_cast<void>(engine.submit(serve(engine), {.daemon = true}));
 
-  const corewise::engine_trace trace = engine.trace(50ms);
+  const corewise::engine_trace trace = engine.trace(500ms);
   write(folder + "/daemon.perfetto", trace);
   std::printf("it has requests: %s\n", trace.events.empty() ? "no" : "yes");
 

@@ -11,8 +11,12 @@ import struct
 import gdb
 
 VERSIONS = (1,)  # of the layouts; the script follows these
-MOST_STEPS = 10_000  # along one chain or list: memory that is damaged may make a circle
+MOST_STEPS = 100_000  # along one chain or list: memory that is damaged may make a circle
 STACK_BYTES = 256 * 1024  # of a thread, that are searched for the coroutine that runs
+
+
+def say_cut(what):
+    gdb.write(f"(more than {MOST_STEPS} {what}, or damaged memory: the rest is left out)\n")
 
 
 # --- memory
@@ -260,10 +264,13 @@ class Engine:
                 frame = label.frame or frame
         return coroutine_name(word(frame))
 
-    def task(self, root, within=0, kind=None):
-        """What people read of a task."""
+    def task(self, root, within=0, kind=None, labels=False):
+        """What people read of a task; `labels`: of a coroutine, or of the closure that one labels."""
         label = self.label(root, within)
-        shown = self.kind(root, label) if root else kind
+        if root:
+            shown = self.kind(root, label)
+        else:
+            shown = type_text(text(label.kind)) if labels and label and label.kind else kind
         known = ", ".join(filter(None, label[:2])) if label else ""
         return f"{shown} ({known})" if known else shown
 
@@ -337,6 +344,8 @@ class Engine:
                     name = text(word(self.view + l["debugger_view.waits"] + 8 * kind))
                     yield "for " + name, l.word(entry, "suspension_entry.held")
             chunk = l.word(chunk, "suspended_table::chunk.next")
+        else:
+            say_cut("blocks of suspended coroutines")
 
     def sleeping(self):
         l = self.l
@@ -351,6 +360,8 @@ class Engine:
                     if not l.byte(timer, "timer_node.submits"):
                         yield "for a time (sleep)", l.word(timer, "timer_node.task")
                     timer = word(timer)
+                else:
+                    say_cut("timers that end at about one time")
 
     def waiting(self):
         """All tasks that do not run, in an order that stays while the process stands."""
@@ -390,10 +401,12 @@ class Seat:
     def task(self):
         """What the seat's thread runs, if it runs a task and sits here."""
         l = self.engine.l
+        act = l.word(self.report, "worker_report.act_")
         return self.engine.task(
             l.word(self.execution, "execution.root"),
             l.word(self.execution, "execution.within"),
-            closure_name(l.word(self.report, "worker_report.act_")),
+            closure_name(act),
+            labels=act == self.engine.root_act,
         )
 
     def queued(self):

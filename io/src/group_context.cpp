@@ -17,6 +17,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace corewise::io::detail {
 
@@ -47,7 +48,7 @@ std::int64_t now_ns() noexcept { return std::chrono::steady_clock::now().time_si
   throw system_error(error_code(errno, asio::error::get_system_category()), call);
 }
 
-/// Makes the descriptor of the alarm, and tries whether it can be waited for: Asio takes a refusal of epoll_ctl (EPERM) for
+/// Makes the descriptor of the alarm, and tries whether it can be set and waited for: Asio takes a refusal of epoll_ctl (EPERM) for
 /// a file of a sort that needs no waiting, and no sleeper would be woken.
 descriptor make_alarm() {
   descriptor made(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
@@ -56,8 +57,25 @@ descriptor make_alarm() {
   if (tried.get() < 0) fail("epoll_create1");
   epoll_event nothing{};
   if (::epoll_ctl(tried.get(), EPOLL_CTL_ADD, made.get(), &nothing) != 0) fail("epoll_ctl");
+  const itimerspec never{};
+  if (::timerfd_settime(made.get(), 0, &never, nullptr) != 0) fail("timerfd_settime");
   return made;
 }
+
+/// Resumes a coroutine that no engine runs. Where the task is dropped, that is done as well.
+class outside_resumption {
+ public:
+  explicit outside_resumption(corewise::detail::resumption& place) noexcept : place_(&place) {}
+  outside_resumption(outside_resumption&& other) noexcept : place_(std::exchange(other.place_, nullptr)) {}
+  outside_resumption& operator=(outside_resumption&&) = delete;
+  ~outside_resumption() { (*this)(); }
+  void operator()() noexcept {
+    if (place_ != nullptr) std::exchange(place_, nullptr)->wake();
+  }
+
+ private:
+  corewise::detail::resumption* place_;
+};
 
 } // namespace
 
@@ -136,10 +154,12 @@ std::vector<socket_wait> group_context::waits(std::size_t most) const {
 // --- tasks
 
 void group_context::resume(corewise::detail::resumption& place) noexcept {
-  if (polled_ != nullptr && place.root != nullptr && place.root->engine == &polled_->engine_)
-    polled_->found_->resume(place);
-  else
+  if (polled_ == nullptr || (place.root != nullptr && place.root->engine != &polled_->engine_))
     place.wake();
+  else if (place.root != nullptr)
+    polled_->found_->resume(place);
+  else // no code of users runs in a look
+    polled_->found_->begin(polled_->make_completion(outside_resumption(place)));
 }
 
 void group_context::go_on(task_header* t) noexcept {

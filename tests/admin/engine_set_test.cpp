@@ -126,10 +126,10 @@ TEST_CASE("admin: a profile is applied to all engines, or to the one that is nam
   CHECK(on.engines[0].configuration().on_exception == exception_action::terminate);
 
   CHECK(is(
-      on.control("PUT /profile?revert_after=1s", head + "engines: {per: package}\nqueues: {lifo_cap: 2}\n"),
+      on.control("PUT /profile?revert_after=5s", head + "engines: {per: package}\nqueues: {lifo_cap: 2}\n"),
       200));
   CHECK(caps() == "22");
-  for (int i = 0; i < 100 && caps() != "11"; ++i) std::this_thread::sleep_for(50ms);
+  for (int i = 0; i < 400 && caps() != "11"; ++i) std::this_thread::sleep_for(50ms);
   CHECK(caps() == "11");
 }
 
@@ -144,10 +144,10 @@ TEST_CASE(
   const auto reports = [&](std::size_t engine) {
     return on.engines[engine].configuration().on_exception == exception_action::report;
   };
-  CHECK(is(put(0, "on_exception: report\n", "&revert_after=1s"), 200));
+  CHECK(is(put(0, "on_exception: report\n", "&revert_after=5s"), 200));
   CHECK(is(put(1, "on_exception: report\n"), 200));
   CHECK(reports(0));
-  for (int i = 0; i < 100 && reports(0); ++i) std::this_thread::sleep_for(50ms);
+  for (int i = 0; i < 400 && reports(0); ++i) std::this_thread::sleep_for(50ms);
   CHECK_FALSE(reports(0));
   CHECK(reports(1));
 }
@@ -156,13 +156,13 @@ TEST_CASE("admin: a trial for all leaves alone what was changed by itself since"
   served_set on;
   const std::string all = "topology: {source: {synthetic: \"pack:2 core:1 pu:1\"}}\nname: \"d<b>\"\n"
                           "engines: {per: package}\nqueues: {lifo_cap: 1}\n";
-  CHECK(is(on.control("PUT /profile?revert_after=1s", all), 200));
+  CHECK(is(on.control("PUT /profile?revert_after=5s", all), 200));
   const std::string its = on.control("GET /profile?engine=d%3Cb%3E/p1");
   CHECK(is(
       on.control("PUT /profile?engine=d%3Cb%3E/p1", its.substr(its.find("\r\n\r\n") + 4) + "strict: false\n"),
       200));
   const auto cap = [&](std::size_t engine) { return on.engines[engine].configuration().queues.lifo_cap; };
-  for (int i = 0; i < 100 && cap(0) == 1; ++i) std::this_thread::sleep_for(50ms);
+  for (int i = 0; i < 400 && cap(0) == 1; ++i) std::this_thread::sleep_for(50ms);
   CHECK(cap(0) == profile{}.queues.lifo_cap);
   CHECK(cap(1) == 1); // confirmed
   CHECK_FALSE(has(on.control("GET /profile"), "lifo_cap"));

@@ -28,14 +28,14 @@ TEST_CASE("admin: a profile is read, changed, refused with all errors, and rever
   CHECK(on.e.configuration().queues.budget == 77);
   CHECK(on.logged("refused a profile"));
 
-  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 88}\n"), 200));
+  CHECK(is(on.control("PUT /profile?revert_after=3s", base + "queues: {budget: 88}\n"), 200));
   CHECK(on.e.configuration().queues.budget == 88);
   CHECK(within(10s, [&] { return on.e.configuration().queues.budget == 77; }));
   CHECK(within(5s, [&] { return on.logged("the trial is over"); }));
 
-  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 99}\n"), 200));
+  CHECK(is(on.control("PUT /profile?revert_after=3s", base + "queues: {budget: 99}\n"), 200));
   CHECK(is(on.control("PUT /profile", base + "queues: {budget: 99}\n"), 200)); // confirmed
-  std::this_thread::sleep_for(1500ms);
+  std::this_thread::sleep_for(3500ms);
   CHECK(on.e.configuration().queues.budget == 99);
   for (const char* time : {"0s", "1", "s", "1d", "25h", "-1s", "99999999999s"})
     CHECK(is(on.control(std::string("PUT /profile?revert_after=") + time, base + "queues: {budget: 1}\n"),
@@ -77,7 +77,7 @@ TEST_CASE("admin: a request without a profile changes nothing") {
 TEST_CASE("admin: a profile that the program applies during a trial stays") {
   const std::string base = "workers: {pin: none}\n";
   served on(parse_profile(base));
-  CHECK(is(on.control("PUT /profile?revert_after=1s", base + "queues: {budget: 88}\n"), 200));
+  CHECK(is(on.control("PUT /profile?revert_after=3s", base + "queues: {budget: 88}\n"), 200));
   CHECK(on.e.apply(parse_profile(base + "queues: {budget: 99}\n")).applied());
   CHECK(within(10s, [&] { return on.logged("the program has changed the profile meanwhile"); }));
   CHECK(on.e.configuration().queues.budget == 99);

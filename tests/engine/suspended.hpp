@@ -2,6 +2,8 @@
 
 #include "small_engine.hpp"
 
+#include <chrono>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -25,6 +27,17 @@ inline std::uint64_t number(const std::vector<suspended_in>& all) {
 
 inline void wait_until_suspended(engine& e, std::uint64_t coroutines) {
   while (number(e.dump().suspended) != coroutines) std::this_thread::yield();
+}
+
+/// Keeps a worker in a task from now until the engine ends, once the gate is open: what is queued does not run.
+inline void hold_until_end(engine& e, gate& held) {
+  const auto hold = [&] {
+    held.pass();
+    while (e.submit([] {}) == submit_result::accepted)
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  };
+  if (e.submit(hold) != submit_result::accepted) std::abort();
+  held.wait_for(1);
 }
 
 inline void wait_until_none(const std::atomic<int>& alive) {

@@ -1,5 +1,6 @@
 // Operations that end in unusual ways: after their engine, by a step that throws, by a stop between two steps.
 
+#include "engine/fire_and_forget.hpp"
 #include "sockets.hpp"
 
 #include <doctest/doctest.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -44,6 +46,18 @@ template <class Token> auto wait_and_throw(steady_timer& timer, Token&& token) {
       token, timer);
 }
 
+/// An operation of two parts: the first has begun when the second cannot begin.
+template <class Token> auto begin_two(steady_timer& timer, Token&& token) {
+  return asio::async_initiate<Token, void(io::error_code)>(
+      [&timer](auto handler) {
+        const auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+        timer.expires_after(20ms);
+        timer.async_wait([shared](io::error_code why) { std::move (*shared)(why); });
+        throw std::runtime_error("a part");
+      },
+      token);
+}
+
 /// A composed operation that posts itself again and again.
 template <class Token> auto post_often(steady_timer& timer, Token&& token) {
   return asio::async_compose<Token, void(io::error_code)>(
@@ -63,7 +77,7 @@ TEST_CASE("operation: one that posts itself often needs no stack") {
         steady_timer timer(on.io.local());
         co_await post_often(timer, io::use_task);
         io::error_code why;
-        co_await post_often(timer, io::use_task.within(60s).into(why));
+        co_await post_often(timer, io::use_task.within(1h).into(why));
         CHECK(!why);
       })
       .get();
@@ -95,11 +109,48 @@ TEST_CASE("operation: the end of its time is told as such, also where a stop com
     co_await timer.async_wait(io::use_task(stop.get_token()).within(1ms).into(why));
     CHECK(why == asio::error::timed_out);
   });
-  CHECK(within(5s, [&] { return on.engine.metrics().timers_fired != 0; })); // the time is over
-  std::this_thread::sleep_for(10ms);
+  CHECK(within(60s, [&] { // the time is over
+    return on.engine.metrics().timers_fired != 0 && on.engine.dump().seats[0].state == seat_state::parked;
+  }));
   stop.request_stop();
   elsewhere.run(); // the two, in this order
   waiting.get();
+}
+
+TEST_CASE("operation: where a part cannot begin, that comes out when the parts before it have ended") {
+  served_engine on(2);
+  steady_timer timer(on.io.local());
+  const auto fails = [&]() -> task<bool> {
+    try {
+      co_await begin_two(timer, io::use_task);
+    } catch (const std::runtime_error& e) {
+      co_return std::string(e.what()) == "a part";
+    }
+    co_return false;
+  };
+  CHECK(on.engine.run(fails()).get());
+}
+
+TEST_CASE("operation: a coroutine that no engine runs does not hold the driver") {
+  std::atomic<bool> seen{false};
+  std::atomic<bool> over{false};
+  served_engine on(2);
+  steady_timer first(on.io.local());
+  steady_timer second(on.io.local());
+  const auto outside = [&]() -> fire_and_forget {
+    first.expires_after(20ms);
+    co_await first.async_wait(io::use_task);
+    CHECK(within(60s, [&] { return seen.load(); })); // a worker looks for the other event
+    over = true;
+  };
+  const auto inside = [&]() -> task<> {
+    second.expires_after(60ms);
+    co_await second.async_wait(io::use_task);
+    seen = true;
+  };
+  outside();
+  on.engine.run(inside()).get();
+  CHECK(within(60s, [&] { return over.load(); }));
 }
 
 TEST_CASE("operation: what a step throws comes out where it is awaited") {

@@ -5,6 +5,10 @@
 // check, long: pass -DVISITS=0 -DWORKERS=3 -DEVENTS=1
 // check: pass -DVISITS=0 -DRETIRES
 // check: fail -DVISITS=0 -DRETIRES -DKEEPS_QUIET
+// check: pass -DRETIRES
+// check: fail -DRETIRES -DASKS_NO_VISITOR
+// check: pass -DRETIRES -DWORKERS=1
+// check: fail -DRETIRES -DWORKERS=1 -DONLY_ACTIVE
 // check: fail -DNO_WISH
 // check: fail -DWISH_UNHEARD
 // check: fail -DNOBODY_LIES_DOWN_THERE
@@ -19,8 +23,10 @@
 // worker of another group visits the driver, and in the end a thread stops the engine. At first all workers lie on their
 // futexes, and there is no driver: a thread attaches it.
 //
-// RETIRES             the first worker retires at some moment: it sleeps in the driver no more
+// RETIRES             the first worker retires at some moment: it sleeps in the driver no more, unless it is alone
 // KEEPS_QUIET         a worker that has retired does not wake another one for the driver
+// ASKS_NO_VISITOR     nor does it mark the driver as wanted where it finds a visitor there
+// ONLY_ACTIVE         a visitor wakes no worker that has retired
 // NO_WISH             a sleeper that finds a visitor in the driver does not mark it as wanted
 // WISH_UNHEARD        a visitor does not look whether the driver is wanted
 // NOBODY_LIES_DOWN_THERE   a sleeper does not ask for the driver
@@ -138,7 +144,7 @@ again:
   :: ended -> goto over
   :: else
   fi;
-  gone = retired && me == 0;
+  gone = retired && me == 0 && WORKERS > 1;
   if
   :: gone -> asleep[me] = 0 // no waker counts on it
   :: else ->
@@ -153,7 +159,7 @@ again:
     asleep[me] = 1
   fi;
 #ifndef NO_LAST_LOOK
-  stay = (tasks != 0 && !gone) || ended || (retired && me == 0 && !gone); // newer rules: once more
+  stay = (tasks != 0 && !gone) || ended || (retired && me == 0 && !gone && WORKERS > 1); // newer rules: once more
 #endif
   if
   :: stay ->
@@ -174,8 +180,17 @@ again:
     :: else
     fi;
 #ifndef KEEPS_QUIET
-    if // K4
-    :: held == nobody -> wake_any()
+    d_step { // K4
+      has = held == nobody;
+#ifndef ASKS_NO_VISITOR
+      if
+      :: held == visited -> held = wanted
+      :: else
+      fi
+#endif
+    }
+    if
+    :: has -> has = 0; wake_any()
     :: else
     fi;
 #endif
@@ -322,7 +337,11 @@ active proctype visitor() {
       d_step { asked = held == wanted; held = nobody } // Y3
 #ifndef WISH_UNHEARD
       if
+#ifdef ONLY_ACTIVE
+      :: asked && !(retired && WORKERS == 1) -> wake_any()
+#else
       :: asked -> wake_any()
+#endif
       :: else
       fi;
 #endif

@@ -117,8 +117,11 @@ TEST_CASE("health: ok, degraded and wedged have their words and exit statuses") 
   CHECK(d.read("health --live").status == 0);
   d.stand("second");
   CHECK(d.engine.submit([] {}) == corewise::submit_result::accepted);
-  const outcome wedged = d.control("health --live");
-  CHECK(wedged.status == 1);
+  outcome wedged;
+  CHECK(within(60s, [&] {
+    wedged = d.control("health --live");
+    return wedged.status == 1;
+  }));
   CHECK(contains(wedged.out, "wedged\n"));
 }
 

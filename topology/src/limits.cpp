@@ -110,7 +110,8 @@ namespace corewise {
 
 namespace {
 
-constexpr std::array allowance_files{"proc/self/status", "proc/self/mountinfo", "proc/self/cgroup"};
+constexpr std::array allowance_files{"proc/self/status", "proc/self/mountinfo", "proc/self/cgroup",
+                                     "sys/devices/system/cpu/online"};
 
 } // namespace
 
@@ -129,9 +130,9 @@ host_allowance read_host_allowance(const std::filesystem::path& root, int thread
   return allowed;
 }
 
-bool can_read_allowance(const std::filesystem::path& root) {
-  return std::ranges::all_of(allowance_files,
-                             [&](const char* file) { return detail::read_text(root / file).has_value(); });
+std::size_t readable_allowance_files(const std::filesystem::path& root) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      allowance_files, [&](const char* file) { return detail::read_text(root / file).has_value(); }));
 }
 
 std::vector<std::uint32_t> read_speeds(const std::filesystem::path& root, const topology& machine,

@@ -1,4 +1,5 @@
 #include "base/futex.hpp"
+#include "base/made_exception.hpp"
 #include "runtime/runtime.hpp"
 #include "worker/forks.hpp"
 
@@ -36,7 +37,7 @@ void child_run::fail(std::exception_ptr error) noexcept {
   scope_.request_stop();
 }
 
-void child_run::drop() noexcept { fail(std::make_exception_ptr(not_run())); }
+void child_run::drop() noexcept { fail(made_exception<not_run>()); }
 
 bool child_run::leave_away() noexcept {
   const away_run& self = *away_;
@@ -143,6 +144,7 @@ void blocking_scope::rethrow() {
 }
 
 void blocking_scope::join() noexcept {
+  const detail::uncounted_transfers none_counted;
   run_own();
   if (left_ == 0) return;
   if (engine_->after_process_fork()) return abandon();
@@ -155,7 +157,7 @@ void blocking_scope::join() noexcept {
 void blocking_scope::abandon() noexcept {
   if (!all_have_arrived()) {
     failed_.store(true, std::memory_order_relaxed);
-    if (!error_) error_ = std::make_exception_ptr(not_run());
+    if (!error_) error_ = detail::made_exception<not_run>();
   }
   left_ = 0;
   arrived_.store(0, std::memory_order_relaxed);

@@ -1,4 +1,5 @@
 #include "base/clock.hpp"
+#include "base/made_exception.hpp"
 #include "runtime/runtime.hpp"
 
 #include <corewise/engine/deadline_expired.hpp>
@@ -23,7 +24,7 @@ struct task_with_deadline : task_header {
     unbegun_task task = std::move(self->task);
     unbegun_task otherwise = std::move(self->otherwise);
     const bool late = action == task_action::run && monotonic::now() >= self->deadline;
-    if (late && self->error != nullptr) *self->error = std::make_exception_ptr(deadline_expired());
+    if (late && self->error != nullptr) *self->error = made_exception<deadline_expired>();
     task->phase = self->phase;
     task->run_as = self->run_as;
     recycled<task_with_deadline>::destroy(self);

@@ -60,7 +60,11 @@ void join_point::refuse() { throw std::logic_error("only a coroutine that an eng
 bool coroutine_root::perform(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
   auto* const root = static_cast<strand*>(t);
-  if (action == task_action::run) return resume_frame(root, root->frame());
+  if (action == task_action::run) try {
+      return resume_frame(root, root->frame());
+    } catch (...) {
+      return foreign_failed(); // it gave way to a coroutine of another type
+    }
   if (root->role() != strand_role::root) return join_point::discard(*root, *root);
   root->frame().destroy();
   return true;
@@ -171,11 +175,13 @@ void fork_join::destroy_dropped() noexcept {
 }
 
 std::coroutine_handle<> fork_join::drop() noexcept {
+  this_execution.root = nullptr; // the child that was the last to come may go now
   destroy_dropped();
   return drop_parent();
 }
 
 std::coroutine_handle<> join_point::drop_parent() noexcept {
+  this_execution.root = nullptr; // its children go with it
   if (drop_parent_from_task()) this_execution.root_ended = true;
   return std::noop_coroutine();
 }

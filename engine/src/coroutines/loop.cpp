@@ -66,6 +66,7 @@ bool loop::perform(task_header* t, task_action action) {
 bool loop::work(loop_piece* p) noexcept {
   this_execution.root = nullptr; // the function that is called is no coroutine
   const value_chain within = std::exchange(this_execution.within, value_chain(this));
+  const uncounted_transfers none_counted;
   bool gave_way = false;
   do {
     gave_way = !go_through(p);

@@ -2,6 +2,7 @@
 
 #include <corewise/engine/detail/resumption.hpp>
 #include <corewise/engine/detail/schedule.hpp>
+#include <corewise/engine/detail/suspension.hpp>
 #include <corewise/engine/task.hpp>
 
 #include <cstdint>
@@ -14,33 +15,41 @@ void root_failed(runtime& engine) noexcept { engine.failed(); }
 
 namespace {
 
-/// An exception comes from a coroutine of another type, which has ended by it. It may have been resumed by hand, so the
-/// root, which may wait for something else, has not.
 bool resume(const resumption& place) noexcept {
   try {
     return resume_frame(place.root, place.frame);
   } catch (...) {
-    this_execution.engine->failed();
+    return foreign_failed();
   }
-  this_execution.root = nullptr;
-  return std::exchange(this_execution.root_ended, false);
+}
+
+/// Drops the coroutine of a queued place. Returns whether its task has ended.
+bool drop(resumption& place, strand& innermost) noexcept {
+  strand& root = static_cast<strand&>(*place.root);
+  if (place.mark == resumption::is_suspension) static_cast<suspension&>(place).free_entry();
+  return join_point::discard(root, innermost);
 }
 
 } // namespace
 
+bool foreign_failed() noexcept {
+  this_execution.engine->failed();
+  this_execution.root = nullptr;
+  return std::exchange(this_execution.root_ended, false);
+}
+
 bool resumption::perform(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
-  const auto* place = static_cast<resumption*>(t);
-  if (action == task_action::run) return resume(*place);
-  return join_point::discard(static_cast<strand&>(*place->root), strand_at(place->frame));
+  auto& place = *static_cast<resumption*>(t);
+  if (action == task_action::run) return resume(place);
+  return drop(place, strand_at(place.frame));
 }
 
 bool resumption::perform_foreign(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
-  const auto* place = static_cast<resumption*>(t);
-  if (action == task_action::run) return resume(*place);
-  auto& root = static_cast<strand&>(*place->root);
-  return join_point::discard(root, root);
+  auto& place = *static_cast<resumption*>(t);
+  if (action == task_action::run) return resume(place);
+  return drop(place, static_cast<strand&>(*place.root));
 }
 
 namespace {

@@ -1,10 +1,11 @@
+#include "base/clock.hpp"
+#include "base/parker.hpp"
 #include "runtime/runtime.hpp"
 
-#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/sleep.hpp>
 
-#include <condition_variable>
 #include <stdexcept>
+#include <stop_token>
 
 namespace corewise::detail {
 
@@ -31,11 +32,15 @@ void sleeping::leave_race() noexcept {
 }
 
 bool sleeping::sleep_thread(const std::stop_token& token) noexcept {
-  mutex own;
-  std::unique_lock lock(own);
-  const steady_time deadline{std::chrono::nanoseconds{timer_.deadline_ns}};
-  const auto stopped = [&] { return token.stop_requested(); };
-  if (std::condition_variable_any().wait_until(lock, token, deadline, stopped)) note_stopped();
+  parker bed;
+  const std::stop_callback wakes(token, [&bed]() noexcept { bed.unpark(); });
+  const monotonic::time_point deadline{std::chrono::nanoseconds{timer_.deadline_ns}};
+  while (!token.stop_requested()) {
+    const auto left = deadline - monotonic::now();
+    if (left <= std::chrono::nanoseconds{0}) return true;
+    bed.park(left);
+  }
+  note_stopped();
   return true;
 }
 
@@ -53,9 +58,7 @@ bool sleeping::set() noexcept {
   return it_is != outcome::stopped;
 }
 
-void sleeping::stop() noexcept {
-  if (place_.root->engine->cancel_timer(timer_)) place_.wake();
-}
+void sleeping::stop() noexcept { place_.root->engine->stop_sleep(timer_, place_); }
 
 void sleeping::forget() noexcept { place_.root->engine->cancel_timer(timer_); }
 

@@ -27,8 +27,9 @@
 //         it is visited: wanted                   Y2  poll it
 //     K2  sleep there, or without it              Y3  free; it was wanted: wake a sleeper of the group
 //     K3  free
-//     K4  has retired, and the driver is free:
-//         full fence, wake a sleeper of the group
+//     K4  has retired: full fence; the driver
+//         is free: wake a sleeper of the group;
+//         it is visited: wanted
 //
 // A sleeper that finds the driver polled leaves it to the poller. That one is awake, and looks for the driver
 // when it lies down itself; the same holds for a sleeper that was woken. So a worker that leaves the driver
@@ -36,11 +37,13 @@
 // If the worker then runs a long task while others of its group sleep, the lookout wakes one
 // (driver_watch.hpp).
 //
+// Where all workers of a group have retired, one of these sleeps in its driver, and is woken for it.
+//
 // A waker leaves the token first, and interrupts the driver then (parker.hpp). If it is another holder that
 // takes the interrupt, the sleeper has left the driver, and finds the token. tests/model/driver.pml proves it,
-// and that it fails when a sleeper does not say that it wants the driver, when a visitor does not ask, when a
-// worker that retires does not hand the driver over, and when the token and the look at the sleeper's state are
-// two steps.
+// and that it fails when a sleeper does not say that it wants the driver, when a visitor does not ask, or wakes no
+// worker that has retired where all have, when a worker that retires does not hand the driver over, also through a
+// visitor, and when the token and the look at the sleeper's state are two steps.
 //
 // | tag    | release site        | acquire site  | publishes                   | weakened             |
 // |--------|---------------------|---------------|-----------------------------|----------------------|
@@ -109,6 +112,16 @@ class drivers {
     const std::size_t events = d->poll(most, found);
     wanted = let_go(g);
     return events;
+  }
+  /// Step K4. Returns whether no thread holds the driver of g, so that a sleeper is to be woken for it; a visitor wakes
+  /// one when it leaves.
+  bool want(group_id g) noexcept {
+    holder seen = seats_[g.value].held.load(std::memory_order_relaxed);
+    while (seen == holder::visitor)
+      if (seats_[g.value].held.compare_exchange_weak(seen, holder::wanted,
+                                                     std::memory_order_acq_rel)) // pairs: driver
+        return false;
+    return seen == holder::nobody;
   }
   /// Step K1. Returns the driver of g, for its sleeper; null: another thread holds it, or there is none.
   driver* take_to_sleep(group_id g) noexcept {

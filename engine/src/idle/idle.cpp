@@ -26,7 +26,7 @@ bool idle_workers::attach(std::vector<std::shared_ptr<driver>> by_group) noexcep
 
 void idle_workers::operation_begun(group_id g) noexcept {
   full_fence();
-  if (wakes_.sleepers().drivers().free(g)) wakes_.wake_any(g);
+  if (wakes_.sleepers().drivers().free(g)) wakes_.wake_for_driver(g);
 }
 
 std::size_t idle_workers::poll(worker_id w, group_id g, std::size_t most, ready_tasks& found) noexcept {
@@ -34,7 +34,7 @@ std::size_t idle_workers::poll(worker_id w, group_id g, std::size_t most, ready_
   if (layout_[w].group == g) return all.poll(g, most, found);
   bool wanted = false;
   const std::size_t events = all.visit(g, most, found, wanted);
-  if (wanted) wakes_.wake_any(g); // Y3
+  if (wanted) wakes_.wake_for_driver(g); // Y3
   return events;
 }
 
@@ -67,7 +67,7 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
 void idle_workers::hand_over_driver(worker_id w) noexcept {
   full_fence(); // after K3
   const group_id g = layout_[w].group;
-  if (wakes_.sleepers().drivers().free(g)) wakes_.wake_any(g);
+  if (wakes_.sleepers().drivers().want(g)) wakes_.wake_any(g);
 }
 
 void idle_workers::sleep(worker_id w, bool retired, bool leaves_duties) noexcept {

@@ -89,12 +89,19 @@ void wake_ups::wake_for_injection(group_id g) noexcept {
 /// queues.
 bool wake_ups::wake_to_send_away(std::uint32_t domain) noexcept {
   if (!retired_.classes_are_orphaned(domain)) return false;
-  for (const group_id g : kinds_[domain].fastest_first) {
-    const worker_bits& parked = sleepers_.parked(g);
-    for (std::size_t i = parked.lowest(); i < parked.size(); i = parked.lowest())
-      if (wake(g, i)) return true;
-  }
+  return std::ranges::any_of(kinds_[domain].fastest_first, [&](group_id g) { return wake_retired(g); });
+}
+
+/// Wakes a sleeper of g, where all workers have retired.
+bool wake_ups::wake_retired(group_id g) noexcept {
+  const worker_bits& parked = sleepers_.parked(g);
+  for (std::size_t i = parked.lowest(); i < parked.size(); i = parked.lowest())
+    if (wake(g, i)) return true;
   return false;
+}
+
+bool wake_ups::wake_for_driver(group_id g) noexcept {
+  return wake_any(g) || (active_in(g) == 0 && wake_retired(g));
 }
 
 /// Returns whether an active worker of g was woken and has not come yet.

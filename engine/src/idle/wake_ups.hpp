@@ -105,6 +105,8 @@ class wake_ups : idle_rules<wake_ups> {
 
   /// Wakes a sleeper of g, the lowest first. Returns false if no active worker of g sleeps.
   bool wake_any(group_id g) noexcept;
+  /// Does the same. Where all workers of g have retired, wakes one of these: it looks into the driver of g.
+  bool wake_for_driver(group_id g) noexcept;
   /// Returns whether an active worker of g sleeps.
   bool has_sleeper(group_id g) const noexcept { return can_wake(g); }
   /// Wakes a sleeper of the group that is nearest to g, or of g. Returns false if no active worker sleeps.
@@ -163,6 +165,7 @@ class wake_ups : idle_rules<wake_ups> {
   bool spins_in(group_id g) const noexcept { return boards_[g.value]->spinning.lowest() < active_in(g); }
   bool on_its_way(group_id g) const noexcept;
   bool wake_to_send_away(std::uint32_t domain) noexcept;
+  bool wake_retired(group_id g) noexcept;
 
   std::span<const std::unique_ptr<group_board>> boards_;
   queued_work work_;

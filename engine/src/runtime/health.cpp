@@ -29,13 +29,12 @@ health_report runtime::health() const {
   std::size_t workers = 0;
   std::size_t stuck = 0;
   std::size_t want_spares = 0;
-  const bool short_of_spares = supervisor_.short_of_spares();
   for (const detail::worker* seat : seats_) {
     if (!active(seat->id())) continue;
     ++workers;
     if (supervisor_.is_stuck(seat->id()))
       ++stuck;
-    else if (short_of_spares && seat->lending())
+    else if (const auto lending = seat->lending(); lending && supervisor_.wants_spare(seat->id(), *lending))
       ++want_spares;
   }
   if (stuck != 0)
@@ -45,9 +44,10 @@ health_report runtime::health() const {
     report.why.push_back(
         fmt::format("{} of {} workers are in blocking calls, and there is no spare thread for them",
                     want_spares, workers));
-  if (!report.why.empty())
-    report.state =
-        stuck + want_spares == workers && any_waits() ? health_state::wedged : health_state::degraded;
+  if (!report.why.empty()) {
+    const bool all_stand = stuck + want_spares == workers && supervisor_.nothing_begins();
+    report.state = all_stand && any_waits() ? health_state::wedged : health_state::degraded;
+  }
   return report;
 }
 

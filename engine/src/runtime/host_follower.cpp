@@ -36,7 +36,7 @@ host_follower::host_follower(const profile& p, const topology& machine, const lo
   if (live == nullptr) return;
   root_ = live->root;
   begin_ = in_force_ = seen_ = read_ = read_host_allowance(*root_);
-  readable_ = can_read_allowance(*root_);
+  readable_ = readable_allowance_files(*root_);
   begin_.speeds =
       read_speeds(*root_, machine, groups); // the engine begins at full speed, and looks once more
   if (p.topology.hfi) try {
@@ -54,8 +54,8 @@ std::optional<host_allowance> host_follower::look(pid_t thread, monotonic::time_
   if (!root_) return std::nullopt;
   host_allowance seen = read_host_allowance(*root_, thread);
   if (thread == 0) seen.cpus = in_both(seen.cpuset, begin_.cpus); // the calling thread may be pinned
-  // What cannot be read looks like no limit. Without descriptors, or without /proc, what was read last holds.
-  const bool lost = readable_ && !can_read_allowance(*root_);
+  // What cannot be read looks like no limit. Without descriptors, /proc or /sys, what was read last holds.
+  const bool lost = readable_allowance_files(*root_) < readable_;
   if (lost)
     seen = read_;
   else

@@ -8,6 +8,7 @@
 #include <corewise/topology/capability_events.hpp>
 #include <corewise/topology/host_allowance.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
@@ -63,9 +64,9 @@ class host_follower {
   std::optional<std::filesystem::path> root_; // of proc and sys
   host_allowance begin_;
   host_allowance in_force_;
-  host_allowance seen_;   // at the last look
-  bool readable_ = false; // at the start
-  host_allowance read_;   // by the last look that could read
+  host_allowance seen_;      // at the last look
+  std::size_t readable_ = 0; // files, at the start
+  host_allowance read_;      // by the last look that could read
   // Since when each part has been as it was seen.
   monotonic::time_point cpus_since_;
   monotonic::time_point quota_since_;

@@ -36,8 +36,16 @@ void host_usage::count(cpu_throttling now) {
 }
 
 host_usage::seen host_usage::look(std::span<const pid_t> threads, monotonic::time_point now) {
-  const std::scoped_lock lock(mutex_);
-  if (looked_ && now - *looked_ < std::chrono::seconds{1}) return last_;
+  if (const std::unique_lock looks(looking_, std::try_to_lock); looks.owns_lock()) read(threads, now);
+  const std::scoped_lock lock(given_lock_);
+  seen given = given_;
+  given.waited_for_cpu.resize(threads.size());
+  return given;
+}
+
+/// Call with the lock held.
+void host_usage::read(std::span<const pid_t> threads, monotonic::time_point now) {
+  if (looked_ && now - *looked_ < std::chrono::seconds{1}) return;
   last_.waited_for_cpu.resize(threads.size());
   looked_ = last_.at = now;
   if (auto throttling = read_cpu_throttling(root_)) count(*std::move(throttling));
@@ -53,7 +61,9 @@ host_usage::seen host_usage::look(std::span<const pid_t> threads, monotonic::tim
   }
   if (counted_.size() > 2 * threads.size() + 16) // threads that had left their seats when they ended
     std::erase_if(counted_, [&](const auto& of) { return !waited(of.first); });
-  return last_;
+  seen copy = last_;
+  const std::scoped_lock lock(given_lock_);
+  given_ = std::move(copy);
 }
 
 } // namespace corewise::detail

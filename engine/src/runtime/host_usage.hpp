@@ -30,17 +30,20 @@ class host_usage {
   /// `root`: where `proc` and `sys` are.
   explicit host_usage(std::filesystem::path root = "/") : root_(std::move(root)) {}
 
-  /// Looks, if the last look was a second before `now`. `threads`: the thread on each seat; each time as
-  /// many. Call from any thread. Throws `std::bad_alloc`.
+  /// Looks, if the last look was a second before `now` and no other thread looks: so no caller waits for files. `threads`:
+  /// the thread on each seat; each time as many. Call from any thread. Throws `std::bad_alloc`.
   seen look(std::span<const pid_t> threads, monotonic::time_point now);
 
  private:
   std::optional<std::chrono::nanoseconds> waited(pid_t thread) const;
   void count(cpu_throttling now);
+  void read(std::span<const pid_t> threads, monotonic::time_point now);
 
   const std::filesystem::path root_;
-  mutex mutex_;
-  // guarded by the lock:
+  mutex given_lock_;
+  seen given_; // guarded by it: a copy of `last_`
+  mutex looking_;
+  // guarded by it:
   std::optional<monotonic::time_point> looked_;
   std::unordered_map<pid_t, std::chrono::nanoseconds> counted_; // of each thread that sat on a seat
   std::optional<cpu_throttling> read_; // by the look before, of the group that had the quota then

@@ -113,6 +113,8 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   group_id timer_home(const detail::resumption& place) const noexcept;
   /// Cancels t. Returns whether t was pending; then t belongs to the caller. Call from any thread.
   bool cancel_timer(detail::timer_node& t) noexcept;
+  /// Does the same, and wakes the coroutine that sleeps until then, if t was pending. Call from any thread.
+  void stop_sleep(detail::timer_node& t, detail::resumption& sleeper) noexcept;
   /// Makes a call in `first` from now, and then every `period`, if that is not 0. Call from any thread; if
   /// the call is `inside`, from the thread of the task that runs.
   timer call_later(detail::scheduled* call, std::chrono::nanoseconds first, std::chrono::nanoseconds period,
@@ -142,6 +144,9 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
                                        const hint& wish) noexcept;
   hint with_node(const hint& wish) noexcept;
   void send_woken(detail::resumption& place) noexcept;
+  /// Keeps the engine while the calling thread, one from outside, queues a coroutine that it has taken out of what it
+  /// waits for.
+  class waking;
 
   std::size_t outdated_rules() const noexcept;
   std::vector<apply_result::reason> what_it_cannot(const profile& next,

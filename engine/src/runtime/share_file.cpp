@@ -153,7 +153,7 @@ class share_file::opened {
     if ((is_.st_mode & ALLPERMS) != 0600 && (is_.st_mode & ALLPERMS) != 0660)
       fail(fmt::format("has mode {:04o}; 0600 or 0660 is right, so that no stranger takes a share",
                        is_.st_mode & ALLPERMS));
-    if (!may_write(0)) fail("holds something else, which is left as it is");
+    if (!may_write_any()) fail("holds something else, which is left as it is");
   }
   opened(const opened&) = delete;
   opened& operator=(const opened&) = delete;
@@ -177,10 +177,10 @@ class share_file::opened {
         own_[slot] = own::taken;
         return slot;
       }
-      set_lock(fd_, F_UNLCK, slot, taken_byte);
-      refuse(path_, "holds something else, which is left as it is");
+      set_lock(fd_, F_UNLCK, slot, taken_byte); // damaged
     }
-    refuse(path_, fmt::format("{} share by it already, which is the most", most_sharers));
+    refuse(path_,
+           fmt::format("{} share by it already, which is the most, or slots are damaged", most_sharers));
   }
   /// Says that what is written in the slot holds.
   void confirm(std::uint32_t slot) {
@@ -243,6 +243,13 @@ class share_file::opened {
   bool may_write(std::uint32_t slot) const {
     const std::string text = read(slot);
     return text.empty() || text.front() == '\0' || text.starts_with(first_words);
+  }
+  /// Returns whether it is empty, or any slot is one of such a file: another one may be damaged.
+  bool may_write_any() const {
+    if (may_write(0)) return true;
+    for (std::uint32_t slot = 1; slot < most_sharers; ++slot)
+      if (read(slot).starts_with(first_words)) return true;
+    return false;
   }
   bool is(const struct stat& other) const noexcept {
     return is_.st_dev == other.st_dev && is_.st_ino == other.st_ino;

@@ -259,21 +259,40 @@ void runtime::wake_behind(detail::resumption& place) noexcept {
   send_woken(place);
 }
 
-/// Sends a coroutine that was woken. A waker from outside says so meanwhile: from the moment at which the
-/// coroutine is queued nothing but that keeps the engine. Without memory for its record it says nothing.
-void runtime::send_woken(detail::resumption& place) noexcept {
-  if (this_execution.engine == this) return send_home(&place, *place.root);
-  detail::submitter* me = nullptr;
-  try {
-    me = &submitters_.mine();
-  } catch (const std::bad_alloc&) {
-    return send_home(&place, *place.root);
+/// The waker says so: from the moment at which the coroutine is queued nothing but that keeps the engine. Without
+/// memory for its record it says nothing. Where a coroutine that it destroys wakes another one, it has said so.
+class runtime::waking {
+ public:
+  explicit waking(runtime& of) noexcept {
+    if (this_execution.engine == &of) return;
+    try {
+      detail::submitter& mine = of.submitters_.mine();
+      if (mine.wakes.load(std::memory_order_relaxed)) return;
+      mine.wakes.store(true, std::memory_order_relaxed); // published by the queue, or the lock of the timers
+      me_ = &mine;
+    } catch (const std::bad_alloc&) {
+      return;
+    }
   }
-  if (me->wakes.load(std::memory_order_relaxed)) // a coroutine that this thread destroys has woken this one
-    return send_home(&place, *place.root);
-  me->wakes.store(true, std::memory_order_relaxed); // published by the queue
+  waking(const waking&) = delete;
+  waking& operator=(const waking&) = delete;
+  ~waking() {
+    if (me_ != nullptr) me_->wakes.store(false, std::memory_order_release); // pairs: left
+  }
+
+ private:
+  detail::submitter* me_ = nullptr; // null: it needs not say so
+};
+
+void runtime::send_woken(detail::resumption& place) noexcept {
+  const waking here(*this);
   send_home(&place, *place.root);
-  me->wakes.store(false, std::memory_order_release); // pairs: left
+}
+
+/// Without the timer the engine knows nothing of the coroutine, until it is queued.
+void runtime::stop_sleep(detail::timer_node& t, detail::resumption& sleeper) noexcept {
+  const waking here(*this);
+  if (cancel_timer(t)) wake(sleeper);
 }
 
 void runtime::fork_to(detail::coroutine_root& child, group_id to) noexcept {

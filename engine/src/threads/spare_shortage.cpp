@@ -15,6 +15,8 @@ constexpr std::chrono::nanoseconds between_looks = 50ms;
 /// A seat that has been lent for so long while tasks wait for it wants a spare thread.
 constexpr std::chrono::nanoseconds patience = 100ms;
 constexpr std::chrono::nanoseconds calm_for = 1s;
+/// An engine in which no task begins for so long stands, where tasks wait.
+constexpr std::chrono::nanoseconds stands_after = 1s;
 
 } // namespace
 
@@ -26,6 +28,7 @@ spare_shortage::spare_shortage(shared& engine, const worker_threads& threads)
 void spare_shortage::look(monotonic::time_point now) noexcept {
   if (now - looked_at_ < between_looks) return;
   looked_at_ = now;
+  look_at_progress(now);
   if (const std::size_t seats = count_short(now); seats != 0) {
     short_at_ = now;
     if (in_episode()) return;
@@ -37,9 +40,19 @@ void spare_shortage::look(monotonic::time_point now) noexcept {
   }
 }
 
-/// Returns whether a task waits that the worker would come to.
+void spare_shortage::look_at_progress(monotonic::time_point now) noexcept {
+  const std::uint64_t begun = engine_.idle().work().begun();
+  if (begun != begun_ || now - last_progress_look_ >= stands_after)
+    begun_at_ = now; // or it has not looked for long
+  begun_ = begun;
+  last_progress_look_ = now;
+  nothing_begins_.store(now - begun_at_ >= stands_after, std::memory_order_relaxed);
+}
+
+/// Returns whether a task waits that the worker would come to. One that has retired comes only to its own.
 bool spare_shortage::work_waits_for(worker_id w) const noexcept {
   const queued_work& work = engine_.idle().work();
+  if (!engine_.active(w)) return work.seems_to_wait_at(w);
   const group_id g = engine_.layout()[w].group;
   return work.seems_to_wait_at(w) || work.injected(g) != 0 || work.classes_wait(engine_.groups()[g].domain);
 }
@@ -49,8 +62,10 @@ std::size_t spare_shortage::count_short(monotonic::time_point now) noexcept {
   std::size_t seats = 0;
   engine_.for_each_lent([&](worker_id w, std::uint64_t lending) {
     sight& before = seen_[w.value];
-    if (before.lending != lending) before = {lending, now};
-    if (now - before.since >= patience && work_waits_for(w)) ++seats;
+    if (before.lending != lending) before.lending = lending, before.since = now;
+    if (now - before.since < patience) return;
+    before.long_lent.store(lending, std::memory_order_relaxed);
+    if (work_waits_for(w)) ++seats;
   });
   return seats;
 }

@@ -7,6 +7,7 @@
 
 #include <ctime>
 #include <new>
+#include <utility>
 
 // How the supervisor finds and reports a task that does not end.
 
@@ -40,10 +41,13 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
   task_sight& sight = seats_[w.value].task;
   const std::uint64_t started = seat.queues().started();
   const bool running = seat.runs() && !seat.lending(); // a task that blocks has lent the seat
+  const auto last_look = std::exchange(sight.seen, now);
   if (!running || !sight.running || sight.started != started) {
     sight = {};
     sight.started = started;
     sight.running = running;
+    sight.begun_after = last_look;
+    sight.seen = now;
     seats_[w.value].stands.store(false, std::memory_order_relaxed);
     return;
   }
@@ -96,7 +100,7 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
     engine_.notices().log(record);
   }
   try {
-    report_trace(sight, now);
+    report_trace(sight);
   } catch (const std::bad_alloc&) {
     engine_.notices().try_warn_once(log_code::no_supervision, "a stuck worker is reported without a trace",
                                     "there is no memory for it");
@@ -104,12 +108,12 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
 }
 
 /// Gives the user's hook what happened before the task began and since.
-void supervisor::report_trace(const task_sight& sight, monotonic::time_point now) const {
+void supervisor::report_trace(const task_sight& sight) const {
   const auto& hook = engine_.hooks().on_stuck_trace;
   if (!recorder_ || !hook) return;
   recording_session session(trace_session::default_events, recorder_->since());
   session.collect();
-  hook(decoded(session, engine_.number(), now.time_since_epoch() - sight.age - traced_before));
+  hook(decoded(session, engine_.number(), sight.begun_after.time_since_epoch() - traced_before));
 }
 
 } // namespace corewise::detail

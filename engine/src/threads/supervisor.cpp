@@ -18,6 +18,7 @@
 #include <new>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace corewise::detail {
 
@@ -185,7 +186,10 @@ void supervisor::main() noexcept {
   engine_.idle().relieve_sentinel();
   std::optional<nanoseconds> wait;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    if (bed_.park(wait)) woken();
+    if (bed_.park(wait))
+      woken();
+    else if (std::exchange(naps_, false))
+      asleep_.store(false, std::memory_order_relaxed);
     wait = look();
     engine_.end_child(); // a hook may have forked
   }
@@ -198,6 +202,7 @@ void supervisor::woken() noexcept {
   if (attends_.load(std::memory_order_relaxed))
     attention_.store(attention::called, std::memory_order_relaxed); // only the supervisor changes `absent`
   lent_interval_ = patience;
+  naps_ = false;
   if (!asleep_.load(std::memory_order_relaxed)) return;
   asleep_.store(false, std::memory_order_relaxed);
   trim_at_.reset();
@@ -285,7 +290,7 @@ std::optional<std::chrono::nanoseconds> supervisor::trim(monotonic::time_point n
 /// Looks at what the host allows, when it is time. While all sleep it does not matter.
 std::optional<std::chrono::nanoseconds> supervisor::follow_host(monotonic::time_point now) noexcept {
   const nanoseconds period{follow_period_ns_.load(std::memory_order_relaxed)};
-  if (period.count() == never || asleep_.load(std::memory_order_relaxed)) return std::nullopt;
+  if (period.count() == never || (asleep_.load(std::memory_order_relaxed) && !naps_)) return std::nullopt;
   const nanoseconds passed = now - followed_at_;
   if (passed < period) return period - passed;
   followed_at_ = now;
@@ -314,7 +319,12 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_workers(monotonic::t
     trim_at_ = now + rest_before_trim;
     return std::nullopt;
   }
-  // A worker that wakes up now does not call.
+  // A worker that wakes up now does not call, unless there are drivers: where it takes one of two events, and is long at
+  // it, the other one waits for a look.
+  if (lookout_.watches_drivers()) {
+    naps_ = fall_asleep();
+    if (!naps_) return std::min<nanoseconds>(rest, driver_watch::far_patience);
+  }
   return lookout_.slots_age() || lookout_.others_help() ? std::min(rest, lookout::slot_look_rare) : rest;
 }
 

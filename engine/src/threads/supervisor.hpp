@@ -58,6 +58,8 @@
 //     A2  full fence                              Z2  full fence
 //     A3  asleep: wake it                         Z3  a worker is not parked: awake again
 //
+// Where there are drivers, it sleeps so between its looks of that half second as well (`naps_`).
+//
 // One of the two fences comes first: A3 sees that the supervisor is asleep, or Z3 sees that the worker is not
 // parked. So while a worker is awake, the supervisor looks at its task and its slot, or is about to.
 // tests/model/slot.pml proves it, and that it fails without A2, Z2 or Z3.
@@ -119,6 +121,11 @@ class supervisor final : public thread_service {
   std::chrono::nanoseconds oldest_wait() const noexcept;
   /// Returns whether the engine is short of spare threads now, and how often it was. Call from any thread.
   bool short_of_spares() const noexcept { return shortage_.in_episode(); }
+  /// Return what `spare_shortage` does. Call from any thread.
+  bool wants_spare(worker_id w, std::uint64_t lending) const noexcept {
+    return shortage_.wants_spare(w, lending);
+  }
+  bool nothing_begins() const noexcept { return shortage_.nothing_begins(); }
   std::uint64_t spare_shortages() const noexcept { return shortage_.episodes(); }
 
   /// Returns its thread, which is tied as the host allowed at the start; 0 while there is none. Waits for a thread that has just
@@ -148,6 +155,8 @@ class supervisor final : public thread_service {
     std::uint64_t started = 0;
     bool running = false;
     bool reported = false;
+    monotonic::time_point begun_after;   // the look before the one that found the task
+    monotonic::time_point seen;          // the last look
     nanoseconds age{0};                  // on the supervisor's own clock
     std::optional<nanoseconds> cpu_then; // the CPU time that its thread had used
     monotonic::time_point then;          // the time of `cpu_then`
@@ -182,7 +191,7 @@ class supervisor final : public thread_service {
   void look_at_queues(monotonic::time_point now) noexcept;
   void look_at_task(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept;
   void report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept;
-  void report_trace(const task_sight& sight, monotonic::time_point now) const;
+  void report_trace(const task_sight& sight) const;
   nanoseconds task_interval() const noexcept;
   bool fall_asleep() noexcept;
 
@@ -220,6 +229,7 @@ class supervisor final : public thread_service {
       0}; // since then nothing was taken from some queue; 0: there is none; relaxed: for people
   atomic<bool> watches_{false}; // it looks at workers that are awake; relaxed, as the two above
   atomic<bool> asleep_{true};
+  bool naps_ = false; // asleep until its next look; of its thread
   atomic<bool> stopping_{false};
   atomic<bool> started_{false};
   atomic<pid_t> tid_{0}; // relaxed: a number; set when its affinity mask is

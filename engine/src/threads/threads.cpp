@@ -32,6 +32,9 @@ std::optional<cpu_set> pin_target(const shared& engine, const worker_place& plac
   return std::nullopt;
 }
 
+/// How much longer than its limit `join` waits for threads that are in no task: they need only a CPU.
+constexpr std::chrono::seconds for_a_cpu{5};
+
 } // namespace
 
 worker_threads::worker_threads(shared& engine, runtime& whole) noexcept
@@ -303,8 +306,13 @@ void worker_threads::stop() noexcept {
 }
 
 std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_point limit) noexcept {
+  const auto in_task = [](const std::shared_ptr<thread_record>& t) {
+    return !t->ended && t->seat != nullptr && (t->seatless || t->seat->runs() || t->seat->lending());
+  };
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, limit, [&] { return alive_ == 0; });
+  const auto all_left = [&] { return alive_ == 0; };
+  if (!changed_.wait_until(lock, limit, all_left) && std::ranges::none_of(threads_, in_task))
+    changed_.wait_until(lock, monotonic::now() + for_a_cpu, all_left);
   left_to_themselves_ = alive_ != 0;
   const record_list ended = take_ended();
   lock.unlock();
@@ -313,7 +321,7 @@ std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_
   std::vector<shutdown_report::running_task> running;
   for (const auto& t : threads_) {
     t->handle.detach();
-    if (t->seat == nullptr) continue;
+    if (!in_task(t)) continue;
     const auto busy = t->seatless ? std::nullopt : t->seat->report().busy_for();
     try {
       seen_task task = t->seatless ? seen_task{} : t->seat->report().task();

@@ -70,8 +70,8 @@ void dropping::keep(suspension& s) noexcept {
     const std::scoped_lock lock(keeping);
     root.next = std::exchange(all_kept, &root);
   }
-  engine_.submitters().count_finished(s.phase);
   engine_.release_one(s.phase);
+  engine_.submitters().count_finished(s.phase);
   if (future_state* const f = root.future()) f->settle();
 }
 
@@ -94,8 +94,8 @@ task_header* dropping::pop_inbox_of(worker& seat) noexcept {
 void dropping::drop(task_header* t) noexcept {
   const std::uint8_t phase = t->phase;
   if (!t->act(t, task_action::discard)) return; // a part of a task; other parts are left
-  engine_.submitters().count_finished(phase);
   engine_.release_one(phase);
+  engine_.submitters().count_finished(phase);
   dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -97,8 +97,8 @@ void due_timers::submit_fired(worker& seat, group_id g, scheduled& call, std::in
   seat.books().submitted[phase].add();
   if (!call.inside && engine_.closed_meanwhile()) {
     call.act(&call, task_action::discard);
-    seat.books().finished[phase].add();
     engine_.release_one(phase);
+    seat.books().finished[phase].add();
     return engine_.drains().progress();
   }
   note_queued(call, engine_.number());

@@ -144,8 +144,8 @@ void shared::release_counted(std::uint8_t phase) noexcept {
 }
 
 void shared::finished_without_seat(std::uint8_t phase) noexcept {
-  submitters_.count_finished(phase);
   release_one(phase);
+  submitters_.count_finished(phase);
   drains_.progress();
 }
 

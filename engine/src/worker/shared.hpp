@@ -155,7 +155,7 @@ class shared {
   void failed() noexcept;
   /// Counts the end of a task of `phase` on a thread that has no seat any more.
   void finished_without_seat(std::uint8_t phase) noexcept;
-  /// Counts that one accepted task is gone.
+  /// Counts that one accepted task is gone. Call it before the task counts as finished: after a drain there is room.
   void release_one(std::uint8_t phase) noexcept {
     if (limit_.counts()) [[unlikely]]
       release_counted(phase);

@@ -13,6 +13,24 @@ namespace corewise::detail {
 
 namespace {
 
+/// While it lives, the calling thread runs a closure, though its root is a coroutine.
+class as_closure {
+ public:
+  explicit as_closure(const task_label& label) noexcept
+      : root_(std::exchange(this_execution.root, nullptr)),
+        within_(std::exchange(this_execution.within, value_chain(&label))) {}
+  as_closure(const as_closure&) = delete;
+  as_closure& operator=(const as_closure&) = delete;
+  ~as_closure() {
+    this_execution.root = root_;
+    this_execution.within = within_;
+  }
+
+ private:
+  coroutine_root* const root_;
+  const value_chain within_;
+};
+
 /// A label, and the task that has it.
 struct labelled_task : task_label {
   unbegun_task call;          // where it is a closure
@@ -28,6 +46,7 @@ struct labelled_task : task_label {
     if (self->work) {
       co_await *std::exchange(self->work, std::nullopt);
     } else {
+      const as_closure here(*self);
       task_header* const t = self->call.release();
       t->act(t, task_action::run);
     }

@@ -210,8 +210,8 @@ inline worker::turn_end worker::execute(task_header* t) {
   if (ended) {
     entry_.owner.running.store(0, std::memory_order_relaxed);
     counts_.executed.add();
-    books_.finished[phase].add();
     engine_.release_one(phase);
+    books_.finished[phase].add();
   } else {
     counts_.executed.add();
   }

@@ -85,7 +85,11 @@ seen_task worker_report::task() const {
   const bool labelled = at != nullptr && peek(static_cast<const task_label*>(at), label);
   if (labelled && label.name != nullptr) seen.name = text_at(label.name, task_label::longest_name);
   seen.id = label.id;
-  if (root == nullptr || kind != coroutine_kind) return seen;
+  if (kind != coroutine_kind) return seen;
+  if (root == nullptr) { // the label's own coroutine runs a closure
+    if (labelled && label.kind != nullptr) seen.kind = kind_text(text_at(label.kind, longest_symbol).c_str());
+    return seen;
+  }
   if (std::string found = kind_at(static_cast<const strand&>(*root), label); !found.empty())
     seen.kind = std::move(found);
   return seen;

@@ -51,15 +51,18 @@ TEST_CASE("drain: it ends after the last task, although the worker of that task 
   gate held;
   std::atomic<bool> drained{false};
   // The third task of a tick: the clock is not read after it, so the tick does not end there.
-  for (int i = 0; i < 2; ++i) CHECK(e.submit([] {}) == submit_result::accepted);
+  runtime* inside = nullptr;
+  for (int i = 0; i < 2; ++i)
+    CHECK(e.submit([&] { inside = detail::this_execution.engine; }) == submit_result::accepted);
   CHECK(e.submit([&] { held.pass(); }) == submit_result::accepted);
   held.wait_for(1);
+  const std::uint8_t open = inside->drains().open_phase();
   std::thread drainer([&] {
     e.drain();
     drained = true;
     drained.notify_all();
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds{50}); // the drain has begun
+  while (inside->drains().open_phase() == open) std::this_thread::yield();
   CHECK(e.submit([&] { drained.wait(false); }) == submit_result::accepted);
   held.open();
   drainer.join();
@@ -133,4 +136,16 @@ TEST_CASE("drain: two coroutines that take turns each stay in the phase in which
   while (ended != 2) std::this_thread::yield();
   CHECK(wrong == 0);
   e.drain();
+}
+
+TEST_CASE("drain: what it has waited for counts to no limit any more") {
+  profile p = small_profile(2);
+  p.limits.in_flight = 1;
+  engine e(p);
+  int full = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    full += e.submit([] {}) == submit_result::accepted ? 0 : 1;
+    e.drain();
+  }
+  CHECK(full == 0);
 }

@@ -1,7 +1,9 @@
 #include "fire_and_forget.hpp"
 #include "small_engine.hpp"
+#include "suspended.hpp"
 #include "within.hpp"
 
+#include <corewise/engine/blocking_scope.hpp>
 #include <corewise/engine/event.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/parallel_for.hpp>
@@ -17,6 +19,7 @@
 #include <coroutine>
 #include <functional>
 #include <stdexcept>
+#include <thread>
 
 // Coroutines of other types that a task resumes by hand: when they wait, the task gets the thread back.
 
@@ -123,6 +126,25 @@ void check_gives_back(const begun_by_hand& begin) {
   CHECK(all.steps_in_call == 0);
   CHECK(all.roots_changed == 0);
 }
+
+/// Lets the exception out that ends it.
+struct throwing {
+  explicit throwing(std::coroutine_handle<> f) noexcept : frame(f) {}
+  throwing(const throwing&) = delete;
+  throwing& operator=(const throwing&) = delete;
+  ~throwing() { frame.destroy(); } // after an exception it stands at its end
+  std::coroutine_handle<> frame;
+
+  struct promise_type {
+    throwing get_return_object() noexcept {
+      return throwing(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const { throw; }
+  };
+};
 
 } // namespace
 
@@ -234,23 +256,6 @@ TEST_CASE("coroutine of another type, resumed by hand in a task: it comes to its
 }
 
 TEST_CASE("coroutine of another type: an exception that ends it is reported, and the task goes on") {
-  struct throwing {
-    explicit throwing(std::coroutine_handle<> f) noexcept : frame(f) {}
-    throwing(const throwing&) = delete;
-    throwing& operator=(const throwing&) = delete;
-    ~throwing() { frame.destroy(); } // after an exception it stands at its end
-    std::coroutine_handle<> frame;
-
-    struct promise_type {
-      throwing get_return_object() noexcept {
-        return throwing(std::coroutine_handle<promise_type>::from_promise(*this));
-      }
-      std::suspend_never initial_suspend() const noexcept { return {}; }
-      std::suspend_always final_suspend() const noexcept { return {}; }
-      void return_void() const noexcept {}
-      void unhandled_exception() const { throw; }
-    };
-  };
   profile p = small_profile(2);
   p.on_exception = exception_action::report;
   std::atomic<int> reported{0};
@@ -300,4 +305,85 @@ TEST_CASE(
     e.drain();
   }
   CHECK(e.dump().suspended.empty());
+}
+
+TEST_CASE("coroutine of another type, begun by hand in a task: woken and not yet run, it does not hold the "
+          "end up") {
+  event first;
+  event never;
+  gate held;
+  {
+    engine e(small_profile(1));
+    const auto begins = [](event& until) -> fire_and_forget { co_await until.wait(); };
+    const auto root = [&]() -> task<> {
+      begins(first);
+      co_await never.wait();
+    };
+    REQUIRE(e.submit(root()) == submit_result::accepted);
+    e.run([] {}).get();
+    tests::hold_until_end(e, held);
+    first.set();
+    held.open();
+    static_cast<void>(e.shutdown(0ms));
+    e.drain();
+  }
+}
+
+TEST_CASE(
+    "coroutine of another type: an exception that ends it where another task gave way to it ends no task") {
+  profile p = small_profile(1);
+  p.on_exception = exception_action::report;
+  std::atomic<int> reported{0};
+  engine_hooks hooks;
+  hooks.on_exception = [&](const std::exception_ptr&) { ++reported; };
+  event go_on;
+  std::atomic<bool> stop{false};
+  const auto yields = [](int times) -> task<> {
+    for (int i = 0; i < times; ++i) co_await yield();
+  };
+  const auto fails = [&](int after) -> throwing {
+    co_await yields(after);
+    throw std::runtime_error("x");
+  };
+  const auto root = [&](int after) -> task<> {
+    const throwing foreign = fails(after);
+    co_await go_on.wait();
+  };
+  const auto other = [&]() -> task<> {
+    while (!stop) co_await yield();
+  };
+  constexpr int failing = 8;
+  engine e(p, hooks);
+  const auto start = [&]() -> task<> {
+    for (int i = 0; i < 3; ++i) CHECK(e.submit(other()) == submit_result::accepted);
+    for (int i = 0; i < failing; ++i) CHECK(e.submit(root(1000 + 7 * i)) == submit_result::accepted);
+    co_return;
+  };
+  e.run(start()).get();
+  REQUIRE(within(60s, [&] { return reported == failing; }));
+  CHECK(e.metrics().in_flight() == failing + 3);
+  stop = true;
+  go_on.set();
+  e.drain();
+}
+
+TEST_CASE(
+    "coroutine of another type, resumed by hand in a parallel loop or a blocking scope: it comes to its next "
+    "stop each time") {
+  engine e(small_profile(1));
+  std::atomic<int> wrong{0};
+  const auto goes_through = [&](int count) {
+    numbers all = awaited_numbers(count);
+    for (int i = 0; i < count && wrong == 0; ++i) wrong += all.next() == i ? 0 : 1;
+  };
+  const auto in_scope = [&]() -> task<> {
+    blocking_scope calls;
+    calls.fork([&] { goes_through(500); });
+    calls.wait();
+    co_return;
+  };
+  sync_wait(e, [&] { return parallel_for(0, 3, [&](int) { goes_through(500); }); });
+  CHECK(wrong == 0);
+  sync_wait(e, in_scope());
+  CHECK(wrong == 0);
 }

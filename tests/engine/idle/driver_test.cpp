@@ -62,6 +62,7 @@ class made_driver final : public driver {
     CHECK(most == profile().io.batch);
     const std::size_t events = take(most, found);
     ++polls;
+    std::this_thread::sleep_for(std::chrono::microseconds{poll_us.load()});
     holders.fetch_sub(1);
     return events;
   }
@@ -95,6 +96,7 @@ class made_driver final : public driver {
 
   std::atomic<int> holders{0};
   std::atomic<int> polls{0};
+  std::atomic<int> poll_us{0}; // how long a look takes
   std::atomic<bool> sleeper{false};
   std::atomic<int> ends{0};
 
@@ -217,6 +219,27 @@ TEST_CASE("driver: events while workers retire and come back") {
     CHECK(within(5s, [&] { return made->waiting() == 1; }));
     made->happen();
     f.get();
+  }
+}
+
+TEST_CASE(
+    "driver: where all workers of its group have retired, one of these still sleeps there after a visit") {
+  engine e(two_package_profile(1));
+  const auto first = std::make_shared<made_driver>();
+  const auto second = std::make_shared<made_driver>();
+  REQUIRE(detail::driving::attach(e, {first, second}));
+  profile p = two_package_profile(1);
+  p.workers.per_group.reset();
+  p.workers.total = 1;
+  REQUIRE(e.apply(p).applied());
+  REQUIRE(within(60s, [&] { return second->slept_in(); }));
+  second->poll_us = 300;
+  for (int i = 0; i < 300; ++i) {
+    auto f = e.run([](made_driver& d) -> task<> { co_await made_driver::next{d}; }(*second));
+    REQUIRE(within(60s, [&] { return second->waiting() == 1; }));
+    std::this_thread::sleep_for(i % 7 * 100us);
+    second->happen();
+    REQUIRE(f.wait_for(20s)); // nothing else wakes a worker
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <corewise/engine/event.hpp>
 #include <corewise/engine/oneshot.hpp>
+#include <corewise/engine/select.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/when_all.hpp>
 
@@ -89,6 +90,36 @@ TEST_CASE("shutdown: a child that is kept keeps its parent, and its other childr
   }
   first.load()->send(alive);
   second.load()->send(alive);
+}
+
+TEST_CASE(
+    "shutdown: beside a child that is kept, one that was woken and one in a race do not hold the end up") {
+  for (const bool woken : {true, false}) {
+    CAPTURE(woken);
+    std::atomic<int> alive{0};
+    std::atomic<oneshot<token>*> question{nullptr};
+    event first;
+    event second;
+    gate held;
+    const auto races = [&]() -> task<> { static_cast<void>(co_await select(first.wait(), second.wait())); };
+    const auto parent = [&]() -> task<> {
+      task<> other = woken ? waits_for_event(first, token(alive)) : races();
+      co_await when_all(asks(question, token(alive)), std::move(other));
+      FAIL("it went on");
+    };
+    engine e(small_profile(1));
+    future<void> result = e.run(parent());
+    wait_until_suspended(e, woken ? 2 : 3);
+    if (woken) {
+      hold_until_end(e, held);
+      first.set(); // it is queued, and does not go on
+      held.open();
+    }
+    static_cast<void>(e.shutdown(0ms));
+    CHECK_THROWS_AS(result.get(), not_run);
+    e.drain(); // the thread of the held task may be late
+    question.load()->send(alive);
+  }
 }
 
 TEST_CASE("shutdown: the stop comes at the call, or after the grace, and before the end") {

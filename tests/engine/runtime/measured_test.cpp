@@ -65,6 +65,10 @@ TEST_CASE("measured: an engine corrects the capacity of a core by how long tasks
   engine e(of_two_kinds(), hooks);
   CHECK(capacity_of_slow(e) == 614);
   CHECK(is_corrected(e, [&] { static_cast<void>(e.submit([&] { work(e, 300us); })); }));
+  CHECK(within(10s, [&] { // it is in force before it is told
+    const std::scoped_lock lock(mutex);
+    return !line.empty();
+  }));
   {
     const std::scoped_lock lock(mutex);
     CHECK(line.starts_with("like tasks take other times than the capacities of cores say: group 1 at "));

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 using namespace corewise;
@@ -223,6 +224,21 @@ TEST_CASE("share file: a slot whose text is lost is written again by its holder"
   CHECK(a.look(one("a", "0-7")).unreadable == 1);
   CHECK(b.look(one("b", "0-7")).all.size() == 2);
   CHECK(a.look(one("a", "0-7")).all.size() == 2);
+}
+
+TEST_CASE("share file: a damaged slot that nobody holds keeps no daemon out") {
+  const new_file file;
+  auto a = std::make_unique<share_file>(file.path(), one("a", "0-7"));
+  share_file b(file.path(), one("b", "0-7"));
+  a.reset();
+  const pid_t other = child_that([&] {
+    const int fd = ::open(file.path().c_str(), O_RDWR);
+    if (::pwrite(fd, "x", 1, 0) != 1) std::_Exit(1);
+    ::close(fd);
+    share_file c(file.path(), one("c", "0-7"));
+    std::_Exit(c.look(one("c", "0-7")).all.size() == 2 ? 0 : 2);
+  });
+  CHECK(exit_status(other) == 0);
 }
 
 TEST_CASE("share file: that its path leads elsewhere is told") {

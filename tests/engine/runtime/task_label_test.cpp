@@ -1,5 +1,6 @@
 // What a task is called, and for which request it works: where both are seen.
 
+#include "fire_and_forget.hpp"
 #include "peeking.hpp"
 #include "small_engine.hpp"
 
@@ -240,7 +241,7 @@ TEST_CASE("label: reports of stuck workers and of shutdowns, the log and the hoo
     failures.push_back(label_here());
   };
   profile p = small_profile(2);
-  p.blocking.stuck_after = 20ms;
+  p.blocking.stuck_after = 500ms; // on a busy machine the others take some time as well
   p.on_exception = exception_action::report;
   engine e(p, hooks);
   const auto count = [&](const auto& list) {
@@ -291,4 +292,24 @@ TEST_CASE("label: several threads dump while labelled tasks come and go") {
   over = true;
   for (std::thread& t : readers) t.join();
   CHECK(wrong == 0);
+}
+
+TEST_CASE("label: a plain task that has one may wait like any other, and what it begins belongs to no task") {
+  engine e(small_profile(2));
+  event opened(true);
+  event until;
+  std::string inside;
+  bool own_root = true;
+  const auto begins = [](event& at) -> fire_and_forget { co_await at.wait(); };
+  const auto waits = [&] {
+    sync_wait(opened.wait());
+    own_root = detail::this_execution.root != nullptr;
+    inside = label_here();
+    begins(until);
+  };
+  e.run(waits, labelled).get();
+  CHECK_FALSE(own_root);
+  CHECK(inside == whole_label);
+  e.drain();
+  until.set();
 }

@@ -207,7 +207,7 @@ TEST_CASE("blocking: a shutdown at its deadline reports a blocked task, which en
     CHECK(e.submit([held] { blocking([&] { held->pass(); }); }) == submit_result::accepted);
     held->wait_for(1);
     const shutdown_report report = e.shutdown(std::chrono::milliseconds{1});
-    REQUIRE(report.running.size() == 1);
+    REQUIRE(!report.running.empty()); // a thread without a task may be late to leave
     CHECK(report.running[0].worker == worker_id{0});
   }
   held->open();
@@ -366,13 +366,18 @@ TEST_CASE("blocking: a spare thread that ends may use the engine while others co
   p.blocking.keep_alive = 10ms;
   gate ends;
   std::atomic<bool> ended{false};
+  std::atomic<bool> taken{false};
   std::atomic<bool> served{false};
   engine e(p);
   REQUIRE(e.submit([&] { // its thread loses the seat, becomes spare, and ends
     last_look.at = &e;
     last_look.ends = &ends;
     last_look.ended = &ended;
-    blocking([] { std::this_thread::sleep_for(50ms); });
+    blocking([&] { taken.wait(false); });
+  }) == submit_result::accepted);
+  REQUIRE(e.submit([&] { // on the seat's next thread
+    taken = true;
+    taken.notify_all();
   }) == submit_result::accepted);
   ends.wait_for(1);
   REQUIRE(e.submit([&] {

@@ -1,5 +1,6 @@
 #include "small_engine.hpp"
 #include "threads/stack_signal.hpp"
+#include "within.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -137,7 +138,7 @@ TEST_CASE(
   CHECK(signal.stack_of(id).empty());
   step = 2;
   while (step != 3) std::this_thread::yield();
-  CHECK_FALSE(signal.stack_of(id).empty());
+  CHECK(within(60s, [&] { return !signal.stack_of(id).empty(); })); // a busy machine may be too late for one
   step = 4;
   other.join();
   CHECK(signal.stack_of(id).empty());

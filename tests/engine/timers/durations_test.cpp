@@ -1,4 +1,5 @@
 #include "small_engine.hpp"
+#include "suspended.hpp"
 
 #include <corewise/engine/barrier.hpp>
 #include <corewise/engine/deadline.hpp>
@@ -39,16 +40,10 @@ TEST_CASE("durations: a shutdown with the longest deadline runs all tasks, and w
 
   engine hasty(small_profile(1));
   gate held;
-  REQUIRE(hasty.submit([&] { held.pass(); }) == submit_result::accepted);
-  held.wait_for(1);
+  tests::hold_until_end(hasty, held);
   REQUIRE(hasty.submit([&] { ++ran; }) == submit_result::accepted);
-  std::thread opens([&] {
-    while (hasty.submit([] {}) == submit_result::accepted) std::this_thread::sleep_for(1ms); // up to its end
-    settle_for_a_moment();
-    held.open();
-  });
+  held.open();
   CHECK(hasty.shutdown(long_ago).dropped >= 1);
-  opens.join();
   CHECK(ran == 8);
 }
 

@@ -184,13 +184,19 @@ TEST_CASE("trace: a worker may take one only within `blocking`") {
 TEST_CASE("trace: threads that come and go while it runs") {
   engine e(small_profile(2));
   std::atomic<bool> over{false};
+  std::atomic<int> gone{0};
   std::jthread submitting([&] {
-    while (!over)
+    for (; !over; ++gone)
       std::jthread([&] {
         for (int i = 0; i < 100; ++i) (void)e.submit([] {});
       }).join();
   });
-  const engine_trace t = e.trace(200ms, 100'000);
+  trace_session session(e, 100'000);
+  const int before_it = gone;
+  for (const auto end = std::chrono::steady_clock::now() + 200ms;
+       std::chrono::steady_clock::now() < end || gone - before_it < 6; std::this_thread::sleep_for(1ms))
+    session.collect();
+  const engine_trace t = session.finish();
   over = true;
   submitting.join();
   std::set<std::uint32_t> threads;
@@ -223,13 +229,12 @@ TEST_CASE(
       has_trace = true;
     };
     engine e(p, hooks);
-    e.run([] {}, {.name = "before"}).get();
-    const auto stuck = e.run(
-        [&] {
-          while (!reported || has_trace != records) std::this_thread::yield();
-        },
-        {.name = "stuck"});
-    stuck.wait();
+    const auto stuck = [&] {
+      while (!reported || has_trace != records) std::this_thread::yield();
+    };
+    e.run([&] { REQUIRE(e.submit(stuck, {.name = "stuck"}) == submit_result::accepted); }, {.name = "before"})
+        .get();
+    e.drain();
     CHECK(has_trace == records);
     if (!records) continue;
     const trace_event before = first(seen, kind::begun, named(seen, "before"));

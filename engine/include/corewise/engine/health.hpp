@@ -11,8 +11,10 @@ namespace corewise {
 enum class health_state : std::uint8_t {
   ok,
   degraded, ///< it works, but some of its workers do not
-  wedged,   ///< tasks wait, and every worker stands in a task that does not end, or lacks a spare thread
-  ended,    ///< it shuts down, or this process is a fork of the one that made it
+  /// Tasks wait, every worker stands in a task that does not end, or lacks a spare thread, and no task has begun for
+  /// a second.
+  wedged,
+  ended, ///< it shuts down, or this process is a fork of the one that made it
 };
 std::string_view to_string(health_state state) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <corewise/topology/groups.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -28,9 +29,10 @@ struct host_allowance {
 /// nothing but `std::bad_alloc`. It knows of no others, and of no groups.
 host_allowance read_host_allowance(const std::filesystem::path& root, int thread = 0);
 
-/// Returns whether the files can be read now that say of which control group this process is, and what it is allowed: not
-/// where /proc is gone, or while there is no descriptor. Any thread. Throws nothing but `std::bad_alloc`.
-bool can_read_allowance(const std::filesystem::path& root);
+/// Returns how many of the files can be read now that say of which control group this process is, and what it is allowed:
+/// less than before where /proc or /sys is gone, none while there is no descriptor. Any thread. Throws nothing but
+/// `std::bad_alloc`.
+std::size_t readable_allowance_files(const std::filesystem::path& root);
 
 /// Reads the part of its speed that each group is allowed: the largest frequency that the kernel gives its cores now, as
 /// operators and thermal drivers set it (cpufreq/scaling_max_freq), of the largest that they have. Of each group the first

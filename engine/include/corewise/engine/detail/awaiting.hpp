@@ -118,10 +118,17 @@ class [[nodiscard]] awaiting : protected Waiter {
   static bool withdraw(suspension& s) noexcept {
     auto& self = static_cast<awaiting&>(s);
     if (self.part == nullptr) return self.place_.leave(self);
-    if (!self.claim()) return false;
+    race_word& race = *self.part->race;
+    if (self.claim())
+      race.dropped = true;
+    else if (race.dropped)
+      self.act = &drop_nothing; // the other part is dropped for all of them
+    else
+      return false;
     self.place_.leave(self); // another part's waker may have taken it out, in vain
     return true;
   }
+  static bool drop_nothing(task_header* /*t*/, task_action /*action*/) noexcept { return false; }
   [[gnu::visibility("hidden")]] static constexpr wait_record how{Kind, &withdraw};
 
   /// Ends a wait that was stopped, never awaited, or whose frame is destroyed before it went on.

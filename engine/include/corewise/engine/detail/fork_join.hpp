@@ -187,7 +187,13 @@ class join_point {
     return transfer_to(parent_);
   }
   /// Does the same where the last child was no coroutine. Returns whether the root of all ended.
-  bool resume_parent_from_task() noexcept { return resume_frame(root_, parent_); }
+  bool resume_parent_from_task() noexcept {
+    try {
+      return resume_frame(root_, parent_);
+    } catch (...) {
+      return foreign_failed();
+    }
+  }
   /// Drops the parent when all children have come and one was dropped. Returns what goes on in its place.
   std::coroutine_handle<> drop_parent() noexcept;
   /// Does the same where the last child was no coroutine. Returns whether the root of all ended.

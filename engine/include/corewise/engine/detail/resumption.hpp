@@ -61,6 +61,9 @@ template <class Promise> constexpr bool of_task() noexcept {
 
 /// The entry of a suspended coroutine in a queue. Lives in the coroutine's frame, within an awaiter.
 struct resumption : task_header {
+  static constexpr std::uint8_t is_suspension =
+      1; ///< the `mark` of one that may stand in an entry (suspension.hpp)
+
   std::coroutine_handle<> frame;
   coroutine_root* root = nullptr;
 
@@ -110,5 +113,9 @@ inline bool resume_frame(coroutine_root* root, std::coroutine_handle<> frame) {
   here.root = nullptr;
   return std::exchange(here.root_ended, false);
 }
+/// Ends that after an exception. It comes from a coroutine of another type, which has ended by it. That one may have been
+/// resumed by hand, or in place of a root that gave way: so the root, which may wait for something else, has not
+/// ended by it. Call while the exception is handled. Returns whether the root that ran last had ended.
+bool foreign_failed() noexcept;
 
 } // namespace corewise::detail

@@ -20,8 +20,9 @@
 // When no thread of the engine is left no thread resumes coroutines any more. Then the engine *withdraws*
 // each coroutine that stands in an entry from the thing for which it waits, as a stop token would do. So the
 // thread that takes the coroutine out of there ends it, as always: the engine, or a waker that woke it just
-// then. That waker finds the engine ended and destroys the coroutine with the queued tasks. A frame frees its
-// entry before it goes.
+// then. That waker finds the engine ended and destroys the coroutine with the queued tasks. A queued coroutine
+// that is dropped frees its entry, since its frame may stay: with that of a parent whose other child is kept. A
+// frame frees its entry before it goes.
 //
 // A coroutine whose wait *settles* is withdrawn as well, and then kept (dropping.hpp): nothing resumes it,
 // and nothing destroys it, so that the thread that is late writes into memory that is still there.
@@ -32,7 +33,7 @@
 //
 //     free ──suspend──► taken ──resumed──► free          the engine's threads, as long as there are any
 //                         ├──withdrawn──► free           under the lock: the engine's end
-//                         └──frame destroyed──► free     under the lock: a thread that drops queued tasks
+//                         └──dropped, or frame destroyed──► free     under the lock: a thread that drops queued tasks
 //
 // `tests/model/suspended.pml` is the protocol, with its mutants.
 
@@ -69,6 +70,8 @@ struct suspension_entry {
 /// destructor calls `free_entry`.
 struct suspension : resumption {
   static constexpr std::uint32_t free_entries_max = 32; ///< of a thread
+
+  suspension() noexcept { mark = is_suspension; }
 
   const wait_record* record = nullptr;
   suspension_entry* slot = nullptr; ///< null: it stands in no entry

@@ -16,6 +16,11 @@ namespace corewise::detail {
 
 inline std::coroutine_handle<> transfer_to(std::coroutine_handle<> next) noexcept { return next; }
 
+/// While it lives, a call runs that is no coroutine: one that it resumes by hand must not be left early.
+struct uncounted_transfers {
+  uncounted_transfers() noexcept {}
+};
+
 inline void drive(std::coroutine_handle<> frame) { frame.resume(); }
 
 #else
@@ -28,6 +33,18 @@ inline std::coroutine_handle<> transfer_to(std::coroutine_handle<> next) noexcep
   here.transferred = next;
   return std::noop_coroutine();
 }
+
+/// While it lives, a call runs that is no coroutine: one that it resumes by hand must not be left early.
+class uncounted_transfers {
+ public:
+  uncounted_transfers() noexcept : left_(std::exchange(this_execution.transfers_left, 0)) {}
+  uncounted_transfers(const uncounted_transfers&) = delete;
+  uncounted_transfers& operator=(const uncounted_transfers&) = delete;
+  ~uncounted_transfers() { this_execution.transfers_left = left_; }
+
+ private:
+  const std::uint64_t left_;
+};
 
 /// Resumes `frame` and all that it gives the thread to.
 inline void drive(std::coroutine_handle<> frame) {

@@ -55,10 +55,8 @@ template <class... Results> class operation_with : public operation {
   /// Returns what the handler was called with, less the error, which goes to `error`. Throws it where that is null.
   auto take(error_code* error) {
     this->resumed();
-    if (!results_) {
-      this->rethrow_thrown();
-      note_aborted();
-    }
+    this->rethrow_thrown();
+    if (!results_) note_aborted();
     if constexpr (tells_error) {
       const error_code& why = std::get<0>(*results_);
       if (error != nullptr)

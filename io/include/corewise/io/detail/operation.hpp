@@ -178,8 +178,8 @@ class operation : protected suspension {
     word_.store(2, std::memory_order_relaxed); // the starter, and the completion
     {
       const locked here(*this);
-      start();
-      if (early != nullptr) set_timer();
+      perform(start); // a part of it may be under way when it throws
+      if (early != nullptr && !thrown_) set_timer();
     }
     begun();
     return !left_last();
@@ -267,7 +267,7 @@ class operation : protected suspension {
   void leave() noexcept {
     if (left_last() && !kept_) group_context::resume(*this); // a frame that is kept stays
   }
-  /// A step that throws ends its operation, if it has destroyed the handler.
+  /// A step that throws, the first one too, ends its operation, if it has destroyed the handler.
   template <class F> [[gnu::always_inline]] void perform(F& f) noexcept {
     try {
       f();
