@@ -5,8 +5,9 @@
 // check, long: pass -DVISITS=0 -DWORKERS=3 -DEVENTS=1
 // check: pass -DVISITS=0 -DRETIRES
 // check: fail -DVISITS=0 -DRETIRES -DKEEPS_QUIET
-// check: pass -DRETIRES
-// check: fail -DRETIRES -DASKS_NO_VISITOR
+// check, long: pass -DRETIRES
+// check: pass -DRETIRES -DEVENTS=1
+// check: fail -DRETIRES -DEVENTS=1 -DASKS_NO_VISITOR
 // check: pass -DRETIRES -DWORKERS=1
 // check: fail -DRETIRES -DWORKERS=1 -DONLY_ACTIVE
 // check: fail -DNO_WISH

@@ -23,8 +23,8 @@ namespace corewise::detail {
 /// |-------|-------------------|------------------|--------------------|--------------------------------|
 /// | taken | the thread's end: | take_one: CAS    | the books, and the | the next thread counts from an |
 /// |       | store of `taken`  |                  | state of placing   | older number: tasks get lost   |
-/// | left  | send_woken: store | wait_for_wakers: | the waker's last   | the engine is destroyed under  |
-/// |       | of `wakes`        | load             | use of the engine  | a waker                        |
+/// | left  | waking: store of  | wait_for_wakers: | the waker's last   | the engine is destroyed under  |
+/// |       | `wakes`           | load             | use of the engine  | a waker                        |
 struct submitter {
   explicit submitter(std::uint64_t seed) noexcept : rng(seed) {}
 

@@ -102,17 +102,18 @@ void suspended_table::forget(suspension& s) noexcept {
 }
 
 /// Takes a coroutine out of its slot and its wait. The frame and the object that it waits for exist until the
-/// slot is free, and freeing it takes the lock. Returns nullptr if the slot is free or a waker has the
-/// coroutine.
+/// slot is free, and freeing it takes the lock. Returns nullptr if the slot is free, or the coroutine is not
+/// the caller's.
 suspension* suspended_table::withdraw(suspension_entry& s) noexcept {
   const std::scoped_lock lock(mutex_);
   const wait_record* const in = s.in.load(std::memory_order_relaxed);
   if (in == nullptr) return nullptr;
   suspension* const waits = s.held;
-  if (!in->withdraw(*waits)) return nullptr; // the waker drops it
+  const withdrawal taken = in->withdraw(*waits);
+  if (taken == withdrawal::of_waker) return nullptr;
   waits->slot = nullptr;
   free(s);
-  return waits;
+  return taken == withdrawal::of_end ? waits : nullptr;
 }
 
 /// Looks under the lock, so that the caller sees all that was done before the last entry became free.

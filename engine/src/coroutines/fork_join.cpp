@@ -176,12 +176,14 @@ void fork_join::destroy_dropped() noexcept {
 
 std::coroutine_handle<> fork_join::drop() noexcept {
   this_execution.root = nullptr; // the child that was the last to come may go now
+  const uncounted_transfers none_counted;
   destroy_dropped();
   return drop_parent();
 }
 
 std::coroutine_handle<> join_point::drop_parent() noexcept {
   this_execution.root = nullptr; // its children go with it
+  const uncounted_transfers none_counted;
   if (drop_parent_from_task()) this_execution.root_ended = true;
   return std::noop_coroutine();
 }

@@ -57,7 +57,8 @@ bool future_state::wait(std::optional<std::chrono::nanoseconds> limit) {
 
 const wait_record future_waiter::how_{wait_kind::future, [](suspension& s) noexcept {
                                         auto& self = static_cast<future_waiter&>(s);
-                                        return self.state.withdraw(self);
+                                        return self.state.withdraw(self) ? withdrawal::of_end
+                                                                         : withdrawal::of_waker;
                                       }};
 
 bool future_state::withdraw(resumption& waits) noexcept {

@@ -4,6 +4,8 @@
 
 #include <corewise/engine/sleep.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <stop_token>
 
@@ -38,7 +40,7 @@ bool sleeping::sleep_thread(const std::stop_token& token) noexcept {
   while (!token.stop_requested()) {
     const auto left = deadline - monotonic::now();
     if (left <= std::chrono::nanoseconds{0}) return true;
-    bed.park(left);
+    bed.park(std::min<std::chrono::nanoseconds>(left, std::chrono::hours{1}));
   }
   note_stopped();
   return true;

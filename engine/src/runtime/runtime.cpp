@@ -128,11 +128,16 @@ void runtime::wait_for_arriving() const {
 
 /// Waits until the threads from outside have left that woke coroutines of this engine. By now these
 /// coroutines are gone, so whatever such a thread did before it queued one is visible here.
+/// One of them may wait for a thread that is about to make its record: so the list's lock is not held meanwhile.
 void runtime::wait_for_wakers() const {
-  submitters_.for_each([](const detail::submitter& s) {
-    while (s.wakes.load(std::memory_order_acquire)) // pairs: left
-      detail::sleep_for(std::chrono::microseconds{20});
-  });
+  const auto any_wakes = [this] {
+    bool any = false;
+    submitters_.for_each([&any](const detail::submitter& s) {
+      any = any || s.wakes.load(std::memory_order_acquire); // pairs: left
+    });
+    return any;
+  };
+  while (any_wakes()) detail::sleep_for(std::chrono::microseconds{20});
 }
 
 const shutdown_report& runtime::end(std::chrono::nanoseconds grace,

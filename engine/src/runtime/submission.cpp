@@ -291,6 +291,7 @@ void runtime::send_woken(detail::resumption& place) noexcept {
 
 /// Without the timer the engine knows nothing of the coroutine, until it is queued.
 void runtime::stop_sleep(detail::timer_node& t, detail::resumption& sleeper) noexcept {
+  if (after_process_fork()) return; // the parent's locks may be held for ever
   const waking here(*this);
   if (cancel_timer(t)) wake(sleeper);
 }

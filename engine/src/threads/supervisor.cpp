@@ -199,16 +199,23 @@ void supervisor::main() noexcept {
 /// again.
 void supervisor::woken() noexcept {
   const auto now = monotonic::now();
-  if (attends_.load(std::memory_order_relaxed))
+  const bool napped = std::exchange(naps_, false);
+  if (attends_.load(std::memory_order_relaxed) && (!napped || is_called()))
     attention_.store(attention::called, std::memory_order_relaxed); // only the supervisor changes `absent`
   lent_interval_ = patience;
-  naps_ = false;
   if (!asleep_.load(std::memory_order_relaxed)) return;
   asleep_.store(false, std::memory_order_relaxed);
   trim_at_.reset();
   tasks_looked_at_ = now;
   task_interval_ = task_interval();
   idle_since_.reset();
+}
+
+/// Returns whether a lender may have woken it, and not only a worker that works again.
+bool supervisor::is_called() const noexcept {
+  bool lent = attention_.load(std::memory_order_relaxed) != attention::absent;
+  engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
+  return lent;
 }
 
 /// Does what is due. Returns how long to sleep; nothing: until the next wake-up.
@@ -316,12 +323,13 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_workers(monotonic::t
   }
   if (!idle_since_) idle_since_ = now;
   if (now - *idle_since_ >= linger && fall_asleep()) {
+    shortage_.end(); // no seat is lent
     trim_at_ = now + rest_before_trim;
     return std::nullopt;
   }
   // A worker that wakes up now does not call, unless there are drivers: where it takes one of two events, and is long at
   // it, the other one waits for a look.
-  if (lookout_.watches_drivers()) {
+  if (lookout_.watches_drivers() && engine_.layout().size() > 1) {
     naps_ = fall_asleep();
     if (!naps_) return std::min<nanoseconds>(rest, driver_watch::far_patience);
   }
@@ -363,7 +371,6 @@ bool supervisor::fall_asleep() noexcept {
   full_fence();                                   // Z2
   if (engine_.idle().all_parked()) {              // Z3
     oldest_since_ns_.store(0, std::memory_order_relaxed);
-    shortage_.end(); // no seat is lent
     return true;
   }
   asleep_.store(false, std::memory_order_relaxed);

@@ -321,12 +321,13 @@ std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_
   std::vector<shutdown_report::running_task> running;
   for (const auto& t : threads_) {
     t->handle.detach();
-    if (!in_task(t)) continue;
-    const auto busy = t->seatless ? std::nullopt : t->seat->report().busy_for();
+    if (t->seat == nullptr) continue;
+    const bool known = !t->seatless && in_task(t);
+    const auto since = t->seatless ? monotonic::now() - t->since
+                                   : t->seat->report().busy_for().value_or(std::chrono::nanoseconds{0});
     try {
-      seen_task task = t->seatless ? seen_task{} : t->seat->report().task();
-      running.push_back({t->seat->id(), busy.value_or(monotonic::now() - t->since), std::move(task.kind),
-                         std::move(task.name), task.id});
+      seen_task task = known ? t->seat->report().task() : seen_task{};
+      running.push_back({t->seat->id(), since, std::move(task.kind), std::move(task.name), task.id});
     } catch (const std::bad_alloc&) {
       continue; // the report has as many as there is memory for
     }

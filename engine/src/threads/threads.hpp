@@ -45,7 +45,7 @@ class worker_threads {
 
   /// Makes the spare threads leave. The threads on seats see for themselves that the engine has ended.
   void stop() noexcept;
-  /// Waits until all threads are gone, at most until `limit`, or a little longer while none is in a task. Returns the tasks that still run. Their threads
+  /// Waits until all threads are gone, at most until `limit`, or for 5 s more while none is in a task. Returns the tasks that still run. Their threads
   /// are left to themselves. Call once.
   std::vector<shutdown_report::running_task> join(monotonic::time_point limit) noexcept;
   /// Returns whether some threads are left to themselves. The last of them drops the suspended tasks.

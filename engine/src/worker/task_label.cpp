@@ -1,6 +1,7 @@
 #include "worker/task_label.hpp"
 
 #include <corewise/engine/detail/recycled.hpp>
+#include <corewise/engine/detail/transfer.hpp>
 #include <corewise/engine/task.hpp>
 
 #include <fmt/format.h>
@@ -29,6 +30,7 @@ class as_closure {
  private:
   coroutine_root* const root_;
   const value_chain within_;
+  const uncounted_transfers none_counted_;
 };
 
 /// A label, and the task that has it.

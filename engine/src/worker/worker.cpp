@@ -53,6 +53,7 @@ template <class D> bool worker::run_by(D rules) {
 /// Leaves the seat for good. Returns true: it is still the caller's.
 [[gnu::cold]] bool worker::leave() noexcept {
   engine_.end_child();
+  entry_.owner.running.store(0, std::memory_order_relaxed);
   end_work();
   note_left();
   return true;

@@ -20,6 +20,7 @@
 #include <functional>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 // Coroutines of other types that a task resumes by hand: when they wait, the task gets the thread back.
 
@@ -132,8 +133,15 @@ struct throwing {
   explicit throwing(std::coroutine_handle<> f) noexcept : frame(f) {}
   throwing(const throwing&) = delete;
   throwing& operator=(const throwing&) = delete;
-  ~throwing() { frame.destroy(); } // after an exception it stands at its end
+  /// After an exception it stands at its end, and may be destroyed; compilers would destroy its temporaries twice.
+  ~throwing() {
+    if (std::coroutine_handle<promise_type>::from_address(frame.address()).promise().failed)
+      kept.push_back(frame);
+    else
+      frame.destroy();
+  }
   std::coroutine_handle<> frame;
+  static inline std::vector<std::coroutine_handle<>> kept; // so that it is no leak
 
   struct promise_type {
     throwing get_return_object() noexcept {
@@ -142,7 +150,11 @@ struct throwing {
     std::suspend_never initial_suspend() const noexcept { return {}; }
     std::suspend_always final_suspend() const noexcept { return {}; }
     void return_void() const noexcept {}
-    void unhandled_exception() const { throw; }
+    void unhandled_exception() {
+      failed = true;
+      throw;
+    }
+    bool failed = false;
   };
 };
 
@@ -366,9 +378,9 @@ TEST_CASE(
   e.drain();
 }
 
-TEST_CASE(
-    "coroutine of another type, resumed by hand in a parallel loop or a blocking scope: it comes to its next "
-    "stop each time") {
+TEST_CASE("coroutine of another type, resumed by hand in a loop, a blocking scope or a labelled call: it "
+          "comes to its "
+          "next stop each time") {
   engine e(small_profile(1));
   std::atomic<int> wrong{0};
   const auto goes_through = [&](int count) {
@@ -384,5 +396,7 @@ TEST_CASE(
   sync_wait(e, [&] { return parallel_for(0, 3, [&](int) { goes_through(500); }); });
   CHECK(wrong == 0);
   sync_wait(e, in_scope());
+  CHECK(wrong == 0);
+  e.run([&] { goes_through(500); }, {.name = "labelled"}).get();
   CHECK(wrong == 0);
 }

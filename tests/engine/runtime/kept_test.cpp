@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 
 #include <thread>
+#include <utility>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" // the one-piece oneshot
 
@@ -94,8 +95,9 @@ TEST_CASE("shutdown: a child that is kept keeps its parent, and its other childr
 
 TEST_CASE(
     "shutdown: beside a child that is kept, one that was woken and one in a race do not hold the end up") {
-  for (const bool woken : {true, false}) {
+  for (const auto& [woken, raced] : {std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
     CAPTURE(woken);
+    CAPTURE(raced);
     std::atomic<int> alive{0};
     std::atomic<oneshot<token>*> question{nullptr};
     event first;
@@ -103,13 +105,13 @@ TEST_CASE(
     gate held;
     const auto races = [&]() -> task<> { static_cast<void>(co_await select(first.wait(), second.wait())); };
     const auto parent = [&]() -> task<> {
-      task<> other = woken ? waits_for_event(first, token(alive)) : races();
+      task<> other = raced ? races() : waits_for_event(first, token(alive));
       co_await when_all(asks(question, token(alive)), std::move(other));
       FAIL("it went on");
     };
     engine e(small_profile(1));
     future<void> result = e.run(parent());
-    wait_until_suspended(e, woken ? 2 : 3);
+    wait_until_suspended(e, raced ? 3 : 2);
     if (woken) {
       hold_until_end(e, held);
       first.set(); // it is queued, and does not go on

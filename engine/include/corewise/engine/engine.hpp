@@ -47,7 +47,7 @@ struct engine_hooks {
   std::function<void(std::string_view)> log;            ///< warnings and reports; silent by default
   std::function<void(const log_record&)> on_log_record; ///< the same for programs: with a code and numbers
   /// With `debug.flight_recorder`, after the report of a stuck worker: what all threads have done since 100 ms before
-  /// its task began, as far as their rings go back.
+  /// its task began, or since earlier, as far as their rings go back.
   std::function<void(const engine_trace&)> on_stuck_trace;
   std::function<void(std::exception_ptr)>
       on_exception; ///< a task's exception, when the profile says `report`
@@ -62,8 +62,9 @@ struct shutdown_report {
     std::string task_name = {};
     trace_id task_id = {};
   };
-  std::vector<running_task>
-      running; ///< tasks that had not ended at the deadline; their threads go on until they do
+  /// Tasks that had not ended at the deadline; their threads go on until they do. A thread that had none, and has not
+  /// left 5 s later (a hook, no CPU), is here without a kind.
+  std::vector<running_task> running;
   /// The coroutines that waited for an event, a value and so on at the end, by kind of wait.
   std::vector<suspended_in> suspended;
   /// The number of tasks that were destroyed before their end: the queued and sleeping ones and, unless tasks

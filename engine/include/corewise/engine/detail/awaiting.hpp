@@ -115,20 +115,14 @@ class [[nodiscard]] awaiting : protected Waiter {
     if (is) own().state = wait_state::granted;
     return is;
   }
-  static bool withdraw(suspension& s) noexcept {
+  static withdrawal withdraw(suspension& s) noexcept {
     auto& self = static_cast<awaiting&>(s);
-    if (self.part == nullptr) return self.place_.leave(self);
-    race_word& race = *self.part->race;
-    if (self.claim())
-      race.dropped = true;
-    else if (race.dropped)
-      self.act = &drop_nothing; // the other part is dropped for all of them
-    else
-      return false;
+    if (self.part == nullptr) return self.place_.leave(self) ? withdrawal::of_end : withdrawal::of_waker;
+    const bool claimed = self.claim();
+    if (!claimed && self.part->race->winner() == self.part) return withdrawal::of_waker;
     self.place_.leave(self); // another part's waker may have taken it out, in vain
-    return true;
+    return claimed ? withdrawal::of_end : withdrawal::elsewhere;
   }
-  static bool drop_nothing(task_header* /*t*/, task_action /*action*/) noexcept { return false; }
   [[gnu::visibility("hidden")]] static constexpr wait_record how{Kind, &withdraw};
 
   /// Ends a wait that was stopped, never awaited, or whose frame is destroyed before it went on.

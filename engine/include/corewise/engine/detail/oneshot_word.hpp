@@ -120,9 +120,9 @@ template <wait_end End> class oneshot_place : public suspension {
   oneshot_word& word() noexcept { return word_; }
 
  private:
-  static bool withdraw(suspension& s) noexcept {
+  static withdrawal withdraw(suspension& s) noexcept {
     auto& self = static_cast<oneshot_place&>(s);
-    return self.word_.replace(&self, nullptr);
+    return self.word_.replace(&self, nullptr) ? withdrawal::of_end : withdrawal::of_waker;
   }
   [[gnu::visibility("hidden")]] static constexpr wait_record how{wait_kind::oneshot, &withdraw, End};
 

@@ -62,8 +62,6 @@ class race_word {
   /// the meeting, and is destroyed with the queued tasks.
   resumption* queued_last = nullptr;
   const bool sleeps;
-  /// The end of the engine has claimed it, and drops the coroutine by that part. Guarded by the lock of the table.
-  bool dropped = false;
 
  private:
   atomic<const race_part*> winner_{nullptr};

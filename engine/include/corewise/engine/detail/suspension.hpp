@@ -28,7 +28,7 @@
 // and nothing destroys it, so that the thread that is late writes into memory that is still there.
 //
 // The end waits until no entry is taken: a waker that took a coroutine out just then needs its engine until
-// it has queued it. That waker has announced itself (`runtime::send_woken`), and the engine's memory stays
+// it has queued it. That waker has announced itself (`runtime::waking`), and the engine's memory stays
 // until it has left.
 //
 //     free ──suspend──► taken ──resumed──► free          the engine's threads, as long as there are any
@@ -47,12 +47,19 @@ enum class wait_end : std::uint8_t {
   settle, ///< keeps it: another thread writes into what it waits for, and that may lie in its frame
 };
 
+/// Whose a coroutine is that the engine's end takes out of what it waits for.
+enum class withdrawal : std::uint8_t {
+  of_end,   ///< the end's
+  of_waker, ///< that of a thread which has taken it out, and queues it
+  elsewhere ///< that of another entry, or of none: this one is a part of a race that another part has won
+};
+
 /// The common data of all coroutines that wait in one way. Constants of this type are hidden: GCC makes
 /// others unique in the process, and then modules with them are never unloaded.
 struct wait_record {
   wait_kind kind;
-  /// Takes the coroutine out of what it waits for. Returns false if another thread has done so, and wakes it.
-  bool (*withdraw)(suspension& s) noexcept;
+  /// Takes the coroutine out of what it waits for.
+  withdrawal (*withdraw)(suspension& s) noexcept;
   wait_end end = wait_end::unlink;
 };
 

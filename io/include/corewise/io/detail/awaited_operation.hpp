@@ -163,15 +163,18 @@ class [[nodiscard]] awaited_operation : public operation_with<Results...> {
 
  protected:
   void start() {
-    std::apply(
-        [this](auto&... args) { std::move(initiation_)(handler<Results...>(*this), std::move(args)...); },
-        arguments_);
+    handler<Results...> made(*this); // first: where an argument throws it ends the operation
+    std::apply([&](auto&... args) { std::move(initiation_)(std::move(made), std::move(args)...); },
+               arguments_);
   }
   error_code* error() const noexcept { return error_; }
 
   /// The end of an engine ends the operations of its contexts before it withdraws coroutines. What still waits
   /// is an operation elsewhere, whose thread will write into the frame.
-  static bool withdraw(suspension& s) noexcept { return static_cast<awaited_operation&>(s).keep(); }
+  static corewise::detail::withdrawal withdraw(suspension& s) noexcept {
+    using corewise::detail::withdrawal;
+    return static_cast<awaited_operation&>(s).keep() ? withdrawal::of_end : withdrawal::of_waker;
+  }
   [[gnu::visibility("hidden")]] static constexpr wait_record how{Kind, &withdraw,
                                                                  corewise::detail::wait_end::settle};
 

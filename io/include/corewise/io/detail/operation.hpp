@@ -179,7 +179,7 @@ class operation : protected suspension {
     {
       const locked here(*this);
       perform(start); // a part of it may be under way when it throws
-      if (early != nullptr && !thrown_) set_timer();
+      if (early != nullptr) set_timer();
     }
     begun();
     return !left_last();
