@@ -109,11 +109,17 @@ suspension* suspended_table::withdraw(suspension_entry& s) noexcept {
   const wait_record* const in = s.in.load(std::memory_order_relaxed);
   if (in == nullptr) return nullptr;
   suspension* const waits = s.held;
-  const withdrawal taken = in->withdraw(*waits);
-  if (taken == withdrawal::of_waker) return nullptr;
+  switch (in->withdraw(*waits)) {
+  case withdrawal::of_waker: return nullptr;
+  case withdrawal::elsewhere:
+    // It counts no more. The frame, which another thread may be destroying, frees it, if it goes.
+    s.in.store(nullptr, std::memory_order_relaxed);
+    return nullptr;
+  case withdrawal::of_end: break;
+  }
   waits->slot = nullptr;
   free(s);
-  return taken == withdrawal::of_end ? waits : nullptr;
+  return waits;
 }
 
 /// Looks under the lock, so that the caller sees all that was done before the last entry became free.
