@@ -79,9 +79,7 @@ void supervisor::set(const profile& p) noexcept {
   // Awake workers have not called.
   if (watches() && (!watched || stuck_after() != before)) static_cast<void>(wake());
   full_fence(); // with B2: the look below sees a lender that reads the older word
-  bool lent = false;
-  engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
-  if (lent)
+  if (any_lent())
     static_cast<void>(attend()); // for want of spare threads, or of the mark, the seat may have been missed
 }
 
@@ -200,7 +198,9 @@ void supervisor::main() noexcept {
 void supervisor::woken() noexcept {
   const auto now = monotonic::now();
   const bool napped = std::exchange(naps_, false);
-  if (attends_.load(std::memory_order_relaxed) && (!napped || is_called()))
+  const bool absent = attention_.load(std::memory_order_relaxed) == attention::absent;
+  // A nap may have been ended by a worker that works again, and by no lender.
+  if (attends_.load(std::memory_order_relaxed) && (!napped || !absent || any_lent()))
     attention_.store(attention::called, std::memory_order_relaxed); // only the supervisor changes `absent`
   lent_interval_ = patience;
   if (!asleep_.load(std::memory_order_relaxed)) return;
@@ -211,9 +211,8 @@ void supervisor::woken() noexcept {
   idle_since_.reset();
 }
 
-/// Returns whether a lender may have woken it, and not only a worker that works again.
-bool supervisor::is_called() const noexcept {
-  bool lent = attention_.load(std::memory_order_relaxed) != attention::absent;
+bool supervisor::any_lent() const noexcept {
+  bool lent = false;
   engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
   return lent;
 }
@@ -274,8 +273,7 @@ bool supervisor::leave_attention() noexcept {
                                           std::memory_order_seq_cst)) // V1, pairs: B2, V2
     return false;
   full_fence(); // V2
-  bool lent = false;
-  engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
+  const bool lent = any_lent();
   if (lent) attention_.store(attention::called, std::memory_order_relaxed); // V3
   return !lent;
 }

@@ -194,7 +194,7 @@ class supervisor final : public thread_service {
   void report_trace(const task_sight& sight) const;
   nanoseconds task_interval() const noexcept;
   bool fall_asleep() noexcept;
-  bool is_called() const noexcept;
+  bool any_lent() const noexcept;
 
   /// Returns the stack of a thread of the engine, a line for each call; empty unless the profile has a
   /// `debug.stack_signal`.

@@ -45,8 +45,8 @@ class worker_threads {
 
   /// Makes the spare threads leave. The threads on seats see for themselves that the engine has ended.
   void stop() noexcept;
-  /// Waits until all threads are gone, at most until `limit`, or for 5 s more while none is in a task. Returns the tasks that still run. Their threads
-  /// are left to themselves. Call once.
+  /// Waits until all threads are gone, at most until `limit`, or for 5 s more while none is in a task. Returns the tasks
+  /// that still run, and without a kind the threads on seats that were in none. They are left to themselves. Call once.
   std::vector<shutdown_report::running_task> join(monotonic::time_point limit) noexcept;
   /// Returns whether some threads are left to themselves. The last of them drops the suspended tasks.
   bool left_to_themselves() const;
