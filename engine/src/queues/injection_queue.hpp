@@ -54,6 +54,15 @@ class injection_queue {
     back_.passed.store(put() + task_segment::capacity, std::memory_order_relaxed);
   }
 
+  /// Ends a segment that this queue holds, or that its taker has left. Call from its writer, which has put in `tasks`.
+  void end(task_segment* s, std::uint32_t tasks) noexcept {
+    const std::scoped_lock lock(back_.mutex);
+    if (s->end(tasks))
+      back_.passed.store(put() - (task_segment::capacity - tasks), std::memory_order_relaxed);
+    else
+      task_segment::destroy(s);
+  }
+
   /// Takes up to `most` of the oldest tasks. Returns fewer also where there is no memory for a copy, which
   /// then stays. Call from any thread.
   task_chain pop(std::uint32_t most) noexcept {
@@ -70,7 +79,8 @@ class injection_queue {
     return lock ? take(most(count_taking())) : task_chain{};
   }
 
-  /// Returns an upper bound of how many tasks wait: the free room of a segment that holds a task counts, too.
+  /// Returns an upper bound of how many tasks wait: the free room of a segment into which a thread still writes
+  /// counts, too.
   /// Returns 0 if none waits, unless one is just coming.
   std::uint32_t size() const noexcept {
     const std::uint64_t taken = front_.passed.load(std::memory_order_acquire); // pairs: counted
@@ -82,7 +92,8 @@ class injection_queue {
     const std::scoped_lock lock(front_.mutex);
     return count_taking();
   }
-  /// The number of tasks that were ever put in, and of free cells that came with segments.
+  /// The number of tasks that were ever put in, and of free cells of the segments into which a thread still writes,
+  /// or wrote when they were left.
   std::uint64_t put() const noexcept { return back_.passed.load(std::memory_order_relaxed); }
 
  private:
@@ -117,29 +128,31 @@ class injection_queue {
       if (t == nullptr) break; // there is no memory for a copy
       out.push(t);
       if (!s->empty()) continue;
-      const std::uint32_t taken = s->taken();
-      if (leave(s)) free += task_segment::capacity - taken;
+      leave(s, free);
     }
     front_.passed.store(front_.passed.load(std::memory_order_relaxed) + out.size + free,
                         std::memory_order_release); // pairs: counted
     return out;
   }
 
-  /// Takes `s`, the first of the front, out of the queue. Returns false if a task has come meanwhile. Call
-  /// under the lock of the front.
-  bool leave(task_segment* s) noexcept {
+  /// Takes `s`, the first of the front, out of the queue, unless a task has come meanwhile. Adds its cells that count and
+  /// had no task to `free`. Call under the lock of the front.
+  void leave(task_segment* s, std::uint32_t& free) noexcept {
     const std::scoped_lock both(back_.mutex);
     task_header* const behind = s->next;
     task_segment* const next = s->next_segment;
+    const std::uint32_t taken = s->taken();
     const task_segment::rest rest = s->leave();
-    if (rest == task_segment::rest::some) return false;
-    if (rest == task_segment::rest::none) task_segment::destroy(s);
+    if (rest == task_segment::rest::some) return;
+    if (rest == task_segment::rest::none)
+      task_segment::destroy(s); // its writer has ended it, and taken off what was free
+    else
+      free += task_segment::capacity - taken;
     front_.waiting.first = behind;
     if (behind == nullptr) front_.waiting.last = nullptr;
     --front_.waiting.size;
     first_segment_ = next;
     if (next == nullptr) last_segment_ = nullptr;
-    return true;
   }
 
   struct alignas(128) list {

@@ -81,8 +81,11 @@ class task_segment : public task_header {
   }
   /// The number of tasks that were taken.
   std::uint32_t taken() const noexcept { return taken_; }
-  /// The number of tasks for which there is still room.
-  std::uint32_t free() const noexcept { return capacity - (state_.load(std::memory_order_relaxed) & count); }
+  /// The number of tasks for which there is still room: none where its writer has ended it.
+  std::uint32_t free() const noexcept {
+    const std::uint32_t state = state_.load(std::memory_order_relaxed);
+    return (state & ended) != 0 ? 0 : capacity - (state & count);
+  }
   /// Takes the oldest task. Returns null if there is none, or no memory for a copy, which then stays.
   task_header* pop() noexcept {
     if (taken_ == known_) known_ = state_.load(std::memory_order_acquire) & count; // pairs: put

@@ -129,25 +129,59 @@ TEST_CASE(
   CHECK(queue.size() == 0);
 }
 
-TEST_CASE("injection queue: a task that is no copy begins no segment, but goes into an existing one") {
-  std::vector<std::atomic<int>> taken(7);
+TEST_CASE("injection queue: a long row begins a segment, but not with a task that is no copy, which goes "
+          "into it later") {
+  constexpr std::uint32_t before = segment_writer::long_row - 1;
+  std::vector<std::atomic<int>> taken(before + 4);
   injection_queue queue;
   segment_writer writer;
-  writer.push(queue, numbered_task(taken, 0));
-  writer.push(queue, numbered_task(taken, 3));
-  CHECK(queue.size() == 2);
-  writer.push(queue, numbered_task(taken, 4));
-  CHECK(queue.size() == 2 + task_segment::capacity);
-  writer.push(queue, numbered_task(taken, 6));
-  CHECK(queue.size() == 2 + task_segment::capacity);
-  task_chain all = queue.pop(9);
-  for (const std::uint64_t number : {0U, 3U, 4U, 6U}) {
+  auto push = [&, next = 0U](bool copy) mutable {
+    const numbered what{&taken, next++};
+    writer.push(queue, copy ? make_closure(what) : make_closure(numbered_elsewhere{what}));
+  };
+  for (std::uint32_t i = 0; i < before; ++i) push(true);
+  push(false);
+  CHECK(queue.size() == before + 1);
+  push(true);
+  CHECK(queue.size() == before + 1 + task_segment::capacity);
+  push(false);
+  push(true);
+  CHECK(queue.size() == before + 1 + task_segment::capacity);
+  CHECK(queue.count() == before + 4);
+  task_chain all = queue.pop(2 * task_segment::capacity);
+  for (std::uint32_t number = 0; number < before + 4; ++number) {
     task_header* t = all.pop();
     REQUIRE(t != nullptr);
     CHECK(number_of(t) == number);
     t->act(t, task_action::run);
   }
   CHECK(queue.size() == 0);
+}
+
+TEST_CASE("injection queue: a writer that goes from queue to queue begins no segments for short rows, and "
+          "leaves no room "
+          "in those of longer ones") {
+  for (const std::uint32_t row : {1U, segment_writer::long_row, segment_writer::long_row + 4}) {
+    CAPTURE(row);
+    constexpr std::uint32_t rows = 100;
+    std::vector<std::atomic<int>> taken(std::size_t{2} * rows * row);
+    injection_queue queues[2];
+    segment_writer writer;
+    std::uint32_t next = 0;
+    for (std::uint32_t r = 0; r < 2 * rows; ++r)
+      for (std::uint32_t i = 0; i < row; ++i)
+        writer.push(queues[r % 2], make_closure(numbered{&taken, next++}));
+    writer.end();
+    for (injection_queue& q : queues) {
+      CHECK(q.size() == rows * row);
+      CHECK(q.count() == rows * row);
+      task_chain all = q.pop(rows * row);
+      CHECK(all.size == rows * row);
+      while (task_header* t = all.pop()) t->act(t, task_action::run);
+      CHECK(q.size() == 0);
+    }
+    for (const auto& times : taken) CHECK(times == 1);
+  }
 }
 
 TEST_CASE("injection queue: a writer whose segment was abandoned goes on in another one, and has one in each "
@@ -162,9 +196,11 @@ TEST_CASE("injection queue: a writer whose segment was abandoned goes on in anot
     t->act(t, task_action::run);
     return number;
   };
-  writer.push(queues[0], numbered_task(taken, 0));
-  CHECK(take(queues[0]) == 0);
-  CHECK(queues[0].size() == 0);
+  for (std::uint32_t row = 0; row < segment_writer::long_row; ++row) {
+    writer.push(queues[0], make_closure(numbered{&taken, 0}));
+    CHECK(take(queues[0]) == 0);
+    CHECK(queues[0].size() == 0);
+  }
   writer.push(queues[0], numbered_task(taken, 1));
   writer.push(queues[0], numbered_task(taken, 2));
   writer.push(queues[1], numbered_task(taken, 3));
