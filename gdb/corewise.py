@@ -264,6 +264,16 @@ class Engine:
                 frame = label.frame or frame
         return coroutine_name(word(frame))
 
+    def name_of(self, place):
+        """The name of the coroutine that waits; empty for a closure, of which a label makes a coroutine."""
+        label = self.label(place.root) if place.root else None
+        frame = place.frame
+        if label and frame == self.frame_of(place.root):
+            if label.kind:
+                return ""
+            frame = label.frame or frame
+        return coroutine_name(word(frame))
+
     def task(self, root, within=0, kind=None, labels=False):
         """What people read of a task; `labels`: of a coroutine, or of the closure that one labels."""
         label = self.label(root, within)
@@ -628,7 +638,7 @@ queued. Tasks in inboxes are not shown."""
         for how, task, place in engine.waiting():
             try:
                 if place:
-                    row = (coroutine_name(word(place.frame)), engine.task(place.root) if place.root else "")
+                    row = (engine.name_of(place), engine.task(place.root) if place.root else "")
                 else:
                     row = ("", closure_name(engine.l.word(task, "task_header.act")))
             except gdb.MemoryError as e:

@@ -58,7 +58,7 @@ inline netlink_bytes capabilities(const figures& of) {
   return netlink_bytes().put(THERMAL_GENL_ATTR_CPU_CAPABILITY, list);
 }
 
-inline netlink_bytes event(const figures& of) {
+inline netlink_bytes event_of(const figures& of) {
   return netlink_bytes().message(thermal, THERMAL_GENL_EVENT_CPU_CAPABILITY_CHANGE, capabilities(of));
 }
 

@@ -39,9 +39,9 @@ locality_groups two_kinds() {
 
 TEST_CASE("capability events: the performance of each CPU is read") {
   const figures told{{0, 1000}, {1, 0}, {17, 1023}};
-  CHECK(read(event(told).all()) == told);
-  netlink_bytes two = event({{0, 700}, {1, 300}});
-  const netlink_bytes second = event({{1, 200}, {2, 100}});
+  CHECK(read(event_of(told).all()) == told);
+  netlink_bytes two = event_of({{0, 700}, {1, 300}});
+  const netlink_bytes second = event_of({{1, 200}, {2, 100}});
   std::vector<std::byte> both = two.all();
   both.insert(both.end(), second.all().begin(), second.all().end());
   CHECK(read(both) == figures{{0, 700}, {1, 200}, {2, 100}});
@@ -54,7 +54,7 @@ TEST_CASE("capability events: other messages, and figures that cannot be, are le
                  .message(thermal + 1, THERMAL_GENL_EVENT_CPU_CAPABILITY_CHANGE, capabilities({{0, 1}}))
                  .all())
             .empty());
-  CHECK(read(event({{0, 1024}, {1u << 30, 5}, {2, 7}}).all()) == figures{{2, 7}});
+  CHECK(read(event_of({{0, 1024}, {1u << 30, 5}, {2, 7}}).all()) == figures{{2, 7}});
   const netlink_bytes without_cpu =
       netlink_bytes().put(THERMAL_GENL_ATTR_CPU_CAPABILITY,
                           netlink_bytes().number(THERMAL_GENL_ATTR_CPU_CAPABILITY_PERFORMANCE, 9));
@@ -63,7 +63,7 @@ TEST_CASE("capability events: other messages, and figures that cannot be, are le
 }
 
 TEST_CASE("capability events: bytes that are cut off, or are no messages, do no harm") {
-  const std::vector<std::byte> whole = event({{0, 1000}, {1, 500}}).all();
+  const std::vector<std::byte> whole = event_of({{0, 1000}, {1, 500}}).all();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     CHECK(read(part).empty()); // a message is whole, or it is none
@@ -86,7 +86,7 @@ TEST_CASE("capability events: all that has come is read from the socket, without
   capability_events events(ends[0], thermal);
   CHECK(events.read().empty());
   for (const figures& of : {figures{{0, 1000}, {1, 900}}, figures{{1, 300}}}) {
-    const std::vector<std::byte> message = event(of).all();
+    const std::vector<std::byte> message = event_of(of).all();
     REQUIRE(::send(ends[1], message.data(), message.size(), 0) == static_cast<ssize_t>(message.size()));
   }
   CHECK(events.read() == figures{{0, 1000}, {1, 300}});
@@ -111,7 +111,7 @@ TEST_CASE("capability events: after the kernel has lost some only what is told n
   REQUIRE(::setsockopt(receiver, SOL_SOCKET, SO_RCVBUF, &least, sizeof least) == 0);
   REQUIRE(::bind(receiver, to, sizeof all) == 0);
   const auto tell = [&](const figures& of) {
-    const std::vector<std::byte> message = event(of).all();
+    const std::vector<std::byte> message = event_of(of).all();
     static_cast<void>(::sendto(sender, message.data(), message.size(), 0, to, sizeof all)); // which may fail
   };
   tell({{0, 700}});

@@ -121,6 +121,30 @@ std::string function_name(const void* code) {
   return fmt::format("{}+{:#x}", file.substr(file.rfind('/') + 1), place->offset);
 }
 
+/// Copies while the loader's lock keeps the file there.
+std::string constant_text(const char* text, std::size_t most) {
+  struct search {
+    const char* text;
+    std::string copy;
+  } wanted{text, std::string(most, '\0')};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        auto& s = *static_cast<search*>(data);
+        for (const ElfW(Phdr) & part : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
+          const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+          const auto at = reinterpret_cast<std::uintptr_t>(s.text);
+          if (part.p_type != PT_LOAD || at < begin || at - begin >= part.p_filesz) continue;
+          const auto left = static_cast<std::size_t>(part.p_filesz - (at - begin));
+          std::memcpy(s.copy.data(), s.text, ::strnlen(s.text, std::min(left, s.copy.size())));
+          return 1;
+        }
+        return 0;
+      },
+      &wanted);
+  wanted.copy.resize(::strnlen(wanted.copy.data(), most));
+  return std::move(wanted.copy);
+}
+
 /// Clang calls it `F.resume`, where F is the mangled function. GCC's takes the frame, whose type it calls
 /// `F.Frame`.
 std::string coroutine_name(const void* resume) {

@@ -100,4 +100,22 @@ const std::shared_ptr<submitter>& submitter_registry::take_one() {
   return all_.back();
 }
 
+void submitter_registry::wait_for_arriving() const {
+  for_each([](const submitter& s) {
+    while (!s.by.holds(nullptr)) sleep_for(std::chrono::microseconds{20});
+  });
+}
+
+/// One of them may wait for a thread that is about to make its record: so the lock is not held meanwhile.
+void submitter_registry::wait_for_wakers() const {
+  const auto any_wakes = [this] {
+    bool any = false;
+    for_each([&any](const submitter& s) {
+      any = any || s.wakes.load(std::memory_order_acquire); // pairs: left
+    });
+    return any;
+  };
+  while (any_wakes()) sleep_for(std::chrono::microseconds{20});
+}
+
 } // namespace corewise::detail

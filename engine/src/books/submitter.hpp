@@ -52,6 +52,14 @@ class submitter_registry {
   void count_submitted(std::uint8_t phase) noexcept;
   void count_finished(std::uint8_t phase) noexcept;
 
+  /// Waits until each submitter that was let in before the engine closed has queued its task. The submitter
+  /// announces its rules until then (H1 to H3 of swapped.hpp; its fence is that of `closed_meanwhile`). It needs
+  /// a few steps, in which it waits for no thread.
+  void wait_for_arriving() const;
+  /// Waits until the threads from outside have left that woke coroutines of this engine. Call when these
+  /// coroutines are gone: then whatever such a thread did before it queued one is visible afterwards.
+  void wait_for_wakers() const;
+
   /// Calls f with the record of every thread that ever submitted.
   template <class F> void for_each(F f) const {
     const std::scoped_lock lock(mutex_);

@@ -11,8 +11,9 @@ namespace corewise::detail {
 
 void fork_task(coroutine_root& child) noexcept {
   worker* const seat = this_execution.seat;
-  if (seat != nullptr && child.run_as == task_class::normal) return seat->fork(&child);
-  child.engine->send_home(&child, child);
+  if (seat == nullptr || child.run_as != task_class::normal) return child.engine->send_home(&child, child);
+  if (!seat->try_fork(&child)) [[unlikely]]
+    seat->push(&child);
 }
 
 namespace {

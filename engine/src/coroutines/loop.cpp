@@ -23,8 +23,12 @@ std::chrono::nanoseconds turn_of(loop_piece& p, monotonic::time_point now) noexc
   return std::clamp<std::chrono::nanoseconds>((now - since) / part_of_wait, least_turn, longest_turn);
 }
 
-bool should_split(const loop_piece& p, const worker& seat) noexcept {
-  return seat.lacks_forks(p.run_as) && p.engine->layout().size() != 1;
+/// Returns whether thieves find nothing of what the loop could give them, and there are any. Cost: a load.
+bool should_split(const loop_piece& p, worker& seat) noexcept {
+  const bool empty = p.run_as == task_class::normal
+                         ? seat.queues().forks.empty()
+                         : !seat.engine().classes(seat.place().group).of(p.run_as).ready();
+  return empty && p.engine->layout().size() != 1;
 }
 
 /// Returns whether other tasks should have their turn now.
@@ -105,7 +109,7 @@ bool loop::go_through(loop_piece*& p) noexcept {
 }
 
 /// Prepares a piece at its beginning, or when it goes on: it is worth splitting, if it has a pace, and will not be dealt out.
-void loop::begin_turn(loop_piece& p, const worker& seat) noexcept {
+void loop::begin_turn(loop_piece& p, worker& seat) noexcept {
   if (stopped()) return;
   pass_on(p);
   if (p.at == 0 || (&p == &first_ && !dealt_) || !should_split(p, seat)) return;
@@ -115,7 +119,7 @@ void loop::begin_turn(loop_piece& p, const worker& seat) noexcept {
 
 /// Looks up: deals out, gives way or splits. Returns false if the piece gave way.
 bool loop::look_up(loop_piece*& p, monotonic::time_point now, bool turn_is_over) noexcept {
-  const worker* const seat = this_execution.seat;
+  worker* const seat = this_execution.seat;
   if (seat != nullptr && deal_out(p)) pass_on(*p);
   if (seat == nullptr || turn_is_over || in_the_way(*p, *seat)) {
     static_cast<void>(take_back(*p)); // or the worker would begin with that half now

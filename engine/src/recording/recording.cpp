@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace corewise::detail {
 
@@ -23,13 +24,20 @@ namespace {
 
 constinit atomic<thread_ring*> newest{nullptr};
 constinit atomic<std::uint8_t> next_place{0};
-constinit mutex readers; // of those that begin and end; the child of a process fork begins with another one
-
-[[maybe_unused]] const bool renewed =
-    ::pthread_atfork(nullptr, nullptr, []() { ::new (&readers) mutex; }) == 0;
+constinit mutex readers;              // of those that begin and end
+constinit std::uint16_t sessions = 0; // guarded: those of this process; `event_readers` counts tracers, too
 
 /// The calling thread's, until its end.
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_ring* own = nullptr;
+
+/// The child of a process fork has another lock, no session, and another thread.
+void go_on_in_child() noexcept {
+  ::new (&readers) mutex;
+  event_readers.fetch_sub(std::exchange(sessions, 0), std::memory_order_relaxed);
+  if (own != nullptr) own->thread = static_cast<std::uint32_t>(::gettid());
+}
+
+[[maybe_unused]] const bool renewed = ::pthread_atfork(nullptr, nullptr, &go_on_in_child) == 0;
 
 constinit thread_end leaving([] {
   if (own == nullptr) return;
@@ -104,12 +112,15 @@ const thread_ring* newest_ring() noexcept { return newest.load(std::memory_order
 event_reader::event_reader() noexcept {
   const std::scoped_lock lock(readers);
   event_readers.fetch_add(1, std::memory_order_relaxed);
+  ++sessions;
 }
 
 /// The last one gives the rings' pages back, but each one's first, with its count, and what is behind the events. Where a
 /// thread still records, a page comes again.
 event_reader::~event_reader() {
-  const std::scoped_lock lock(readers); // no other begins meanwhile
+  if (process_ != process_number()) return; // the parent's
+  const std::scoped_lock lock(readers);     // no other begins meanwhile
+  --sessions;
   if (event_readers.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   const auto page = static_cast<std::size_t>(::getpagesize());
   for (thread_ring* r = newest.load(std::memory_order_acquire); r != nullptr; r = r->next) // pairs: list

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/process_fork.hpp"
 #include "recording/event_ring.hpp"
 
 #include <corewise/policies/detail/atomic.hpp>
@@ -140,6 +141,9 @@ class event_reader {
   event_reader(const event_reader&) = delete;
   event_reader& operator=(const event_reader&) = delete;
   ~event_reader();
+
+ private:
+  const std::uint32_t process_ = process_number(); // the child of a process fork has no session
 };
 
 } // namespace corewise::detail

@@ -1,21 +1,25 @@
 #include "recording/session.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
 namespace corewise::detail {
 
-recording_session::recording_session(std::size_t most)
-    : begin_(event_clock::read()),
+recording_session::recording_session(engine_number of, std::size_t most)
+    : of_(of),
+      begin_(event_clock::read()),
       end_(begin_),
       most_(most) {
   find_rings();
   for (track& t : tracks_) t.next = t.ring->events.written();
 }
 
-recording_session::recording_session(std::size_t most, event_clock::reading since) noexcept
-    : begin_(since),
+recording_session::recording_session(engine_number of, event_clock::reading since) noexcept
+    : of_(of),
+      begin_(since),
       end_(event_clock::read()),
-      most_(most),
+      most_(SIZE_MAX),
       begins_with_rings_(true) {}
 
 /// New rings come before the older ones in their list, so those that are known keep their places here.
@@ -37,9 +41,16 @@ bool recording_session::collect() {
     const std::uint64_t from = t.next;
     const event_ring::range got = t.ring->events.copy(from, t.events);
     t.next = got.end;
-    if (from != 0 || !begins_with_rings_) lost_ += got.first - from; // else it has asked for what was there
+    many = many || t.events.size() - before > event_ring::capacity / 4;
+    const auto of_another = [this](const event_ring::event& e) {
+      return event_head::of(e[1]).engine != of_.value();
+    };
+    const auto others =
+        std::remove_if(t.events.begin() + static_cast<std::ptrdiff_t>(before), t.events.end(), of_another);
+    t.events.erase(others, t.events.end());
     const std::size_t came = t.events.size() - before;
-    many = many || came > event_ring::capacity / 4;
+    const bool asked = from != 0 || !begins_with_rings_; // else it has asked for what was there
+    if (asked && !t.events.empty()) lost_ += got.first - from;
     const std::size_t kept = std::min(came, most_ - size_);
     t.events.resize(before + kept);
     size_ += kept;

@@ -20,7 +20,7 @@ class flight_recorder {
   event_clock::reading since_ = event_clock::read();
 };
 
-/// Copies the events of all threads. One thread at a time.
+/// Copies the events of one engine from all threads. One thread at a time.
 class recording_session {
  public:
   /// The events of one ring, in order.
@@ -31,18 +31,19 @@ class recording_session {
   };
 
   /// Begins now, and keeps `most` events. Throws `std::bad_alloc`.
-  explicit recording_session(std::size_t most);
-  /// Begins with what the rings hold. `since`: the clocks when something began to record.
-  recording_session(std::size_t most, event_clock::reading since) noexcept;
+  recording_session(engine_number of, std::size_t most);
+  /// Begins with what the rings hold, and keeps all of it. `since`: the clocks when something began to record.
+  recording_session(engine_number of, event_clock::reading since) noexcept;
 
   /// Copies what is new. Returns whether there was so much that the next call should come at once. Throws
   /// `std::bad_alloc`.
   bool collect();
   bool full() const noexcept { return size_ >= most_; }
 
+  engine_number of() const noexcept { return of_; }
   const std::vector<track>& tracks() const noexcept { return tracks_; }
-  /// Returns how many events were written over before they were copied. Events that came after the session was full do
-  /// not count.
+  /// Returns how many events were written over before they were copied, of whichever engine, in threads that have
+  /// recorded for this one. Events that came after the session was full do not count.
   std::uint64_t lost() const noexcept { return lost_; }
   /// Returns the monotonic time of an event.
   std::int64_t monotonic_ns(std::uint64_t ticks) const noexcept;
@@ -50,6 +51,7 @@ class recording_session {
  private:
   void find_rings();
 
+  const engine_number of_;
   event_reader reading_;
   event_clock::reading begin_;
   event_clock::reading end_;

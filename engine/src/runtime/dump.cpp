@@ -1,4 +1,5 @@
 #include "runtime/runtime.hpp"
+#include "worker/lent_seats.hpp"
 #include "worker/task_label.hpp"
 
 #include <corewise/engine/detail/task_header.hpp>
@@ -108,23 +109,25 @@ std::string engine_dump::to_json() const {
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-seat_dump runtime::dump(const detail::worker& seat) const {
+namespace {
+
+seat_dump dump_of(const detail::shared& engine, detail::worker& seat, const detail::stuck_workers& stuck) {
   const worker_place& place = seat.place();
-  const group_board& board = *boards_[place.group.value];
-  const std::size_t index = index_in_group(seat.id());
-  const detail::worker_queues& queues = *queues_[seat.id().value];
+  const group_board& board = engine.board(place.group);
+  const std::size_t index = engine.index_in_group(seat.id());
+  const detail::worker_queues& queues = seat.queues();
   seat_dump d;
   d.worker = seat.id();
   d.group = place.group;
-  d.load = view_->load(place.group, index);
+  d.load = engine.view().load(place.group, index);
   d.ring_depth = queues.ring.size();
   d.inbox_depth = queues.in.size();
   d.fork_depth = static_cast<std::uint32_t>(queues.forks.size());
-  if (seat.lending())
+  if (seat.lender().lending())
     d.state = seat_state::blocking;
-  else if (!active(seat.id()) && d.load.running == 0)
+  else if (!engine.active(seat.id()) && d.load.running == 0)
     d.state = seat_state::retired;
-  else if (idle_->asleep(seat.id()))
+  else if (engine.idle().asleep(seat.id()))
     d.state = seat_state::parked;
   else if (d.load.running != 0)
     d.state = seat_state::running;
@@ -136,14 +139,16 @@ seat_dump runtime::dump(const detail::worker& seat) const {
   d.task_kind = std::move(task.kind);
   if (queues.started() == started) d.task_name = std::move(task.name), d.task_id = task.id;
   d.task_age = seat.report().task_age();
-  d.stuck = supervisor_.is_stuck(seat.id());
+  d.stuck = stuck.stands(seat.id());
   return d;
 }
+
+} // namespace
 
 engine_dump runtime::dump() const {
   engine_dump all;
   if (after_process_fork()) return all; // as `metrics`
-  for (const detail::worker* seat : seats_) all.seats.push_back(dump(*seat));
+  for (detail::worker* seat : seats_) all.seats.push_back(dump_of(*this, *seat, supervisor_.stuck()));
   for (const auto& g : group_states_) all.injection_depths.push_back(g->injection().count());
   for (const auto& domain : classes_)
     all.class_queues.push_back(
@@ -154,7 +159,7 @@ engine_dump runtime::dump() const {
       std::ranges::move(d->waits(engine_dump::most_socket_waits), std::back_inserter(all.socket_waits));
   all.in_flight = metrics().in_flight();
   all.spare_threads = threads_.spares();
-  all.tasks_waiting_for_a_seat = tasks_waiting_for_a_seat();
+  all.tasks_waiting_for_a_seat = detail::tasks_waiting_for_a_seat(*this);
   const detail::blocking_limit::counts calls = blocking_calls_.count();
   all.blocking_calls_running = calls.running;
   all.blocking_calls_waiting = calls.waiting;

@@ -1,7 +1,9 @@
 #include "runtime/runtime.hpp"
+#include "runtime/wanted_workers.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 // How an engine follows what the host allows it (ADR 0066).
@@ -48,6 +50,13 @@ std::string text_of(const machine_change& c) {
   return text + fmt::format(" {} workers take tasks, before {}", c.workers_now, c.workers_before);
 }
 
+/// Returns whether the groups go at those speeds, in percent; empty: at full speed.
+bool goes_at(const detail::shared& engine, std::span<const std::uint32_t> speeds) noexcept {
+  return std::ranges::all_of(engine.groups().groups(), [&](const locality_group& g) {
+    return engine.group(g.id).speed() == (speeds.empty() ? 100 : speeds[g.id.value]);
+  });
+}
+
 } // namespace
 
 /// What a look at the host has led to.
@@ -77,13 +86,6 @@ std::vector<std::uint32_t> runtime::speeds_at(const host_allowance& allowed) con
   return speed_meter_ ? speed_meter_->of(allowed.speeds) : allowed.speeds;
 }
 
-/// Returns whether those speeds are in force.
-bool runtime::goes_at(std::span<const std::uint32_t> speeds) const noexcept {
-  for (std::size_t g = 0; g < group_states_.size(); ++g)
-    if (group_states_[g]->speed() != (speeds.empty() ? 100 : speeds[g])) return false;
-  return true;
-}
-
 /// Looks, and puts in force what has changed. Throws `std::bad_alloc`; then nothing has changed.
 runtime::followed runtime::go_by_host(bool at_once) {
   followed found;
@@ -98,10 +100,10 @@ runtime::followed runtime::go_by_host(bool at_once) {
   change.now = next ? *std::move(next) : change.before;
   if (speed_meter_) speed_meter_->look(*this, change.now.speeds);
   const std::vector<std::uint32_t> speeds = speeds_at(change.now);
-  if (change.now == change.before && goes_at(speeds)) return found;
+  if (change.now == change.before && goes_at(*this, speeds)) return found;
   if (speed_meter_) change.measured.assign(speed_meter_->measured().begin(), speed_meter_->measured().end());
   cpu_set allowed = change.now.cpus;
-  const std::vector<std::uint32_t> workers = wanted_workers(settings, change.now);
+  const std::vector<std::uint32_t> workers = detail::wanted_workers(*this, settings, change.now);
   for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
   change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
   change.text = text_of(change);

@@ -18,6 +18,18 @@ std::string_view to_string(health_state state) noexcept {
   return "ok";
 }
 
+namespace {
+
+/// Returns whether any task waits in a queue.
+bool any_waits(const detail::shared& engine) noexcept {
+  for (std::uint32_t d = 0; d < engine.groups().domains().size(); ++d)
+    if (engine.idle().work().count_in(d) != 0) return true;
+  return std::ranges::any_of(engine.layout().workers(),
+                             [&](const worker_place& w) { return !engine.seat(w.id).queues().lifo.empty(); });
+}
+
+} // namespace
+
 health_report runtime::health() const {
   health_report report;
   if (after_process_fork() || now(std::memory_order_relaxed) != stage::open) {
@@ -32,9 +44,10 @@ health_report runtime::health() const {
   for (const detail::worker* seat : seats_) {
     if (!active(seat->id())) continue;
     ++workers;
-    if (supervisor_.is_stuck(seat->id()))
+    if (supervisor_.stuck().stands(seat->id()))
       ++stuck;
-    else if (const auto lending = seat->lending(); lending && supervisor_.wants_spare(seat->id(), *lending))
+    else if (const auto lending = seat->lender().lending();
+             lending && supervisor_.wants_spare(seat->id(), *lending))
       ++want_spares;
   }
   if (stuck != 0)
@@ -46,16 +59,9 @@ health_report runtime::health() const {
                     want_spares, workers));
   if (!report.why.empty()) {
     const bool all_stand = stuck + want_spares == workers && supervisor_.nothing_begins();
-    report.state = all_stand && any_waits() ? health_state::wedged : health_state::degraded;
+    report.state = all_stand && any_waits(*this) ? health_state::wedged : health_state::degraded;
   }
   return report;
-}
-
-/// Returns whether any task waits in a queue.
-bool runtime::any_waits() const noexcept {
-  for (std::uint32_t d = 0; d < groups_.domains().size(); ++d)
-    if (idle_->work().count_in(d) != 0) return true;
-  return std::ranges::any_of(queues_, [](const detail::worker_queues* q) { return !q->lifo.empty(); });
 }
 
 } // namespace corewise

@@ -1,5 +1,6 @@
 #include "runtime/load_history.hpp"
 #include "runtime/runtime.hpp"
+#include "worker/queue_heads.hpp"
 
 #include <corewise/engine/load.hpp>
 
@@ -9,6 +10,35 @@
 // Reads what a load_meter compares.
 
 namespace corewise {
+
+namespace {
+
+/// Adds what each worker has counted, and does now.
+void sample_workers(const detail::shared& engine, detail::load_sample& s) {
+  for (const locality_group& g : engine.groups().groups()) {
+    s.cpus += static_cast<double>(g.cpus.size());
+    const double capacity = static_cast<double>(g.capacity) / full_capacity;
+    const auto now_at = static_cast<double>(engine.group(g.id).at_speed(g.capacity)) / full_capacity;
+    for (const worker_place& place : engine.layout().of_group(g.id)) {
+      detail::worker& seat = engine.seat(place.id);
+      const worker_metrics counted = metrics_of(seat);
+      const worker_load now = engine.view().load(seat.entry());
+      const bool active = engine.active(place.id);
+      if (active || engine.index_in_group(place.id) < engine.layout().at_begin(g.id)) s.capacity += capacity;
+      s.running += now.running;
+      s.busy_cpus += capacity * counted.busy;
+      for (const time_histogram& of_class : counted.waited) s.waited += of_class;
+      s.queued +=
+          now.slot + static_cast<std::uint64_t>(seat.queues().forks.size()); // beside what the heads count
+      if (!active) continue;
+      s.active += capacity;
+      s.slowed += capacity - now_at;
+      ++s.workers;
+    }
+  }
+}
+
+} // namespace
 
 /// Waits for no worker, and takes no lock of the queues.
 detail::load_sample runtime::sample_load() const {
@@ -20,35 +50,10 @@ detail::load_sample runtime::sample_load() const {
     const counts c = sum(phase);
     s.in_flight += c.submitted - c.finished;
   }
-  sample_workers(s);
-  for_each_head([&](const detail::queue_head& head) { s.heads.push_back(head); });
+  sample_workers(*this, s);
+  for_each_head(*this, [&](const detail::queue_head& head) { s.heads.push_back(head); });
   for (const detail::queue_head& head : s.heads) s.queued += head.waiting;
-  return s;
-}
-
-void runtime::sample_workers(detail::load_sample& s) const {
-  std::vector<pid_t> threads(seats_.size());
-  for (const locality_group& g : groups_.groups()) {
-    s.cpus += static_cast<double>(g.cpus.size());
-    const double capacity = static_cast<double>(g.capacity) / full_capacity;
-    for (const worker_place& place : layout_.of_group(g.id)) {
-      const detail::worker& seat = *seats_[place.id.value];
-      const worker_metrics counted = seat.metrics();
-      const worker_load now = view_->load(g.id, index_in_group(place.id));
-      threads[place.id.value] = seat.report().thread();
-      if (active(place.id) || index_in_group(place.id) < layout_.at_begin(g.id)) s.capacity += capacity;
-      s.running += now.running;
-      s.busy_cpus += capacity * counted.busy;
-      for (const time_histogram& of_class : counted.waited) s.waited += of_class;
-      const detail::worker_queues& own = *queues_[place.id.value];
-      s.queued += now.slot + static_cast<std::uint64_t>(own.forks.size()); // beside what the heads count
-      if (!active(place.id)) continue;
-      s.active += capacity;
-      s.slowed += capacity - static_cast<double>(capacity_now(g)) / full_capacity;
-      ++s.workers;
-    }
-  }
-  const detail::host_usage::seen host = host_usage_.look(threads, s.at);
+  const detail::host_usage::seen host = look_at_host(s.at);
   s.throttling = host.throttling;
   // What is the process's is divided among its engines.
   const double part = settings_.workers.quota_part;
@@ -56,6 +61,7 @@ void runtime::sample_workers(detail::load_sample& s) const {
   s.throttling.throttled =
       std::chrono::duration_cast<std::chrono::nanoseconds>(s.throttling.throttled * part);
   s.throttling_at = host.at;
+  return s;
 }
 
 class load_meter::inside {

@@ -11,7 +11,7 @@ detail::loop_share_list runtime::loop_shares(std::uint64_t size) const {
   std::vector<std::uint64_t, detail::recycling_allocator<std::uint64_t>> weights;
   weights.reserve(groups_.size());
   for (const locality_group& g : groups_.groups())
-    weights.push_back(std::uint64_t{active_in(g.id)} * capacity_now(g));
+    weights.push_back(std::uint64_t{active_in(g.id)} * group(g.id).at_speed(g.capacity));
   return detail::deal_out(size, weights);
 }
 

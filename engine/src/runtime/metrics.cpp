@@ -1,5 +1,6 @@
 #include "memory/block_memory.hpp"
 #include "runtime/runtime.hpp"
+#include "worker/lent_seats.hpp"
 
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile_text.hpp>
@@ -53,16 +54,21 @@ void count_in(metrics_snapshot& m, const detail::blocking_limit::counts& calls) 
 
 } // namespace
 
-void runtime::count_workers(metrics_snapshot& m) const {
+detail::host_usage::seen runtime::look_at_host(detail::monotonic::time_point now) const {
   std::vector<pid_t> threads;
   for (const detail::worker* seat : seats_) threads.push_back(seat->report().thread());
-  const detail::host_usage::seen host = host_usage_.look(threads, detail::monotonic::now());
+  return host_usage_.look(threads, now);
+}
+
+void runtime::count_workers(metrics_snapshot& m) const {
+  const detail::host_usage::seen host = look_at_host(detail::monotonic::now());
   m.throttling = host.throttling;
+  const detail::stuck_workers& stuck = supervisor_.stuck();
   const std::uint32_t fastest = std::ranges::max(groups_.groups(), {}, &locality_group::capacity).capacity;
-  for (const detail::worker* seat : seats_) {
-    worker_metrics w = seat->metrics();
+  for (detail::worker* seat : seats_) {
+    worker_metrics w = metrics_of(*seat);
     w.waited_for_cpu = host.waited_for_cpu[m.workers.size()];
-    if (w.active != 0) w.capacity = capacity_now(groups_[w.group]);
+    if (w.active != 0) w.capacity = group(w.group).at_speed(groups_[w.group].capacity);
     if (groups_[w.group].capacity < fastest) w.latency_runs_on_slow_cores = w.latency_runs;
     const auto& idle = idle_->counts(seat->id());
     w.parks = idle.parks.load(std::memory_order_relaxed);
@@ -70,9 +76,9 @@ void runtime::count_workers(metrics_snapshot& m) const {
     w.timeouts = idle.timeouts.load(std::memory_order_relaxed);
     w.lifo_rescued = idle.lifo_rescued.load(std::memory_order_relaxed);
     w.rescued_by_timeout = idle.rescued.load(std::memory_order_relaxed);
-    w.standing = supervisor_.is_stuck(seat->id()) ? 1 : 0;
-    w.stuck = supervisor_.stuck(seat->id());
-    w.stuck_for = supervisor_.stuck_time(seat->id());
+    w.standing = stuck.stands(seat->id()) ? 1 : 0;
+    w.stuck = stuck.count(seat->id());
+    w.stuck_for = stuck.time(seat->id());
     m.workers.push_back(w);
   }
 }
@@ -94,7 +100,9 @@ metrics_snapshot runtime::metrics() const {
   for (const auto& g : group_states_) m.injected += g->injection().count();
   for (const auto& domain : classes_)
     count_in(m, domain->of(task_class::latency), domain->of(task_class::background));
+  const std::uint64_t again = timers_->again(); // read first: each of these has fired before
   for (const detail::timer_group* timers : timers_->groups()) count_in(m, timers->count());
+  m.timers_fired -= again;
   m.reloads = reloads_.load(std::memory_order_relaxed);
   detail::change_book::entry changes = changes_.read();
   m.machine_changes = changes.changes;
@@ -113,7 +121,7 @@ metrics_snapshot runtime::metrics() const {
   count_in(m, detail::count_block_memory());
   m.short_of_spares = supervisor_.short_of_spares() ? 1 : 0;
   m.spares_exhausted = supervisor_.spare_shortages();
-  m.tasks_waiting_for_a_seat = tasks_waiting_for_a_seat();
+  m.tasks_waiting_for_a_seat = detail::tasks_waiting_for_a_seat(*this);
   count_in(m, blocking_calls_.count());
   return m;
 }

@@ -1,19 +1,11 @@
-#include "profile/live_change.hpp"
 #include "runtime/runtime.hpp"
-
-#include <corewise/topology/error.hpp>
-
-#include <fmt/format.h>
-
-#include <algorithm>
+#include "runtime/wanted_workers.hpp"
 
 namespace corewise {
 
 namespace {
 
 apply_result stopping() { return {{{"", "the engine is shutting down"}}}; }
-
-const char* workers_key(const profile& p) { return p.workers.total ? "workers.total" : "workers.per_group"; }
 
 } // namespace
 
@@ -25,7 +17,8 @@ apply_result runtime::apply(profile next) {
   const std::scoped_lock lock(apply_mutex_);
   if (now() != stage::open) return stopping();
   std::vector<std::uint32_t> workers;
-  if (apply_result result{what_it_cannot(next, workers)}; !result.applied()) return result;
+  if (apply_result result{detail::what_it_cannot(*this, next, host_.in_force(), workers)}; !result.applied())
+    return result;
 
   put_in_force(std::move(next), workers, speeds_at(host_.in_force()));
   reloads_.fetch_add(1, std::memory_order_relaxed);
@@ -51,77 +44,9 @@ void runtime::put_in_force(profile next, std::span<const std::uint32_t> workers,
   resumptions_return_.store(in_force.placing->returns(), std::memory_order_relaxed);
   rules_.replace(std::move(made));
   supervisor_.set(in_force.settings);
+  threads_.look_again(); // for a shorter time as spares, and fewer of them
   idle_->wake_all();
   rules_.reclaim([this](const auto& f) { for_each_holder(f); });
-}
-
-/// Returns why `next` needs a restart, if it does; else puts the number of workers that `next` asks for into
-/// `workers`, by group.
-std::vector<apply_result::reason> runtime::what_it_cannot(const profile& next,
-                                                          std::vector<std::uint32_t>& workers) const {
-  std::vector<apply_result::reason> reasons = detail::what_needs_a_restart(settings_, next);
-  if (!limit_.counts() && next.limits.in_flight != 0)
-    reasons.push_back(
-        {"limits.in_flight", fmt::format("found {}; an engine that began without a limit does not count its "
-                                         "tasks, and takes no limit until a restart",
-                                         next.limits.in_flight)});
-  try {
-    workers = wanted_workers(next, host_.in_force());
-    const worker_options asked = worker_options_of(next, start_cpu_);
-    if (!asked.total && !asked.per_group) return reasons; // as many as there are seats
-    const std::vector<std::uint32_t> by_number =
-        worker_counts(machine_, groups_, asked, {machine_.cpus(), {}, std::nullopt});
-    std::vector<std::uint32_t> with_seats = by_number;
-    if (fit(with_seats, asked.total ? &machine_.cpus() : nullptr) == 0) return reasons;
-    const auto g = std::ranges::find_if(groups_.groups(), [&](const locality_group& group) {
-      return by_number[group.id.value] > layout_.of_group(group.id).size();
-    });
-    reasons.push_back({workers_key(next),
-                       fmt::format("found {} workers for group {}, which has {} seats; there are no more "
-                                   "until a restart (workers.headroom)",
-                                   by_number[g->id.value], g->id.value, layout_.of_group(g->id).size())});
-  } catch (const topology_error& e) {
-    reasons.push_back({workers_key(next), e.what()});
-  }
-  return reasons;
-}
-
-/// Returns how many workers of each group take part, where the host allows that: what the profile asks for, as far as
-/// there are seats. Where none would be left, since the allowed CPUs are those of groups without seats, or without one
-/// of a number that was given, all CPUs count as allowed. Throws `topology_error`, `std::bad_alloc`.
-std::vector<std::uint32_t> runtime::wanted_workers(const profile& next, const host_allowance& allowed) const {
-  const worker_options options = worker_options_of(next, start_cpu_);
-  const auto counted = [&](const host_allowance& by) {
-    std::vector<std::uint32_t> workers = worker_counts(machine_, groups_, options, by);
-    static_cast<void>(fit(workers, options.total ? &by.cpus : nullptr));
-    return workers;
-  };
-  std::vector<std::uint32_t> workers = counted(allowed);
-  if (std::ranges::all_of(workers, [](std::uint32_t n) { return n == 0; }))
-    workers = counted({machine_.cpus(), {}, allowed.quota_cpus});
-  return workers;
-}
-
-/// Takes away the workers for which a group has no seat. `into`: null, or gives them to groups with a free seat and one of
-/// these CPUs: a total is dealt in proportion, and rounding may give a group one more worker of a smaller total than of a
-/// larger one. Returns how many are left without a seat.
-std::uint32_t runtime::fit(std::vector<std::uint32_t>& workers, const cpu_set* into) const noexcept {
-  std::uint32_t excess = 0;
-  const auto seats = [&](group_id g) { return static_cast<std::uint32_t>(layout_.of_group(g).size()); };
-  for (const locality_group& g : groups_.groups()) {
-    std::uint32_t& n = workers[g.id.value];
-    if (n <= seats(g.id)) continue;
-    excess += n - seats(g.id);
-    n = seats(g.id);
-  }
-  for (const locality_group& g : groups_.groups()) {
-    if (into == nullptr || !g.cpus.intersects(*into)) continue;
-    std::uint32_t& n = workers[g.id.value];
-    const std::uint32_t more = std::min(excess, seats(g.id) - n);
-    n += more;
-    excess -= more;
-  }
-  return excess;
 }
 
 /// More workers first: meanwhile there is always one.
@@ -130,13 +55,15 @@ void runtime::set_active(std::span<const std::uint32_t> workers) noexcept {
     for (std::size_t g = 0; g < workers.size(); ++g)
       if ((workers[g] > boards_[g]->active.load(std::memory_order_relaxed)) == more)
         boards_[g]->active.store(workers[g], std::memory_order_seq_cst); // pairs: shown
-  for (detail::worker* seat : seats_) show(*seat);
+  show_seats();
 }
 
-/// Writes to the boards whether the worker takes part.
-void runtime::show(detail::worker& seat) noexcept {
-  seat.show_availability();
-  publish_load(seat.place());
+/// Writes to the boards which workers take part.
+void runtime::show_seats() noexcept {
+  for (detail::worker* seat : seats_) {
+    show_availability(*seat);
+    publish_load(seat->place());
+  }
 }
 
 profile runtime::configuration() const {

@@ -27,15 +27,15 @@ runtime::runtime(profile settings, engine_hooks hooks)
       supervisor_(*this, threads_, {host_.in_force().cpus, [this] { follow_host(); }}),
       threads_(*this, *this) {
   thread_service_ = &supervisor_;
-  for (detail::worker* seat : seats_) show(*seat); // some are headroom
+  show_seats(); // some are headroom
   if (settings_.topology.measure) speed_meter_.emplace(groups_);
   check_machine();
 }
 
 runtime::~runtime() {
-  for (detail::worker* seat : seats_) seat->note_left(); // there is no thread any more
+  for (detail::worker* seat : seats_) seat->lender().leave(); // there is no thread any more
   dropping_.drop_suspended();
-  wait_for_wakers();
+  submitters_.wait_for_wakers();
 }
 
 /// Warns where the control group does not allow the threads that the engine may need.
@@ -117,29 +117,6 @@ shutdown_report runtime::shutdown(std::chrono::nanoseconds grace, std::chrono::n
   return end(grace, deadline);
 }
 
-/// Waits until each submitter that was let in before the engine closed has queued its task, though the
-/// deadline is over. The submitter announces its rules until then (H1 to H3 of swapped.hpp; its fence is that
-/// of `closed_meanwhile`). It needs a few steps, in which it waits for no thread.
-void runtime::wait_for_arriving() const {
-  submitters_.for_each([](const detail::submitter& s) {
-    while (!s.by.holds(nullptr)) detail::sleep_for(std::chrono::microseconds{20});
-  });
-}
-
-/// Waits until the threads from outside have left that woke coroutines of this engine. By now these
-/// coroutines are gone, so whatever such a thread did before it queued one is visible here.
-/// One of them may wait for a thread that is about to make its record: so the list's lock is not held meanwhile.
-void runtime::wait_for_wakers() const {
-  const auto any_wakes = [this] {
-    bool any = false;
-    submitters_.for_each([&any](const detail::submitter& s) {
-      any = any || s.wakes.load(std::memory_order_acquire); // pairs: left
-    });
-    return any;
-  };
-  while (any_wakes()) detail::sleep_for(std::chrono::microseconds{20});
-}
-
 const shutdown_report& runtime::end(std::chrono::nanoseconds grace,
                                     std::chrono::nanoseconds deadline) noexcept {
   const std::scoped_lock lock(shutdown_mutex_);
@@ -157,7 +134,7 @@ const shutdown_report& runtime::end(std::chrono::nanoseconds grace,
   drains_.wait(tasks_ended, stops);
   stop_.request_stop();
   drains_.wait(all_ended, until);
-  wait_for_arriving();
+  submitters_.wait_for_arriving(); // though the deadline is over
 
   set(stage::ended);
   idle_->stop();

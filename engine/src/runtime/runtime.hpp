@@ -107,9 +107,8 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
 
   // --- timers (timers.cpp)
 
-  /// Returns the group whose wheel takes the timers of the calling thread, or of a coroutine that is
-  /// suspended now.
-  group_id timer_home() const noexcept { return group_here(); }
+  /// Returns the group whose wheel takes the timers of a coroutine that is suspended now: that of `group_here`, but
+  /// on the worker where it was suspended.
   group_id timer_home(const detail::resumption& place) const noexcept;
   /// Cancels t. Returns whether t was pending; then t belongs to the caller. Call from any thread.
   bool cancel_timer(detail::timer_node& t) noexcept;
@@ -149,27 +148,18 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   class waking;
 
   std::size_t outdated_rules() const noexcept;
-  std::vector<apply_result::reason> what_it_cannot(const profile& next,
-                                                   std::vector<std::uint32_t>& workers) const;
-  std::vector<std::uint32_t> wanted_workers(const profile& next, const host_allowance& allowed) const;
-  std::uint32_t fit(std::vector<std::uint32_t>& workers, const cpu_set* into) const noexcept;
   void put_in_force(profile next, std::span<const std::uint32_t> workers,
                     std::span<const std::uint32_t> speeds);
   std::vector<std::uint32_t> speeds_at(const host_allowance& allowed) const;
-  bool goes_at(std::span<const std::uint32_t> speeds) const noexcept;
   struct followed;
   followed go_by_host(bool at_once);
   void follow_host() noexcept;
-  void show(detail::worker& seat) noexcept;
+  void show_seats() noexcept;
   void set_active(std::span<const std::uint32_t> workers) noexcept;
 
-  bool any_waits() const noexcept;
   void count_workers(metrics_snapshot& m) const;
-  void sample_workers(detail::load_sample& s) const;
+  detail::host_usage::seen look_at_host(detail::monotonic::time_point now) const;
   bool quiet(std::uint8_t phase) const;
-  void wait_for_arriving() const;
-  void wait_for_wakers() const;
-  seat_dump dump(const detail::worker& seat) const;
 
   detail::atomic<bool> waits_when_full_; // relaxed: a setting by itself
   const detail::near_nodes near_nodes_;

@@ -222,7 +222,7 @@ void runtime::place_from_outside(detail::submitter& from, const detail::rules& b
   if (plain(wish) && from.last.holds(cpu, *view_)) return send_to_inbox(t, from.last.take(), &from.overflow);
   const task_origin origin = origin_from_outside(groups_, layout_, cpu, from.rng);
   load_view view = *view_;
-  view.task_time_ns = task_time_in(origin.group);
+  view.task_time_ns = board(origin.group).mean_task_time_ns();
   const placement to = by.placing->place(view, origin, wish, from.rng, from.cursor);
   if (wish.run_as != task_class::normal) return send_to_class(t, to.group, t->run_as = wish.run_as);
   from.last.note(to, cpu);

@@ -34,7 +34,7 @@ group_id runtime::group_here() const noexcept {
 
 group_id runtime::timer_home(const detail::resumption& place) const noexcept {
   const detail::worker* seat = this_execution.seat != nullptr ? this_execution.seat : place.root->last;
-  return seat != nullptr ? seat->place().group : timer_home();
+  return seat != nullptr ? seat->place().group : group_here();
 }
 
 bool runtime::cancel_timer(detail::timer_node& t) noexcept {
@@ -52,7 +52,7 @@ timer runtime::call_later(detail::scheduled* call, std::chrono::nanoseconds firs
   call->phase = this_execution.phase; // the phase of its task, when it is inside one
   const auto open = [&] { return call->inside ? !ended() : now() == stage::open; };
   if (!after_process_fork() && open()) {
-    call->node.group = timer_home().value;
+    call->node.group = group_here().value;
     if (before != nullptr) before(*call, weak_from_this());
     const outcome it_is = timers_->set(call->node, now_ns);
     if (it_is == outcome::stopped) call->release();

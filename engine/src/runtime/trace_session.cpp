@@ -20,17 +20,16 @@ constexpr auto between_collections = 2ms;
 
 class trace_session::state {
  public:
-  state(detail::engine_number of, std::size_t most) : of_(of), session_(most) {}
+  state(detail::engine_number of, std::size_t most) : session_(of, most) {}
 
   bool collect() { return session_.collect(); }
   bool full() const noexcept { return session_.full(); }
   engine_trace finish() {
     session_.collect();
-    return detail::decoded(session_, of_);
+    return detail::decoded(session_);
   }
 
  private:
-  const detail::engine_number of_;
   detail::recording_session session_;
 };
 

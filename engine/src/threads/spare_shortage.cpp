@@ -1,7 +1,7 @@
 #include "threads/spare_shortage.hpp"
 
 #include "threads/threads.hpp"
-#include "worker/shared.hpp"
+#include "worker/lent_seats.hpp"
 
 #include <fmt/format.h>
 
@@ -60,7 +60,7 @@ bool spare_shortage::work_waits_for(worker_id w) const noexcept {
 /// Returns how many seats have been lent for long while tasks wait for them.
 std::size_t spare_shortage::count_short(monotonic::time_point now) noexcept {
   std::size_t seats = 0;
-  engine_.for_each_lent([&](worker_id w, std::uint64_t lending) {
+  for_each_lent(engine_, [&](worker_id w, std::uint64_t lending) {
     sight& before = seen_[w.value];
     if (before.lending != lending) before.lending = lending, before.since = now;
     if (now - before.since < patience) return;
@@ -76,7 +76,7 @@ void spare_shortage::report(std::size_t seats) noexcept {
     const worker_threads::number threads = threads_.count();
     const char* why = threads.alive < threads.most ? "the system gives no more threads"
                                                    : "`blocking.spares_max` allows no more";
-    const std::uint64_t waiting = engine_.tasks_waiting_for_a_seat();
+    const std::uint64_t waiting = tasks_waiting_for_a_seat(engine_);
     const log_record::number numbers[] = {{"waiting", static_cast<std::int64_t>(waiting)},
                                           {"workers_in_calls", static_cast<std::int64_t>(seats)},
                                           {"threads", static_cast<std::int64_t>(threads.alive)}};

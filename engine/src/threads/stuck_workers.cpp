@@ -1,15 +1,16 @@
-#include "threads/supervisor.hpp"
+#include "threads/stuck_workers.hpp"
+
 #include "worker/decoded_trace.hpp"
 #include "worker/shared.hpp"
 #include "worker/task_label.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <new>
+#include <system_error>
 #include <utility>
-
-// How the supervisor finds and reports a task that does not end.
 
 namespace corewise::detail {
 
@@ -36,11 +37,57 @@ std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms;
 
 } // namespace
 
-void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept {
+stuck_workers::stuck_workers(shared& engine)
+    : engine_(engine),
+      seats_(std::make_unique<seat_record[]>(engine.layout().size())) {
+  set(engine.settings());
+  if (engine.settings().debug.flight_recorder) recorder_.emplace();
+  if (!engine.settings().debug.stack_signal) return;
+  try {
+    stack_signal_.emplace(*engine.settings().debug.stack_signal);
+  } catch (const std::system_error& e) {
+    engine.notices().warn(log_code::no_supervision,
+                          std::string("stuck workers are reported without their stacks: ") + e.what());
+  }
+}
+
+void stuck_workers::set(const profile& p) noexcept {
+  limit_ns_.store(p.blocking.stuck_after ? p.blocking.stuck_after->count() : never,
+                  std::memory_order_relaxed);
+}
+
+optional_duration stuck_workers::limit() const noexcept {
+  const std::int64_t ns = limit_ns_.load(std::memory_order_relaxed);
+  if (ns == never) return std::nullopt;
+  return nanoseconds{ns};
+}
+
+std::chrono::nanoseconds stuck_workers::interval() const noexcept {
+  return std::clamp<nanoseconds>(limit().value_or(1s) / 8, 1ms, longest_interval);
+}
+
+void stuck_workers::begin(monotonic::time_point now) noexcept {
+  looked_at_ = now;
+  interval_ = interval();
+}
+
+std::chrono::nanoseconds stuck_workers::look(monotonic::time_point now) noexcept {
+  if (!limit()) return longest_interval;
+  const nanoseconds passed = now - looked_at_;
+  if (passed < interval_) return interval_ - passed;
+  for (const worker_place& p : engine_.layout().workers())
+    look_at(p.id, std::min(passed, 2 * interval_), now);
+  looked_at_ = now;
+  interval_ = engine_.idle().all_parked() ? std::min(2 * interval_, longest_interval) : interval();
+  return interval_;
+}
+
+void stuck_workers::look_at(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept {
   worker& seat = engine_.seat(w);
   task_sight& sight = seats_[w.value].task;
   const std::uint64_t started = seat.queues().started();
-  const bool running = seat.runs() && !seat.lending(); // a task that blocks has lent the seat
+  const bool running =
+      seat.entry().runs() && !seat.lender().lending(); // a task that blocks has lent the seat
   const auto last_look = std::exchange(sight.seen, now);
   if (!running || !sight.running || sight.started != started) {
     sight = {};
@@ -53,13 +100,13 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
   }
   sight.age += passed;
   if (sight.reported) add_stuck(seats_[w.value].stuck_ns, passed);
-  const nanoseconds limit = stuck_after().value_or(nanoseconds::max());
-  if (sight.reported || sight.age < limit / 2) return;
+  const nanoseconds longest = limit().value_or(nanoseconds::max());
+  if (sight.reported || sight.age < longest / 2) return;
   if (!sight.cpu_then) {
     sight.cpu_then = cpu_time(seat.report().thread_clock());
     sight.then = now;
   }
-  if (sight.age < limit) return;
+  if (sight.age < longest) return;
   sight.reported = true;
   add_stuck(seats_[w.value].stuck_ns, sight.age);
   seats_[w.value].stands.store(true, std::memory_order_relaxed);
@@ -68,7 +115,7 @@ void supervisor::look_at_task(worker_id w, nanoseconds passed, monotonic::time_p
   report(seat, sight, now);
 }
 
-void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept {
+void stuck_workers::report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept {
   log_record record{.severity = log_severity::error, .code = log_code::stuck_worker, .worker = seat.id()};
   try {
     seen_task task = seat.report().task();
@@ -108,12 +155,12 @@ void supervisor::report(worker& seat, const task_sight& sight, monotonic::time_p
 }
 
 /// Gives the user's hook what happened before the task began and since.
-void supervisor::report_trace(const task_sight& sight) const {
+void stuck_workers::report_trace(const task_sight& sight) const {
   const auto& hook = engine_.hooks().on_stuck_trace;
   if (!recorder_ || !hook) return;
-  recording_session session(trace_session::default_events, recorder_->since());
+  recording_session session(engine_.number(), recorder_->since());
   session.collect();
-  hook(decoded(session, engine_.number(), sight.begun_after.time_since_epoch() - traced_before));
+  hook(decoded(session, sight.begun_after.time_since_epoch() - traced_before));
 }
 
 } // namespace corewise::detail

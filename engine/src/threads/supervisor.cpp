@@ -6,7 +6,8 @@
 #include "memory/block_memory.hpp"
 #include "threads/thread_name.hpp"
 #include "threads/threads.hpp"
-#include "worker/shared.hpp"
+#include "worker/lent_seats.hpp"
+#include "worker/queue_heads.hpp"
 
 #include <corewise/policies/detail/atomic.hpp>
 #include <corewise/topology/binding.hpp>
@@ -31,7 +32,6 @@ constexpr std::chrono::nanoseconds lent_interval_max = 1ms;
 constexpr std::chrono::nanoseconds refused_interval = 5ms;
 /// The supervisor stays attentive for so long after the last lending.
 constexpr std::chrono::nanoseconds attention_time = 5ms;
-constexpr std::chrono::nanoseconds task_interval_max = 100ms;
 /// The supervisor goes on looking at tasks for so long after the last one.
 constexpr std::chrono::nanoseconds linger = 500ms;
 /// After so long asleep it gives spare memory back, where a size of blocks has more to spare than this.
@@ -44,26 +44,17 @@ supervisor::supervisor(shared& engine, worker_threads& threads, host_service hos
     : engine_(engine),
       threads_(threads),
       host_(std::move(host)),
-      seats_(std::make_unique<seat_record[]>(engine.layout().size())),
+      stuck_(engine),
+      lent_(std::make_unique<lending_sight[]>(engine.layout().size())),
       shortage_(engine, threads),
       lookout_(engine.idle().make_lookout()) {
   set_words(engine_.settings());
   static_cast<void>(
-      heads_.look(monotonic::now(), [this](const auto& f) { engine_.for_each_head(f); })); // allocates
-  if (engine_.settings().debug.flight_recorder) recorder_.emplace();
-  if (!engine_.settings().debug.stack_signal) return;
-  try {
-    stack_signal_.emplace(*engine_.settings().debug.stack_signal);
-  } catch (const std::system_error& e) {
-    engine_.notices().warn(log_code::no_supervision,
-                           std::string("stuck workers are reported without their stacks: ") + e.what());
-  }
+      heads_.look(monotonic::now(), [this](const auto& f) { for_each_head(engine_, f); })); // allocates
 }
 
 void supervisor::set_words(const profile& p) noexcept {
-  stuck_after_ns_.store(p.blocking.stuck_after ? p.blocking.stuck_after->count() : never,
-                        std::memory_order_relaxed);
-  const nanoseconds period = follow_period_of(p).value_or(nanoseconds{never});
+  const nanoseconds period = follow_period_of(p).value_or(nanoseconds{-1});
   follow_period_ns_.store(period.count(), std::memory_order_relaxed);
   watches_.store(p.blocking.stuck_after || follow_period_of(p) || lookout_.slots_age() ||
                      lookout_.others_help() || lookout_.watches_drivers() || lookout_.rescues(),
@@ -73,20 +64,15 @@ void supervisor::set_words(const profile& p) noexcept {
 }
 
 void supervisor::set(const profile& p) noexcept {
-  const auto before = stuck_after();
+  const auto before = stuck_.limit();
   const bool watched = watches();
+  stuck_.set(p);
   set_words(p);
   // Awake workers have not called.
-  if (watches() && (!watched || stuck_after() != before)) static_cast<void>(wake());
+  if (watches() && (!watched || stuck_.limit() != before)) static_cast<void>(wake());
   full_fence(); // with B2: the look below sees a lender that reads the older word
   if (any_lent())
     static_cast<void>(attend()); // for want of spare threads, or of the mark, the seat may have been missed
-}
-
-optional_duration supervisor::stuck_after() const noexcept {
-  const std::int64_t ns = stuck_after_ns_.load(std::memory_order_relaxed);
-  if (ns == never) return std::nullopt;
-  return nanoseconds{ns};
 }
 
 // --- what workers call
@@ -206,14 +192,13 @@ void supervisor::woken() noexcept {
   if (!asleep_.load(std::memory_order_relaxed)) return;
   asleep_.store(false, std::memory_order_relaxed);
   trim_at_.reset();
-  tasks_looked_at_ = now;
-  task_interval_ = task_interval();
+  stuck_.begin(now);
   idle_since_.reset();
 }
 
 bool supervisor::any_lent() const noexcept {
   bool lent = false;
-  engine_.for_each_lent([&](worker_id, std::uint64_t) { lent = true; });
+  for_each_lent(engine_, [&](worker_id, std::uint64_t) { lent = true; });
   return lent;
 }
 
@@ -245,9 +230,9 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
   bool fresh = false;
   bool offered = false;
   bool refused = false;
-  engine_.for_each_lent([&](worker_id w, std::uint64_t lending) {
+  for_each_lent(engine_, [&](worker_id w, std::uint64_t lending) {
     lent = true;
-    lending_sight& sight = seats_[w.value].lent;
+    lending_sight& sight = lent_[w.value];
     if (sight.lending != lending) {
       sight = {lending, now, false};
       fresh = true;
@@ -295,7 +280,7 @@ std::optional<std::chrono::nanoseconds> supervisor::trim(monotonic::time_point n
 /// Looks at what the host allows, when it is time. While all sleep it does not matter.
 std::optional<std::chrono::nanoseconds> supervisor::follow_host(monotonic::time_point now) noexcept {
   const nanoseconds period{follow_period_ns_.load(std::memory_order_relaxed)};
-  if (period.count() == never || (asleep_.load(std::memory_order_relaxed) && !naps_)) return std::nullopt;
+  if (period.count() < 0 || (asleep_.load(std::memory_order_relaxed) && !naps_)) return std::nullopt;
   const nanoseconds passed = now - followed_at_;
   if (passed < period) return period - passed;
   followed_at_ = now;
@@ -303,18 +288,14 @@ std::optional<std::chrono::nanoseconds> supervisor::follow_host(monotonic::time_
   return period;
 }
 
-// --- workers that are awake (their tasks: stuck_workers.cpp)
-
-std::chrono::nanoseconds supervisor::task_interval() const noexcept {
-  return std::clamp<nanoseconds>(stuck_after().value_or(1s) / 8, 1ms, task_interval_max);
-}
+// --- workers that are awake
 
 /// Looks whether any worker is awake, and at its task. Returns how long to sleep; nothing: until a worker
 /// wakes up.
 std::optional<std::chrono::nanoseconds> supervisor::look_at_workers(monotonic::time_point now) noexcept {
   if (!watches() || asleep_.load(std::memory_order_relaxed)) return std::nullopt;
   look_at_queues(now);
-  nanoseconds rest = stuck_after() ? look_at_tasks(now) : task_interval_max;
+  nanoseconds rest = stuck_.look(now);
   if (!engine_.idle().all_parked()) {
     idle_since_.reset();
     return rest;
@@ -334,23 +315,12 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_workers(monotonic::t
   return lookout_.slots_age() || lookout_.others_help() ? std::min(rest, lookout::slot_look_rare) : rest;
 }
 
-std::chrono::nanoseconds supervisor::look_at_tasks(monotonic::time_point now) noexcept {
-  const nanoseconds passed = now - tasks_looked_at_;
-  if (passed < task_interval_) return task_interval_ - passed;
-  for (const worker_place& p : engine_.layout().workers())
-    look_at_task(p.id, std::min(passed, 2 * task_interval_), now);
-  tasks_looked_at_ = now;
-  task_interval_ =
-      engine_.idle().all_parked() ? std::min(2 * task_interval_, task_interval_max) : task_interval();
-  return task_interval_;
-}
-
 void supervisor::look_at_queues(monotonic::time_point now) noexcept {
-  if (now - queues_looked_at_ < task_interval_max / 2) return;
+  if (now - queues_looked_at_ < stuck_workers::longest_interval / 2) return;
   queues_looked_at_ = now;
   nanoseconds oldest{0};
   try {
-    oldest = heads_.look(now, [this](const auto& f) { engine_.for_each_head(f); });
+    oldest = heads_.look(now, [this](const auto& f) { for_each_head(engine_, f); });
   } catch (const std::bad_alloc&) {
     return;
   }

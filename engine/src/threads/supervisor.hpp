@@ -5,9 +5,8 @@
 #include "base/task_clock.hpp"
 #include "books/head_watch.hpp"
 #include "idle/lookout.hpp"
-#include "recording/session.hpp"
 #include "threads/spare_shortage.hpp"
-#include "threads/stack_signal.hpp"
+#include "threads/stuck_workers.hpp"
 #include "worker/thread_service.hpp"
 
 #include <corewise/engine/detail/lock.hpp>
@@ -42,11 +41,8 @@
 // tests/model/seat.pml proves that no task waits for ever in a lent seat while there is a spare thread, and
 // that a task does wait for ever without B2, V2 or V3.
 //
-// *Stuck workers.* While any worker is awake, the supervisor looks for tasks that do not end. It looks eight
-// times in `blocking.stuck_after` and at least every 100 ms. It reports the tasks that have run for
-// `blocking.stuck_after`. The supervisor measures time by its own looks: each counts at most twice the time
-// that it meant to sleep. So no worker looks stuck when the process was stopped or got no CPU. The supervisor
-// reports only: ADR 0011.
+// *Stuck workers.* While any worker is awake, the supervisor looks for tasks that do not end
+// (stuck_workers.hpp).
 //
 // *Asleep.* When all workers sleep the supervisor looks for half a second longer. Then it is asleep: it wakes
 // up once a second for its lookout, or not at all if the profile has no adaptive `idle.park_timeout`. Once,
@@ -102,20 +98,8 @@ class supervisor final : public thread_service {
   bool attend() noexcept override;
   void note_awake() noexcept override;
 
-  /// Returns how many tasks of the worker were reported as stuck. Call from any thread.
-  std::uint64_t stuck(worker_id w) const noexcept {
-    return seats_[w.value].stuck.load(std::memory_order_relaxed);
-  }
-
-  /// Returns whether the task that the worker runs was reported. Call from any thread.
-  bool is_stuck(worker_id w) const noexcept {
-    return stuck_after() &&
-           seats_[w.value].stands.load(std::memory_order_relaxed); // without a limit it looks at none
-  }
-  /// Returns for how long tasks of the worker have run that were reported as stuck. Call from any thread.
-  std::chrono::nanoseconds stuck_time(worker_id w) const noexcept {
-    return std::chrono::nanoseconds{seats_[w.value].stuck_ns.load(std::memory_order_relaxed)};
-  }
+  /// Returns what it knows of tasks that do not end. Call from any thread.
+  const stuck_workers& stuck() const noexcept { return stuck_; }
   /// Returns for how long at least the oldest queued task has waited, to 100 ms; 0 while the supervisor looks at none.
   /// Call from any thread.
   std::chrono::nanoseconds oldest_wait() const noexcept;
@@ -144,34 +128,12 @@ class supervisor final : public thread_service {
   /// `calm` to `called`. The supervisor makes all other changes.
   enum class attention : std::uint8_t { absent, calm, called };
 
-  static constexpr std::int64_t never = -1;
-
   struct lending_sight {
     std::uint64_t lending = 0;
     monotonic::time_point since;
     bool offered = false;
   };
-  struct task_sight {
-    std::uint64_t started = 0;
-    bool running = false;
-    bool reported = false;
-    monotonic::time_point begun_after;   // the look before the one that found the task
-    monotonic::time_point seen;          // the last look
-    nanoseconds age{0};                  // on the supervisor's own clock
-    std::optional<nanoseconds> cpu_then; // the CPU time that its thread had used
-    monotonic::time_point then;          // the time of `cpu_then`
-  };
-  struct seat_record {
-    lending_sight lent;
-    task_sight task;
-    // Single writer: the supervisor; relaxed: for people.
-    atomic<bool> stands{false}; // the task that runs was reported
-    atomic<std::uint64_t> stuck{0};
-    atomic<std::int64_t> stuck_ns{0};
-  };
-
   void set_words(const profile& settings) noexcept;
-  optional_duration stuck_after() const noexcept;
   bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
   bool wake() noexcept;
   bool start() noexcept;
@@ -187,32 +149,20 @@ class supervisor final : public thread_service {
   std::optional<nanoseconds> follow_host(monotonic::time_point now) noexcept;
 
   std::optional<nanoseconds> look_at_workers(monotonic::time_point now) noexcept;
-  nanoseconds look_at_tasks(monotonic::time_point now) noexcept;
   void look_at_queues(monotonic::time_point now) noexcept;
-  void look_at_task(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept;
-  void report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept;
-  void report_trace(const task_sight& sight) const;
-  nanoseconds task_interval() const noexcept;
   bool fall_asleep() noexcept;
   bool any_lent() const noexcept;
-
-  /// Returns the stack of a thread of the engine, a line for each call; empty unless the profile has a
-  /// `debug.stack_signal`.
-  std::string stack_of(pid_t tid) const { return stack_signal_ ? stack_signal_->stack_of(tid) : ""; }
 
   shared& engine_;
   worker_threads& threads_;
   const host_service host_;
-  std::optional<stack_signal> stack_signal_;
-  std::optional<flight_recorder> recorder_; // for its reports
+  stuck_workers stuck_;
 
-  // Only the supervisor's thread uses these members, except `stuck`.
-  std::unique_ptr<seat_record[]> seats_;
+  // Only the supervisor's thread uses these members.
+  const std::unique_ptr<lending_sight[]> lent_; // by worker
   nanoseconds lent_interval_{patience};
   bool seen_fresh_ = false;            // the last look found a new lending
   monotonic::time_point last_lending_; // when the last look saw a lending
-  nanoseconds task_interval_{0};       // between the last look at the tasks and the next
-  monotonic::time_point tasks_looked_at_;
   std::optional<monotonic::time_point> idle_since_;
   std::optional<monotonic::time_point> trim_at_; // while it is asleep
   monotonic::time_point queues_looked_at_;
@@ -224,8 +174,7 @@ class supervisor final : public thread_service {
   parker bed_;
   alignas(128) atomic<attention> attention_{attention::absent};
   atomic<bool> attends_{false}; // it looks at lent seats; relaxed, both: `set` tells a late reader
-  atomic<std::int64_t> stuck_after_ns_{never};
-  atomic<std::int64_t> follow_period_ns_{never}; // relaxed, as the others
+  atomic<std::int64_t> follow_period_ns_{-1}; // -1: never; relaxed, as the others
   atomic<std::int64_t> oldest_since_ns_{
       0}; // since then nothing was taken from some queue; 0: there is none; relaxed: for people
   atomic<bool> watches_{false}; // it looks at workers that are awake; relaxed, as the two above

@@ -218,7 +218,7 @@ void worker_threads::bind(thread_record& me, const worker& seat) {
       at_home && (engine_.settings().workers.pin != pin_to::core || me.bound_to->core == place.core);
   if (!me.on_core && tied) return;
   const locality_group& g = engine_.groups()[place.group];
-  if (!at_home && g.node && engine_.wants_node_memory())
+  if (!at_home && g.node && wants_node_memory(engine_))
     if (const refusal why = prefer_node(engine_.machine().nodes()[*g.node].os_index))
       engine_.notices().try_warn_once(log_code::not_on_node, "workers' memory is not bound to their node",
                                       *why);
@@ -266,23 +266,37 @@ void worker_threads::name(const thread_record& me, const worker_place& place) co
 
 worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
   const auto keep_alive = [](const rules& r) { return r.settings.blocking.keep_alive; };
-  const auto until = monotonic::now() + engine_.newest_rules().read(keep_alive);
-  std::unique_lock lock(mutex_);
-  if (stopping_) return {};
-  me.seat = nullptr;
-  me.seatless = false;
-  spares_.push_back(&me);
-  for (;;) {
+  const auto since = monotonic::now();
+  for (bool spare = false;;) {
+    const auto until = since + engine_.newest_rules().read(keep_alive);
+    const std::size_t most = most_threads();
+    std::unique_lock lock(mutex_);
+    if (me.offered.seat != nullptr) return std::exchange(me.offered, {});
     const auto left = until - monotonic::now();
-    if (stopping_ || left.count() <= 0) {
+    if (stopping_ || left.count() <= 0 || staying() > most) {
       std::erase(spares_, &me);
+      me.leaving = true;
       return {};
+    }
+    if (!std::exchange(spare, true)) {
+      me.seat = nullptr;
+      me.seatless = false;
+      spares_.push_back(&me);
     }
     lock.unlock();
     me.bed.park(left);
-    lock.lock();
-    if (me.offered.seat != nullptr) return std::exchange(me.offered, {});
   }
+}
+
+/// Returns how many threads live and are not about to end. Call with the lock held.
+std::size_t worker_threads::staying() const noexcept {
+  const auto leaves = [](const std::shared_ptr<thread_record>& t) { return t->leaving && !t->ended; };
+  return alive_ - static_cast<std::size_t>(std::ranges::count_if(threads_, leaves));
+}
+
+void worker_threads::look_again() noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (thread_record* t : spares_) t->bed.unpark();
 }
 
 /// Takes the threads that have left out of the list; without memory, none. Call with the lock held, and join them without
@@ -307,7 +321,8 @@ void worker_threads::stop() noexcept {
 
 std::vector<shutdown_report::running_task> worker_threads::join(monotonic::time_point limit) noexcept {
   const auto in_task = [](const std::shared_ptr<thread_record>& t) {
-    return !t->ended && t->seat != nullptr && (t->seatless || t->seat->runs() || t->seat->lending());
+    return !t->ended && t->seat != nullptr &&
+           (t->seatless || t->seat->entry().runs() || t->seat->lender().lending());
   };
   std::unique_lock lock(mutex_);
   const auto all_left = [&] { return alive_ == 0; };

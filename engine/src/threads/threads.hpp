@@ -43,6 +43,8 @@ class worker_threads {
   /// Cost: a system call for each thread.
   refusal tie_to(cpu_set allowed) noexcept;
 
+  /// Makes the spare threads look at the newest rules: those leave that are too many, or have been spare for too long.
+  void look_again() noexcept;
   /// Makes the spare threads leave. The threads on seats see for themselves that the engine has ended.
   void stop() noexcept;
   /// Waits until all threads are gone, at most until `limit`, or for 5 s more while none is in a task. Returns the tasks
@@ -71,6 +73,7 @@ class worker_threads {
     parker bed;
     seat_offer offered;          // guarded by mutex_
     bool seatless = false;       // guarded by mutex_: its seat is taken, and it is still in the task
+    bool leaving = false;        // guarded by mutex_: it was spare, and ends
     bool ended = false;          // guarded by mutex_
     worker* seat = nullptr;      // guarded by mutex_: the seat it sits on, or sat on when its task began
     monotonic::time_point since; // guarded by mutex_: seatless: since when it has been busy
@@ -97,6 +100,7 @@ class worker_threads {
   refusal tie(thread_record& t) noexcept;
   void name(const thread_record& me, const worker_place& place) const;
   seat_offer wait_for_seat(thread_record& me);
+  std::size_t staying() const noexcept;
   record_list take_ended() noexcept;
 
   std::size_t most_threads() const noexcept;

@@ -21,6 +21,8 @@ namespace detail {
 
 namespace {
 
+constexpr std::size_t longest_symbol = 65'536;
+
 /// Returns the kernel's name of a thread of this process; empty: there is no such thread any more.
 std::string name_of_thread(std::uint32_t id) {
   std::ifstream file(fmt::format("/proc/self/task/{}/comm", id));
@@ -32,13 +34,13 @@ std::string name_of_thread(std::uint32_t id) {
 /// Makes a trace of the events of one engine.
 class decoder {
  public:
-  decoder(engine_number of, std::chrono::nanoseconds since) : of_(of), since_(since) {}
+  explicit decoder(std::chrono::nanoseconds since) : since_(since) {}
 
   /// Adds the events of one ring.
   void add(const std::vector<event_ring::event>& events, const recording_session& from) {
     for (std::size_t i = 0; i < events.size(); ++i) {
       const event_head head = event_head::of(events[i][1]);
-      if (head.engine != of_.value() || !known(head.what)) continue;
+      if (!known(head.what)) continue;
       const auto at = std::chrono::nanoseconds{from.monotonic_ns(events[i][0])};
       if (at < since_) continue;
       trace_event e = made_of(events[i], head);
@@ -120,20 +122,15 @@ class decoder {
   }
 
   static std::string find_kind(kind_word how, std::uint64_t word) {
+    // The module that had the function or the text may be gone, and another in its place: it is not called.
     // NOLINTBEGIN(performance-no-int-to-ptr): the words of an event
-    switch (how) {
-    case kind_word::act:
-      if (word == 0) break; // its page was given back meanwhile
-      return kind_text(detail::kind_of(reinterpret_cast<bool (*)(task_header*, task_action)>(word)));
-    case kind_word::resume: return coroutine_name(reinterpret_cast<const void*>(word));
-    case kind_word::text: return kind_text(reinterpret_cast<const char*>(word));
-    case kind_word::none: break;
-    }
+    if (how == kind_word::resume) return coroutine_name(reinterpret_cast<const void*>(word));
+    if (how == kind_word::text)
+      return kind_text(constant_text(reinterpret_cast<const char*>(word), longest_symbol).c_str());
     // NOLINTEND(performance-no-int-to-ptr)
     return "coroutine";
   }
 
-  const engine_number of_;
   const std::chrono::nanoseconds since_;
   engine_trace out_;
   std::unordered_map<std::uint32_t, std::uint32_t> threads_;
@@ -148,8 +145,8 @@ static_assert(static_cast<int>(event_code::load) - static_cast<int>(event_code::
 static_assert(static_cast<int>(event_code::stolen) - static_cast<int>(event_code::queued) ==
               static_cast<int>(trace_event::kind::stolen));
 
-engine_trace decoded(const recording_session& from, engine_number of, std::chrono::nanoseconds since) {
-  decoder out(of, since);
+engine_trace decoded(const recording_session& from, std::chrono::nanoseconds since) {
+  decoder out(since);
   for (const auto& t : from.tracks()) out.add(t.events, from);
   engine_trace made = out.finish();
   made.lost = from.lost();

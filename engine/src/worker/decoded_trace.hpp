@@ -8,10 +8,10 @@
 
 namespace corewise::detail {
 
-/// Returns what a session has copied of one engine's events, from that monotonic time on. Threads and kinds of tasks are
+/// Returns what a session has copied of its engine's events, from that monotonic time on. Threads and kinds of tasks are
 /// named. Cost: for each kind of task that is a coroutine, a search through the symbols of its file. Throws
 /// `std::bad_alloc`.
-engine_trace decoded(const recording_session& from, engine_number of,
+engine_trace decoded(const recording_session& from,
                      std::chrono::nanoseconds since = std::chrono::nanoseconds::min());
 
 } // namespace corewise::detail

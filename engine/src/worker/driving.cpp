@@ -1,5 +1,6 @@
 #include "books/sampling.hpp"
 #include "worker/shared.hpp"
+#include "worker/task_event.hpp"
 #include "worker/worker.hpp"
 
 // What a worker does with its group's driver (drivers.hpp). It looks there as the last of its own sources,
@@ -7,22 +8,20 @@
 
 namespace corewise::detail {
 
-bool worker::poll(group_id g) noexcept {
+bool worker::poll_driver(group_id g) noexcept {
   ready_tasks found;
   const std::size_t most = rules_in_force().settings.io.batch;
   const std::size_t events = engine_.idle().poll(id(), g, most, found);
   if (events != 0 && recording()) [[unlikely]]
-    record(event_code::polled, events);
+    record_worker(*this, event_code::polled, events);
   hand_on(found, g);
   return events != 0;
 }
 
-bool worker::poll_driver() noexcept { return poll(place_.group); }
-
 bool worker::poll_all_drivers() noexcept {
   bool any = false;
   for (const group_id g : engine_.groups()[place_.group].steal_order)
-    if (engine_.idle().outstanding(g)) any = poll(g) || any;
+    if (engine_.idle().outstanding(g)) any = poll_driver(g) || any;
   return any;
 }
 

@@ -86,7 +86,7 @@ std::vector<suspended_in> dropping::kept() const {
 task_header* dropping::pop_inbox_of(worker& seat) noexcept {
   ingress& in = seat.queues().in;
   if (in.bounded()) return in.pop();
-  if (!seat.has_left()) return nullptr;
+  if (!seat.lender().has_left()) return nullptr;
   const std::scoped_lock lock(inboxes_); // it has one consumer
   return in.pop();
 }
@@ -111,7 +111,7 @@ bool dropping::drop_round() noexcept {
     worker_queues& q = seat.queues();
     while (task_header* t = pop_inbox_of(seat)) drop(t);
     if (q.in.bounded() && q.in.ready()) any = true; // no memory to take it out: once more
-    if (seat.has_left() || q.takers.share()) {
+    if (seat.lender().has_left() || q.takers.share()) {
       if (task_header* t = q.lifo.take()) drop(t);
       for (task_chain stolen = q.ring.steal(1); stolen.size != 0; stolen = q.ring.steal(1))
         drop(stolen.first);

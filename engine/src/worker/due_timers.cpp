@@ -14,13 +14,15 @@ namespace {
 /// A worker goes back to its tasks after so many timers, whose tasks others may take from it. The rest stays
 /// due.
 constexpr std::size_t fired_at_once = 256;
-/// How long a call that is due waits before it asks again for room in the engine.
+/// How long a call that is due waits at least before it asks again for room in the engine, and how long after the call
+/// that asks before it. So however many wait, a worker has little to do for them.
 constexpr std::int64_t room_interval_ns = 1'000'000;
+constexpr std::int64_t between_tries_ns = room_interval_ns / 256;
 
 std::int64_t to_ns(monotonic::time_point t) noexcept { return t.time_since_epoch().count(); }
 
-void note_late(worker& seat, const timer_node& t, std::int64_t now) noexcept {
-  seat.counts().timers_late.add(std::chrono::nanoseconds{now - t.deadline_ns});
+void note_late(worker& seat, std::int64_t due, std::int64_t now) noexcept {
+  seat.counts().timers_late.add(std::chrono::nanoseconds{now - due});
 }
 
 /// Sets the deadline to the next beat that is not past. `left_out`: beats that are left out anyway.
@@ -77,7 +79,7 @@ void due_timers::fire(worker& seat, group_id g, timer_node& t, std::int64_t now)
   if (t.submits) return submit_fired(seat, g, static_cast<scheduled&>(*t.task), now);
   auto& place = static_cast<resumption&>(*t.task);
   if (!resumes(t)) return;
-  note_late(seat, t, now);
+  note_late(seat, t.deadline_ns, now);
   note_queued(place, engine_.number());
   if (g == seat.place().group && seat.resumes_here(*place.root)) return seat.push(&place);
   engine_.send_home(&place, *place.root);
@@ -91,7 +93,7 @@ void due_timers::submit_fired(worker& seat, group_id g, scheduled& call, std::in
   } else if (call.phase != daemon_phase) {
     engine_.limit().enter_anyway();
   }
-  note_late(seat, call.node, now);
+  note_late(seat, call.due_ns != 0 ? call.due_ns : call.node.deadline_ns, now);
   if (!call.inside) call.phase = engine_.drains().open_phase();
   const std::uint8_t phase = call.phase;
   seat.books().submitted[phase].add();
@@ -106,13 +108,19 @@ void due_timers::submit_fired(worker& seat, group_id g, scheduled& call, std::in
   engine_.send_near(&call, g);
 }
 
-/// Leaves a beat of `every` out; tries a call of `after` again soon.
+/// Leaves a beat of `every` out; tries a call of `after` again soon, behind the others that wait for room.
 void due_timers::find_no_room(scheduled& call) noexcept {
   const std::int64_t now = to_ns(monotonic::now());
-  if (call.period_ns == 0)
-    call.node.deadline_ns = now + room_interval_ns;
-  else
+  if (call.period_ns != 0) {
     next_beat(call, now, 1);
+  } else {
+    if (call.due_ns == 0) call.due_ns = call.node.deadline_ns;
+    std::int64_t last = next_try_ns_.load(std::memory_order_relaxed);
+    std::int64_t& next = call.node.deadline_ns;
+    do next = std::max(last + between_tries_ns, now + room_interval_ns);
+    while (!next_try_ns_.compare_exchange_weak(last, next, std::memory_order_relaxed));
+    again_.fetch_add(1, std::memory_order_relaxed);
+  }
   set_again(call, now);
 }
 

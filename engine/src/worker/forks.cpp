@@ -4,11 +4,6 @@
 
 namespace corewise::detail {
 
-/// Returns whether thieves find nothing of what the task that runs could give them.
-bool worker::lacks_forks(task_class c) const noexcept {
-  return c == task_class::normal ? supply_.queues().forks.empty() : !supply_.classes().of(c).ready();
-}
-
 task_header* steal_fork_since(worker& victim, std::uint64_t first) noexcept {
   for (;;) {
     const fork_deque::loot loot = victim.queues().forks.steal_since(first);

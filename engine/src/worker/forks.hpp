@@ -14,11 +14,6 @@ inline bool worker::try_fork(task_header* t) noexcept {
   return true;
 }
 
-inline void worker::fork(task_header* t) noexcept {
-  if (!try_fork(t)) [[unlikely]]
-    push(t);
-}
-
 inline bool worker::try_fork_row(strand& newest, std::uint32_t count) noexcept {
   if (!queues().forks.push_row(&newest, count, [](strand* s) { return s->sibling; })) [[unlikely]]
     return false;

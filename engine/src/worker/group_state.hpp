@@ -55,6 +55,10 @@ class group_state {
   /// Returns which part of their capacity the group's cores have now, as the host allows it or as it was measured, in
   /// percent. Call from any thread. Relaxed: a number.
   std::uint32_t speed() const noexcept { return speed_.load(std::memory_order_relaxed); }
+  /// Returns that capacity of theirs at this speed.
+  std::uint64_t at_speed(std::uint64_t capacity) const noexcept {
+    return std::clamp<std::uint64_t>(capacity * speed() / 100, 1, full_capacity);
+  }
   void set_speed(std::uint32_t percent) noexcept { speed_.store(percent, std::memory_order_relaxed); }
 
  private:

@@ -3,9 +3,13 @@
 #include "base/task_clock.hpp"
 #include "worker/seat_generation.hpp"
 
+#include <corewise/policies/detail/atomic.hpp>
+
 namespace corewise::detail {
 
-/// Lends a seat for blocking calls, and expects by the calls that it has timed how long the next one takes.
+/// Says who sits on a seat: its thread, which lends it for blocking calls, a spare thread, or none any more.
+/// It expects by the calls that it has timed how long the next one takes.
+///
 class lender {
  public:
   /// Notes that a call begins. Call from the seat's thread.
@@ -32,6 +36,12 @@ class lender {
     return true;
   }
 
+  /// Notes that the seat's thread leaves for good; its last call here. Call also from a thread that knows that
+  /// the seat has none.
+  void leave() noexcept { left_.store(true, std::memory_order_release); } // pairs: left
+  /// Returns whether the engine has ended and no thread will sit here any more. Call from any thread.
+  bool has_left() const noexcept { return left_.load(std::memory_order_acquire); } // pairs: left
+
   /// Returns whether a thread sits on the seat. Call from any thread.
   bool held() const noexcept { return generation_.held(); }
   /// Returns the lending that is under way, or nothing while the seat is held. Call from any thread.
@@ -45,6 +55,7 @@ class lender {
 
   seat_generation generation_;
   bool calls_are_long_ = false;
+  atomic<bool> left_{false}; // publishes what only the seat's thread may touch of an unbounded inbox
   std::uint32_t short_calls_ = 0;
   monotonic::time_point began_; // of the call that is timed, or the epoch
 };

@@ -1,4 +1,5 @@
 #include "worker/shared.hpp"
+#include "worker/task_event.hpp"
 #include "worker/worker.hpp"
 
 // Lending the seat for calls that may block.
@@ -11,7 +12,7 @@ std::uint64_t worker::lend() noexcept {
   worker_queues& own = queues();
   counts_.blocking.add();
   if (recording()) [[unlikely]]
-    record(event_code::blocking);
+    record_worker(*this, event_code::blocking);
   entry_.owner.running.store(0, std::memory_order_relaxed);
   if (this_execution.root != nullptr)
     this_execution.root->last = this; // where it goes on once it was suspended
@@ -28,7 +29,7 @@ std::uint64_t worker::lend() noexcept {
   this_execution.seat = nullptr;
   const std::uint64_t lending = lender_.lend();                         // B2
   if (!unavailable.test(index, std::memory_order_seq_cst)) [[unlikely]] // pairs: shown
-    show_availability();                              // the worker was called back just before
+    show_availability(*this);                         // the worker was called back just before
   if (waited_for) engine_.idle().notify_pushed(id()); // other workers can do what waits here
   if (in_haste && engine_.threads().offer(*this, lending)) return lending;
   if (!engine_.threads().attend()) static_cast<void>(engine_.threads().offer(*this, lending));
@@ -37,9 +38,9 @@ std::uint64_t worker::lend() noexcept {
 
 void worker::regain(std::uint64_t lending) noexcept {
   if (recording()) [[unlikely]]
-    record(event_code::unblocked);
+    record_worker(*this, event_code::unblocked);
   if (!lender_.regain(lending)) return;
-  show_availability();
+  show_availability(*this);
   this_execution.seat = this;
   entry_.owner.running.store(1, std::memory_order_relaxed);
   counts_.regained.add();
@@ -48,17 +49,18 @@ void worker::regain(std::uint64_t lending) noexcept {
 
 bool worker::take(std::uint64_t lending) noexcept {
   if (!lender_.take(lending)) return false;
-  show_availability();
+  show_availability(*this);
   counts_.taken.add();
   return true;
 }
 
 /// A thread that lends, takes or retires the seat looks at the bit afterwards, and then at seat and board
 /// again. So the last thread to write the bit has seen the last change. seq_cst, all of them.
-void worker::show_availability() noexcept {
-  worker_bits& unavailable = engine_.board(place_.group).unavailable;
-  const std::size_t index = engine_.index_in_group(id());
-  const auto hidden = [&] { return !lender_.held() || !engine_.active(id()); };
+void show_availability(worker& seat) noexcept {
+  shared& engine = seat.engine();
+  worker_bits& unavailable = engine.board(seat.place().group).unavailable;
+  const std::size_t index = engine.index_in_group(seat.id());
+  const auto hidden = [&] { return !seat.lender().held() || !engine.active(seat.id()); };
   bool hide = false;
   do {
     hide = hidden();

@@ -32,17 +32,14 @@ std::uint32_t worker::load() const noexcept { return engine_.view().load(entry_)
 
 // --- giving way
 
-/// Returns whether the loop would take the oldest task of the ring, and do nothing else before.
-inline bool worker::may_rotate() const noexcept {
-  return !others_are_due() && !tick_.look_comes_next() && !publishing_.due_at_task() &&
-         supply_.queues().forks.empty();
-}
-
 /// Does what a round of the loop would do with the oldest task of the ring, if that is a coroutine, without
 /// going back to the loop (ADR 0017).
 [[gnu::always_inline]] inline std::coroutine_handle<> worker::give_way(task_header& waits) noexcept {
   task_header* t = &waits;
-  if (!may_rotate() || !queues().ring.exchange_oldest(t)) [[unlikely]]
+  // Whether the loop would take the oldest task of the ring, and do nothing else before.
+  const bool may_rotate = !others_are_due() && !tick_.look_comes_next() && !publishing_.due_at_task() &&
+                          supply_.queues().forks.empty();
+  if (!may_rotate || !queues().ring.exchange_oldest(t)) [[unlikely]]
     return push_yielded(t), std::noop_coroutine();
   // A thief came between. It may have left nothing but this task, of which no other worker was told.
   if (t == nullptr) [[unlikely]]

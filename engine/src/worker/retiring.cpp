@@ -28,30 +28,31 @@ void worker::renew_rules() noexcept {
 /// in its group's injection queue, if all of the group have retired, and in its domain's class queues, if all
 /// of the domain have. The worker may be called back meanwhile, before it can see the rules that say so:
 /// without a look at that it would send to itself for ever.
-void worker::send_away() noexcept {
-  supply_.forget_yielded();
-  const group_id own = place_.group;
-  if (task_header* t = queues().lifo.take()) engine_.send_near(t, own);
+void send_away(worker& retired) noexcept {
+  shared& engine = retired.engine();
+  worker_queues& queues = retired.queues();
+  const group_id own = retired.place().group;
+  if (task_header* t = queues.lifo.take()) engine.send_near(t, own);
   const auto send_all = [&](auto& queue) {
-    while (!engine_.active(id())) {
+    while (!engine.active(retired.id())) {
       task_header* t = queue.pop();
       if (t == nullptr) return;
-      engine_.send_near(t, own);
+      engine.send_near(t, own);
     }
   };
-  send_all(queues().ring);
-  send_all(queues().in);
-  send_all(queues().forks);
-  engine_.publish_load(place_);
-  if (engine_.idle().retired().injection_is_orphaned(own)) {
-    task_chain waiting = engine_.injection(own).pop(engine_.injection(own).size());
-    while (task_header* t = waiting.pop()) engine_.send_near(t, own);
+  send_all(queues.ring);
+  send_all(queues.in);
+  send_all(queues.forks);
+  engine.publish_load(retired.place());
+  if (engine.idle().retired().injection_is_orphaned(own)) {
+    task_chain waiting = engine.injection(own).pop(engine.injection(own).size());
+    while (task_header* t = waiting.pop()) engine.send_near(t, own);
   }
-  if (!engine_.idle().retired().classes_are_orphaned(engine_.groups()[own].domain)) return;
-  domain_classes& classes = supply_.classes();
+  if (!engine.idle().retired().classes_are_orphaned(engine.groups()[own].domain)) return;
+  domain_classes& classes = engine.classes(own);
   for (const task_class c : {task_class::latency, task_class::background})
     for (std::uint32_t left = classes.of(c).depth(); left > 0; --left)
-      if (task_header* t = classes.of(c).pop()) engine_.send_near(t, own, c);
+      if (task_header* t = classes.of(c).pop()) engine.send_near(t, own, c);
 }
 
 } // namespace corewise::detail

@@ -65,7 +65,7 @@ task_header* searcher::spin() noexcept {
     if (supply_.classes().of(task_class::latency).waiting())
       t = take_suited(task_class::latency, steal_effort::usual);
     if (t == nullptr) t = supply_.take_shared();
-    if (t == nullptr && drives && seat_.poll_driver()) t = supply_.queues().ring.pop();
+    if (t == nullptr && drives && seat_.poll_driver(seat_.place().group)) t = supply_.queues().ring.pop();
     if (t != nullptr || ++rounds != next_look_around) continue;
     next_look_around = rounds + std::min(rounds, most_rounds_between_looks);
     t = look_around(steal_effort::usual);

@@ -37,8 +37,8 @@
 // | B2    | lend: exchange   | supervisor:  | nothing; order only        | the supervisor sleeps while a task      |
 // |       | (seq_cst)        | V2           | (supervisor.hpp)           | blocks and others wait for its seat     |
 // | shown | lend, regain,    | held;        | nothing; order only: the   | the bit `unavailable` stays as it was   |
-// |       | take; `active`;  | active_in;   | last to write the bit has  | before the last change (worker::        |
-// |       | the bit's writes | the bit's    | seen the last change of    | show_availability): a worker is passed  |
+// |       | take; `active`;  | active_in;   | last to write the bit has  | before the last change                  |
+// |       | the bit's writes | the bit's    | seen the last change of    | (show_availability): a worker is passed |
 // |       | (all seq_cst)    | test         | both words                 | by for good, or sent to while it is out |
 
 namespace corewise::detail {

@@ -45,9 +45,9 @@ shared::shared(profile settings, engine_hooks hooks)
   make_seats();
 }
 
-bool shared::wants_node_memory() const noexcept {
-  return settings_.workers.memory == memory_on::node && machine_.is_this_system() &&
-         machine_.nodes().size() > 1;
+bool wants_node_memory(const shared& engine) noexcept {
+  return engine.settings().workers.memory == memory_on::node && engine.machine().is_this_system() &&
+         engine.machine().nodes().size() > 1;
 }
 
 void shared::make_groups() {
@@ -57,7 +57,7 @@ void shared::make_groups() {
   for (const locality_group& g : groups_.groups()) {
     const auto workers = layout_.of_group(g.id);
     std::optional<std::uint32_t> node;
-    if (g.node && wants_node_memory()) node = machine_.nodes()[*g.node].os_index;
+    if (g.node && wants_node_memory(*this)) node = machine_.nodes()[*g.node].os_index;
     refusal why;
     group_states_.push_back(std::make_unique<group_state>(workers, sizes, node, &why));
     if (why) notices_.warn_once(log_code::not_on_node, "queues are not bound to their node: " + *why);
@@ -78,7 +78,7 @@ void shared::make_classes() {
   for (const std::vector<group_id>& domain : groups_.domains()) {
     const locality_group& first = groups_[domain.front()];
     std::optional<std::uint32_t> node;
-    if (first.node && wants_node_memory()) node = machine_.nodes()[*first.node].os_index;
+    if (first.node && wants_node_memory(*this)) node = machine_.nodes()[*first.node].os_index;
     refusal why;
     node_arena& arena = *class_memory_.emplace_back(
         std::make_unique<node_arena>(domain_classes::cells_needed * sizeof(inbox::cell), node, &why));
@@ -103,28 +103,6 @@ void shared::make_seats() {
   idle_ = std::make_unique<idle_workers>(groups_, layout_, boards_, queues_, injection_, classes_,
                                          timers_->watch(), rules_);
   suspended_.make_room(layout_.size());
-}
-
-// --- lent seats
-
-std::uint64_t shared::tasks_waiting_for_a_seat() const noexcept {
-  std::uint64_t waiting = 0;
-  for (std::size_t d = 0; d < classes_.size(); ++d) {
-    bool domain_is_lent = true;
-    for (const group_id g : groups_.domains()[d]) {
-      bool group_is_lent = true;
-      for (const worker_place& w : layout_.of_group(g).first(active_in(g)))
-        if (seats_[w.id.value]->lending())
-          waiting += queues_[w.id.value]->waiting();
-        else
-          group_is_lent = false;
-      injection_queue& own = group_states_[g.value]->injection();
-      if (group_is_lent && injection_[g.value] == &own) waiting += own.size();
-      domain_is_lent = domain_is_lent && group_is_lent;
-    }
-    if (domain_is_lent) waiting += classes_[d]->depth();
-  }
-  return waiting;
 }
 
 // --- the end of tasks

@@ -2,7 +2,6 @@
 
 #include "base/process_fork.hpp"
 #include "books/drain.hpp"
-#include "books/head_watch.hpp"
 #include "books/in_flight_limit.hpp"
 #include "books/notices.hpp"
 #include "books/submitter.hpp"
@@ -23,7 +22,6 @@
 
 #include <unistd.h>
 
-#include <bit>
 #include <memory_resource>
 #include <span>
 
@@ -59,7 +57,8 @@ class shared {
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }
   const worker_layout& layout() const noexcept { return layout_; }
-  bool wants_node_memory() const noexcept;
+  /// Returns the CPU of the thread that made the engine.
+  const std::optional<std::uint32_t>& start_cpu() const noexcept { return start_cpu_; }
   /// Returns whether this process is a fork of the one that made the engine: then only the memory is there,
   /// not the threads, and locks may be held for ever. Cost: two loads.
   bool after_process_fork() const noexcept { return now(std::memory_order_relaxed) == stage::forked; }
@@ -74,17 +73,13 @@ class shared {
   /// Destroys the rules that no thread uses any more. Call after letting go of older rules, or to count them.
   void forget_old_rules() const noexcept;
 
-  worker& seat(worker_id w) noexcept { return *seats_[w.value]; }
-  group_state& group(group_id g) noexcept { return *group_states_[g.value]; }
-  group_board& board(group_id g) noexcept { return *boards_[g.value]; }
-  /// Returns about how long a task of the group's workers takes. Call from any thread.
-  std::uint64_t task_time_in(group_id g) const noexcept {
-    return boards_[g.value]->task_time_ns.load(std::memory_order_relaxed);
-  }
-  injection_queue& injection(group_id g) noexcept { return *injection_[g.value]; }
+  worker& seat(worker_id w) const noexcept { return *seats_[w.value]; }
+  group_state& group(group_id g) const noexcept { return *group_states_[g.value]; }
+  group_board& board(group_id g) const noexcept { return *boards_[g.value]; }
+  injection_queue& injection(group_id g) const noexcept { return *injection_[g.value]; }
   /// Returns the class queues of a group's domain.
-  domain_classes& classes(group_id g) noexcept { return *classes_[groups_[g].domain]; }
-  idle_workers& idle() noexcept { return *idle_; }
+  domain_classes& classes(group_id g) const noexcept { return *classes_[groups_[g].domain]; }
+  idle_workers& idle() const noexcept { return *idle_; }
   drain_gate& drains() noexcept { return drains_; }
   in_flight_limit& limit() noexcept { return limit_; }
   blocking_limit& blocking_calls() noexcept { return blocking_calls_; }
@@ -96,17 +91,9 @@ class shared {
   detail::notices& notices() noexcept { return notices_; }
   const load_view& view() const noexcept { return *view_; }
 
-  /// Returns whether there are injection queues.
-  bool injects() const noexcept { return settings_.injection.scope != injection_scope::none; }
   /// Returns how many workers of g have not retired; these are its first ones.
   std::uint32_t active_in(group_id g) const noexcept {
     return boards_[g.value]->active.load(std::memory_order_seq_cst); // pairs: shown
-  }
-  /// Returns the capacity of the group's cores as the host allows them now, or as it was measured; 1024 for the fastest
-  /// kind at its best.
-  std::uint64_t capacity_now(const locality_group& g) const noexcept {
-    return std::clamp<std::uint64_t>(std::uint64_t{g.capacity} * group_states_[g.id.value]->speed() / 100, 1,
-                                     full_capacity);
   }
   /// Returns a worker's position among those of its group.
   std::size_t index_in_group(worker_id w) const noexcept {
@@ -122,14 +109,6 @@ class shared {
     return stage_byte.load(std::memory_order_acquire) <= // pairs: stage
            static_cast<std::uint8_t>(stage::ended);
   }
-  /// Returns how many tasks wait for workers whose seats are lent, and come to no other worker of their
-  /// group.
-  std::uint64_t tasks_waiting_for_a_seat() const noexcept;
-  /// Calls f with the head of each queue, always in the same order: of workers, groups and classes. Tasks in LIFO slots
-  /// and forks are in none. Call from any thread.
-  template <class F> void for_each_head(const F& f) const;
-  /// Calls f(worker, lending) for each seat that is lent. Cost: a word for 64 workers.
-  template <class F> void for_each_lent(const F& f) const noexcept;
 
   // --- sending a task (routing.hpp). Call from any thread.
 
@@ -241,33 +220,8 @@ class shared {
   detail::notices notices_;
 };
 
-template <class F> void shared::for_each_lent(const F& f) const noexcept {
-  for (const locality_group& g : groups_.groups()) {
-    const worker_bits& away = boards_[g.id.value]->unavailable;
-    for (std::size_t word = 0; word * 64 < away.size(); ++word) {
-      for (std::uint64_t bits = away.word(word); bits != 0; bits &= bits - 1) {
-        const std::size_t index = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-        const worker_id w = layout_.of_group(g.id)[index].id;
-        if (const auto lending = seats_[w.value]->lending()) f(w, *lending);
-      }
-    }
-  }
-}
-
-template <class F> void shared::for_each_head(const F& f) const {
-  for (const worker_queues* const own : queues_)
-    f(queue_head{std::uint64_t{own->ring.size()} + own->in.size(),
-                 std::uint64_t{own->ring.taken()} << 32 | own->in.taken()});
-  for (const auto& g : group_states_) {
-    const std::uint64_t waiting = g->injection().size();
-    f(queue_head{waiting, g->injection().put() - waiting});
-  }
-  for (const auto& domain : classes_)
-    for (const task_class c : {task_class::latency, task_class::background}) {
-      const std::uint64_t waiting = domain->of(c).depth();
-      f(queue_head{waiting, domain->of(c).placed() - waiting});
-    }
-}
+/// Returns whether queues and data lie on the nodes of their groups.
+bool wants_node_memory(const shared& engine) noexcept;
 
 template <class F> void shared::for_each_holder(const F& f) const {
   for (const worker* seat : seats_) f(seat->held_rules());

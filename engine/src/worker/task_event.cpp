@@ -58,8 +58,8 @@ void record_label(const task_label& label, engine_number of) noexcept {
 
 } // namespace
 
-void worker::record(event_code what, std::uint64_t more) const noexcept {
-  detail::record(what, engine_.number(), id().value, nullptr, more);
+void record_worker(const worker& seat, event_code what, std::uint64_t more) noexcept {
+  record(what, seat.engine().number(), seat.id().value, nullptr, more);
 }
 
 task_kind kind_of(const task_header& t) noexcept { return labelled_kind_of(t).kind; }
@@ -70,9 +70,11 @@ void record_stolen(const task_chain& tasks, worker& victim, level distance) noex
 }
 
 void record_begun(const task_header& t, engine_number of, worker_id on) noexcept {
-  const auto [kind, label] = labelled_kind_of(t);
+  auto [kind, label] = labelled_kind_of(t);
+  if (kind.how == kind_word::act) // asked now: when the trace is finished its module may be gone
+    kind = {kind_word::text, reinterpret_cast<std::uintptr_t>(kind_of(t.act))};
   record(event_code::begun, of, on.value << 2 | static_cast<std::uint32_t>(kind.how), identity_of(t),
-         kind.how == kind_word::none ? reinterpret_cast<std::uintptr_t>(t.act) : kind.word);
+         kind.word);
   if (label != nullptr) record_label(*label, of);
 }
 

@@ -9,16 +9,16 @@
 
 #include <cstdint>
 
-// Tasks in recorded events.
+// Workers and tasks in recorded events.
 
 namespace corewise::detail {
 
 class worker;
 
-/// How word 3 of `event_code::begun` tells the kind of the task: the lowest two bits of its value. The worker is above
-/// them.
+/// How a word tells the kind of a task. In `event_code::begun` word 3 tells it, by the lowest two bits of the event's value;
+/// the worker is above them.
 enum class kind_word : std::uint8_t {
-  act,    ///< it is the task's `act`, which says it
+  act,    ///< it is the task's `act`, which says it; in no event
   resume, ///< it is the function that resumes the task's coroutine
   text,   ///< it is a mangled type
   none,
@@ -32,6 +32,9 @@ struct task_kind {
 /// Returns the kind of a task. Call from its thread before it runs.
 task_kind kind_of(const task_header& t) noexcept;
 
+/// Records an event of a worker that is none of a task. Call while `recording()`.
+[[gnu::cold, gnu::noinline]] void record_worker(const worker& seat, event_code what,
+                                                std::uint64_t more = 0) noexcept;
 /// Records that the calling thread has stolen tasks. It runs the first one next.
 [[gnu::cold, gnu::noinline]] void record_stolen(const task_chain& tasks, worker& victim,
                                                 level distance) noexcept;

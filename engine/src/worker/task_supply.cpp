@@ -26,7 +26,7 @@ void task_supply::overflow(task_header* t) noexcept {
   excess.push(t);
   counts_.overflowed.add(
       excess.size); // before they are there: else `worker_metrics::placed` would count them twice
-  if (engine_.injects())
+  if (engine_.settings().injection.scope != injection_scope::none)
     engine_.injection(place_.group).push(excess);
   else
     while (task_header* older = excess.pop()) static_cast<void>(queues_.in.push(older)); // unbounded

@@ -1,4 +1,5 @@
 #include "worker/shared.hpp"
+#include "worker/task_event.hpp"
 #include "worker/worker.hpp"
 
 #include <corewise/policies/shared_work.hpp>
@@ -13,7 +14,7 @@ void worker::begin_work() noexcept {
   report_.note_clock(now);
   tick_.begin(now, rules_in_force().settings.queues.budget);
   publishing_.begin_tick();
-  if (!answers_.hold_for(engine_.task_time_in(place_.group)))
+  if (!answers_.hold_for(engine_.board(place_.group).mean_task_time_ns()))
     note_task_time(); // else the answers of the end of work still hold
   report_.begin_work(now);
   lifo_.begin_work();
@@ -41,7 +42,7 @@ void worker::look_at_clock() noexcept {
   if (!tick_.ends(now, budget)) return;
   end_tick(now);
   if (engine_.idle().drives()) [[unlikely]]
-    poll_driver();
+    poll_driver(place_.group);
 }
 
 void worker::end_tick(monotonic::time_point now) noexcept {
@@ -49,7 +50,7 @@ void worker::end_tick(monotonic::time_point now) noexcept {
   engine_.timers().look_elsewhere(*this, place_.group, counts_.ticks.read(), now);
   counts_.ticks.add();
   if (recording()) [[unlikely]]
-    record(event_code::load, load());
+    record_worker(*this, event_code::load, load());
   renew_rules();
   const auto& injection = rules_in_force().settings.injection;
   plan_.set_interval(interval_of(injection.target_latency, tick_.average_ns(), injection.interval));
@@ -64,7 +65,7 @@ void worker::end_tick(monotonic::time_point now) noexcept {
 /// the group's average, if that is less: workers that run many tasks tell the group more often.
 void worker::note_task_time() noexcept {
   const std::uint64_t own = tick_.average_ns();
-  const std::uint64_t told = engine_.task_time_in(place_.group);
+  const std::uint64_t told = engine_.board(place_.group).mean_task_time_ns();
   if (worth_telling(told, own) &&
       engine_.board(place_.group).task_time_ns.exchange(own, std::memory_order_relaxed) < own)
     engine_.idle().notify_longer(place_.group);
@@ -72,12 +73,7 @@ void worker::note_task_time() noexcept {
   queues().in.time(engine_.idle().stealing() &&
                    takes_oldest_first(rules_in_force().settings.queues.oldest_first, own));
   answers_.ask(*rules_in_force().placing, engine_.view(), {.group = place_.group, .worker = id()},
-               std::min(own, told), engine_.task_time_in(place_.group));
-}
-
-void worker::publish_load() noexcept {
-  engine_.publish_load(place_);
-  publishing_.note_published();
+               std::min(own, told), engine_.board(place_.group).mean_task_time_ns());
 }
 
 } // namespace corewise::detail

@@ -41,12 +41,13 @@ template <class D> bool worker::run_by(D rules) {
       if (shared::is_over(stage_byte_)) return leave();
       t = retired_ ? nullptr : poll<D>(rules);
       if (t == nullptr) t = linger<D>(rules);
-      if (t == nullptr && engine_.idle().drives() && !retired_ && poll_driver()) t = poll<D>(rules);
+      if (t == nullptr && engine_.idle().drives() && !retired_ && poll_driver(place_.group))
+        t = poll<D>(rules);
       if (t == nullptr) t = rest<D>(rules);
     }
     if (t == nullptr) continue;
     const bool observed = t->queued_at != 0 || recording();
-    if ((observed ? execute_observed(*t) : execute(t)) == turn_end::seat_given_away) return false;
+    if ((observed ? execute_observed(*t) : execute(t)) >= turn_end::seat_given_away) return false;
   }
 }
 
@@ -55,7 +56,7 @@ template <class D> bool worker::run_by(D rules) {
   engine_.end_child();
   entry_.owner.running.store(0, std::memory_order_relaxed);
   end_work();
-  note_left();
+  lender_.leave();
   return true;
 }
 
@@ -160,8 +161,9 @@ template <class D> task_header* worker::rest(D rules) noexcept {
   renew_rules();
   rules.begin_take();
   if (retired_) {
-    send_away();
-    if (engine_.idle().drives() && engine_.active_in(place_.group) == 0) poll_driver();
+    supply_.forget_yielded();
+    send_away(*this);
+    if (engine_.idle().drives() && engine_.active_in(place_.group) == 0) poll_driver(place_.group);
   } else if (!queues().lifo.empty()) {
     return poll<D>(rules); // the worker was called back before it had sent that away
   } else if (task_header* t = searcher_.search()) {
@@ -172,12 +174,12 @@ template <class D> task_header* worker::rest(D rules) noexcept {
   engine_.publish_least_of(place_.group);
   assert(queues().lifo.empty()); // no thread looks there while the worker sleeps
   if (recording()) [[unlikely]]
-    record(event_code::parked);
+    record_worker(*this, event_code::parked);
   engine_.idle().park(id(), {.searching = supply_.is_searching(), .retired = retired_, .by = rules_.get()});
   supply_.note_searching();
   noted_awake_ = false;
   if (recording()) [[unlikely]]
-    record(event_code::woken);
+    record_worker(*this, event_code::woken);
   if (engine_.idle().drives()) [[unlikely]]
     hand_on(engine_.idle().found(id()), place_.group);
   return nullptr;
@@ -195,7 +197,10 @@ inline worker::turn_end worker::execute(task_header* t) {
   entry_.owner.running.store(1, std::memory_order_relaxed);
   report_.note_task(t->act);
   touch(entry_, tick_.stamp());
-  if (publishing_.due_at_task()) publish_load();
+  if (publishing_.due_at_task()) {
+    engine_.publish_load(place_);
+    publishing_.note_published();
+  }
   bool ended = true;
   try {
     ended = t->act(t, task_action::run);
@@ -206,7 +211,7 @@ inline worker::turn_end worker::execute(task_header* t) {
     engine_.end_child();
     counts_.count_without_seat();
     if (ended) engine_.finished_without_seat(phase);
-    return turn_end::seat_given_away;
+    return ended ? turn_end::seat_given_away : turn_end::suspended_without_seat;
   }
   if (ended) {
     entry_.owner.running.store(0, std::memory_order_relaxed);
@@ -247,7 +252,7 @@ worker::turn_end worker::execute_observed(task_header& t) {
   const std::uintptr_t kind = counts_.alike != nullptr ? kind_of_first_part(t) : 0;
   const std::uint64_t not_its_own = counts_.expired.read() + counts_.blocking.read();
   const turn_end how = execute_recorded(t);
-  if (how == turn_end::seat_given_away) return how;
+  if (how >= turn_end::seat_given_away) return how;
   const auto time = monotonic::now() - begun;
   counts_.ran[of].add(time);
   if (kind != 0 && counts_.expired.read() + counts_.blocking.read() == not_its_own)
@@ -262,7 +267,8 @@ worker::turn_end worker::execute_recorded(task_header& t) {
   const void* const task = identity_of(t);
   record_begun(t, of, on);
   const turn_end how = execute(&t);
-  detail::record(how == turn_end::suspended ? event_code::suspended : event_code::ended, of, on.value, task);
+  const bool ended = how == turn_end::ended || how == turn_end::seat_given_away;
+  record(ended ? event_code::ended : event_code::suspended, of, on.value, task);
   return how;
 }
 

@@ -45,23 +45,18 @@ class alignas(128) worker {
   const worker_place& place() const noexcept { return place_; }
   shared& engine() const noexcept { return engine_; }
   worker_queues& queues() noexcept { return supply_.queues(); }
-  board_entry& entry() noexcept { return entry_; }
+  board_entry& entry() const noexcept { return entry_; }
   const holder<rules>& held_rules() const noexcept { return rules_; }
-  worker_metrics metrics() const noexcept;
   const worker_report& report() const noexcept { return report_; }
-  /// Returns whether a task runs on the seat.
-  bool runs() const noexcept { return entry_.owner.running.load(std::memory_order_relaxed) != 0; }
-  /// Returns whether the engine has ended and no thread will sit here any more.
-  bool has_left() const noexcept { return left_.load(std::memory_order_acquire); } // pairs: left
+  /// Returns who sits on the seat.
+  detail::lender& lender() noexcept { return lender_; }
+  const detail::lender& lender() const noexcept { return lender_; }
 
   // --- what the seat's thread notes
 
   ledger& books() noexcept { return books_; } // any thread may read them
   worker_counters& counts() noexcept { return counts_; }
   worker_report& report() noexcept { return report_; }
-  /// Notes that the seat's thread leaves for good; its last call here. Call also from a thread that knows
-  /// that the seat has none.
-  void note_left() noexcept { left_.store(true, std::memory_order_release); } // pairs: left
 
   // --- placing what a task submits
 
@@ -94,10 +89,8 @@ class alignas(128) worker {
 
   // --- forks (forks.hpp)
 
-  /// Pushes a forked task into the worker's deque. The newest fork runs first, and before the ring. Cost: a
-  /// fence; a system call when a sleeper is woken.
-  [[gnu::hot]] void fork(task_header* t) noexcept;
-  /// Does the same. Returns false if there is no memory for it.
+  /// Pushes a forked task into the worker's deque. The newest fork runs first, and before the ring. Returns
+  /// false if there is no memory for it. Cost: a fence; a system call when a sleeper is woken.
   [[gnu::hot]] bool try_fork(task_header* t) noexcept;
   /// Pushes `count` children at the cost of one, linked by `sibling` from the newest on. Returns false, having
   /// pushed none, if the deque has no room for all; it does not grow.
@@ -109,8 +102,6 @@ class alignas(128) worker {
   void count_in_place() noexcept;
   /// Counts a fork that a waiting task has taken from another worker's deque and runs.
   void count_leapfrogged() noexcept;
-  /// Returns whether a long task of class c should fork a part of itself. Cost: a load.
-  bool lacks_forks(task_class c) const noexcept;
   /// Returns whether the loop would ask another source before the forks and the ring.
   bool others_are_due() const noexcept {
     return plan_.others_are_due(supply_.queues().lifo, supply_.classes().of(task_class::latency));
@@ -118,8 +109,8 @@ class alignas(128) worker {
 
   // --- events (driving.cpp)
 
-  /// Looks into the driver of the seat's group and hands on what is ready. Returns whether anything was.
-  bool poll_driver() noexcept;
+  /// Looks into the driver of group g and hands on what is ready. Returns whether anything was.
+  bool poll_driver(group_id g) noexcept;
   /// Does the same with the drivers of all groups to which events may come, from the nearest on.
   bool poll_all_drivers() noexcept;
 
@@ -133,11 +124,6 @@ class alignas(128) worker {
   void regain(std::uint64_t lending) noexcept;
   /// Takes a seat that was lent. Returns whether it is the caller's. Call from a spare thread.
   bool take(std::uint64_t lending) noexcept;
-  /// Returns the lending that is under way, or nothing while the seat is held. Call from any thread.
-  std::optional<std::uint64_t> lending() const noexcept { return lender_.lending(); }
-  /// Writes to the board whether tasks may be placed here. Call from any thread, after the seat was lent,
-  /// came back, was retired or was called back.
-  void show_availability() noexcept;
 
  private:
   // The loop (worker.cpp). `D`: `standard_discipline`, which is empty, or a reference to another one.
@@ -155,16 +141,14 @@ class alignas(128) worker {
       leave_idling();
   }
   [[gnu::hot]] void leave_idling() noexcept;
-  enum class turn_end : std::uint8_t { seat_given_away, suspended, ended };
+  /// How the turn of a task ended; from `seat_given_away` on, another thread took the seat meanwhile.
+  enum class turn_end : std::uint8_t { ended, suspended, seat_given_away, suspended_without_seat };
   [[gnu::hot]] turn_end execute(task_header* t);
   [[gnu::cold, gnu::noinline]] turn_end execute_observed(task_header& t);
   turn_end execute_recorded(task_header& t);
-  /// Records an event of the seat that is none of a task. Call while `recording()`.
-  [[gnu::cold, gnu::noinline]] void record(event_code what, std::uint64_t more = 0) const noexcept;
 
   // pushing.cpp
   [[gnu::hot]] void note_pushed() noexcept;
-  bool may_rotate() const noexcept;
   std::uint32_t load() const noexcept;
   /// Counts a task that begins without a poll.
   void count_turn() noexcept {
@@ -174,7 +158,6 @@ class alignas(128) worker {
   }
 
   // ticks.cpp
-  [[gnu::hot]] void publish_load() noexcept;
   [[gnu::hot]] void begin_work() noexcept;
   void end_work() noexcept;
   [[gnu::hot]] void look_at_clock() noexcept;
@@ -183,12 +166,10 @@ class alignas(128) worker {
 
   // driving.cpp
   void hand_on(ready_tasks& found, group_id g) noexcept;
-  bool poll(group_id g) noexcept;
 
   // retiring.cpp
   void follow_rules() noexcept;
   void renew_rules() noexcept;
-  void send_away() noexcept;
 
   shared& engine_;
   const atomic<std::uint8_t>& stage_byte_; // of the engine
@@ -209,10 +190,17 @@ class alignas(128) worker {
   bool noted_awake_ = false;       // the supervisor was told, since the worker slept last
   searcher searcher_;
   worker_report report_;
-  lender lender_;
-  atomic<bool> left_{false}; // publishes what only the seat's thread may touch of an unbounded inbox
+  detail::lender lender_;
   ledger books_;
   worker_counters counts_;
 };
+
+/// Returns what the worker has counted. Call from any thread.
+worker_metrics metrics_of(worker& seat) noexcept;
+/// Writes to the board whether tasks may be placed on the seat. Call from any thread, after the seat was lent,
+/// came back, was retired or was called back.
+void show_availability(worker& seat) noexcept;
+/// Sends to other workers what a retired one has. Call from its thread.
+void send_away(worker& retired) noexcept;
 
 } // namespace corewise::detail

@@ -122,44 +122,47 @@ std::uint64_t worker_report::placed_never_less(std::uint64_t placed) const noexc
   return never_less(given_placed_, placed);
 }
 
-worker_metrics worker::metrics() const noexcept {
-  const worker_queues& own = supply_.queues();
+worker_metrics metrics_of(worker& seat) noexcept {
+  const worker_queues& own = seat.queues();
+  const worker_counters& counts = seat.counts();
+  const worker_report& report = seat.report();
   worker_metrics m;
-  m.worker = id();
-  m.group = place_.group;
+  m.worker = seat.id();
+  m.group = seat.place().group;
   const std::uint64_t placed =
-      counts_.pushed.read() + own.in.put(); // read first: it may lack what has overflowed
-  m.overflowed = counts_.overflowed.read();
-  m.placed = engine_.injects() ? placed : report_.placed_never_less(placed - std::min(placed, m.overflowed));
-  m.forked = counts_.forked.read();
-  m.in_place = counts_.in_place.read();
-  m.leapfrogged = counts_.leapfrogged.read();
-  m.executed = counts_.executed.read() + counts_.executed_without_seat.load(std::memory_order_relaxed);
-  m.expired = counts_.expired.read();
-  m.ticks = counts_.ticks.read();
-  m.lifo_runs = counts_.lifo_runs.read();
-  m.latency_runs = counts_.of_class[0].read();
-  m.background_runs = counts_.of_class[1].read();
-  m.active = engine_.active(id()) ? 1 : 0;
-  m.running = entry_.owner.running.load(std::memory_order_relaxed);
+      counts.pushed.read() + own.in.put(); // read first: it may lack what has overflowed
+  m.overflowed = counts.overflowed.read();
+  const bool injects = seat.engine().settings().injection.scope != injection_scope::none;
+  m.placed = injects ? placed : report.placed_never_less(placed - std::min(placed, m.overflowed));
+  m.forked = counts.forked.read();
+  m.in_place = counts.in_place.read();
+  m.leapfrogged = counts.leapfrogged.read();
+  m.executed = counts.executed.read() + counts.executed_without_seat.load(std::memory_order_relaxed);
+  m.expired = counts.expired.read();
+  m.ticks = counts.ticks.read();
+  m.lifo_runs = counts.lifo_runs.read();
+  m.latency_runs = counts.of_class[0].read();
+  m.background_runs = counts.of_class[1].read();
+  m.active = seat.engine().active(seat.id()) ? 1 : 0;
+  m.running = seat.entry().owner.running.load(std::memory_order_relaxed);
   m.load = own.waiting() + (own.lifo.empty() ? 0U : 1U) + m.running;
   for (std::size_t l = 0; l < level_count; ++l) {
-    m.stolen[l] = counts_.stolen[l].read();
-    m.victims[l] = m.stolen[l] == 0 ? m.group : group_id{counts_.victims[l].load(std::memory_order_relaxed)};
+    m.stolen[l] = counts.stolen[l].read();
+    m.victims[l] = m.stolen[l] == 0 ? m.group : group_id{counts.victims[l].load(std::memory_order_relaxed)};
   }
-  m.injected = counts_.injected.read();
-  m.spilled = counts_.spilled.read();
-  m.regained_seats = counts_.regained.read();
-  m.taken_seats = counts_.taken.read();
-  m.blocking_calls = counts_.blocking.read();
+  m.injected = counts.injected.read();
+  m.spilled = counts.spilled.read();
+  m.regained_seats = counts.regained.read();
+  m.taken_seats = counts.taken.read();
+  m.blocking_calls = counts.blocking.read();
   for (std::size_t c = 0; c < class_count; ++c) {
-    m.waited[c] = counts_.waited[c].read();
-    m.ran[c] = counts_.ran[c].read();
+    m.waited[c] = counts.waited[c].read();
+    m.ran[c] = counts.ran[c].read();
   }
-  m.timers_late = counts_.timers_late.read();
+  m.timers_late = counts.timers_late.read();
   // Read first: what ends meanwhile is missing, and not counted twice.
-  const std::chrono::nanoseconds counted{static_cast<std::int64_t>(counts_.busy_ns.read())};
-  m.busy = report_.busy_never_less(counted + report_.busy_for().value_or(std::chrono::nanoseconds{0}));
+  const std::chrono::nanoseconds counted{static_cast<std::int64_t>(counts.busy_ns.read())};
+  m.busy = report.busy_never_less(counted + report.busy_for().value_or(std::chrono::nanoseconds{0}));
   return m;
 }
 

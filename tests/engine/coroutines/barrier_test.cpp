@@ -114,3 +114,5 @@ TEST_CASE("barrier: with stops at random, all members that are left meet") {
     CHECK(ended == members);
   }
 }
+
+TEST_CASE("barrier: one of no members is refused") { CHECK_THROWS_AS(barrier(0), std::invalid_argument); }

@@ -146,3 +146,17 @@ TEST_CASE("run: no value is lost when a future is abandoned, awaited or read whi
   e.drain();
   CHECK(run == count);
 }
+
+TEST_CASE("run: a large result lies where its alignment wants it") {
+  struct alignas(64) large {
+    large() = default;
+    large(large&& from) noexcept : bad(from.bad) { note(); }
+    void note() noexcept { bad = bad || reinterpret_cast<std::uintptr_t>(this) % 64 != 0; }
+    bool bad = false;
+    char bytes[8192] = {};
+  };
+  engine e(small_profile(1));
+  std::vector<future<large>> all; // of which some by chance would lie well
+  for (int i = 0; i < 20; ++i) all.push_back(e.run([] { return large(); }));
+  for (future<large>& one : all) CHECK_FALSE(one.get().bad);
+}

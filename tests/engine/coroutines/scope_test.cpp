@@ -155,3 +155,20 @@ TEST_CASE("scope: outside of an engine's tasks it is refused") {
   awaiter.await_suspend(std::noop_coroutine()).resume();
   CHECK_THROWS_AS(awaiter.await_resume(), std::logic_error);
 }
+
+TEST_CASE("scope: a body that is no coroutine may fork before it returns a task") {
+  engine e(small_profile(2));
+  std::atomic<int> n{0};
+  const auto add = [&n]() -> task<> {
+    ++n;
+    co_return;
+  };
+  const auto work = [&]() -> task<> {
+    co_await in_scope([&](scope& s) {
+      for (int i = 0; i < 10; ++i) s.fork(add());
+      return add();
+    });
+  };
+  e.run(work()).get();
+  CHECK(n == 11);
+}

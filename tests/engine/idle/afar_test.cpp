@@ -35,7 +35,7 @@ TEST_CASE("from afar: one task that waits behind long ones is taken by another p
     std::atomic<bool> ran{false};
     engine e(two_package_profile(1));                   // a worker would come for four short tasks
     for (const group_id g : {group_id{0}, group_id{1}}) // either may get the task that holds its worker
-      while (inside_of(e).task_time_in(g) < 1'000'000) run_tasks(e, 1, 10ms, {.group = g});
+      while (inside_of(e).board(g).mean_task_time_ns() < 1'000'000) run_tasks(e, 1, 10ms, {.group = g});
     const auto hold = [&] {
       holder = *e.this_worker();
       held.pass();

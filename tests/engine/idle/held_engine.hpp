@@ -117,7 +117,7 @@ class held_engine {
     inside_ = &inside_of(e_.emplace(p));
     REQUIRE(settled());
     return std::ranges::all_of(e_->groups().groups(), [this](const locality_group& g) {
-      return inside_->task_time_in(g.id) <= first_task_time_ns;
+      return inside_->board(g.id).mean_task_time_ns() <= first_task_time_ns;
     });
   }
 

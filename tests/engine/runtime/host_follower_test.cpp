@@ -134,7 +134,7 @@ TEST_CASE("host follower: what the hardware says of the speed of cores holds, wh
   f.hear(capability_events(ends[0], tests::thermal));
   monotonic::time_point now{1h};
   const auto speeds_after = [&](const tests::figures& told) {
-    const std::vector<std::byte> message = tests::event(told).all();
+    const std::vector<std::byte> message = tests::event_of(told).all();
     REQUIRE(::send(ends[1], message.data(), message.size(), 0) == static_cast<ssize_t>(message.size()));
     now += 10s;
     if (const auto next = f.look(0, now, true, {})) f.go_by(*next);

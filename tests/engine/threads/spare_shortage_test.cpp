@@ -179,3 +179,25 @@ TEST_CASE("shortage of spare threads: a worker that has retired wants none for w
   held.open();
   e.drain();
 }
+
+TEST_CASE(
+    "spare threads: those that are too many by a new profile leave, also where they would wait for an hour") {
+  constexpr int calls = 6;
+  profile p = small_profile(1);
+  p.blocking.spares_max = 16;
+  p.blocking.keep_alive = std::chrono::hours{1};
+  engine e(p);
+  gate held;
+  for (int i = 0; i < calls; ++i)
+    REQUIRE(e.submit([&] { blocking([&] { held.pass(); }); }) == submit_result::accepted);
+  held.wait_for(calls);
+  held.open();
+  e.drain();
+  REQUIRE(within(60s, [&] { return e.metrics().spare_threads >= calls - 1; }));
+  p.blocking.spares_max = 2;
+  REQUIRE(e.apply(p).applied());
+  CHECK(within(60s, [&] { return e.metrics().spare_threads <= 2; }));
+  p.blocking.keep_alive = std::chrono::milliseconds{1};
+  REQUIRE(e.apply(p).applied());
+  CHECK(within(60s, [&] { return e.metrics().spare_threads == 0; }));
+}

@@ -1,3 +1,5 @@
+#include "child_process.hpp"
+#include "recording/recording.hpp"
 #include "small_engine.hpp"
 #include "within.hpp"
 
@@ -290,4 +292,51 @@ TEST_CASE("trace: a session without an end collects until it is told to stop") {
   stop.request_stop();
   collects.join();
   CHECK(!session.finish().events.empty());
+}
+
+TEST_CASE("trace: a busy engine does not fill the trace of another one") {
+  engine one(small_profile(1));
+  engine other(small_profile(1));
+  trace_session session(one, 100);
+  for (int i = 0; i < 1000; ++i) (void)other.submit([] {});
+  other.drain();
+  session.collect();
+  (void)one.submit([] {});
+  one.drain();
+  REQUIRE(within(5s, [&] { return one.dump().seats[0].state == seat_state::parked; }));
+  const engine_trace t = session.finish();
+  CHECK_FALSE(t.full);
+  CHECK(t.lost == 0);
+  CHECK(first(t, kind::ended).task != 0);
+}
+
+TEST_CASE("trace: a coroutine that has lost its seat and waits then has not ended") {
+  engine e(small_profile(1));
+  trace_session session(e);
+  std::atomic<bool> other{false};
+  const auto waits = [&]() -> task<> {
+    blocking([&] {
+      (void)e.submit([&] { other = true, other.notify_all(); });
+      other.wait(false); // so a spare thread has the seat
+    });
+    co_await sleep_for(1ms);
+  };
+  e.run(waits()).get();
+  e.drain();
+  REQUIRE(within(5s, [&] { return e.dump().seats[0].state == seat_state::parked; }));
+  const engine_trace t = session.finish();
+  const std::uint64_t own =
+      first(t, kind::blocking).task != 0 ? first(t, kind::blocking).task : first(t, kind::begun).task;
+  const std::vector<kind> what = kinds_of(of_task(t, own));
+  CHECK(std::ranges::count(what, kind::ended) == 1);
+}
+
+TEST_CASE("trace: the child of a process fork records nothing of a session of its parent") {
+  engine e(small_profile(1));
+  trace_session session(e);
+  e.run([] {}).get();
+  REQUIRE(detail::recording());
+  const int status = tests::exit_status(tests::child_that([] { ::_exit(detail::recording() ? 1 : 0); }));
+  CHECK(status == 0);
+  CHECK(detail::recording());
 }

@@ -66,7 +66,7 @@ TEST_CASE(
   std::uint64_t seen_ns = hours;
   look_after_note(e, hours, [&](const detail::worker& seat) { seen_ns = seat.task_time_ns(); });
   CHECK(seen_ns < hours);
-  CHECK(inside_of(e).task_time_in(first_group) < hours);
+  CHECK(inside_of(e).board(first_group).mean_task_time_ns() < hours);
 }
 
 // A worker shows its load at each look at the clock; while tasks are short, it does not show it in between.

@@ -3,6 +3,8 @@
 #include <corewise/engine/detail/awaiting.hpp>
 #include <corewise/engine/detail/lock_word.hpp>
 
+#include <stdexcept>
+
 namespace corewise {
 
 namespace detail {
@@ -43,8 +45,10 @@ class barrier {
  public:
   static constexpr std::uint32_t largest = detail::lock_word::largest;
 
-  /// Throws `std::invalid_argument` when the number is above `largest`.
-  explicit barrier(std::uint32_t expected) : meeting_(detail::lock_word::checked(expected)) {}
+  /// Throws `std::invalid_argument` when the number is 0 or above `largest`.
+  explicit barrier(std::uint32_t expected) : meeting_(detail::lock_word::checked(expected)) {
+    if (expected == 0) throw std::invalid_argument("a barrier of 0 members would let none go on");
+  }
 
   /// `co_await b.arrive_and_wait()`: arrives, and waits until all expected coroutines have arrived. Call from
   /// any coroutine, one for each that is expected. The last one is not suspended. Of the others, the first to

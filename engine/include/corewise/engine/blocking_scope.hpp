@@ -132,6 +132,7 @@ template <class F> struct scope_call final : scope_child {
     return run.leave();
   }
   static void call(scope_call& self, child_run& run) noexcept {
+    static_assert(result_may_go<F>, "the callable returns a task, which would never run");
     try {
       static_cast<void>(self.function());
     } catch (...) {

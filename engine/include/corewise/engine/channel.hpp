@@ -70,18 +70,18 @@ template <class T> class channel {
     bool take_back(receiver& r) noexcept { return from.put_back(r.value); }
   };
 
-  template <class Awaiting> struct sent : Awaiting {
+  template <class Awaiting> struct [[nodiscard]] sent : Awaiting {
     using Awaiting::Awaiting;
     bool await_resume() noexcept { return this->take(); }
   };
-  template <class Awaiting> struct sent_copy : sent<Awaiting> {
+  template <class Awaiting> struct [[nodiscard]] sent_copy : sent<Awaiting> {
     T copy;
     template <class... Args>
     explicit sent_copy(const T& original, Args&&... args)
         : sent<Awaiting>(std::forward<Args>(args)..., &copy),
           copy(original) {}
   };
-  template <class Awaiting> struct received : Awaiting {
+  template <class Awaiting> struct [[nodiscard]] received : Awaiting {
     using Awaiting::Awaiting;
     std::optional<T> await_resume() noexcept {
       if (!this->take()) return std::nullopt;

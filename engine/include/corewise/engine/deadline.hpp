@@ -33,7 +33,8 @@ class stop_timer {
 
 /// `co_await with_deadline(d, f)`: awaits the coroutine `f(token)`, and tells its token to stop `d` after the
 /// coroutine began, or when `outer` is told to. The coroutine is told, not ended: things that it awaits with
-/// the token wake up, and the result or exception that it then ends with is the result. Call within an
+/// the token wake up, and the result or exception that it then ends with is the result. A worker of the engine
+/// in which it began tells it, between two tasks: later where all workers compute. Call within an
 /// engine's coroutines; elsewhere awaiting it throws `std::logic_error`. Cost: a frame, a stop state and a
 /// timer.
 ///

@@ -9,6 +9,7 @@
 #include <cassert>
 #include <chrono>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
@@ -118,6 +119,13 @@ template <class T> struct future_state_of : future_state {
   static void* operator new(std::size_t bytes) { return task_promise_base::operator new(bytes); }
   static void operator delete(void* state, std::size_t bytes) noexcept {
     task_promise_base::operator delete(state, bytes);
+  }
+  /// Of a result with a greater alignment than usual.
+  static void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    return ::operator new(bytes, alignment);
+  }
+  static void operator delete(void* state, std::size_t bytes, std::align_val_t alignment) noexcept {
+    ::operator delete(state, bytes, alignment);
   }
 
   T take() {

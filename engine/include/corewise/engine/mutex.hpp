@@ -43,19 +43,19 @@ class mutex {
   /// coroutine. Cost: a compare-and-swap when the mutex is free, else two locked instructions and a
   /// resumption; allocates nothing.
   auto lock() noexcept {
-    struct awaiter : detail::awaiting<wait_kind::mutex, detail::permits&> {
+    struct [[nodiscard]] awaiter : detail::awaiting<wait_kind::mutex, detail::permits&> {
       mutex& of;
       explicit awaiter(mutex& m) noexcept : awaiting(m.free_), of(m) {}
-      mutex_guard await_resume() noexcept { return of.guard_if(take()); }
+      [[nodiscard]] mutex_guard await_resume() noexcept { return of.guard_if(take()); }
     };
     return awaiter(*this);
   }
   /// Acts as above, until `token` is told to stop: then the guard owns no lock.
   auto lock(std::stop_token token) noexcept {
-    struct awaiter : detail::stoppable_awaiting<wait_kind::mutex, detail::permits&> {
+    struct [[nodiscard]] awaiter : detail::stoppable_awaiting<wait_kind::mutex, detail::permits&> {
       mutex& of;
       awaiter(std::stop_token t, mutex& m) noexcept : stoppable_awaiting(std::move(t), m.free_), of(m) {}
-      mutex_guard await_resume() noexcept { return of.guard_if(take()); }
+      [[nodiscard]] mutex_guard await_resume() noexcept { return of.guard_if(take()); }
     };
     return awaiter(std::move(token), *this);
   }

@@ -2,22 +2,34 @@
 
 #include <corewise/engine/detail/loop.hpp>
 #include <corewise/engine/detail/loop_blocks.hpp>
+#include <corewise/engine/detail/task_header.hpp>
+
+#include <type_traits>
+#include <utility>
 
 namespace corewise {
 
 namespace detail {
 
+/// Calls `f`, whose result goes.
+template <class F, class Argument> void call_in_loop(F& f, Argument&& argument) {
+  using result = std::invoke_result_t<F&, Argument>;
+  static_assert(!is_task<std::remove_cvref_t<result>>,
+                "the callable returns a task, which would never run: use when_all over the tasks");
+  static_cast<void>(f(std::forward<Argument>(argument)));
+}
+
 /// Calls `f` for each element by itself.
 struct one_by_one {
   template <class Place, class F> static void call(F& f, Place from, const Place& to) {
-    for (; from != to; ++from) static_cast<void>(f(element(from)));
+    for (; from != to; ++from) call_in_loop(f, element(from));
   }
 };
 
 /// Calls `f` for a range of elements at once.
 struct by_ranges {
   template <class Place, class F> static void call(F& f, Place from, const Place& to) {
-    static_cast<void>(f(range_between(std::move(from), to)));
+    call_in_loop(f, range_between(std::move(from), to));
   }
 };
 

@@ -52,14 +52,15 @@ class scope final : private detail::scope_join {
 /// `co_await in_scope([&](scope& s) -> task<T> { s.fork(f()); ... co_return ...; })`: runs the body. The
 /// await returns the body's result, when the body and all tasks that were forked into the scope have ended.
 /// The first exception stops the scope (`scope::stop_token`), and the await throws it then. `outer` stops the
-/// scope as well. Call in an engine's tasks only, else it throws `std::logic_error`. Cost: two frames, three
-/// where the body has a result, and an allocation for the stop state.
+/// scope as well. Call in an engine's tasks only, else it throws `std::logic_error`. Cost: three frames, and an
+/// allocation for the stop state.
 template <class F> auto in_scope(std::stop_token outer, F body) -> std::invoke_result_t<F&, scope&> {
   using result = decltype(detail::fork_access::take(body(std::declval<scope&>())));
   scope s;
   const std::stop_callback stopped_from_outside(std::move(outer), [&s] { s.request_stop(); });
   if constexpr (std::is_void_v<result>) {
-    co_await s.run(body(s));
+    co_await s.run(
+        [](F& f, scope& in) -> task<> { co_await f(in); }(body, s)); // it may fork before it returns a task
   } else {
     std::optional<result> value;
     co_await s.run([](F& f, scope& in, std::optional<result>& out) -> task<> {

@@ -35,6 +35,7 @@ struct scheduled : task_header {
   timer_node node;
   runtime* engine = nullptr;
   std::int64_t period_ns = 0; ///< 0: once
+  std::int64_t due_ns = 0;    ///< of a call of `after` that found no room: when it was due; else 0
   detail::atomic<std::uint64_t> skipped{0};
   void (*destroy)(scheduled*) noexcept = nullptr;
   detail::atomic<std::uint32_t> owners{2};
@@ -106,7 +107,7 @@ template <class F> class until_stop {
   until_stop(G&& g, std::stop_token token) : function_(std::forward<G>(g)),
                                              token_(std::move(token)) {}
 
-  void operator()() { static_cast<void>(function_()); }
+  decltype(auto) operator()() { return function_(); }
 
   /// Makes the request cancel `call`, whose function this is, from here on.
   void listen(scheduled& call, const std::weak_ptr<runtime>& engine) noexcept {

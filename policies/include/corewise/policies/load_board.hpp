@@ -51,6 +51,9 @@ struct alignas(128) board_entry {
     detail::atomic<std::uint64_t> inbox_in{0};
     detail::atomic<std::uintptr_t> inbox_last{0}; ///< the newest task of an unbounded inbox
   } producers;
+
+  /// Returns whether a task runs. Call from any thread.
+  bool runs() const noexcept { return owner.running.load(std::memory_order_relaxed) != 0; }
 };
 static_assert(sizeof(board_entry::owner_line) == 64 && sizeof(board_entry::shared_line) == 64 &&
               sizeof(board_entry::producers_line) == 64);

@@ -38,6 +38,9 @@ struct group_board {
   /// About how long a task of its workers takes: what tasks from outside expect, and workers from afar. On a line of its own,
   /// since workers whose tasks differ write it each tick. Relaxed: a number.
   alignas(64) detail::atomic<std::uint64_t> task_time_ns{spill_task_time_ns};
+
+  /// Returns it. Call from any thread.
+  std::uint64_t mean_task_time_ns() const noexcept { return task_time_ns.load(std::memory_order_relaxed); }
 };
 
 /// The loads and idle workers, by group, that a policy is shown. It reads the live words, so two looks may

@@ -161,7 +161,7 @@ class loop : public join_point {
   std::coroutine_handle<> start_own_part();
   bool work(loop_piece* p) noexcept;
   bool go_through(loop_piece*& p) noexcept;
-  void begin_turn(loop_piece& p, const worker& seat) noexcept;
+  void begin_turn(loop_piece& p, worker& seat) noexcept;
   bool look_up(loop_piece*& p, std::chrono::steady_clock::time_point now, bool turn_is_over) noexcept;
   void run_checked(loop_piece& p, std::uint64_t to) noexcept;
   bool stopped() const noexcept { return failed_.load(std::memory_order_relaxed) || stop_.stop_requested(); }

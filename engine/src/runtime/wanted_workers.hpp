@@ -1,0 +1,26 @@
+#pragma once
+
+#include "worker/shared.hpp"
+
+#include <corewise/engine/engine.hpp>
+
+#include <cstdint>
+#include <vector>
+
+// How many workers of each group a profile asks for, where the host allows it.
+
+namespace corewise::detail {
+
+/// Returns how many workers of each group take part, where the host allows that: what the profile asks for, as far as
+/// there are seats. Where none would be left, since the allowed CPUs are those of groups without seats, or without one
+/// of a number that was given, all CPUs count as allowed. Throws `topology_error`, `std::bad_alloc`.
+std::vector<std::uint32_t> wanted_workers(const shared& engine, const profile& next,
+                                          const host_allowance& allowed);
+
+/// Returns why `next` needs a restart, if it does; else puts the number of workers that `next` asks for into
+/// `workers`, by group.
+std::vector<apply_result::reason> what_it_cannot(shared& engine, const profile& next,
+                                                 const host_allowance& allowed,
+                                                 std::vector<std::uint32_t>& workers);
+
+} // namespace corewise::detail
