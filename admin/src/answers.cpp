@@ -13,8 +13,10 @@
 
 #include <boost/beast/http/verb.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <exception>
@@ -48,6 +50,25 @@ std::optional<std::chrono::seconds> duration(std::string_view from) {
   if (std::string_view("smh").find(*unit) == std::string_view::npos || time == 0s || time > longest_trial)
     return std::nullopt;
   return time;
+}
+
+/// Returns whether a text of YAML has nothing but comments, directives, marks of documents, and null. Taken as a profile it
+/// would set all defaults, which nobody has asked for.
+bool says_nothing(std::string_view yaml) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (yaml.starts_with(byte_order_mark)) yaml.remove_prefix(byte_order_mark.size());
+  constexpr std::array<std::string_view, 6> nothing{"---", "...", "~", "null", "Null", "NULL"};
+  while (!yaml.empty()) {
+    std::string_view line = yaml.substr(0, yaml.find('\n'));
+    yaml.remove_prefix(std::min(yaml.size(), line.size() + 1));
+    if (line.starts_with('%')) continue; // a directive
+    while (!line.empty() && line.front() != '#') {
+      const std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
+      line.remove_prefix(std::min(line.size(), word.size() + 1));
+      if (!word.empty() && std::ranges::find(nothing, word) == nothing.end()) return false;
+    }
+  }
+  return true;
 }
 
 /// Returns how much a client wants a type, from 0 to 1, where its `Accept` names it; else 0. Source: RFC 9110, 12.5.1.
@@ -146,9 +167,14 @@ response live(const engine& e) {
   return text_answer(http::status::ok, now.to_json(), "application/json");
 }
 
-constexpr std::string_view read_only_paths =
-    "/metrics\n/load\n/health/live\n/health/ready\n/topology\n/live\n";
-constexpr std::string_view control_paths = "/dump\n/profile\n/trace\n";
+constexpr std::array<std::string_view, 6> read_only_paths{"/metrics",      "/load",     "/health/live",
+                                                          "/health/ready", "/topology", "/live"};
+constexpr std::array<std::string_view, 3> control_paths{"/dump", "/profile", "/trace"};
+
+bool is_answered(std::string_view path, bool control) {
+  return path == "/" || std::ranges::find(read_only_paths, path) != read_only_paths.end() ||
+         (control && std::ranges::find(control_paths, path) != control_paths.end());
+}
 
 /// Returns a text as it stands in a page.
 std::string as_html(std::string_view text) {
@@ -174,9 +200,11 @@ std::string list_of_maps(const served& engines) {
 
 /// Returns the map for browsers, and for others what there is.
 response entrance(const request& asked, std::string_view query, const served& engines, bool control) {
-  if (!accepts(asked, "text/html"))
-    return text_answer(http::status::ok, fmt::format("{}{}{}", read_only_paths, control ? control_paths : "",
-                                                     engines.several() ? engines.advice() : ""));
+  if (!accepts(asked, "text/html")) {
+    std::string list = fmt::format("{}\n", fmt::join(read_only_paths, "\n"));
+    if (control) list += fmt::format("{}\n", fmt::join(control_paths, "\n"));
+    return text_answer(http::status::ok, list + (engines.several() ? engines.advice() : ""));
+  }
   if (!engines.chosen_by(query)) {
     if (engines.names_one(query)) return no_such_engine(engines);
     return text_answer(http::status::ok, list_of_maps(engines), "text/html; charset=utf-8");
@@ -221,17 +249,25 @@ response answers::to(const request& asked, const caller& from) {
     return text_answer(http::status::forbidden, "changes by TCP are off (admin::options::changes_by_tcp)\n");
   }
 
-  response res;
-  if (from.control && path == "/trace") { // to a GET the server itself answers, later
-    res = text_answer(http::status::method_not_allowed, "only GET is answered here\n");
+  if (!is_answered(path, from.control))
+    return text_answer(http::status::not_found,
+                       from.control
+                           ? "not found; / lists what there is\n"
+                           : "not found; / lists what there is here, and the control socket has more\n");
+  if (path == "/trace") { // to a GET the server itself answers, later
+    response res = text_answer(http::status::method_not_allowed, "only GET is answered here\n");
     res.set(http::field::allow, "GET");
     return res;
   }
-  res = show(asked, path, query, from.control);
-  if (reads || res.result() == http::status::not_found) return res;
-  res = text_answer(http::status::method_not_allowed, "only GET and HEAD are answered here\n");
-  res.set(http::field::allow, from.control && path == "/profile" ? "GET, HEAD, PUT" : "GET, HEAD");
-  return res;
+  if (!reads) {
+    response res = text_answer(http::status::method_not_allowed, "only GET and HEAD are answered here\n");
+    res.set(http::field::allow, path == "/profile" ? "GET, HEAD, PUT" : "GET, HEAD");
+    return res;
+  }
+  const std::string request = fmt::format("GET {}", path);
+  const std::string why = path == "/metrics" ? why_refused(query, request, {"engine=NAME", "detail=sums"})
+                                             : why_refused(query, request, {"engine=NAME"});
+  return why.empty() ? show(asked, path, query, from.control) : text_answer(http::status::bad_request, why);
 }
 
 response answers::show(const request& asked, std::string_view path, std::string_view query, bool control) {
@@ -240,12 +276,8 @@ response answers::show(const request& asked, std::string_view path, std::string_
   if (path == "/health/live" || path == "/health/ready")
     return health(engines_, query, path == "/health/live", draining_);
   if (path == "/load") return show_load(asked, query);
-  if (control && path == "/dump") return dump(asked, query, engines_);
-  if (control && path == "/profile") return show_profile(query);
-  if (path != "/topology" && path != "/live")
-    return text_answer(http::status::not_found,
-                       control ? "not found; / lists what there is\n"
-                               : "not found; / lists what there is here, and the control socket has more\n");
+  if (path == "/dump") return dump(asked, query, engines_);
+  if (path == "/profile") return show_profile(query);
   const std::optional<std::size_t> one = engines_.chosen_by(query);
   if (!one) return no_such_engine(engines_);
   return path == "/live" ? live(engines_[*one]) : topology(engines_[*one]);
@@ -289,13 +321,15 @@ std::string answers::prepare(profile& wanted) const {
 }
 
 response answers::change_profile(const request& asked, std::string_view query, const caller& from) {
+  if (std::string why = why_refused(query, "PUT /profile", {"engine=NAME", "revert_after=60s"}); !why.empty())
+    return text_answer(http::status::bad_request, std::move(why));
   std::optional<std::chrono::seconds> trial;
   if (const auto wanted = parameter(query, "revert_after")) {
     trial = duration(*wanted);
     if (!trial)
       return text_answer(http::status::bad_request, "revert_after is a time as 60s, 5m or 1h, up to 24h\n");
   }
-  if (asked.body().find_first_not_of(" \t\r\n") == std::string::npos)
+  if (says_nothing(asked.body()))
     return text_answer(http::status::bad_request,
                        "there is no profile in the request; {} is one with all defaults\n");
   std::optional<std::size_t> which;

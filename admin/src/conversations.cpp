@@ -216,11 +216,11 @@ template <class Socket>
 asio::awaitable<std::optional<response>> conversations::trace(const request& asked, const caller& from,
                                                               Socket& peer) {
   const std::string_view query = split_target({asked.target().data(), asked.target().size()}).query;
-  const std::optional<std::size_t> of = answers_.engines().chosen_by(query);
-  if (!of) co_return text_answer(http::status::bad_request, answers_.engines().advice());
   const auto wanted = read_wanted_trace(query);
   if (const auto* const why = std::get_if<std::string>(&wanted))
     co_return text_answer(http::status::bad_request, *why);
+  const std::optional<std::size_t> of = answers_.engines().chosen_by(query);
+  if (!of) co_return text_answer(http::status::bad_request, answers_.engines().advice());
   if (!trace_.expired())
     co_return text_answer(http::status::conflict, "a trace is being taken; ask again when it has ended\n");
   const std::string name = answers_.engines().label(*of);

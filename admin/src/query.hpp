@@ -1,9 +1,11 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,6 +63,32 @@ inline std::string encoded(std::string_view text) {
     else
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   return out;
+}
+
+/// Returns why a query is refused, in a sentence with what `request` knows; empty: it is not. `known`: the request's
+/// parameters, each with a value as an example, "seconds=5". A mistyped one is refused: without it, a change on trial would
+/// be for good.
+inline std::string why_refused(std::string_view query, std::string_view request,
+                               std::initializer_list<std::string_view> known) {
+  for (std::string_view rest = query; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    const std::string_view name = one.substr(0, one.find('='));
+    const bool is_known = std::ranges::any_of(
+        known, [&](std::string_view example) { return example.substr(0, example.find('=')) == name; });
+    const char* wrong = nullptr;
+    if (!is_known)
+      wrong = "which is not known";
+    else if (name.size() == one.size())
+      wrong = "without a value";
+    else if (parameter(rest, name))
+      wrong = "twice";
+    if (one.empty() || wrong == nullptr) continue;
+    constexpr std::size_t longest_name = 64;
+    return fmt::format("found the parameter {}, {}; {} takes {}\n", encoded(name.substr(0, longest_name)),
+                       wrong, request, fmt::join(known, ", "));
+  }
+  return {};
 }
 
 } // namespace corewise::admin

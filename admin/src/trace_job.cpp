@@ -20,6 +20,9 @@ constexpr std::uint32_t longest_trace = 60; // seconds
 } // namespace
 
 std::variant<wanted_trace, std::string> read_wanted_trace(std::string_view query) {
+  if (std::string why = why_refused(query, "GET /trace", {"engine=NAME", "seconds=5", "format=json"});
+      !why.empty())
+    return why;
   wanted_trace wanted;
   if (const auto seconds = parameter(query, "seconds")) {
     std::uint32_t number = 0;

@@ -70,7 +70,13 @@ TEST_CASE("admin: a request without a profile changes nothing") {
   const std::string own = "workers: {pin: none}\nqueues: {budget: 77}\n";
   const served on(parse_profile(own));
   CHECK(is(on.control("PUT /profile"), 400));
-  CHECK(is(on.control("PUT /profile", " \n"), 400));
+  for (const char* body : {" \n", "# queues: {budget: 1}\n\n  # strict: true", "---\n",
+                           "--- # none\r\n...\r\n", "\xEF\xBB\xBF# a\n", "%YAML 1.2\n---\n", "null\n", "~"}) {
+    CAPTURE(body);
+    const std::string refused = on.control("PUT /profile", body);
+    CHECK(is(refused, 400));
+    CHECK(has(refused, "{} is one with all defaults"));
+  }
   CHECK(on.e.configuration().queues.budget == 77);
 }
 
