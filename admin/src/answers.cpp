@@ -176,6 +176,18 @@ bool is_answered(std::string_view path, bool control) {
          (control && std::ranges::find(control_paths, path) != control_paths.end());
 }
 
+/// Returns the profile of all engines, with a comment for each one that has another; where there is one engine, what holds.
+std::string common_profile_text(const served& engines) {
+  const profile common = engines.common_profile();
+  if (!engines.several()) return profile_text(engines.as_common(0, common));
+  std::string remarks;
+  for (std::size_t i = 0; i < engines.size(); ++i)
+    if (settings_text(engines.as_common(i, common)) != settings_text(common))
+      remarks +=
+          fmt::format("# {} has another profile: ?engine={}\n", engines.label(i), encoded(engines.label(i)));
+  return remarks + profile_text(common);
+}
+
 /// Returns a text as it stands in a page.
 std::string as_html(std::string_view text) {
   std::string out;
@@ -285,7 +297,7 @@ response answers::show(const request& asked, std::string_view path, std::string_
 
 response answers::show_profile(std::string_view query) const {
   if (!served::names_one(query) && engines_.has_common_profile())
-    return text_answer(http::status::ok, profile_text(engines_.common_profile()), "application/yaml");
+    return text_answer(http::status::ok, common_profile_text(engines_), "application/yaml");
   const std::optional<std::size_t> which = engines_.chosen_by(query);
   if (!which) return no_such_engine(engines_);
   return text_answer(http::status::ok, profile_text(engines_[*which].configuration()), "application/yaml");

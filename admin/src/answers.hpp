@@ -69,6 +69,10 @@ class answers {
   }
 
   profile_trials& trials() noexcept { return trials_; }
+  /// Ends all changes on trial, with a line in the log for each.
+  void end_trials() noexcept {
+    trials_.end_all([this](const std::string& line) { log(line); });
+  }
 
  private:
   load_report load(const std::vector<std::size_t>& of);

@@ -1,7 +1,5 @@
 #include "profile_trials.hpp"
 
-#include <corewise/engine/profile_text.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +31,7 @@ apply_result profile_trials::change(std::optional<std::size_t> which, const prof
 
 void profile_trials::note_given(trial& t) const {
   try {
-    for (const auto& [i, before] : t.single) t.given[i] = profile_text(engines_[i].configuration());
+    for (const auto& [i, before] : t.single) t.given[i] = settings_text(engines_[i].configuration());
   } catch (const std::bad_alloc&) {
     return; // what is not noted is put back in any case
   }
@@ -42,7 +40,7 @@ void profile_trials::note_given(trial& t) const {
 /// Takes the engines out to which the program has given another profile since.
 void profile_trials::leave_changed(trial& t) const {
   for (const auto& [i, text] : t.given)
-    if (!text.empty() && profile_text(engines_[i].configuration()) != text) t.single.erase(i);
+    if (!text.empty() && settings_text(engines_[i].configuration()) != text) t.single.erase(i);
 }
 
 profile_trials::trial profile_trials::now(std::optional<std::size_t> which) const {
@@ -58,32 +56,46 @@ std::optional<profile_trials::time_point> profile_trials::next() const noexcept 
   return first == trials_.end() ? std::nullopt : std::optional(first->until);
 }
 
-void profile_trials::revert(time_point now, const std::function<void(const std::string&)>& log) {
+void profile_trials::end_all(const log_function& log) noexcept {
+  // What the program's log throws stops a pass, which has then ended a trial.
+  for (std::size_t passes = trials_.size(); passes > 0; --passes) try {
+      return end_until(time_point::max(), "ends with the admin server", log);
+    } catch (...) {
+      continue;
+    }
+}
+
+void profile_trials::end_until(time_point now, std::string_view how, const log_function& log) {
   for (std::size_t i = 0; i < trials_.size();) {
     if (trials_[i].until > now) {
       ++i;
       continue;
     }
-    const std::string of = text_for(trials_[i]);
-    std::string line = "the trial" + of + " is over: the profile before it holds again";
-    try {
-      trial ends = trials_[i];
-      leave_changed(ends);
-      const apply_result result = ends.single.empty() ? apply_result() : put_back(ends);
-      if (ends.single.empty())
-        line = fmt::format(
-            "the trial{} is over: the program has changed the profile meanwhile, and that stays", of);
-      if (!result.applied())
-        line = fmt::format("the trial{} is over, but the profile before it is refused: {}", of,
-                           result.to_text());
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& error) {
-      line = fmt::format("the trial{} is over, but the profile before it is refused: {}", of, error.what());
-    }
+    const std::string line = end(trials_[i], how);
     trials_.erase(trials_.begin() + static_cast<std::ptrdiff_t>(i));
     log(line);
   }
+}
+
+/// Puts back what was there before a trial. Returns the line for the log. Throws `std::bad_alloc`.
+std::string profile_trials::end(const trial& t, std::string_view how) const {
+  const std::string ends = fmt::format("the trial{} {}", text_for(t), how);
+  // Made here: without memory for it after that, the same would be put back twice.
+  std::string well = ends + ": the profile before it holds again";
+  std::string why;
+  try {
+    trial rest = t;
+    leave_changed(rest);
+    if (rest.single.empty()) return ends + ": the program has changed the profile meanwhile, and that stays";
+    const apply_result result = put_back(rest);
+    if (result.applied()) return well;
+    why = result.to_text();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  return fmt::format("{}, but the profile before it is refused: {}", ends, why);
 }
 
 /// Gives each engine what it had; one that was changed since by itself keeps that.

@@ -17,6 +17,7 @@ namespace corewise::admin {
 /// unless a later change confirms it, or the program itself has applied another one meanwhile. Call from one thread.
 class profile_trials {
  public:
+  using log_function = std::function<void(const std::string&)>;
   using time_point = std::chrono::steady_clock::time_point;
 
   explicit profile_trials(const served& engines) : engines_(engines) {}
@@ -29,7 +30,9 @@ class profile_trials {
   std::optional<time_point> next() const noexcept;
   /// Ends the trials that are over by `now`: puts back what was there before. Calls `log` with a line for each. Throws
   /// `std::bad_alloc`, and may then be called again.
-  void revert(time_point now, const std::function<void(const std::string&)>& log);
+  void revert(time_point now, const log_function& log) { end_until(now, "is over", log); }
+  /// Ends all trials now, as the server ends: later nobody would. Where there is no memory for that, a change stays.
+  void end_all(const log_function& log) noexcept;
 
  private:
   /// What was in force before a change on trial.
@@ -38,9 +41,11 @@ class profile_trials {
     std::optional<profile> common;         ///< where all were changed together
     std::map<std::size_t, profile> single; ///< of each engine that was changed, and not again since
     std::map<std::size_t, std::string>
-        given; ///< of these, the profile on trial; empty: there was no memory for it
+        given; ///< of these, the `settings_text` on trial; empty: there was no memory for it
   };
 
+  void end_until(time_point now, std::string_view how, const log_function& log);
+  std::string end(const trial& t, std::string_view how) const;
   trial now(std::optional<std::size_t> which) const;
   void note_given(trial& t) const;
   void leave_changed(trial& t) const;

@@ -2,6 +2,8 @@
 
 #include "query.hpp"
 
+#include <corewise/engine/profile_text.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +11,10 @@
 #include <numeric>
 
 namespace corewise::admin {
+
+std::string settings_text(const profile& p) {
+  return fmt::format("{}# workers: {}\n", profile_text(p), p.workers.total.value_or(0));
+}
 
 bool served::names_one(std::string_view query) { return parameter(query, "engine").has_value(); }
 
@@ -25,6 +31,19 @@ std::vector<std::size_t> served::meant_by(std::string_view query) const {
   std::vector<std::size_t> all(names_one(query) ? 0 : size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   return all;
+}
+
+profile served::as_common(std::size_t i, const profile& common) const {
+  profile own = engines_[i]->configuration();
+  own.engines = common.engines;
+  auto& use = own.topology.machine.use; // a set divides these two, and puts the part's number behind the name
+  use.packages = common.topology.machine.use.packages;
+  use.nodes = common.topology.machine.use.nodes;
+  const std::string_view part =
+      std::string_view(names_[i]).substr(std::min(names_[i].rfind('/'), names_[i].size()));
+  if (own.name.ends_with(part) && common.name.starts_with(own.name.substr(0, own.name.size() - part.size())))
+    own.name = common.name;
+  return own;
 }
 
 std::string served::advice() const {

@@ -10,6 +10,9 @@
 
 namespace corewise::admin {
 
+/// Returns what a running engine can have changed of a profile: its text, and the number of workers, which has no key.
+std::string settings_text(const profile& p);
+
 /// The engines of which a server tells: one, or those of a set.
 class served {
  public:
@@ -42,6 +45,8 @@ class served {
   bool has_common_profile() const { return set_ != nullptr && set_->configuration().has_value(); }
   /// Returns that profile.
   profile common_profile() const { return set_->configuration().value(); }
+  /// Returns the profile for all with which that engine would have the one that it has now.
+  profile as_common(std::size_t i, const profile& common) const;
   apply_result apply_to_all(const profile& p) const { return set_->apply(p); }
 
  private:

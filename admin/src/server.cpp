@@ -83,6 +83,8 @@ class server::plane {
   ~plane() {
     context_.stop();
     thread_.join();
+    open_.give_memory(); // the end of a trial needs some
+    answers_.end_trials();
   }
 
   /// Returns whether this process has the thread: the child of a process fork has not.

@@ -188,3 +188,53 @@ TEST_CASE("admin: a set of one engine takes and shows the profile of its file") 
   CHECK(is(control("GET /topology?engine=d%3Cb%3E/p0"), 200));
   CHECK_FALSE(has(control("GET /metrics"), "engine="));
 }
+
+TEST_CASE("admin: a profile for all says which engines have another one") {
+  served_set on;
+  const auto remark = [](int engine) {
+    const std::string number = std::to_string(engine);
+    return "# d<b>/p" + number + " has another profile: ?engine=d%3Cb%3E/p" + number + "\n";
+  };
+  CHECK_FALSE(has(on.control("GET /profile"), "#"));
+  profile fewer = on.engines[0].configuration();
+  fewer.workers.total = 1; // it has no key
+  CHECK(on.engines[0].apply(fewer).applied());
+  CHECK(has(on.control("GET /profile"), "\r\n\r\n" + remark(0) + "version: 1\n"));
+  const std::string its = on.control("GET /profile?engine=d%3Cb%3E/p1");
+  CHECK_FALSE(has(its, "#"));
+  const std::string another = its.substr(its.find("\r\n\r\n") + 4) + "on_exception: report\n";
+  CHECK(is(on.control("PUT /profile?engine=d%3Cb%3E/p1", another), 200));
+  const std::string all = on.control("GET /profile");
+  CHECK(has(all, remark(0) + remark(1)));
+
+  std::string renamed = all.substr(all.find("\r\n\r\n") + 4);
+  renamed.replace(renamed.find("d<b>\""), 5, "renamed\"");
+  CHECK(is(on.control("PUT /profile", renamed), 200));
+  CHECK(on.engines[1].configuration().on_exception == exception_action::terminate);
+  CHECK_FALSE(has(on.control("GET /profile"), "#"));
+}
+
+TEST_CASE("admin: a set of one engine shows what was given to the engine by its name") {
+  for (const machine_part per : {machine_part::machine, machine_part::package}) {
+    profile p = per_package();
+    p.topology.machine.source = synthetic_source{"pack:1 core:2 pu:1"};
+    p.engines.per = per;
+    engine_set engines(p);
+    REQUIRE(engines.size() == 1);
+    const admin::server server(engines, served_set::with());
+    const auto control = [&](const std::string& line, const std::string& body = "") {
+      const std::string answer = ask(client(set_socket()), line, "", body);
+      CHECK(is(answer, 200));
+      return answer.substr(answer.find("\r\n\r\n") + 4);
+    };
+    const std::string shown = control("GET /profile");
+    const std::string which = per == machine_part::machine ? "?engine=d%3Cb%3E" : "?engine=d%3Cb%3E/p0";
+    control("PUT /profile" + which, control("GET /profile" + which) + "on_exception: report\n");
+    CHECK(engines[0].configuration().on_exception == exception_action::report);
+    const std::string changed = control("GET /profile");
+    CHECK(changed == shown + "on_exception: report\n");
+    control("PUT /profile", changed); // a profile for all, as it is shown
+    CHECK(engines.configuration()->on_exception == exception_action::report);
+    CHECK(control("GET /profile") == changed);
+  }
+}

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -87,4 +88,50 @@ TEST_CASE("admin: a profile that the program applies during a trial stays") {
   CHECK(on.e.apply(parse_profile(base + "queues: {budget: 99}\n")).applied());
   CHECK(within(10s, [&] { return on.logged("the program has changed the profile meanwhile"); }));
   CHECK(on.e.configuration().queues.budget == 99);
+}
+
+TEST_CASE("admin: a number of workers that the program sets during a trial stays") {
+  const std::string base = "workers: {pin: none}\n";
+  served on(parse_profile(base));
+  CHECK(is(on.control("PUT /profile?revert_after=3s", base + "queues: {budget: 88}\n"), 200));
+  profile fewer = on.e.configuration();
+  fewer.workers.total = 1; // it has no key
+  CHECK(on.e.apply(fewer).applied());
+  CHECK(within(60s, [&] { return on.logged("the trial is over"); }));
+  CHECK(on.logged("the program has changed the profile meanwhile"));
+  CHECK(on.e.configuration().workers.total == 1);
+  CHECK(on.e.configuration().queues.budget == 88);
+}
+
+TEST_CASE("admin: a trial ends with the server, and the log is told, even one that throws") {
+  const profile before = small(1);
+  engine e(before);
+  const auto budget = [&] { return e.configuration().queues.budget; };
+  for (const bool log_throws : {false, true}) {
+    CAPTURE(log_throws);
+    std::vector<std::string> lines;
+    admin::options o;
+    o.control = socket_path();
+    o.before_apply = [](profile& wanted) { wanted.workers = small(1).workers; };
+    o.log = [&](std::string_view line) {
+      lines.emplace_back(line);
+      if (log_throws && has(lines.back(), "ends")) throw std::runtime_error("no log");
+    };
+    {
+      const admin::server server(e, o);
+      CHECK(is(ask(client(o.control), "PUT /profile?revert_after=24h", "", "queues: {budget: 88}\n"), 200));
+      CHECK(budget() == 88);
+    }
+    CHECK(budget() == before.queues.budget);
+    CHECK(lines.back() == "the trial ends with the admin server: the profile before it holds again");
+  }
+  admin::options o;
+  o.control = socket_path();
+  o.before_apply = [](profile& wanted) { wanted.workers = small(1).workers; };
+  {
+    const admin::server server(e, o);
+    CHECK(is(ask(client(o.control), "PUT /profile?revert_after=24h", "", "queues: {budget: 88}\n"), 200));
+    CHECK(is(ask(client(o.control), "PUT /profile", "", "queues: {budget: 88}\n"), 200));
+  }
+  CHECK(budget() == 88); // confirmed
 }

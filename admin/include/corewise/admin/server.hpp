@@ -42,7 +42,7 @@ struct options {
   /// `std::exception` to refuse the profile: the caller reads its text. Empty: it is applied as it came.
   std::function<void(profile&)> before_apply;
   /// Called with a line for each change of the profile, and for each caller that is refused; from the
-  /// server's thread.
+  /// server's thread; for a trial that ends with the server, from the thread that destroys it.
   std::function<void(std::string_view)> log;
 };
 
@@ -58,7 +58,8 @@ class server {
   server(engine_set& engines, const options& o);
   server(const server&) = delete;
   server& operator=(const server&) = delete;
-  /// Ends what is being answered, and removes the control socket. In the child of a process fork it only closes the
+  /// Ends what is being answered, and removes the control socket. A change of the profile that is still on trial ends, too:
+  /// the profile before it holds again, and the log gets a line; so confirm it before that. In the child of a process fork it only closes the
   /// child's descriptors of the addresses: a child that does not exec should destroy it, or no later process can have them
   /// while the child lives.
   ~server();
