@@ -1,18 +1,25 @@
 #include "contradictions.hpp"
 
+#include "issue_list.hpp"
 #include "quotation.hpp"
 #include "spelling.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
+#include <ranges>
 
 namespace corewise::detail {
 
 namespace {
 
 using contradiction_list = std::vector<contradiction>;
+
+// More kinds than any machine has: a hostile file may have thousands, and as many names that mean none of them.
+constexpr std::size_t shown_kinds = 8;     // in a message
+constexpr std::size_t compared_kinds = 64; // with a name, for advice
 
 void check_range(contradiction_list& found, const std::string& key, const integer_range& range) {
   if (range.min > range.max)
@@ -144,10 +151,15 @@ void check_kind_name(contradiction_list& found, const std::string& key, const st
                      const std::vector<kind_description>& kinds, const std::string& prefix) {
   if (kinds.empty() || std::ranges::find(kinds, name, &kind_description::name) != kinds.end()) return;
   std::vector<std::string> names;
-  for (const kind_description& kind : kinds) names.push_back(kind.name);
+  for (const kind_description& kind : kinds | std::views::take(compared_kinds)) names.push_back(kind.name);
+  const auto shown = names | std::views::take(shown_kinds);
+  const std::string more =
+      kinds.size() > shown.size() ? fmt::format(", and {} more", kinds.size() - shown.size()) : "";
+  // A list of issues shows no more than this; the rest is only counted.
+  const std::string advice = found.size() < issue_list::most ? did_you_mean(name, names) : "";
   found.push_back({{key, prefix + "kinds"},
-                   fmt::format("found {}; expected a kind that {}kinds describes ({}){}", quote(name), prefix,
-                               fmt::join(names, ", "), did_you_mean(name, names))});
+                   fmt::format("found {}; expected a kind that {}kinds describes ({}{}){}", quote(name),
+                               prefix, fmt::join(shown, ", "), more, advice)});
 }
 
 std::vector<contradiction> find_contradictions(const profile& p) {

@@ -148,6 +148,23 @@ TEST_CASE("ten thousand unknown keys give a thousand error lines and one that co
   CHECK(lines.back() == "f: 4000 more errors are not shown; correct the first ones");
 }
 
+TEST_CASE("thousands of names that mean none of thousands of kinds make short errors, and all are counted") {
+  constexpr int kinds = 2000;
+  constexpr int names = 8000;
+  std::string text = "topology: {kinds: [";
+  for (int i = 0; i < kinds; ++i)
+    text += "{cpus: " + std::to_string(i) + ", name: a" + std::to_string(i) + "}, ";
+  text += "], use: {kinds: [";
+  for (int i = 0; i < names; ++i) text += "b" + std::to_string(i) + ", ";
+  const line_list lines = errors_in(text + "]}}\n");
+  REQUIRE(lines.size() == 1001);
+  CHECK(lines[0].ends_with(
+      ": topology.use.kinds[0]: found \"b0\"; expected a kind that topology.kinds describes (a0, "
+      "a1, a2, a3, a4, a5, a6, a7, and 1992 more); did you mean \"a0\"?"));
+  for (const std::string& line : lines) CHECK(line.size() < 300);
+  CHECK(lines.back() == "f: 7000 more errors are not shown; correct the first ones");
+}
+
 TEST_CASE("ten megabytes of any text are refused unread") {
   const temporary_tree tree;
   for (const std::string& unit :
