@@ -84,6 +84,24 @@ TEST_CASE("a machine file is recognised wherever it comes from") {
   CHECK(contains(shell.run("corewise check - < bad.yaml").err, "standard input:2:"));
 }
 
+TEST_CASE("a profile with a part of its topology at the left margin is judged as a profile") {
+  scratch_shell shell;
+  for (const std::string misplaced :
+       {"kinds: [{cpus: 0-1, name: P}]", "distances: [[10]]", "source: {synthetic: \"core:2 pu:1\"}"})
+    for (const std::string of_profiles :
+         {"topology: {hfi: false}", "workers: {pin: none}", "queues : {budget: 77}", "strict: true",
+          "engines:\n  per: node", "on_exception: report"}) {
+      CAPTURE(misplaced);
+      CAPTURE(of_profiles);
+      shell.write("profile.yaml", "version: 1\n" + misplaced + "\n" + of_profiles + "\n");
+      const outcome checked = shell.run("corewise check profile.yaml");
+      CHECK(checked.status == 1);
+      CHECK(contains(checked.err, "profile.yaml:2:1: "));
+      CHECK(contains(checked.err, "found an unknown key"));
+      CHECK_FALSE(contains(checked.err, "profile.yaml:3:"));
+    }
+}
+
 TEST_CASE("- is standard input, also beside a file of that name") {
   scratch_shell shell;
   shell.write("-", bad);

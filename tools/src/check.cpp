@@ -14,8 +14,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <variant>
 
@@ -41,18 +43,32 @@ struct verdict {
   bool good() const { return issues.empty() && other.empty(); }
 };
 
-/// A machine file has keys at its left margin that no profile has.
-bool is_machine_file(std::string_view yaml) {
+/// Returns the keys at the left margin of a file.
+std::set<std::string_view> outer_keys(std::string_view yaml) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (yaml.starts_with(byte_order_mark)) yaml.remove_prefix(byte_order_mark.size());
-  static constexpr std::array<std::string_view, 3> keys{"source:", "kinds:", "distances:"};
-  for (std::size_t at = 0; at < yaml.size();) {
-    for (const std::string_view key : keys)
-      if (yaml.substr(at).starts_with(key)) return true;
-    const std::size_t end = yaml.find('\n', at);
-    at = end == std::string_view::npos ? yaml.size() : end + 1;
+  std::set<std::string_view> keys;
+  while (!yaml.empty()) {
+    const std::string_view line = yaml.substr(0, yaml.find('\n'));
+    yaml.remove_prefix(std::min(yaml.size(), line.size() + 1));
+    const std::string_view key = line.substr(0, line.find(':'));
+    if (key.size() != line.size()) keys.insert(key.substr(0, key.find_last_not_of(' ') + 1));
   }
-  return false;
+  return keys;
+}
+
+/// A machine file has keys at its left margin that no profile has, and none that only profiles have: a profile may have a
+/// part of its `topology` there by mistake.
+bool is_machine_file(std::string_view yaml) {
+  const std::set<std::string_view> keys = outer_keys(yaml);
+  const auto is_there = [&](std::string_view key) { return keys.contains(key); };
+  constexpr std::array<std::string_view, 3> of_machines{"source", "kinds", "distances"};
+  if (std::ranges::none_of(of_machines, is_there)) return false;
+  constexpr std::array<std::string_view, 2> of_both{"version", "name"};
+  const json of_profiles = json::parse(profile_schema())["properties"];
+  return std::ranges::none_of(of_profiles.items(), [&](const auto& row) {
+    return is_there(row.key()) && std::ranges::find(of_both, row.key()) == of_both.end();
+  });
 }
 
 std::string name_of(const std::string& file) { return file == "-" ? "standard input" : file; }
