@@ -132,6 +132,11 @@ std::optional<arrival> arrival_stream::next() {
 
 double arrival_stream::rate() const noexcept { return state_->rate; }
 
+workload with_rate(workload w, double capacity) {
+  if (is_drawn(w)) w.rate = rate_of(w, capacity);
+  return w;
+}
+
 std::uint64_t tasks_that_come(const workload& w, std::uint64_t most) {
   if (w.shape != workload::kind::trace) return most;
   arrival_stream all(w, 1, 1);

@@ -36,6 +36,47 @@ TEST_CASE("corewise simulate: the table has a row for each profile") {
   CHECK(count_of("\ntwo ", o.out) == 3); // in each of the tables
 }
 
+TEST_CASE("corewise simulate: profiles with other workers meet the tasks of the first one") {
+  const simulate_shell shell;
+  shell.write("four.yaml", "version: 1\nname: four\nworkers: {per_group: 4}\n");
+  shell.write("eight.yaml", "version: 1\nname: eight\nworkers: {per_group: 8}\n");
+  for (const std::string kind :
+       {"poisson,service=fixed:10us,", "mmpp,", "fork-join,depth=1,fanout=1,service=exp:5us,"}) {
+    const auto reports = [&](const std::string& how_many) {
+      const outcome o = shell.run("corewise simulate --machine 'core:8 pu:1' --tasks 5000 --format json "
+                                  "--profile four.yaml --profile eight.yaml --workload " +
+                                  kind + how_many);
+      REQUIRE_MESSAGE(o.status == 0, o.err);
+      return nlohmann::json::parse(o.out);
+    };
+    CAPTURE(kind);
+    // Half of what four workers do of tasks of 10 us.
+    CHECK(reports("load=.5") == reports("rate=200000"));
+  }
+}
+
+TEST_CASE("corewise simulate: profiles with machines of their own are reported with those") {
+  const simulate_shell shell;
+  for (const std::string cores : {"4", "8"})
+    shell.write(cores + ".yaml", "version: 1\nname: of" + cores +
+                                     "\ntopology: {source: {synthetic: \"core:" + cores + " pu:1\"}}\n");
+  const std::string line = "corewise simulate --tasks 2000 --workload poisson --workload closed "
+                           "--profile 4.yaml --profile 8.yaml --profile 4.yaml --format ";
+  const outcome o = shell.run(line + "json");
+  REQUIRE_MESSAGE(o.status == 0, o.err);
+  const auto reports = nlohmann::json::parse(o.out);
+  REQUIRE(reports.size() == 4);
+  for (const std::size_t first : {0U, 2U}) {
+    CHECK(reports[first]["machine"] == "synthetic:core:4 pu:1");
+    REQUIRE(reports[first]["profiles"].size() == 2);
+    CHECK(reports[first]["profiles"][1]["profile"] == "4.yaml");
+    CHECK(reports[first + 1]["machine"] == "synthetic:core:8 pu:1");
+    CHECK(reports[first + 1]["profiles"][0]["profile"] == "of8");
+    CHECK(reports[first]["workload"] == reports[first + 1]["workload"]);
+  }
+  CHECK(count_of("synthetic:core:8 pu:1,", shell.run(line + "csv").out) == 2);
+}
+
 TEST_CASE("corewise simulate: by default it simulates the default profile on this machine") {
   const outcome o = run("corewise simulate --tasks 2000 --workload closed,clients=4");
   CHECK(o.status == 0);

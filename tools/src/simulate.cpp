@@ -208,7 +208,8 @@ void add_simulate(CLI::App& app, action& chosen) {
   CLI::App* sub = app.add_subcommand("simulate", "Simulate profiles on a machine, under a load");
   add_options(*sub, *options);
   sub->footer(
-      "All profiles meet the same tasks: a seed gives them the same arrivals and service times.\n\n"
+      "All profiles meet the same tasks: a seed gives them the same arrivals and service times.\n"
+      "A load is of the first profile's workers.\n\n"
       "Kinds of workload and their keys (docs/simulation.md has them all):\n"
       "  poisson     load= or rate=          mmpp       the same, burst=, burst-share=, burst-length=\n"
       "  fork-join   the same, depth=, fanout=          trace      file=\n"

@@ -108,11 +108,23 @@ class running_sweep {
   engine engine_; // destroyed first
 };
 
-std::vector<simulation_report> empty_reports(const sweep& s) {
+double capacity_of(const simulated_profile& p) { return p.machine->capacity(); }
+
+/// Returns the workloads as all profiles meet them: a load is of the first profile's workers, and a rate where
+/// others have more or fewer.
+std::vector<workload> met_by_all(const sweep& s) {
+  std::vector<workload> met = s.workloads;
+  const double capacity = capacity_of(s.profiles.at(0));
+  if (std::ranges::count(s.profiles, capacity, capacity_of) == std::ssize(s.profiles)) return met;
+  for (workload& w : met) w = with_rate(w, capacity);
+  return met;
+}
+
+/// Returns a report of each workload with all profiles, still without runs and machine.
+std::vector<simulation_report> empty_reports(const sweep& s, const std::vector<workload>& met) {
   std::vector<simulation_report> reports;
-  for (const workload& w : s.workloads) {
+  for (const workload& w : met) {
     simulation_report& report = reports.emplace_back();
-    report.machine = s.profiles.at(0).machine->machine->source();
     report.workload = describe(w);
     report.tasks = tasks_that_come(w, s.tasks);
     report.seeds = s.seeds;
@@ -121,16 +133,33 @@ std::vector<simulation_report> empty_reports(const sweep& s) {
   return reports;
 }
 
+/// Splits a report of all profiles into one for each machine, with the profiles on it.
+std::vector<simulation_report> by_machine(simulation_report all, const sweep& s) {
+  std::vector<simulation_report> split;
+  for (std::size_t p = 0; p < s.profiles.size(); ++p) {
+    const std::string machine = s.profiles[p].machine->machine->source();
+    auto own = std::ranges::find(split, machine, &simulation_report::machine);
+    if (own == split.end())
+      own = split.insert(own, simulation_report{machine, all.workload, all.tasks, all.seeds, {}});
+    own->profiles.push_back(std::move(all.profiles[p]));
+  }
+  return split;
+}
+
 } // namespace
 
 std::vector<simulation_report> run_sweep(const sweep& s) {
-  std::vector<simulation_report> reports = empty_reports(s);
+  const std::vector<workload> met = met_by_all(s);
+  std::vector<simulation_report> all = empty_reports(s, met);
   running_sweep running(s);
-  for (std::size_t w = 0; w < s.workloads.size(); ++w)
+  for (std::size_t w = 0; w < met.size(); ++w)
     for (std::size_t p = 0; p < s.profiles.size(); ++p)
       for (const std::uint64_t seed : s.seeds)
-        running.begin(s.profiles[p], s.workloads[w], reports[w].tasks, seed, reports[w].profiles[p]);
+        running.begin(s.profiles[p], met[w], all[w].tasks, seed, all[w].profiles[p]);
   running.finish();
+  std::vector<simulation_report> reports;
+  for (simulation_report& r : all)
+    for (simulation_report& own : by_machine(std::move(r), s)) reports.push_back(std::move(own));
   return reports;
 }
 

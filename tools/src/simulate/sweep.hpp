@@ -14,7 +14,8 @@ struct simulated_profile {
   std::shared_ptr<const simulated_machine> machine;
 };
 
-/// Every workload under every profile with every seed.
+/// Every workload under every profile with every seed. A workload's load is of the first profile's workers, so
+/// that all profiles meet the same tasks.
 struct sweep {
   std::vector<simulated_profile> profiles;
   std::vector<workload> workloads;
@@ -26,8 +27,9 @@ struct sweep {
   bool show_progress = false;                              ///< on standard error
 };
 
-/// Runs them all at once, as far as this machine has cores: each run is a task of an engine. Returns a report
-/// for each workload. Throws what the first failed run has thrown.
+/// Runs them all at once, as far as this machine has cores: each run is a task of an engine. Returns the
+/// reports of each workload: one for each machine, with the profiles on it. Throws what the first failed run
+/// has thrown.
 std::vector<simulation_report> run_sweep(const sweep& s);
 
 } // namespace corewise::command

@@ -136,6 +136,10 @@ class arrival_stream {
 /// read again. Throws as `arrival_stream`.
 std::uint64_t tasks_that_come(const workload& w, std::uint64_t most);
 
+/// Returns the workload with the rate that its load asks for on a machine of that capacity. Machines of other
+/// capacities then meet the same arrivals. Changes nothing where load does not count.
+workload with_rate(workload w, double capacity);
+
 /// How much work one arrival brings on average, in ns on the fastest kind; for fork_join that of a whole
 /// tree. Returns 0 for a trace, whose mean only reading it would tell.
 double mean_work_ns(const workload& w) noexcept;
