@@ -307,6 +307,21 @@ TEST_CASE("another user is told that the control socket is not theirs") {
                  "c.sock: permission denied; a control socket is for the user of its process, and root"));
 }
 
+TEST_CASE("a port that no host has is refused as wrong usage") {
+  const served d;
+  const int port = d.server.port();
+  for (const char* command : {"health", "dump", "top --once", "trace --output t", "reload - </dev/null"})
+    for (const int wrong : {0, 65536, port + 65536, 123456}) {
+      const std::string address = "127.0.0.1:" + std::to_string(wrong);
+      const outcome refused = d.shell.run(std::string("corewise ") + command + " --connect " + address);
+      CAPTURE(command);
+      CAPTURE(address);
+      CHECK(refused.status == 2);
+      if (wrong < 100'000) CHECK(contains(refused.err, "with a port from 1 to 65535"));
+    }
+  CHECK(d.shell.run("corewise health --connect ./c.sock:70000").status == 3); // a path
+}
+
 TEST_CASE("the commands that ask an engine want an address") {
   for (const std::string command : {"health", "dump", "reload profile.yaml", "reload --connect c.sock"}) {
     const outcome wrong = run("corewise " + command);

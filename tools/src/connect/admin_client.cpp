@@ -5,6 +5,7 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -22,6 +23,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 
 namespace corewise::command {
 
@@ -130,9 +132,21 @@ reply send(const request& asked, const std::string& address, const std::string& 
   return ask<tcp>(in, found, asked, address, within);
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= 5 &&
-         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+/// Returns the port of HOST:PORT, which may be too large; "" for a path.
+std::string_view port_in(std::string_view address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 || address.find('/') != std::string_view::npos) return {};
+  const std::string_view port = address.substr(colon + 1);
+  return std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; }) ? port : std::string_view();
+}
+
+std::string check_address(const std::string& address) {
+  const std::string_view text = port_in(address);
+  std::uint16_t port = 0;
+  if (text.empty() ||
+      (std::from_chars(text.data(), text.data() + text.size(), port).ec == std::errc() && port != 0))
+    return "";
+  return fmt::format("found `{}`; expected a path, or HOST:PORT with a port from 1 to 65535", address);
 }
 
 } // namespace
@@ -141,12 +155,9 @@ admin_client::admin_client(admin_address address)
     : address_(std::move(address.where)),
       name_(address.engine.empty() ? address_ : fmt::format("{}, {}", address_, address.engine)),
       engine_(admin::encoded(address.engine)) {
-  const std::size_t colon = address_.rfind(':');
-  if (colon == std::string::npos || colon == 0 || address_.find('/') != std::string::npos ||
-      !is_number(std::string_view(address_).substr(colon + 1)))
-    return; // a path
-  host_ = address_.substr(0, colon);
-  port_ = address_.substr(colon + 1);
+  port_ = port_in(address_);
+  if (port_.empty()) return; // a path
+  host_ = address_.substr(0, address_.size() - port_.size() - 1);
   if (host_.front() == '[' && host_.back() == ']') host_ = host_.substr(1, host_.size() - 2);
 }
 
@@ -174,7 +185,8 @@ CLI::Option* add_connect_option(CLI::App& app, admin_address& address) {
   return app
       .add_option("--connect", address.where,
                   "The admin server of the daemon: the path of its control socket, or its read-only address")
-      ->type_name("SOCKET|HOST:PORT");
+      ->type_name("SOCKET|HOST:PORT")
+      ->check(CLI::Validator(check_address, ""));
 }
 
 void complain_about(const reply& answer, const admin_client& from, std::string_view target) {
