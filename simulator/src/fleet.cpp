@@ -33,17 +33,12 @@ void check(bool right, const char* what) {
   if (!right) throw std::invalid_argument(what);
 }
 
-void check(const fleet_options& o) {
-  check(o.servers > 0 && o.servers <= 10'000, "a fleet has 1 to 10,000 servers");
-  check(o.balancers > 0 && o.balancers <= 10'000, "a fleet has 1 to 10,000 balancers");
-  check(o.places > 0 && o.slow_places.value_or(1) > 0, "a server works on one request at least");
-  check(o.service.count() > 0, "a request takes longer than 0");
-  check(o.service_parts > 0 && o.service_parts <= 1000, "the time of a request has 1 to 1,000 parts");
-  check(o.load > 0 && o.load <= 100, "the load is above 0, and at most 100");
-  check(o.slow_speed > 0 && o.slow_speed <= 1, "a slowed server has a speed above 0, and at most 1");
-  check(!o.slow_phase || o.slow_phase->count() > 0, "a server is slowed for longer than 0");
-  check(!o.deadline || o.deadline->count() > 0, "a deadline is above 0");
-  check(o.settle.count() >= 0 && o.time.count() > 0, "the time that is counted is above 0");
+/// Returns the mean time between two requests.
+double gap_ns_of(const fleet_options& o) {
+  const double last = o.slow_places.value_or(o.places);
+  double places = static_cast<double>(o.servers - 1) * o.places + last;
+  if (!o.slow_phase) places -= last * (1 - o.slow_speed);
+  return static_cast<double>(o.service.count()) / (places * o.load);
 }
 
 /// A request on its way.
@@ -109,17 +104,12 @@ class fleet_run final : detail::asked_servers {
         servers_(o.servers),
         arrivals_(o.seed, 1),
         services_(o.seed, 2),
-        who_(o.seed, 3) {
+        who_(o.seed, 3),
+        gap_ns_(gap_ns_of(o)) {
     for (server& s : servers_) s.places = o.places;
     if (o.slow_places) servers_.back().places = *o.slow_places;
     for (std::uint32_t b = 0; b < o.balancers; ++b)
       balancers_.push_back(detail::make_balancer(o.rule, o.servers, random_stream(o.seed, 100 + b)));
-    double places = 0;
-    for (const server& s : servers_) places += s.places;
-    if (!o.slow_phase) places -= servers_.back().places * (1 - o.slow_speed);
-    gap_ns_ = static_cast<double>(o.service.count()) / (places * o.load);
-    check(static_cast<double>((o.settle + o.time).count()) / gap_ns_ <= 1e9,
-          "a run has at most 1,000,000,000 requests: take a longer service, a lower load or less time");
     report_.shares.assign(o.servers, 0);
   }
 
@@ -131,10 +121,11 @@ class fleet_run final : detail::asked_servers {
     while (!events_.empty() && (now_ns_ < end || counted_open_ != 0)) {
       const auto next = events_.pop();
       now_ns_ = next.time_ns;
+      ++report_.events;
       switch (next.event.what) {
       case kind::arrival:
         arrive();
-        if (now_ns_ < end || counted_open_ != 0) push_arrival();
+        if (now_ns_ < end) push_arrival(); // a later one would change nothing that is counted
         break;
       case kind::end: finish(next.event.request); break;
       case kind::check: check_servers(); break;
@@ -154,8 +145,9 @@ class fleet_run final : detail::asked_servers {
 
   server_state ask(std::uint32_t which) const override {
     const server& s = servers_[which];
-    return {s.in_flight, s.latencies.near(s.in_flight), s.weight};
+    return {s.in_flight, s.latencies.near(s.in_flight)};
   }
+  std::uint32_t weight(std::uint32_t which) const override { return servers_[which].weight; }
 
   void push_arrival() {
     arrives_ns_ += gap_ns_ * arrivals_.exponential();
@@ -269,7 +261,7 @@ class fleet_run final : detail::asked_servers {
   random_stream arrivals_;
   random_stream services_;
   random_stream who_;
-  double gap_ns_ = 0;
+  const double gap_ns_;
   double arrives_ns_ = 0; // the next one
   std::int64_t now_ns_ = 0;
   detail::event_queue<event> events_;
@@ -290,8 +282,23 @@ std::optional<balancing_rule> balancing_rule_of(std::string_view name) noexcept 
   return found == std::end(rule_names) ? std::nullopt : std::optional(found->rule);
 }
 
+void check_fleet(const fleet_options& o) {
+  check(o.servers > 0 && o.servers <= 10'000, "a fleet has 1 to 10,000 servers");
+  check(o.balancers > 0 && o.balancers <= 10'000, "a fleet has 1 to 10,000 balancers");
+  check(o.places > 0 && o.slow_places.value_or(1) > 0, "a server works on one request at least");
+  check(o.service.count() > 0, "a request takes longer than 0");
+  check(o.service_parts > 0 && o.service_parts <= 1000, "the time of a request has 1 to 1,000 parts");
+  check(o.load > 0 && o.load <= 100, "the load is above 0, and at most 100");
+  check(o.slow_speed > 0 && o.slow_speed <= 1, "a slowed server has a speed above 0, and at most 1");
+  check(!o.slow_phase || o.slow_phase->count() > 0, "a server is slowed for longer than 0");
+  check(!o.deadline || o.deadline->count() > 0, "a deadline is above 0");
+  check(o.settle.count() >= 0 && o.time.count() > 0, "the time that is counted is above 0");
+  check(static_cast<double>((o.settle + o.time).count()) / gap_ns_of(o) <= 1e9,
+        "a run has at most 1,000,000,000 requests: take a longer service, a lower load or less time");
+}
+
 fleet_report simulate_fleet(const fleet_options& options) {
-  check(options);
+  check_fleet(options);
   return fleet_run(options).run();
 }
 

@@ -23,7 +23,7 @@ class least_of_all final : public balancer {
     double least = std::numeric_limits<double>::infinity();
     for (std::uint32_t i = 0; i < size(); ++i) {
       const std::uint32_t server = (next_ + i) % size();
-      const double weight = weighs_ ? servers.ask(server).weight : 100;
+      const double weight = weighs_ ? servers.weight(server) : 100;
       const double load = own(server) == 0 ? 0 : (own(server) + 1) / weight;
       if (load >= least) continue;
       least = load;

@@ -9,11 +9,10 @@
 
 namespace corewise::detail {
 
-/// What a server answers to a probe, and to an agent check.
+/// What a server answers to a probe.
 struct server_state {
   std::uint32_t in_flight = 0;
   std::int64_t latency_ns = 0; ///< of requests that found about as many in flight
-  std::uint32_t weight = 100;  ///< by its agent check
 };
 
 /// The servers, as a balancer may ask them.
@@ -23,7 +22,10 @@ class asked_servers {
   asked_servers(const asked_servers&) = delete;
   asked_servers& operator=(const asked_servers&) = delete;
   virtual ~asked_servers() = default;
+  /// Asks by a probe. Cost: the server sorts latencies.
   virtual server_state ask(std::uint32_t server) const = 0;
+  /// Returns the weight of which the server's agent check has told.
+  virtual std::uint32_t weight(std::uint32_t server) const = 0;
 };
 
 /// One balancer. It hears of the beginning and the end of its own requests.

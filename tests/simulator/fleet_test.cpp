@@ -15,9 +15,15 @@ namespace {
 
 /// Servers that answer what a test says.
 struct told final : detail::asked_servers {
-  explicit told(std::vector<detail::server_state> all) : states(std::move(all)) {}
-  detail::server_state ask(std::uint32_t server) const override { return states[server]; }
+  detail::server_state ask(std::uint32_t server) const override {
+    ++probes;
+    return states[server];
+  }
+  std::uint32_t weight(std::uint32_t server) const override { return weights[server]; }
+
   std::vector<detail::server_state> states;
+  std::vector<std::uint32_t> weights;
+  mutable int probes = 0;
 };
 
 /// The probability that a request has to wait, with that many places and load (Erlang C).
@@ -98,7 +104,9 @@ TEST_CASE("fleet: a slowed server gets less, and one with fewer places, too") {
 }
 
 TEST_CASE("fleet: the fewest requests for the weight are chosen, and servers without any in turn") {
-  const told servers({{0, 0, 100}, {0, 0, 50}, {0, 0, 100}});
+  told servers;
+  servers.states.resize(3);
+  servers.weights = {100, 50, 100};
   const auto by_weight = detail::make_balancer(balancing_rule::agent_weights, 3, random_stream(1, 1));
   std::vector<std::uint32_t> first;
   for (int i = 0; i < 3; ++i) {
@@ -109,14 +117,15 @@ TEST_CASE("fleet: the fewest requests for the weight are chosen, and servers wit
   CHECK(by_weight->choose(0, servers) != 1);
   by_weight->ended(1);
   CHECK(by_weight->choose(0, servers) == 1);
+  CHECK(servers.probes == 0); // which cost much more than a weight
 }
 
 TEST_CASE("fleet: Prequal's rule takes the quickest of the servers that are not among the fullest") {
   const auto probes = detail::make_balancer(balancing_rule::prequal, 32, random_stream(7, 1));
-  std::vector<detail::server_state> states(32, {5, 50, 100});
-  for (std::size_t i = 0; i < 4; ++i) states[i] = {20, 1, 100}; // quick, but full, as fewer than 16% are
-  for (std::size_t i = 24; i < 32; ++i) states[i] = {5, 10, 100};
-  const told servers(states);
+  told servers;
+  servers.states.assign(32, {5, 50});
+  for (std::size_t i = 0; i < 4; ++i) servers.states[i] = {20, 1}; // quick, but full, as fewer than 16% are
+  for (std::size_t i = 24; i < 32; ++i) servers.states[i] = {5, 10};
   int quick = 0;
   int full = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -167,6 +176,22 @@ TEST_CASE("fleet: all rules meet the same requests: with one server there is not
   const std::uint64_t requests = simulate_fleet(o).requests;
   o.rule = balancing_rule::least_connections;
   CHECK(simulate_fleet(o).requests == requests);
+}
+
+TEST_CASE(
+    "fleet: requests that come after the time that is counted are not simulated until the last one ends") {
+  fleet_options o;
+  o.load = 40;
+  o.settle = 1s;
+  o.time = 4s;
+  for (const balancing_rule rule : balancing_rules) {
+    o.rule = rule;
+    const fleet_report r = simulate_fleet(o);
+    // Each request comes and ends, and the servers are checked each second until the last one has ended.
+    const double most = 2 * 1.1 * static_cast<double>(r.requests) * 5 / 4 + 5 * 1.5 * o.load;
+    CHECK(static_cast<double>(r.events) < most);
+    CHECK(r.latency.count() == r.requests);
+  }
 }
 
 TEST_CASE("fleet: a run of more than a billion requests is refused") {

@@ -66,6 +66,14 @@ TEST_CASE("corewise fleet: options that make no sense are named") {
   }
 }
 
+TEST_CASE("corewise fleet: too many requests at one load are said before the runs at the others") {
+  const outcome wrong =
+      run("corewise fleet --seconds 1 --seeds 1 --service-ms .01 --load .01,100 --rule random2");
+  CHECK(wrong.status == 1);
+  CHECK(wrong.out.empty());
+  CHECK(contains(wrong.err, "at most 1,000,000,000 requests"));
+}
+
 TEST_CASE("corewise fleet: the least and the most of an option are taken") {
   for (const std::string options : {"--seed 9223372036854775807", "--slow-places 1000", "--in-flight 0",
                                     "--deadline-ms 3.6e6", "--slow-phase-s 1e6", "--deadline-ms 1e-6"}) {

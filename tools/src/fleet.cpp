@@ -53,8 +53,7 @@ fleet_options common_of(const fleet_command& c) {
 
 /// The runs of one rule at one load, added up.
 struct row {
-  double load;
-  balancing_rule rule;
+  fleet_options options; ///< with the first seed
   std::vector<future<fleet_report>> runs = {};
 };
 
@@ -90,21 +89,30 @@ void print_head() {
                     "ratio", "in time", "refused", "expired", "the last server's share"));
 }
 
-int run_fleet(const fleet_command& c) {
-  profile quiet;
-  quiet.blocking.stuck_after = std::nullopt; // runs take seconds, and do nothing else
-  engine e(quiet);
+/// Returns the options of all runs, by row. Throws `std::invalid_argument` where those of any row are wrong.
+std::vector<row> rows_of(const fleet_command& c) {
   std::vector<row> rows;
   for (const double load : c.loads)
     for (const balancing_rule rule : rules_of(c)) {
-      row& r = rows.emplace_back(row{load, rule});
-      for (std::uint32_t i = 0; i < c.seeds; ++i) {
-        fleet_options o = common_of(c);
-        o.load = load;
-        o.rule = rule;
-        o.seed += i;
-        r.runs.push_back(e.run([o] { return simulate_fleet(o); }));
-      }
+      fleet_options o = common_of(c);
+      o.load = load;
+      o.rule = rule;
+      check_fleet(o);
+      rows.push_back({o});
+    }
+  return rows;
+}
+
+int run_fleet(const fleet_command& c) {
+  std::vector<row> rows = rows_of(c);
+  profile quiet;
+  quiet.blocking.stuck_after = std::nullopt; // runs take seconds, and do nothing else
+  engine e(quiet);
+  for (row& r : rows)
+    for (std::uint32_t i = 0; i < c.seeds; ++i) {
+      fleet_options o = r.options;
+      o.seed += i;
+      r.runs.push_back(e.run([o] { return simulate_fleet(o); }));
     }
   double first_p99 = 0;
   double last_load = 0;
@@ -112,10 +120,10 @@ int run_fleet(const fleet_command& c) {
     const fleet_report report = sum_of(r.runs);
     if (&r == &rows.front()) print_head();
     const double p99 = report.latency.quantile(.99) / 1e6;
-    if (r.load != last_load) first_p99 = p99; // of the first rule at that load
-    last_load = r.load;
+    if (r.options.load != last_load) first_p99 = p99; // of the first rule at that load
+    last_load = r.options.load;
     print(fmt::format("{:>5.2f}  {:<10} {:>6.1f} ms {:>6.1f} ms {:>6.2f}  {:>8} {:>8} {:>8}  {:.1f}%\n",
-                      r.load, to_string(r.rule), report.latency.quantile(.5) / 1e6, p99,
+                      r.options.load, to_string(r.options.rule), report.latency.quantile(.5) / 1e6, p99,
                       first_p99 > 0 ? p99 / first_p99 : 0, percent_of(report.in_time, report.requests),
                       percent_of(report.refused, report.requests),
                       percent_of(report.expired, report.requests), 100 * report.shares.back()));
