@@ -20,6 +20,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 // The subcommands that ask a running engine: health, dump, reload, top. The engine is in this process.
 
@@ -224,6 +225,33 @@ TEST_CASE("top: a running engine is watched, recorded, and its stuck tasks are n
   CHECK(outside.status == 0);
   CHECK(contains(outside.out, "stuck    1 worker  the control socket has the names of the tasks\n"));
   CHECK(!contains(outside.out, "the <long> task"));
+}
+
+TEST_CASE("top: readings that were missed are not made up for in a burst") {
+  served d;
+  const outcome seen =
+      d.shell.run("corewise top --connect c.sock --interval 100ms --count 20 --record r >seen & "
+                  "until [ -s r ]; do sleep .01; done; "
+                  "kill -STOP $!; sleep 1; kill -CONT $!; wait $! && jq .at_seconds r");
+  REQUIRE_MESSAGE(seen.status == 0, seen.err);
+  std::vector<double> at;
+  std::istringstream lines(seen.out);
+  for (double seconds = 0; lines >> seconds;) at.push_back(seconds);
+  REQUIRE(at.size() == 20);
+  // A late reading may be near the next one, but not nearer to the one after that than an interval, and so on.
+  int too_near = 0;
+  for (std::size_t i = 0; i < at.size(); ++i)
+    for (std::size_t later = i + 2; later < at.size(); ++later)
+      too_near += at[later] - at[i] < .1 * static_cast<double>(later - i - 1) - .001 ? 1 : 0;
+  CHECK_MESSAGE(too_near == 0, seen.out);
+}
+
+TEST_CASE("top: a recording begins with the first reading, so without an engine there is none") {
+  const served d;
+  const outcome none = d.shell.run("corewise top --connect nowhere.sock --once --record r; echo $?; ls r");
+  CHECK(none.out == "3\n");
+  CHECK(d.control("top --once --record r").status == 0);
+  CHECK(count_of("\n", d.shell.run("cat r").out) == 1);
 }
 
 TEST_CASE("top: an engine that ends is missed, and one that comes in its place is a new one") {

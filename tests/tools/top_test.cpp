@@ -223,6 +223,32 @@ TEST_CASE("top: on a terminal the picture stays in its place, fits, and leaves t
   CHECK(contains(ended.substr(ended.rfind("\033[?1049l")), " icanon "));
 }
 
+TEST_CASE("top: keys that are typed quickly are all taken, in their order, and unknown ones are left out") {
+  if (run("script -qec true /dev/null").status != 0) {
+    MESSAGE("skipped: there is no script(1) to make a terminal");
+    return;
+  }
+  scratch_shell shell;
+  REQUIRE(shell.run(with_groups(64)).status == 0);
+  const auto typed = [&](const std::string& keys) {
+    return shell.run("printf '" + keys +
+                     "' | TERM=xterm LC_ALL=C.UTF-8 NO_COLOR=1 timeout 60 script -qec 'stty rows 24 cols 80; "
+                     "corewise top --replay many.jsonl --interval 60min; echo status $?' /dev/null");
+  };
+  // Down, right, down, a key of the keypad, Esc, down, an unknown letter, up.
+  for (const std::string keys : {"jjq", "\\033[B\\033[Cj\\033Ok\\033\\033[BXkq", "kkkj\\033[1;5Agjjq"}) {
+    const outcome seen = typed(keys);
+    CAPTURE(keys);
+    CHECK(contains(seen.out, "status 0"));
+    const std::size_t last = seen.out.rfind("\033[H");
+    REQUIRE(last != std::string::npos);
+    const std::string picture = seen.out.substr(last);
+    const std::size_t head = picture.find("\r\ngroup kind ");
+    REQUIRE(head != std::string::npos);
+    CHECK(picture.substr(picture.find("\r\n", head + 2)).starts_with("\r\n    2 P "));
+  }
+}
+
 TEST_CASE("top: a command line that makes no sense") {
   for (const std::string line :
        {"", "--replay a --connect b", "--replay a --record b", "--connect a --interval 1ms",

@@ -111,6 +111,7 @@ int print_all(const top_options& options, reading_source& from) {
   readings seen(from);
   const frame in{style::of_standard_output(options.colour), columns_of_pipe(), 0, from.name(), {}, 0};
   const std::uint64_t count = options.once ? 1 : options.count;
+  const milliseconds interval = *interval_of(options.interval);
   auto due = steady_clock::now();
   for (std::uint64_t taken = 0; seen.take();) {
     if (seen.trouble().empty()) {
@@ -121,7 +122,7 @@ int print_all(const top_options& options, reading_source& from) {
       complain(seen.trouble());
     }
     if (++taken == count) break;
-    due += *interval_of(options.interval);
+    due = std::max(due + interval, steady_clock::now()); // what was missed is not made up for
     if (options.replay.empty()) std::this_thread::sleep_until(due);
   }
   if (!seen.any()) throw reading_error(from.name() + ": there are no readings");

@@ -71,7 +71,20 @@ void on_stop(int /*signal*/) {
 
 void on_resize(int /*signal*/) { draw_again = 1; }
 
-key key_of(std::string_view bytes) {
+/// Returns the length of the escape sequence at the front, which is of no known key; 0: a part of it has not
+/// come yet.
+std::size_t unknown_sequence(std::string_view typed) {
+  if (typed.size() == 1) return 0;
+  if (typed[1] == 'O') return typed.size() > 2 ? 3 : 0;
+  if (typed[1] != '[') return 1; // the key Esc, before another one
+  const auto is_parameter = [](char c) { return c >= ' ' && c <= '?'; };
+  const auto last = std::ranges::find_if_not(typed.substr(2), is_parameter) - typed.begin();
+  return static_cast<std::size_t>(last) < typed.size() ? static_cast<std::size_t>(last) + 1 : 0;
+}
+
+/// Takes the first known key, and what is before it, off the front of what was typed. Returns `none` if there
+/// is none.
+key take_key(std::string& typed) {
   static constexpr std::array<std::pair<std::string_view, key>, 13> known{{
       {"q", key::quit},
       {"Q", key::quit},
@@ -87,8 +100,16 @@ key key_of(std::string_view bytes) {
       {"\033[H", key::home},
       {"g", key::home},
   }};
-  const auto found = std::ranges::find(known, bytes, &std::pair<std::string_view, key>::first);
-  return found == known.end() ? key::none : found->second;
+  while (!typed.empty()) {
+    const auto found = std::ranges::find_if(known, [&](const auto& k) { return typed.starts_with(k.first); });
+    const std::size_t length = found != known.end()      ? found->first.size()
+                               : typed.front() == '\033' ? unknown_sequence(typed)
+                                                         : 1;
+    typed.erase(0, length);
+    if (found != known.end()) return found->second;
+    if (length == 0) break;
+  }
+  return key::none;
 }
 
 } // namespace
@@ -133,6 +154,7 @@ key screen::wait_until(std::chrono::steady_clock::time_point until) {
   using namespace std::chrono;
   for (;;) {
     if (draw_again != 0) return draw_again = 0, key::none;
+    if (const key pressed = take_key(typed_); pressed != key::none) return pressed;
     const auto left = duration_cast<nanoseconds>(until - steady_clock::now()).count();
     if (left <= 0) return key::none;
     const timespec time{left / 1'000'000'000, left % 1'000'000'000};
@@ -141,9 +163,7 @@ key screen::wait_until(std::chrono::steady_clock::time_point until) {
     std::array<char, 16> bytes{};
     const ssize_t n = ::read(STDIN_FILENO, bytes.data(), bytes.size());
     if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) keys_ = false;
-    if (n <= 0) continue;
-    if (const key pressed = key_of({bytes.data(), static_cast<std::size_t>(n)}); pressed != key::none)
-      return pressed;
+    if (n > 0) typed_.append(bytes.data(), static_cast<std::size_t>(n));
   }
 }
 

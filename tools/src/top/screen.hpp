@@ -36,7 +36,8 @@ class screen {
   key wait_until(std::chrono::steady_clock::time_point until);
 
  private:
-  bool keys_ = true; // standard input has not ended
+  bool keys_ = true;  // standard input has not ended
+  std::string typed_; // and not taken yet
 };
 
 } // namespace corewise::command

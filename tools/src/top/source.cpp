@@ -29,13 +29,14 @@ class replay_source final : public reading_source {
 /// A running engine.
 class live_source final : public reading_source {
  public:
-  live_source(const admin_address& address, const std::string& record) : from_(address) {
-    if (!record.empty()) to_.emplace(record);
-  }
+  live_source(const admin_address& address, std::string record)
+      : from_(address),
+        record_(std::move(record)) {}
   std::string name() const override { return from_.name(); }
   std::optional<reading> next() override {
     const json seen = look();
     const reading r = reading_in(seen);
+    if (!to_ && !record_.empty()) to_.emplace(record_); // not before there is an engine
     if (to_) to_->add(seen);
     return r;
   }
@@ -94,6 +95,7 @@ class live_source final : public reading_source {
   }
 
   admin_client from_;
+  std::string record_; // a file's name; may be empty
   std::optional<recording> to_;
   // The clock of the day may be set back meanwhile.
   const steady_clock::time_point begin_ = steady_clock::now();

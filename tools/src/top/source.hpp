@@ -24,8 +24,9 @@ class reading_source {
 
 /// Makes a source from a recorded file. Throws `std::system_error` that names the file.
 std::unique_ptr<reading_source> recorded_readings(const std::string& file);
-/// Makes a source from the admin server of a running engine. `record`: a file to make, in which readings are kept; empty:
-/// none. Throws `std::system_error` that names it.
+/// Makes a source from the admin server of a running engine. `record`: a file in which readings are kept, made
+/// with the first of them; empty: none. `next` then throws `std::system_error` that names it, where it exists
+/// or cannot be made.
 std::unique_ptr<reading_source> live_readings(const admin_address& address, const std::string& record);
 
 } // namespace corewise::command
