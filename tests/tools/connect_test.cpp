@@ -162,6 +162,16 @@ TEST_CASE(
   CHECK(hidden.status == 1);
   CHECK(contains(hidden.err, "a read-only address has no /trace; connect to the control socket"));
   CHECK(d.control("trace --seconds 61 --output other").status == 2);
+  for (const std::string to : {"-", "/dev/stdout"})
+    for (const std::string where : {"> piped.json", "| cat > piped.json"}) {
+      const outcome piped =
+          d.shell.run("corewise trace --json --connect c.sock --output " + to + " " + where);
+      CAPTURE(to);
+      CAPTURE(where);
+      CHECK(piped.status == 0);
+      CHECK(contains(piped.err, " bytes, for https://ui.perfetto.dev\n"));
+      CHECK(json::parse(d.shell.run("cat piped.json").out, nullptr, false)["traceEvents"].is_array());
+    }
 }
 
 TEST_CASE("reload: a profile holds, for good or on trial, or is refused with all errors") {

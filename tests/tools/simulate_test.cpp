@@ -107,6 +107,11 @@ TEST_CASE("corewise simulate: --map writes a page that plays the run") {
   CHECK(shell.run(one + "--map nowhere/map.html").status != 0);
   CHECK(contains(shell.run(one + "--map map.html").err, "map.html (--force overwrites it)"));
   CHECK(shell.run(one + "--map map.html --force").status == 0);
+  for (const std::string to : {"-", "/dev/stdout"}) {
+    const outcome piped = shell.run(one + "--map " + to + " > piped.html && cmp piped.html map.html");
+    CHECK_MESSAGE(piped.status == 0, piped.out);
+    CHECK(contains(piped.err, "20000 tasks, seed 1\n"));
+  }
 }
 
 TEST_CASE("corewise simulate: it simulates a machine of hwloc's XML, with its core kinds and its nodes") {

@@ -193,6 +193,8 @@ TEST_CASE("corewise tune writes into a pipe or a device, also behind a link") {
     const outcome piped = shell.run("(" + tune + "/dev/stdout; echo status $?) | cat");
     CHECK_MESSAGE(contains(piped.out, "version: 1\n"), piped.err);
     CHECK(contains(piped.out, "status 0\n"));
+    CHECK(contains(piped.err, " profiles on seeds "));
+    CHECK_FALSE(contains(piped.out, " profiles on seeds 1 to "));
     const outcome named = shell.run(tune + "/dev/fd/3 3>&1 >/dev/null | cat");
     CHECK_MESSAGE(contains(named.out, "version: 1\n"), named.err);
     const outcome substituted = shell.run("{ " + tune +

@@ -63,7 +63,7 @@ calibration measure(const calibrate_options& options) {
 }
 
 int run_calibrate(const calibrate_options& options) {
-  if (options.output == "-") return print(machine_text(measure(options))), done;
+  if (is_standard_output(options.output)) return print(machine_text(measure(options))), done;
   const output_file file(options.output, options.force);
   const calibration found = measure(options);
   file.write(machine_text(found));

@@ -1,5 +1,7 @@
 #include "output_file.hpp"
 
+#include "streams.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -97,9 +99,10 @@ int write_into(const fs::path& file, std::string_view text) {
 
 } // namespace
 
-output_file::output_file(std::string name, bool replace)
-    : name_(name == "-" ? "/dev/stdout" : std::move(name)),
-      replace_(replace) {
+bool is_standard_output(std::string_view file) noexcept { return file == "-" || file == "/dev/stdout"; }
+
+output_file::output_file(std::string name, bool replace) : name_(std::move(name)), replace_(replace) {
+  if (is_standard_output(name_)) return; // open already, also where it is a file
   std::error_code ignored;
   if (fs::is_directory(name_, ignored)) fail(EISDIR, name_);
   if (!replace_ && is_taken(name_)) fail(EEXIST, name_ + " (--force overwrites it)");
@@ -111,7 +114,12 @@ output_file::output_file(std::string name, bool replace)
   if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(errno, name_);
 }
 
+void output_file::print_report(std::string_view text) const {
+  return is_standard_output(name_) ? print_beside(text) : print(text);
+}
+
 void output_file::write(std::string_view text) const {
+  if (is_standard_output(name_)) return print(text);
   const int error = is_device(name_) ? write_into(name_, text) : write_file(text);
   if (error != 0) fail(error, name_);
 }

@@ -86,14 +86,16 @@ std::vector<simulated_profile> read_profiles(const simulate_options& options) {
   return read;
 }
 
-void print_reports(const std::vector<simulation_report>& reports, table_format format) {
-  if (format == table_format::csv) return print(to_csv(reports));
+std::string tables_of(const std::vector<simulation_report>& reports, table_format format) {
+  if (format == table_format::csv) return to_csv(reports);
   if (format == table_format::json) {
     json all = json::array();
     for (const simulation_report& report : reports) all.push_back(json::parse(to_json(report)));
-    return print(text_of(all));
+    return text_of(all);
   }
-  for (std::size_t i = 0; i < reports.size(); ++i) print((i == 0 ? "" : "\n\n") + to_text(reports[i]));
+  std::string text;
+  for (const simulation_report& report : reports) text += (text.empty() ? "" : "\n\n") + to_text(report);
+  return text;
 }
 
 void draw_all(const std::vector<simulation_report>& reports, const std::string& directory) {
@@ -141,7 +143,8 @@ int run_simulate(const simulate_options& options) {
   map_recording recording;
   if (map_file) recording.follow(s);
   const std::vector<simulation_report> reports = run_sweep(s);
-  print_reports(reports, options.format);
+  const std::string text = tables_of(reports, options.format);
+  map_file ? map_file->print_report(text) : print(text);
   if (options.charts) draw_all(reports, *options.charts);
   if (map_file) map_file->write(recording.page(*s.profiles.front().machine));
   return done;

@@ -37,7 +37,8 @@ int take_trace(const trace_options& options) {
       admin_client::time_limit + std::chrono::seconds{2 * options.seconds} + time_to_send);
   if (answer.status != 200) return complain_about(answer, engine, "/trace"), refused;
   file.write(answer.body);
-  print(fmt::format("{}: {} bytes, for https://ui.perfetto.dev\n", options.file, answer.body.size()));
+  file.print_report(
+      fmt::format("{}: {} bytes, for https://ui.perfetto.dev\n", options.file, answer.body.size()));
   return done;
 }
 

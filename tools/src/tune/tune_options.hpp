@@ -1,6 +1,7 @@
 #pragma once
 
 #include "../machine_options.hpp"
+#include "../output_file.hpp"
 
 #include <corewise/simulator/tune.hpp>
 
@@ -28,7 +29,7 @@ struct tune_options {
   std::optional<std::uint32_t> jobs;
   output_format format = output_format::for_people;
 
-  bool to_standard_output() const { return output == "-"; }
+  bool to_standard_output() const { return is_standard_output(output); }
 };
 
 /// The command line that tries so many profiles again, whatever the time that takes; as a shell reads it.
