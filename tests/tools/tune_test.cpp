@@ -69,6 +69,34 @@ TEST_CASE("corewise tune: it says that throughput tells nothing when tasks come 
   }
 }
 
+TEST_CASE("corewise tune: of a trace it says that all seeds have the same arrivals, and how many") {
+  scratch_shell shell;
+  std::string trace;
+  for (int i = 0; i < 1500; ++i) trace += std::to_string(i * 2000) + ",10000\n";
+  shell.write("day.csv", trace);
+  const std::string line = "corewise tune --machine 'core:8 pu:1' --workload trace,file=day.csv" + small;
+  const outcome tuned = shell.run(line);
+  CHECK(tuned.status == 0);
+  const std::string said =
+      "All seeds have the arrivals of day.csv; the interval says nothing of another day.";
+  CHECK(contains(tuned.err, said));
+  CHECK(contains(tuned.out, "# " + said));
+  CHECK(contains(tuned.out, ", 1500 tasks each"));
+  CHECK(contains(command_in(tuned.out), " --tasks 2000 "));
+  CHECK(json::parse(shell.run(line + " --format json").out)["tasks"] == 1500);
+}
+
+TEST_CASE("corewise tune: a budget that is too small for the figures alone is told, and the search goes on") {
+  const std::string line = "corewise tune --machine 'core:8 pu:1' --workload poisson,load=.7" + small;
+  const outcome tuned = run(line + " --budget 1ms");
+  CHECK(tuned.status == 0);
+  CHECK(tuned.err.starts_with("corewise: the budget is 0.001 s, but tuning needs about "));
+  CHECK(contains(tuned.err, " s for its figures alone; fewer --tasks, --seeds or --held-out\n"));
+  CHECK(contains(tuned.out, "version: 1\n"));
+  for (const std::string budget : {"", " --budget 10h"})
+    CHECK_FALSE(contains(run(line + budget).err, "the budget is"));
+}
+
 TEST_CASE("corewise tune: the command in a tuned profile makes it again") {
   scratch_shell shell;
   shell.write("it's.yaml", two_sockets);

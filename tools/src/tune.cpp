@@ -77,9 +77,13 @@ std::string assumed_of_energy(const profile& start, const topology& machine) {
                      machine_costs::power{}.active, machine_costs::power{}.idle, unweighed);
 }
 
-/// What the figures of the goal cannot show.
+/// What the figures cannot show.
 std::vector<std::string> assumptions(const tune_options& o, const std::vector<workload>& workloads) {
   std::vector<std::string> lines;
+  for (const workload& w : workloads)
+    if (w.shape == workload::kind::trace)
+      lines.push_back(fmt::format(
+          "All seeds have the arrivals of {}; the interval says nothing of another day.", w.file.string()));
   if (o.goal == tuning_goal::throughput)
     for (const workload& w : workloads)
       if (comes_by_itself(w))
@@ -88,6 +92,13 @@ std::vector<std::string> assumptions(const tune_options& o, const std::vector<wo
                                     "tasks a second use closed, ping-pong or yield-ring, or a load above 1.",
                                     w.text));
   return lines;
+}
+
+/// Returns how many tasks a run has at most: a trace ends.
+std::uint64_t tasks_of(const tune_options& o, const std::vector<workload>& workloads) {
+  std::uint64_t most = 0;
+  for (const workload& w : workloads) most = std::max(most, tasks_that_come(w, o.tasks));
+  return most;
 }
 
 tuning_options asked(const tune_options& o, std::size_t workloads) {
@@ -101,6 +112,16 @@ tuning_options asked(const tune_options& o, std::size_t workloads) {
   if (const auto seconds = o.budget_seconds; seconds || !o.evaluations)
     options.budget = std::chrono::nanoseconds(std::llround(1e9 * seconds.value_or(usual_budget_seconds)));
   return options;
+}
+
+void tell_over_budget(const tuning_options& options, std::chrono::nanoseconds needed) {
+  const auto seconds = [](std::chrono::nanoseconds time) {
+    const double s = std::chrono::duration<double>(time).count();
+    return s < 10 ? fmt::format("{:.2g} s", s) : fmt::format("{:.0f} s", s);
+  };
+  complain(fmt::format("the budget is {}, but tuning needs about {} for its figures alone; fewer --tasks, "
+                       "--seeds or --held-out",
+                       seconds(options.budget), seconds(needed)));
 }
 
 /// Writes the profile to its file and the report to standard output, or, where the profile goes to standard
@@ -125,6 +146,7 @@ int tune_profile(const tune_options& o) {
   const auto workloads = read_workloads(o.workloads);
   if (!workloads) return wrong_usage;
   check_traces(*workloads);
+  const std::uint64_t tasks = tasks_of(o, *workloads);
   const profile file = o.from ? load_profile(*o.from) : profile{};
   profile start = file;
   if (o.machine) use_machine(start.topology.machine, *o.machine);
@@ -137,13 +159,14 @@ int tune_profile(const tune_options& o) {
   options.assumed = assumptions(o, *workloads);
   options.energy_assumed = assumed_of_energy(start, machine);
   engine e(suited(o));
+  options.over_budget = [&options](std::chrono::nanoseconds needed) { tell_over_budget(options, needed); };
   std::optional<search_progress> line(std::in_place);
   options.progress = [&line](std::uint32_t evaluations, double best) { line->show(evaluations, best); };
   const tuning_result r = tune(e, start, tuned_fields(start, machine), objective, options);
   line.reset();
 
   tuning_story story{
-      machine.source(), o.from.value_or("the defaults"), {}, command_again(o, r.evaluations), o.tasks};
+      machine.source(), o.from.value_or("the defaults"), {}, command_again(o, r.evaluations), tasks};
   for (const workload& w : *workloads) story.workloads.push_back(describe(w));
   hand_out(o, r, options, story, tuned_profile_text(r, file, options, story));
   return done;

@@ -22,6 +22,10 @@ void check(const profile& start, const tuning_options& options) {
     throw std::invalid_argument("tuning needs a workload, a seed to search on and two seeds to judge on");
 }
 
+std::chrono::nanoseconds nanoseconds_of(double count) {
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(count));
+}
+
 /// A profile that the answer may be.
 struct contender {
   std::string name; ///< of a purpose; empty: what the search has found
@@ -81,16 +85,18 @@ class tuning {
     return detail::run_all(engine_, objective_, p, options_.workloads, s.first, s.count, options_.goal);
   }
 
-  /// The time to stop the search, such that the rest ends with the budget, but not before half of the budget
-  /// has passed.
+  /// Returns the time to stop the search, such that the rest ends with the budget, but not before half of the
+  /// budget has passed. Tells if the budget is too small for the rest alone.
   clock::time_point deadline(clock::time_point began, clock::duration one_profile) const {
     if (options_.budget >= std::chrono::hours{24 * 365}) return clock::time_point::max();
-    const double judging = static_cast<double>(3 + purposes_.size()) * options_.held_out / options_.seeds;
-    const double reserved =
-        (judging + static_cast<double>(fields_.size())) * static_cast<double>(one_profile.count());
+    const auto purposes = static_cast<double>(purposes_.size());
+    const auto one = static_cast<double>(one_profile.count());
+    const double judging = (3 + purposes) * options_.held_out / options_.seeds;
+    const double reserved = (judging + static_cast<double>(fields_.size())) * one;
     const auto budget = static_cast<double>(options_.budget.count());
-    return began +
-           std::chrono::nanoseconds(static_cast<std::int64_t>(std::max(budget - reserved, budget / 2)));
+    if (reserved > budget && options_.over_budget)
+      options_.over_budget(nanoseconds_of(reserved + (1 + purposes) * one)); // the first ones as well
+    return began + nanoseconds_of(std::max(budget - reserved, budget / 2));
   }
 
   double cost_beside(const figure_table& beginning, const profile& p) {

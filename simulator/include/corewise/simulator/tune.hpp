@@ -124,6 +124,9 @@ struct tuning_options {
   std::vector<std::string> assumed = {};
   /// The assumption behind the energy, which the findings repeat where they tell energy; may be empty.
   std::string energy_assumed = {};
+  /// Called before the search if the figures beside those of the search need more time than the budget. May be
+  /// empty.
+  std::function<void(std::chrono::nanoseconds needed)> over_budget = {};
   /// Called now and then with the number of tried profiles and the best mean ratio so far. May be empty.
   std::function<void(std::uint32_t evaluations, double best)> progress = {};
 };
