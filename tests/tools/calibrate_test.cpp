@@ -30,7 +30,7 @@ TEST_CASE("a measured machine file is accepted like any machine file") {
   REQUIRE_MESSAGE(measured.status == 0, measured.err);
   check_is_accepted(shell);
   CHECK(contains(measured.out, "machine.yaml: "));
-  CHECK(contains(measured.out, "\nsource: live\n"));
+  CHECK(contains(measured.out, "let `source` name that: {xml: machine.xml}.\nsource: live\n"));
 }
 
 TEST_CASE("a measured machine file tells time, machine and spread of its figures") {

@@ -42,7 +42,11 @@ std::string head(const host_facts& host) {
           "# (docs/command.md).\n";
   if (!host.cpu_model.empty())
     text += fmt::format("name: {}\n", quoted(host.cpu_model.substr(0, longest_name)));
-  return text + "source: live\n";
+  return text +
+         "# The costs hold for this machine only. To simulate it elsewhere, take the file along with the "
+         "XML that\n"
+         "# `lstopo machine.xml` writes here, and let `source` name that: {xml: machine.xml}.\n"
+         "source: live\n";
 }
 
 std::string speeds_of(const kind_finding& kind) {
