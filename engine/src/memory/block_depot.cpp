@@ -24,12 +24,26 @@ std::uint16_t blocks_in(std::size_t page, std::size_t bytes) noexcept {
   return static_cast<std::uint16_t>((page_bytes() - (page == 0 ? head_bytes(bytes) : 0)) / bytes);
 }
 
-/// While it counts, `trim` asks after so many blocks whether to stop.
-constexpr std::size_t blocks_between_asking = 4096;
+/// While it looks at blocks, `trim` asks after so many batches whether to stop.
+constexpr std::size_t batches_between_asking = 128;
 
 void forget_count(slab& s) noexcept {
   s.spare_in_page = {};
   s.counted = false;
+}
+
+/// Puts the slab into the list that begins at `first`. Call with the lock held.
+template <slab_links slab::* In> void enlist(slab*& first, slab& s) noexcept {
+  s.*In = {first, nullptr};
+  if (first != nullptr) (first->*In).before = &s;
+  first = &s;
+}
+
+/// Takes the slab out of that list. Call with the lock held.
+template <slab_links slab::* In> void unlist(slab*& first, slab& s) noexcept {
+  const auto [next, before] = s.*In;
+  (before != nullptr ? (before->*In).next : first) = next;
+  if (next != nullptr) (next->*In).before = before;
 }
 
 std::byte* begin_of(slab& s) noexcept { return reinterpret_cast<std::byte*>(&s); }
@@ -70,7 +84,7 @@ std::byte* block_depot::cut_returned(std::size_t bytes) noexcept {
     std::size_t page = 0;
     while (!s.returned.test(page)) ++page;
     s.returned.reset(page);
-    if (s.returned.none()) unlist_returned(s);
+    if (s.returned.none()) unlist<&slab::with_returned>(returned_, s);
     recut_ = begin_of(s) + page * page_bytes();
     recut_end_ = recut_ + page_bytes();
     ++pages_;
@@ -83,9 +97,7 @@ void block_depot::new_slab(std::size_t bytes, std::uint16_t node) {
   static_assert(sizeof(slab) <= 4096);
   uncut_ = map_slab();
   end_ = uncut_ + slab_bytes;
-  auto* const s = ::new (uncut_) slab(node, this);
-  s->next = std::exchange(slabs_, s);
-  if (s->next != nullptr) s->next->before = s;
+  enlist<&slab::all>(slabs_, *::new (uncut_) slab(node, this));
   uncut_ += head_bytes(bytes);
   ++pages_; // the first
 }
@@ -98,64 +110,87 @@ std::size_t block_depot::trim(std::size_t bytes, std::size_t keep,
     if (spare_.size() * bytes <= keep) return 0;
     all = std::exchange(spare_, {});
   }
+  spare_blocks stay;
   slab* counted = nullptr;
-  bool stopped = false;
-  std::size_t seen = 0;
-  all.visit([&](free_block* b) {
-    slab& s = slab::of(b);
-    if (s.owner == this) {
-      ++s.spare_in_page[page_of(b)];
-      if (!std::exchange(s.counted, true)) s.next_counted = std::exchange(counted, &s);
-    }
-    stopped = seen++ % blocks_between_asking == 0 && stop();
-    return !stopped;
-  });
-  if (stopped) {
-    for (; counted != nullptr; counted = counted->next_counted) forget_count(*counted);
-    const std::scoped_lock lock(mutex_);
-    spare_.take(all);
-    return 0;
-  }
-  for (slab* s = counted; s != nullptr; s = s->next_counted) s->whole = claim_whole(*s, bytes);
-  spare_blocks left;
-  all.visit([&](free_block* b) {
-    const slab& s = slab::of(b);
-    const std::size_t page = page_of(b);
-    const bool goes = s.whole || (page != 0 && s.spare_in_page[page] == blocks_in(page, bytes));
-    if (!goes || s.owner != this) left.put_one(b);
-    return true;
-  });
-  const std::size_t dropped = all.size() - left.size();
   std::size_t refused = 0;
-  while (counted != nullptr) {
-    slab& s = *std::exchange(counted, counted->next_counted);
-    if (s.whole)
-      ::munmap(&s, slab_bytes);
-    else
-      refused += return_pages(s, bytes);
+  if (count_spare(all, counted, stop) && part(all, stay, bytes, stop))
+    while (counted != nullptr && !stop()) {
+      slab& s = *std::exchange(counted, counted->next_counted);
+      if (claim_whole(s, bytes))
+        ::munmap(&s, slab_bytes);
+      else
+        refused += return_pages(s, bytes, stay);
+    }
+  for (; counted != nullptr; counted = counted->next_counted) {
+    stay.put_all(std::exchange(counted->going, {}));
+    forget_count(*counted);
   }
+  stay.put_all(all);
   const std::scoped_lock lock(mutex_);
-  spare_.take(left);
-  cut_ -= dropped;
+  spare_.put_all(stay);
   return refused;
 }
 
-/// Returns whether each block of the slab is spare and counted. Then none is cut from it any more.
-bool block_depot::claim_whole(slab& s, std::size_t bytes) noexcept {
-  const std::scoped_lock lock(mutex_);
-  for (std::size_t page = 0; page < pages_of_slab(); ++page)
-    if (!s.returned.test(page) && s.spare_in_page[page] != blocks_in(page, bytes)) return false;
-  if (s.returned.any()) unlist_returned(s);
-  unlist(s);
-  pages_ -= pages_of_slab() - s.returned.count();
+/// Counts the spare blocks of each page, and lists the slabs. Returns false if `stop` returned true.
+bool block_depot::count_spare(const spare_blocks& all, slab*& counted,
+                              const std::function<bool()>& stop) const noexcept {
+  std::size_t seen = 0;
+  const auto count = [&](free_block* b) {
+    for (; b != nullptr; b = b->next) {
+      slab& s = slab::of(b);
+      if (s.owner != this) continue;
+      ++s.spare_in_page[page_of(b)];
+      if (!std::exchange(s.counted, true)) s.next_counted = std::exchange(counted, &s);
+    }
+  };
+  for (free_block* b = all.batches; b != nullptr; b = b->next_batch) {
+    if (seen++ % batches_between_asking == 0 && stop()) return false;
+    count(b);
+  }
+  count(all.rest.top);
   return true;
 }
 
-/// Gives the pages of which all blocks are spare to the system. Returns how many it refused.
-std::size_t block_depot::return_pages(slab& s, std::size_t bytes) noexcept {
+/// Puts the blocks of wholly spare pages onto the lists of their slabs, and all others into `stay`. Returns
+/// false if `stop` returned true. Then some are still in `all`.
+bool block_depot::part(spare_blocks& all, spare_blocks& stay, std::size_t bytes,
+                       const std::function<bool()>& stop) const noexcept {
+  for (std::size_t seen = 0; all.size() != 0; ++seen) {
+    if (seen % batches_between_asking == 0 && stop()) return false;
+    for (free_list some = all.take_some(); some.top != nullptr;) {
+      void* const b = some.pop();
+      slab& s = slab::of(b);
+      const std::size_t page = page_of(b);
+      const bool goes = s.owner == this && s.spare_in_page[page] == blocks_in(page, bytes);
+      (goes ? s.going : stay).put_one(b);
+    }
+  }
+  return true;
+}
+
+/// Returns whether each block of the slab goes. Then none is cut from it any more.
+bool block_depot::claim_whole(slab& s, std::size_t bytes) noexcept {
+  const std::scoped_lock lock(mutex_);
+  const std::size_t pages = pages_of_slab() - s.returned.count(); // the first is one of them
+  if (s.going.size() != blocks_in(0, bytes) + (pages - 1) * blocks_in(1, bytes)) return false;
+  if (s.returned.any()) unlist<&slab::with_returned>(returned_, s);
+  unlist<&slab::all>(slabs_, s);
+  pages_ -= pages;
+  cut_ -= s.going.size();
+  return true;
+}
+
+/// Gives the slab's wholly spare pages to the system, but the first. Its blocks go into `stay`. Returns how
+/// many pages the system refused.
+std::size_t block_depot::return_pages(slab& s, std::size_t bytes, spare_blocks& stay) noexcept {
+  const auto is_spare = [&](std::size_t page) { return s.spare_in_page[page] == blocks_in(page, bytes); };
+  std::size_t going = std::exchange(s.going, {}).size();
+  if (is_spare(0)) {
+    going -= blocks_in(0, bytes);
+    for (std::size_t at = head_bytes(bytes); at < page_bytes(); at += bytes) stay.put_one(begin_of(s) + at);
+  }
   std::size_t refused = 0;
   std::bitset<slab::pages_max> returned;
-  const auto is_spare = [&](std::size_t page) { return s.spare_in_page[page] == blocks_in(page, bytes); };
   for (std::size_t page = 1; page < pages_of_slab(); ++page) {
     const std::size_t first = page;
     for (; page < pages_of_slab() && is_spare(page); ++page) returned.set(page);
@@ -166,27 +201,15 @@ std::size_t block_depot::return_pages(slab& s, std::size_t bytes) noexcept {
   forget_count(s);
   if (returned.none()) return 0;
   const std::scoped_lock lock(mutex_);
-  if (s.returned.none()) s.next_returned = std::exchange(returned_, &s);
+  if (s.returned.none()) enlist<&slab::with_returned>(returned_, s);
   s.returned |= returned;
   pages_ -= returned.count();
+  cut_ -= going;
   return refused;
 }
 
-/// Takes the slab out of the list of those with returned pages. Call with the lock held.
-void block_depot::unlist_returned(slab& s) noexcept {
-  slab** at = &returned_;
-  while (*at != &s) at = &(*at)->next_returned;
-  *at = s.next_returned;
-}
-
-/// Takes the slab out of the list of all. Call with the lock held.
-void block_depot::unlist(slab& s) noexcept {
-  (s.before != nullptr ? s.before->next : slabs_) = s.next;
-  if (s.next != nullptr) s.next->before = s.before;
-}
-
 void block_depot::unmap() noexcept {
-  while (slabs_ != nullptr) ::munmap(std::exchange(slabs_, slabs_->next), slab_bytes);
+  while (slabs_ != nullptr) ::munmap(std::exchange(slabs_, slabs_->all.next), slab_bytes);
 }
 
 block_depot::amount block_depot::count(std::size_t bytes) noexcept {
