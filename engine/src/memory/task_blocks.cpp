@@ -4,7 +4,6 @@
 #include "memory/block_depot.hpp"
 #include "memory/block_memory.hpp"
 
-#include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/detail/task_blocks.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 
@@ -13,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -82,7 +80,15 @@ struct node_depots {
 };
 
 constinit std::array<atomic<node_depots*>, nodes_max> all_depots{};
-constinit mutex trimming;
+
+/// The process in which a thread trims. This is no mutex: a process fork may come while its parent trims.
+///
+/// | tag     | release site       | acquire site          | publishes            | weakened                   |
+/// |---------|--------------------|-----------------------|----------------------|----------------------------|
+/// | trimmed | trim_blocks: store | trim_blocks: exchange | the counts of slabs, | a trim counts on top of an |
+/// |         |                    |                       | set back to 0        | earlier one's counts       |
+constinit atomic<std::uint32_t> trims_in{0};
+
 constinit atomic<std::uint64_t> refused_pages{0}; // relaxed: a number for people
 
 /// Returns the depots of a node. Makes them at their first use in a process and never destroys them: threads
@@ -243,10 +249,11 @@ void release_block(void* memory, std::size_t size_class) noexcept {
 }
 
 void trim_blocks(std::size_t keep, const std::function<bool()>& stop) noexcept {
-  if (!trimming.try_lock()) return; // another thread does it
-  const std::scoped_lock lock(std::adopt_lock, trimming);
+  const std::uint32_t here = process_number();
+  if (trims_in.exchange(here, std::memory_order_acquire) == here) return; // pairs: trimmed
   std::size_t refused = 0;
   for_each_depot([&](block_depot& depot, std::size_t bytes) { refused += depot.trim(bytes, keep, stop); });
+  trims_in.store(0, std::memory_order_release); // pairs: trimmed
   if (refused != 0) refused_pages.fetch_add(refused, std::memory_order_relaxed);
 }
 

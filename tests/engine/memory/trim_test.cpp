@@ -137,6 +137,29 @@ TEST_CASE("trim: the child of a process fork leaves its parent's slabs alone") {
   for (void* b : parents) detail::release_block(b, 2);
 }
 
+TEST_CASE("trim: the child of a process fork that comes during a trim trims its own blocks") {
+  for (void* b : take(2, 20'000)) detail::release_block(b, 2);
+  std::atomic<bool> trims{false};
+  std::atomic<bool> forked{false};
+  std::thread other([&] {
+    detail::trim_blocks(0, [&] {
+      trims = true;
+      while (!forked) std::this_thread::yield();
+      return false;
+    });
+  });
+  while (!trims) std::this_thread::yield();
+  const pid_t child = tests::child_that([] {
+    for (void* b : take(2, 40'000)) detail::release_block(b, 2);
+    const std::uint64_t held = detail::count_block_memory().held_bytes;
+    detail::trim_blocks(0);
+    std::_Exit(detail::count_block_memory().held_bytes < held ? 0 : 1);
+  });
+  forked = true;
+  other.join();
+  CHECK(tests::exit_status(child) == 0);
+}
+
 TEST_CASE("trim: pages that the system does not take back are counted, and are used again") {
   const std::vector<void*> taken = take(3, 20'000);
   // The calls themselves: sanitizers replace the functions by ones that do nothing.
