@@ -68,15 +68,29 @@ TEST_CASE("sources: a file that is not hwloc XML is refused with its name and th
           "version=\"2.0\">\n</topology>\n",
           "hwloc cannot read it");
   refused(replaced(whole, "<topology version=\"2.0\">", "<topology version=\"3.0\">"), "format 3.0");
+  refused(replaced(whole, "type=\"NUMANode\" os_index=\"1\"", "type=\"NUMANode\" os_index=\"0\""),
+          "the source has the NUMA node 0 twice");
+}
+
+TEST_CASE("sources: XML whose first object is not the machine is refused, and does not crash hwloc") {
+  const temporary_tree tree;
+  for (const std::string type : {"NUMANode", "PU", "Package", "Misc", ""}) {
+    const auto file = tree.write(
+        "machine.xml", "<topology version=\"2.0\">\n<object type=\"" + type +
+                           "\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+                           "complete_nodeset=\"0x1\" gp_index=\"1\"/></topology>");
+    check_refused(xml_source{file}, "is damaged: line 2: the first object is no Machine");
+  }
 }
 
 TEST_CASE("sources: XML that is nested without end is refused, not followed") {
   const temporary_tree tree;
   std::string text =
       "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n";
-  const std::string level = "<object type=\"Group\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
-                            "complete_nodeset=\"0x1\">\n";
-  for (int depth = 0; depth < 300000; ++depth) text += level;
+  const std::string sets =
+      " cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\">\n";
+  text += "<object type=\"Machine\"" + sets;
+  for (int depth = 0; depth < 300000; ++depth) text += "<object type=\"Group\"" + sets;
   check_refused(xml_source{tree.write("deep.xml", text)}, "nested");
 }
 
@@ -110,6 +124,11 @@ TEST_CASE("sources: a synthetic description of too many objects is refused at on
        {"pack:2 numa:1024 pu:1", "pack:1024 numa:2 core:1 pu:1", "pack:1024 die:2 [numa] pu:1",
         "pack:1024 [numa] [NUMANode(memory=1GB)] pu:2", "pack:1024 [numa] die:2 numa:1 pu:1"})
     check_refused(synthetic_source{text}, "has more than 1024 NUMA nodes");
+  // hwloc needs no blank behind a bracket or a number, and takes the first closing bracket for the end.
+  check_refused(synthetic_source{"[numa]4000 pu:3"}, "has more than 1024 objects beside each other");
+  for (const char* text : {"[numa]9000", "[numa[x]9000"})
+    check_refused(synthetic_source{text}, "has more than 8192 CPUs");
+  check_refused(synthetic_source{"pack:1024numa:2 pu:1"}, "has more than 1024 NUMA nodes");
   std::string deep = "pack:1024 ";
   for (int i = 0; i < 64; ++i) deep += "group:1 ";
   check_refused(synthetic_source{deep + "pu:1"}, "has more than 65536 objects");
@@ -117,7 +136,8 @@ TEST_CASE("sources: a synthetic description of too many objects is refused at on
 
 TEST_CASE("sources: numbers and blanks of a synthetic description that hwloc would read in another way are "
           "refused") {
-  for (const char* text : {"pack:0x400 core:0x10 pu:1", "pack:2 core:+8192 pu:4", "0x2000", "pack:010 pu:1"})
+  for (const char* text : {"pack:0x400 core:0x10 pu:1", "pack:2 core:+8192 pu:4", "0x2000", "pack:010 pu:1",
+                           "[numa]0x2000", "numa:2(memory=1GB)0x2000"})
     check_refused(synthetic_source{text}, "expected decimal numbers");
   for (const char* text : {"1 1024\n64", "pack:2\tcore:2 pu:1"})
     check_refused(synthetic_source{text}, "another control character");

@@ -125,6 +125,9 @@ void scan_nodes(hwloc_topology_t handle, machine_scan& scan) {
     scan.nodes.push_back({o.os_index, to_cpu_set(o.cpuset), o.attr->numanode.local_memory, is_special(o)});
   });
   std::ranges::sort(scan.nodes, {}, &scanned_node::os_index);
+  const auto twice = std::ranges::adjacent_find(scan.nodes, {}, &scanned_node::os_index);
+  if (twice != scan.nodes.end())
+    throw topology_error(fmt::format("the source has the NUMA node {} twice", twice->os_index));
 }
 
 std::uint32_t to_number(const char* text) {

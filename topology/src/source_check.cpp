@@ -84,28 +84,34 @@ class synthetic_count {
 
   /// Throws `topology_error` when the description has too many objects.
   void check() {
-    int square = 0;
-    int round = 0; // attributes
+    bool square = false;
+    bool round = false; // attributes
     for (std::size_t at = 0; at < text_.size(); ++at) {
       const char c = text_[at];
-      square += c == '[' ? 1 : c == ']' && square > 0 ? -1 : 0;
-      round += c == '(' ? 1 : c == ')' && round > 0 ? -1 : 0;
+      if (c == '[' && !round) square = true;
+      if (c == '(') round = true;
+      if (c == ')' || c == ']') round = false; // for hwloc, too, brackets end at the first closing one
+      if (c == ']') square = false;
       const char before = at == 0 ? ' ' : text_[at - 1];
       if (static_cast<unsigned char>(c) < ' ') refuse_control();
-      if (round > 0 || (before != ' ' && before != '[' && before != ':')) continue;
+      if (round || !begins(before, c)) continue;
       if (c == '+' || c == '-' || (c == '0' && at + 1 < text_.size() && is_digit_or_x(text_[at + 1])))
         refuse_number(at);
-      if (square == 0 && std::isdigit(static_cast<unsigned char>(c)) != 0)
+      if (!square && is_digit(c))
         add_level(std::string_view(text_).substr(at));
       else if (before != ':' && (c == 'n' || c == 'N'))
         nodes_are_here_ = true;
-      if (nodes_are_here_ && square > 0) add_nodes();
+      if (nodes_are_here_ && square) add_nodes();
     }
   }
 
  private:
-  static bool is_digit_or_x(char c) {
-    return c == 'x' || c == 'X' || std::isdigit(static_cast<unsigned char>(c)) != 0;
+  static bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+  static bool is_digit_or_x(char c) { return c == 'x' || c == 'X' || is_digit(c); }
+  /// Returns whether a number or a name may begin with `c`. hwloc needs no blank behind a number or a bracket.
+  static bool begins(char before, char c) {
+    return std::string_view(" []):").find(before) != std::string_view::npos ||
+           (is_digit(before) && !is_digit(c));
   }
   /// hwloc would take these for blanks.
   [[noreturn]] void refuse_control() const {
