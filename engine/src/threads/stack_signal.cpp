@@ -94,6 +94,18 @@ void on_signal(int number, siginfo_t* info, void* context) {
   errno = error;
 }
 
+/// Returns what the process does with the signal now.
+struct sigaction action_of(int number) noexcept {
+  struct sigaction now{};
+  ::sigaction(number, nullptr, &now);
+  return now;
+}
+
+/// Returns whether other code has taken all handlers away, ours too.
+bool is_reset(const struct sigaction& now) noexcept {
+  return now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN;
+}
+
 bool send(pid_t thread, int number) noexcept {
   siginfo_t info{};
   info.si_signo = number;
@@ -155,13 +167,14 @@ stack_signal::~stack_signal() {
   const std::scoped_lock lock(installing);
   installation& here = installations[static_cast<std::size_t>(number_)];
   if (--here.users != 0) return;
-  struct sigaction now{};
-  ::sigaction(number_, nullptr, &now);
-  here.stays = (now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != &on_signal;
-  if (!here.stays) ::sigaction(number_, &here.before, nullptr);
+  const struct sigaction now = action_of(number_);
+  const bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_signal;
+  here.stays = !ours && !is_reset(now);
+  if (ours) ::sigaction(number_, &here.before, nullptr);
 }
 
 std::string stack_signal::stack_of(pid_t thread) const {
+  if (is_reset(action_of(number_))) return {}; // the signal would end the process
   const std::scoped_lock lock(asking);
   answer.thread.store(thread, std::memory_order_relaxed);
   answer.now.store(place::state::asked, std::memory_order_release); // pairs: asked

@@ -1,3 +1,4 @@
+#include "child_process.hpp"
 #include "small_engine.hpp"
 #include "threads/stack_signal.hpp"
 #include "within.hpp"
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -116,6 +118,29 @@ TEST_CASE(
     CHECK(caught == 2);
   }
   CHECK(own.is_set());
+}
+
+TEST_CASE(
+    "stack signal: where the program resets the signal, nobody is asked, and a later engine asks again") {
+  // In a child: the signal would end the process.
+  for (const auto reset : {SIG_DFL, SIG_IGN}) {
+    const pid_t child = tests::child_that([&] {
+      const auto now = [] {
+        struct sigaction is{};
+        ::sigaction(SIGUSR1, nullptr, &is);
+        return is.sa_handler;
+      };
+      bool right = true;
+      for (int round = 0; round < 2; ++round) {
+        const detail::stack_signal signal(SIGUSR1);
+        right = right && now() != SIG_DFL && now() != SIG_IGN;
+        std::signal(SIGUSR1, reset);
+        right = right && signal.stack_of(::gettid()).empty();
+      }
+      std::_Exit(right && now() == reset ? 0 : 1);
+    });
+    CHECK(tests::exit_status(child) == 0);
+  }
 }
 
 TEST_CASE(
