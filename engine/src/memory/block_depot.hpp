@@ -18,9 +18,9 @@
 // its slab says so, and the page is cut anew when blocks are wanted again.
 //
 // `trim` takes all spare blocks out of the depot, so that nobody waits for it: threads that want blocks
-// meanwhile cut new ones. It counts the spare blocks of each page, and then puts the blocks of pages that have
-// no other block onto a list of their slab. Then slab by slab goes. A slab of which every block is spare is
-// unmapped, so its memory serves other sizes, too. What stays goes back into the depot in one piece.
+// meanwhile cut new ones. It counts the spare blocks of each page, and then puts the blocks of pages that
+// have no other block onto a list of their slab. Then slab by slab goes. A slab of which every block is spare
+// is unmapped, so its memory serves other sizes, too. What stays goes back into the depot in one piece.
 
 namespace corewise::detail {
 
@@ -146,6 +146,10 @@ class block_depot {
   void put_one(void* memory) noexcept {
     const std::scoped_lock lock(mutex_);
     spare_.put_one(memory);
+  }
+  void put(free_list blocks) noexcept {
+    const std::scoped_lock lock(mutex_);
+    while (blocks.top != nullptr) spare_.put_one(blocks.pop());
   }
   /// Takes a batch of blocks, and cuts new ones if too few are spare. Throws `std::bad_alloc`.
   free_list take_batch(std::size_t bytes, std::uint16_t node) {

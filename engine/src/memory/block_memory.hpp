@@ -10,7 +10,7 @@ namespace corewise::detail {
 struct block_memory {
   std::uint64_t held_bytes = 0; ///< in pages that the system has given and not got back
   std::uint64_t used_bytes =
-      0; ///< of these, in tasks and frames, and up to 64 blocks of a size in each thread
+      0; ///< of these, in tasks and frames, and up to 95 blocks of a size in each thread
   std::uint64_t refused_pages = 0; ///< that the system did not take back, as under `mlockall`
 };
 

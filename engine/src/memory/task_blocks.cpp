@@ -20,12 +20,14 @@
 //     thread's cache ──full──► depot of its node ──► another thread's cache on that node
 //
 // A producer outside allocates and a worker frees, so blocks wander. They come back in batches through the
-// depot of the memory node that they lie on, and a thread takes a lock at most once in `batch` blocks. The
-// head of the slab from which a block was cut says which node that is; slabs are aligned to their size. What
-// a burst took goes back to the system at rest (`trim_blocks`).
+// depot of the memory node that they lie on. The head of the slab from which a block was cut says which node
+// that is; slabs are aligned to their size. Blocks of other nodes wait until the thread has a batch of them,
+// whatever their nodes. So a thread takes a lock at most once in `batch` blocks of its own node, and each
+// other node's lock at most once in `batch` blocks of others. What a burst took goes back to the system at
+// rest (`trim_blocks`).
 //
 // A batch is 32 blocks of any size. With another number for large blocks, a thread would have to look the
-// number up whenever it gives a small one back. So a thread keeps up to 64 blocks of 4096 bytes.
+// number up whenever it gives a small one back. So a thread keeps up to 95 blocks of 4096 bytes.
 //
 // A new slab is only addresses. Blocks are cut from it by the batch, when no thread has a spare one. So no
 // page is touched before it is needed, and a thread waits for no page faults other than its own.
@@ -83,10 +85,10 @@ constinit std::array<atomic<node_depots*>, nodes_max> all_depots{};
 
 /// The process in which a thread trims. This is no mutex: a process fork may come while its parent trims.
 ///
-/// | tag     | release site       | acquire site          | publishes            | weakened                   |
-/// |---------|--------------------|-----------------------|----------------------|----------------------------|
-/// | trimmed | trim_blocks: store | trim_blocks: exchange | the counts of slabs, | a trim counts on top of an |
-/// |         |                    |                       | set back to 0        | earlier one's counts       |
+/// | tag     | release site       | acquire site          | publishes            | weakened            |
+/// |---------|--------------------|-----------------------|----------------------|---------------------|
+/// | trimmed | trim_blocks: store | trim_blocks: exchange | the counts of slabs, | a trim goes on with |
+/// |         |                    |                       | set back to 0        | older counts        |
 constinit atomic<std::uint32_t> trims_in{0};
 
 constinit atomic<std::uint64_t> refused_pages{0}; // relaxed: a number for people
@@ -128,12 +130,15 @@ std::uint16_t this_node() noexcept {
 constexpr std::uint16_t nowhere = nodes_max;
 
 /// One thread's blocks: up to two batches of each size, so that a thread that alternates between taking and
-/// giving does not visit the depot each time. It has no constructor and no destructor, for which each access
-/// would have to check.
+/// giving does not visit the depot each time, and those of other nodes. It has no constructor and no
+/// destructor, for which each access would have to check.
 struct block_cache {
   std::uint16_t home = nowhere;
   std::array<free_list, block_classes> lists;
   std::array<free_list, block_classes> spare; // a whole batch or nothing: partly used ones are in `lists`
+  // Blocks of other nodes, less than a batch. No lists with their lengths: these bytes are scarce (ADR 0023).
+  std::array<free_block*, block_classes> away;
+  std::array<std::uint8_t, block_classes> away_size;
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local block_cache cache{};
 
@@ -146,13 +151,27 @@ struct block_cache {
 /// |        |                        |                 |                            | its last block back       |
 constinit atomic<std::uint32_t> caches{0};
 
+/// Gives blocks back to the depots of their nodes, with one lock for each of these.
+void give_each(free_block* first, std::size_t size_class) noexcept {
+  while (first != nullptr) {
+    const std::uint16_t node = slab::of(first).node;
+    free_list of_node;
+    free_list others;
+    while (first != nullptr) {
+      free_block* const b = std::exchange(first, first->next);
+      (slab::of(b).node == node ? of_node : others).push(b);
+    }
+    depots_of(node)[size_class].put(of_node);
+    first = others.top;
+  }
+}
+
 /// Gives the calling thread's blocks back, if it has a cache.
 void close_cache() {
-  const std::uint16_t home = std::exchange(cache.home, nowhere);
-  if (home == nowhere) return;
+  const block_cache last = std::exchange(cache, {});
+  if (last.home == nowhere) return;
   for (std::size_t c = 0; c < block_classes; ++c)
-    for (free_list* list : {&cache.lists[c], &cache.spare[c]})
-      while (list->top != nullptr) depots_of(home)[c].put_one(list->pop());
+    for (free_block* top : {last.lists[c].top, last.spare[c].top, last.away[c]}) give_each(top, c);
   caches.fetch_sub(1, std::memory_order_release); // pairs: closed
 }
 
@@ -190,7 +209,7 @@ void* take_alone(std::size_t size_class) {
   block_depot& from = depots_of(home)[size_class];
   free_list list = from.take_batch(block_sizes[size_class], home);
   void* memory = list.pop();
-  while (list.top != nullptr) from.put_one(list.pop());
+  from.put(list);
   return memory;
 }
 
@@ -212,9 +231,18 @@ void* take_alone(std::size_t size_class) {
   }
 }
 
+void give_away(void* memory, std::size_t size_class) noexcept {
+  free_block*& away = cache.away[size_class];
+  away = ::new (memory) free_block{away, nullptr};
+  if (++cache.away_size[size_class] != batch) return;
+  cache.away_size[size_class] = 0;
+  give_each(std::exchange(away, nullptr), size_class);
+}
+
 [[gnu::noinline, gnu::cold]] void give_slowly(void* memory, std::size_t size_class) noexcept {
   const std::uint16_t home = slab::of(memory).node;
-  if (!open_cache() || home != cache.home) return depots_of(home)[size_class].put_one(memory);
+  if (!open_cache()) return depots_of(home)[size_class].put_one(memory);
+  if (home != cache.home) return give_away(memory, size_class);
   free_list& list = cache.lists[size_class];
   if (list.size == batch) {
     free_list& spare = cache.spare[size_class];
