@@ -1,31 +1,33 @@
 #include "followed_policies.hpp"
 
+#include "stream_names.hpp"
+
 #include <algorithm>
 
 namespace corewise::detail {
 
-followed_policies::followed_policies(const profile& p, const simulated_machine& machine, const policy* rule,
-                                     random_stream samples)
-    : profile_(p),
-      machine_(machine),
-      rule_(rule) {
-  if (const auto follows = follow_period_of(p); p.topology.measure && follows) {
+followed_policies::followed_policies(const run_setup& setup) : setup_(setup) {
+  const std::uint64_t seed = setup.options.seed;
+  for (std::size_t w = 0; w < setup.layout.size(); ++w)
+    draws_.push_back({.rng = placement_rng(seed * 0x9E3779B97F4A7C15ULL + w + 1), .cursor = {}});
+  if (const auto follows = follow_period_of(setup.profile); setup.profile.topology.measure && follows) {
     const std::int64_t period = follows->count();
-    meter_.emplace(measured_speeds(machine.groups), samples, std::vector<log_times>(machine.groups.size()),
-                   period, period);
+    meter_.emplace(measured_speeds(setup.groups), random_stream(seed, samples_stream),
+                   std::vector<log_times>(setup.groups.size()), period, period);
   }
   make();
 }
 
 void followed_policies::make() {
   if (!in_force_.empty())
-    slowed_ = std::make_unique<const locality_groups>(machine_.groups.at_speeds(in_force_));
-  const locality_groups& groups = slowed_ ? *slowed_ : machine_.groups;
-  placing_ = make_policy(profile_.dispatch.policy, groups, machine_.workers, weights_of(profile_));
-  stealing_ = make_steal_policy(profile_.steal.policy, groups, machine_.workers, profile_.steal.start);
+    slowed_ = std::make_unique<const locality_groups>(setup_.groups.at_speeds(in_force_));
+  const locality_groups& groups = slowed_ ? *slowed_ : setup_.groups;
+  const profile& p = setup_.profile;
+  placing_ = make_policy(p.dispatch.policy, groups, setup_.layout, weights_of(p));
+  stealing_ = make_steal_policy(p.steal.policy, groups, setup_.layout, p.steal.start);
 }
 
-void followed_policies::note(group_id g, std::int64_t ns, std::int64_t now_ns) {
+void followed_policies::ran(group_id g, std::int64_t ns, std::int64_t now_ns) {
   meter& m = *meter_;
   if (--m.until_sample == 0) {
     m.until_sample = 1 + m.samples.below(127);

@@ -1,10 +1,11 @@
 #pragma once
 
+#include "run_setup.hpp"
+
 #include <corewise/policies/measured_speeds.hpp>
 #include <corewise/policies/policy.hpp>
 #include <corewise/policies/steal_policy.hpp>
 #include <corewise/simulator/random_stream.hpp>
-#include <corewise/simulator/simulation.hpp>
 
 #include <memory>
 #include <optional>
@@ -12,21 +13,28 @@
 
 namespace corewise::detail {
 
-/// The policies of a profile. With `topology.measure` they go by the speeds of the cores as the engine would measure
-/// them: of one task in 64 that ends, as often as `topology.follow` says.
+/// The random state and the rotation of the policies' decisions for one worker.
+struct worker_draws {
+  placement_rng rng{0};
+  placement_cursor cursor;
+};
+
+/// The policies of a profile. With `topology.measure` they go by the speeds of the cores as the engine would
+/// measure them: of one task in 64 that ends, as often as `topology.follow` says.
 class followed_policies {
  public:
-  /// `rule`: decides in the place of the profile's policy; may be null. All arguments must outlive this.
-  followed_policies(const profile& p, const simulated_machine& machine, const policy* rule,
-                    random_stream samples);
+  /// `setup` must outlive this.
+  explicit followed_policies(const run_setup& setup);
 
-  const policy& placing() const noexcept { return rule_ != nullptr ? *rule_ : *placing_; }
-  const steal_policy& stealing() const noexcept { return *stealing_; }
-
-  /// Notes that a task has run for that long.
-  void ran(group_id g, std::int64_t ns, std::int64_t now_ns) {
-    if (meter_) note(g, ns, now_ns);
+  const policy& placing() const noexcept {
+    return setup_.options.rule != nullptr ? *setup_.options.rule : *placing_;
   }
+  const steal_policy& stealing() const noexcept { return *stealing_; }
+  worker_draws& of(worker_id w) noexcept { return draws_[w.value]; }
+
+  bool measures() const noexcept { return meter_.has_value(); }
+  /// Notes that a task has run for that long. Call it only where the policies measure.
+  void ran(group_id g, std::int64_t ns, std::int64_t now_ns);
 
  private:
   struct meter {
@@ -38,12 +46,10 @@ class followed_policies {
     std::uint32_t until_sample = 1;
   };
 
-  void note(group_id g, std::int64_t ns, std::int64_t now_ns);
   void make();
 
-  const profile& profile_;
-  const simulated_machine& machine_;
-  const policy* rule_;
+  const run_setup& setup_;
+  std::vector<worker_draws> draws_; // by worker
   std::optional<meter> meter_;
   std::vector<std::uint32_t> in_force_;           // percent, by group
   std::unique_ptr<const locality_groups> slowed_; // as the policies see them; null: as the machine says

@@ -19,17 +19,16 @@ measuring::measuring(const simulated_machine& machine, std::uint64_t tasks, doub
     ++result_.kinds[machine.groups[w.group].kind].workers;
 }
 
-void measuring::leaves(std::int64_t now_ns, std::int64_t entered_ns) noexcept {
+void measuring::leaves(std::int64_t now_ns, std::int64_t entered_ns, double service_ns,
+                       bool responded) noexcept {
   advance(now_ns);
   --in_system_;
   times_ += static_cast<wide>(now_ns - entered_ns);
-}
-
-void measuring::ended(std::int64_t now_ns, double response_ns, double service_ns, bool responded) noexcept {
   if (ended_ == warm_after_) begin(now_ns);
   ++ended_;
   ++result_.tasks;
   if (!responded) return;
+  const auto response_ns = static_cast<double>(now_ns - entered_ns);
   result_.response.add(response_ns);
   (ended_ <= half_after_ ? result_.first_half : result_.second_half).add(response_ns);
   if (service_ns > 0) result_.slowdown.add(response_ns / service_ns * 1000);

@@ -13,13 +13,11 @@ class measuring {
  public:
   measuring(const simulated_machine& machine, std::uint64_t tasks, double warm_up);
 
-  /// Counts one task more, or one fewer, in the system. The end of the run checks Little's law on these
-  /// counts.
+  /// Counts one task more in the system. The end of the run checks Little's law on these counts.
   void enters(std::int64_t now_ns) noexcept { advance(now_ns), ++in_system_; }
-  void leaves(std::int64_t now_ns, std::int64_t entered_ns) noexcept;
-  /// Counts a task of that service that has ended after that time; `responded`: its response time is
-  /// measured.
-  void ended(std::int64_t now_ns, double response_ns, double service_ns, bool responded) noexcept;
+  /// Counts a task of that service that has ended, and is no longer in the system; `responded`: its response
+  /// time is measured.
+  void leaves(std::int64_t now_ns, std::int64_t entered_ns, double service_ns, bool responded) noexcept;
   void ran(level l, std::uint32_t kind) noexcept {
     ++result_.ran_at[static_cast<std::size_t>(l)], ++result_.kinds[kind].tasks;
   }

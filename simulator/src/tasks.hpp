@@ -4,6 +4,7 @@
 #include <corewise/topology/ids.hpp>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace corewise::detail {
@@ -90,6 +91,20 @@ class task_row {
     (first_ == no_task ? last_ : pool[first_].previous) = no_task;
     --size_;
     return t;
+  }
+  /// Takes the first `count` tasks out, of as many at least.
+  task_row split_front(task_pool& pool, std::uint32_t count) noexcept {
+    task_row front;
+    if (count == 0) return front;
+    task_index last = first_;
+    for (std::uint32_t i = 1; i < count; ++i) last = pool[last].next;
+    front.first_ = first_;
+    front.last_ = last;
+    front.size_ = count;
+    first_ = std::exchange(pool[last].next, no_task);
+    (first_ == no_task ? last_ : pool[first_].previous) = no_task;
+    size_ -= count;
+    return front;
   }
   task_index pop_back(task_pool& pool) noexcept {
     const task_index t = last_;

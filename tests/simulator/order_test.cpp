@@ -1,4 +1,4 @@
-#include "simulation_state.hpp"
+#include "simulated_run.hpp"
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/event.hpp>
@@ -92,15 +92,16 @@ class scripted_simulation {
   scripted_simulation(const profile& p, script& tasks)
       : tasks_(tasks),
         machine_(p),
-        simulation_(p, machine_, workload_, options_) {}
+        run_(p, machine_, workload_, options_),
+        state_(run_.state_) {}
 
   void run() {
-    (void)simulation_.poll(seat); // as the engine's worker, before it sleeps first
+    (void)run_.polling_.poll(seat); // as the engine's worker, before it sleeps first
     const task_index holding = make(std::chrono::nanoseconds(held_up).count(), nobody, task_class::normal);
-    simulation_.submit_outside(holding, 0);
-    while (simulation_.at(seat).running != holding) step();
-    for (const script::made& m : tasks_.first()) simulation_.submit_outside(make(1, m.number, m.run_as), 0);
-    while (!simulation_.events_.empty()) step();
+    run_.placing_.submit_outside(holding, 0);
+    while (state_.queues.of(seat).running != holding) step();
+    for (const script::made& m : tasks_.first()) run_.placing_.submit_outside(make(1, m.number, m.run_as), 0);
+    while (!state_.clock.nothing_planned()) step();
   }
 
  private:
@@ -108,37 +109,37 @@ class scripted_simulation {
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
 
   task_index make(std::int64_t service_ns, std::uint32_t number, task_class c) {
-    const task_index t = simulation_.make_task(static_cast<double>(service_ns), 0);
-    simulation_.tasks_[t].run_as = c;
-    simulation_.tasks_[t].submitted_ns = simulation_.now_ns_;
-    simulation_.measured_.enters(simulation_.now_ns_);
+    const task_index t = run_.workload_.make_task(static_cast<double>(service_ns), 0);
+    state_.tasks[t].run_as = c;
+    state_.tasks[t].submitted_ns = state_.clock.now_ns();
+    state_.measured.enters(state_.clock.now_ns());
     if (numbers_.size() <= t) numbers_.resize(t + 1);
     numbers_[t] = number;
     return t;
   }
 
   void step() {
-    const auto e = simulation_.events_.pop();
-    simulation_.now_ns_ = e.time_ns;
-    if (e.event.what == simulation::event::kind::task_ends) end_of(simulation_.at(seat).running);
-    simulation_.handle(e.event);
+    const auto e = state_.clock.take_next();
+    state_.clock.move_to(e.time_ns);
+    if (e.event.what == planned_event::kind::task_ends) end_of(state_.queues.of(seat).running);
+    run_.handle(e.event);
   }
 
   /// Ends a task. Here a task that goes on later is a task of its own.
   void end_of(task_index t) {
     if (numbers_[t] == nobody) return;
-    simulation_.acting_ = seat.value;
-    const task_class c = simulation_.tasks_[t].run_as;
+    state_.debts.acts(seat);
+    const task_class c = state_.tasks[t].run_as;
     const script::end how = tasks_.run(
         numbers_[t],
-        [&](const script::made& m) { simulation_.submit_on_worker(make(1, m.number, m.run_as), seat); },
+        [&](const script::made& m) { run_.placing_.submit_on_worker(make(1, m.number, m.run_as), seat); },
         [&] {
           if (waiting_.empty()) return;
           const script::made m = waiting_.front();
           waiting_.pop_front();
-          simulation_.wake_task(seat, make(1, m.number, m.run_as));
+          run_.placing_.wake_task(make(1, m.number, m.run_as), seat);
         });
-    if (how == script::end::yields) simulation_.yield(seat, make(1, tasks_.next_part(), c));
+    if (how == script::end::yields) run_.placing_.yield(make(1, tasks_.next_part(), c), seat);
     if (how == script::end::waits) waiting_.push_back({tasks_.next_part(), c});
   }
 
@@ -146,7 +147,8 @@ class scripted_simulation {
   workload workload_;
   simulation_options options_;
   simulated_machine machine_;
-  simulation simulation_;
+  simulated_run run_;
+  simulated_state& state_;
   std::vector<std::uint32_t> numbers_; // by place in the pool
   std::deque<script::made> waiting_;
 };
