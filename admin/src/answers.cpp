@@ -53,7 +53,7 @@ std::optional<std::chrono::seconds> duration(std::string_view from) {
 }
 
 /// Returns whether a text of YAML has nothing but comments, directives, marks of documents, and null. Taken as a profile it
-/// would set all defaults, which nobody has asked for.
+/// would set all defaults, which is not what was meant.
 bool says_nothing(std::string_view yaml) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (yaml.starts_with(byte_order_mark)) yaml.remove_prefix(byte_order_mark.size());

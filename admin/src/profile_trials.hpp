@@ -31,7 +31,7 @@ class profile_trials {
   /// Ends the trials that are over by `now`: puts back what was there before. Calls `log` with a line for each. Throws
   /// `std::bad_alloc`, and may then be called again.
   void revert(time_point now, const log_function& log) { end_until(now, "is over", log); }
-  /// Ends all trials now, as the server ends: later nobody would. Where there is no memory for that, a change stays.
+  /// Ends all trials now, as the server ends: nothing would later. Where there is no memory for that, a change stays.
   void end_all(const log_function& log) noexcept;
 
  private:

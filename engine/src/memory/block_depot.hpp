@@ -17,7 +17,7 @@
 // Invariant: a page goes back to the system only while all its blocks are spare and in no list. From then on
 // its slab says so, and the page is cut anew when blocks are wanted again.
 //
-// `trim` takes all spare blocks out of the depot, so that nobody waits for it: threads that want blocks
+// `trim` takes all spare blocks out of the depot, so that no thread waits for it: threads that want blocks
 // meanwhile cut new ones. It counts the spare blocks of each page, and then puts the blocks of pages that
 // have no other block onto a list of their slab. Then slab by slab goes. A slab of which every block is spare
 // is unmapped, so its memory serves other sizes, too. What stays goes back into the depot in one piece.

@@ -7,7 +7,7 @@
 
 namespace corewise::detail {
 
-/// Says who sits on a seat: its thread, which lends it for blocking calls, a spare thread, or none any more.
+/// Says which thread sits on a seat: its own, which lends it for blocking calls, a spare one, or none any more.
 /// It expects by the calls that it has timed how long the next one takes.
 ///
 class lender {

@@ -48,7 +48,7 @@ class alignas(128) worker {
   board_entry& entry() const noexcept { return entry_; }
   const holder<rules>& held_rules() const noexcept { return rules_; }
   const worker_report& report() const noexcept { return report_; }
-  /// Returns who sits on the seat.
+  /// Returns what says which thread sits on the seat.
   detail::lender& lender() noexcept { return lender_; }
   const detail::lender& lender() const noexcept { return lender_; }
 

@@ -1,4 +1,4 @@
-// Tests how a depot gives pages back, with depots that nobody else uses.
+// Tests how a depot gives pages back, with depots that nothing else uses.
 
 #include "child_process.hpp"
 #include "memory/block_depot.hpp"

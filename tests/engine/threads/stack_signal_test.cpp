@@ -121,7 +121,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "stack signal: where the program resets the signal, nobody is asked, and a later engine asks again") {
+    "stack signal: where the program resets the signal, no thread is asked, and a later engine asks again") {
   // In a child: the signal would end the process.
   for (const auto reset : {SIG_DFL, SIG_IGN}) {
     const pid_t child = tests::child_that([&] {
