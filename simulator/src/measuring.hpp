@@ -38,7 +38,6 @@ class measuring {
   }
 
   std::uint64_t ended_tasks() const noexcept { return ended_; }
-  bool warm() const noexcept { return ended_ >= warm_after_; }
   /// Finishes the run. `still_ns`: how long the tasks that are still in the system have been there, added up.
   /// Throws std::logic_error if Little's law does not hold: tasks were lost or counted twice.
   simulation_result finish(std::int64_t now_ns, const machine_costs& costs, std::uint64_t events,

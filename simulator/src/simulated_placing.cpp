@@ -170,6 +170,7 @@ void simulated_placing::slot_aged(worker_id w, std::uint32_t puts) {
     return state_.clock.plan(after, {planned_event::kind::slot_aged, w.value, puts});
   }
   put(state_.queues.empty_slot(w), {.worker = w, .group = state_.setup.group_of(w)});
+  state_.queues.show(w); // its inbox may have had no room
 }
 
 } // namespace corewise::detail
