@@ -94,6 +94,15 @@ struct counted_tasks {
   injection_queue queue;
   segment_writer writer;
 
+  counted_tasks() {
+    for (std::uint32_t row = 0; row < segment_writer::long_row; ++row)
+      write(); // the next one begins a segment
+    take_all();
+    put = run = 0;
+  }
+  counted_tasks(const counted_tasks&) = delete;
+  counted_tasks& operator=(const counted_tasks&) = delete;
+
   void write() {
     ++put;
     writer.push(queue, make_closure([this] { ++run; }));

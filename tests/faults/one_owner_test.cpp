@@ -52,7 +52,7 @@ template <class Meanwhile> int drop_late(const Meanwhile& meanwhile) {
   REQUIRE(e.submit(wait(waiting)) == submit_result::accepted);
   while (waiting == nullptr) std::this_thread::yield();
   static_cast<void>(e.shutdown(0ns));
-  while (!seat.has_left()) std::this_thread::yield();
+  while (!seat.lender().has_left()) std::this_thread::yield();
   int times = 0;
   tests::at_each_step([&] {
     if (seat.queues().in.size() != 0) return;

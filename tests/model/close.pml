@@ -146,7 +146,7 @@ proctype ender() {
   :: true
   fi;
 #ifndef NO_WAIT_FOR_ARRIVING
-  do // runtime::wait_for_arriving
+  do // submitter_registry::wait_for_arriving
   :: i < SUBMITTERS -> !held[WORKERS + i]; i++
   :: else -> break
   od;

@@ -213,7 +213,7 @@ inline renew_rules() {
   fi
 }
 
-// worker::send_away: to the other one, until it is called back
+// send_away: to the other one, until it is called back
 inline send_away() {
   do
   :: serves[me] -> break

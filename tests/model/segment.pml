@@ -241,7 +241,7 @@ inline store_state(to) {
   atomic { len(buffer[WRITER]) == 0; assert(live[open]); state[open] = to; won = 1 }
 }
 
-// segment_writer::end
+// injection_queue::end; its lock keeps out a taker that leaves, which is left out here
 inline end_segment() {
 #ifdef END_STORE
   store_state(at | ENDED);

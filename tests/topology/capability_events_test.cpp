@@ -14,7 +14,7 @@
 
 using namespace corewise;
 using tests::capabilities;
-using tests::event;
+using tests::event_of;
 using tests::figures;
 using tests::netlink_bytes;
 using tests::thermal;

@@ -71,6 +71,10 @@ submitter& submitter_registry::look_up() {
   return *entries.back().record;
 }
 
+submitter_registry::~submitter_registry() {
+  for (const auto& s : all_) s->overflow.end_row();
+}
+
 template <class Count> void submitter_registry::count(const Count& add_to) noexcept {
   try {
     add_to(mine().books);

@@ -42,6 +42,10 @@ struct submitter {
 class submitter_registry {
  public:
   submitter_registry();
+  submitter_registry(const submitter_registry&) = delete;
+  submitter_registry& operator=(const submitter_registry&) = delete;
+  /// Ends what the threads have begun in the engine's queues: their records may outlive these.
+  ~submitter_registry();
 
   /// Returns the calling thread's record. Cost: a thread-local look-up; the first time, a lock and an
   /// allocation, and a search when the thread has used another engine since. Throws `std::bad_alloc`.

@@ -95,6 +95,8 @@ class injection_queue {
   /// The number of tasks that were ever put in, and of free cells of the segments into which a thread still writes,
   /// or wrote when they were left.
   std::uint64_t put() const noexcept { return back_.passed.load(std::memory_order_relaxed); }
+  /// The number of these that were taken, or left.
+  std::uint64_t taken() const noexcept { return front_.passed.load(std::memory_order_relaxed); }
 
  private:
   /// From this length on, a few tasks more or less make no difference, so `count_taking` does not walk along

@@ -17,7 +17,7 @@ class segment_writer {
   segment_writer() = default;
   segment_writer(const segment_writer&) = delete;
   segment_writer& operator=(const segment_writer&) = delete;
-  ~segment_writer() { end(); }
+  ~segment_writer() { end_segment(); }
 
   /// Puts `t` behind the tasks that this thread has put into `to`, and gives the block of a small closure
   /// back. A segment begins where a row of tasks to this queue is long enough for it, by the row itself or by
@@ -26,7 +26,7 @@ class segment_writer {
   /// queue's lock as well, where a segment begins or ends and where there is none.
   void push(injection_queue& to, task_header* t) noexcept {
     if (into_ != &to) {
-      end();
+      end_segment();
       into_ = &to;
       row_before_ = std::exchange(row_, 0);
     }
@@ -39,12 +39,17 @@ class segment_writer {
     to.push(open_);
   }
 
-  /// Ends the segment, so that the next task goes behind all tasks in the queue, also those of other threads.
-  void end() noexcept {
-    if (task_segment* const s = std::exchange(open_, nullptr)) into_->end(s, written_);
+  /// Ends the row, so that the next task goes behind all tasks in the queue, also those of other threads. Call before the
+  /// queue goes.
+  void end_row() noexcept {
+    end_segment();
+    row_ = row_before_ = 0;
   }
 
  private:
+  void end_segment() noexcept {
+    if (task_segment* const s = std::exchange(open_, nullptr)) into_->end(s, written_);
+  }
   /// Writes `t` into the open segment. Returns false if the consumer has abandoned the segment.
   bool write(task_header* t) noexcept {
     task_segment* const s = open_;

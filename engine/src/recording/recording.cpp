@@ -37,7 +37,9 @@ void go_on_in_child() noexcept {
   if (own != nullptr) own->thread = static_cast<std::uint32_t>(::gettid());
 }
 
-[[maybe_unused]] const bool renewed = ::pthread_atfork(nullptr, nullptr, &go_on_in_child) == 0;
+/// No session begins or ends meanwhile.
+[[maybe_unused]] const bool renewed =
+    ::pthread_atfork([] { readers.lock(); }, [] { readers.unlock(); }, &go_on_in_child) == 0;
 
 constinit thread_end leaving([] {
   if (own == nullptr) return;

@@ -100,9 +100,7 @@ metrics_snapshot runtime::metrics() const {
   for (const auto& g : group_states_) m.injected += g->injection().count();
   for (const auto& domain : classes_)
     count_in(m, domain->of(task_class::latency), domain->of(task_class::background));
-  const std::uint64_t again = timers_->again(); // read first: each of these has fired before
   for (const detail::timer_group* timers : timers_->groups()) count_in(m, timers->count());
-  m.timers_fired -= again;
   m.reloads = reloads_.load(std::memory_order_relaxed);
   detail::change_book::entry changes = changes_.read();
   m.machine_changes = changes.changes;

@@ -272,6 +272,8 @@ worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
     const std::size_t most = most_threads();
     std::unique_lock lock(mutex_);
     if (me.offered.seat != nullptr) return std::exchange(me.offered, {});
+    me.seat = nullptr;
+    me.seatless = false;
     const auto left = until - monotonic::now();
     if (stopping_ || left.count() <= 0 || staying() > most) {
       std::erase(spares_, &me);
@@ -279,9 +281,8 @@ worker_threads::seat_offer worker_threads::wait_for_seat(thread_record& me) {
       return {};
     }
     if (!std::exchange(spare, true)) {
-      me.seat = nullptr;
-      me.seatless = false;
       spares_.push_back(&me);
+      continue; // newer rules wake it from now on: one more look at them
     }
     lock.unlock();
     me.bed.park(left);

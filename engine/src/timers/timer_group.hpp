@@ -85,9 +85,10 @@ class timer_group {
       timer_node* t = wheel_.pop_due();
       if (t == nullptr) break;
       t->state.store(timer_state::fired, std::memory_order_relaxed);
-      if (claim(*t)) room[taken++] = t;
+      if (!claim(*t)) continue;
+      room[taken++] = t;
+      if (!t->again) ++fired_;
     }
-    fired_ += taken;
     show_next();
     return taken;
   }

@@ -93,7 +93,7 @@ void due_timers::submit_fired(worker& seat, group_id g, scheduled& call, std::in
   } else if (call.phase != daemon_phase) {
     engine_.limit().enter_anyway();
   }
-  note_late(seat, call.due_ns != 0 ? call.due_ns : call.node.deadline_ns, now);
+  note_late(seat, call.node.again ? call.due_ns : call.node.deadline_ns, now);
   if (!call.inside) call.phase = engine_.drains().open_phase();
   const std::uint8_t phase = call.phase;
   seat.books().submitted[phase].add();
@@ -114,12 +114,11 @@ void due_timers::find_no_room(scheduled& call) noexcept {
   if (call.period_ns != 0) {
     next_beat(call, now, 1);
   } else {
-    if (call.due_ns == 0) call.due_ns = call.node.deadline_ns;
+    if (!std::exchange(call.node.again, true)) call.due_ns = call.node.deadline_ns;
     std::int64_t last = next_try_ns_.load(std::memory_order_relaxed);
     std::int64_t& next = call.node.deadline_ns;
     do next = std::max(last + between_tries_ns, now + room_interval_ns);
     while (!next_try_ns_.compare_exchange_weak(last, next, std::memory_order_relaxed));
-    again_.fetch_add(1, std::memory_order_relaxed);
   }
   set_again(call, now);
 }

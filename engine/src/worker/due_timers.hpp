@@ -45,9 +45,6 @@ class due_timers {
   /// was due. Call from the seat's thread.
   bool fire_all_due(worker& seat) noexcept;
 
-  /// Returns how often a call that fired found no room and was set again. Call from any thread.
-  std::uint64_t again() const noexcept { return again_.load(std::memory_order_relaxed); }
-
  private:
   void fire_due(worker& seat, group_id g, monotonic::time_point now) noexcept;
   void fire(worker& seat, group_id g, timer_node& t, std::int64_t now) noexcept;
@@ -58,8 +55,7 @@ class due_timers {
   shared& engine_;
   std::vector<timer_group*> groups_;
   timer_watch watch_;
-  atomic<std::int64_t> next_try_ns_{0}; // of calls that found no room; relaxed, as the next: a number
-  atomic<std::uint64_t> again_{0};
+  atomic<std::int64_t> next_try_ns_{0}; // of calls that found no room; relaxed: a number
 };
 
 } // namespace corewise::detail

@@ -9,7 +9,6 @@ namespace corewise::detail {
 
 /// Says which thread sits on a seat: its own, which lends it for blocking calls, a spare one, or none any more.
 /// It expects by the calls that it has timed how long the next one takes.
-///
 class lender {
  public:
   /// Notes that a call begins. Call from the seat's thread.

@@ -15,8 +15,7 @@ template <class F> void for_each_head(const shared& engine, const F& f) {
   }
   for (const locality_group& g : engine.groups().groups()) {
     const injection_queue& own = engine.group(g.id).injection();
-    const std::uint64_t waiting = own.size();
-    f(queue_head{waiting, own.put() - waiting});
+    f(queue_head{own.size(), own.taken()});
   }
   for (const std::vector<group_id>& domain : engine.groups().domains())
     for (const task_class c : {task_class::latency, task_class::background}) {

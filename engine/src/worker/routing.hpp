@@ -10,7 +10,7 @@ namespace corewise::detail {
 /// Sends a task to where a policy has placed it.
 inline void shared::send(task_header* t, const placement& to, segment_writer* overflow) noexcept {
   if (to.injected && settings_.injection.scope != injection_scope::none) {
-    if (overflow != nullptr) overflow->end();
+    if (overflow != nullptr) overflow->end_row();
     injection_[to.group.value]->push(t);
     idle_->notify_pushed(to.worker);
     return;

@@ -5,6 +5,7 @@
 #include <runtime/runtime.hpp>
 
 #include <atomic>
+#include <semaphore>
 #include <thread>
 
 using namespace corewise;
@@ -74,4 +75,26 @@ TEST_CASE(
   e.drain();
   CHECK(ran == 3000);
   CHECK(records_of(e) <= before + 1);
+}
+
+TEST_CASE("late thread: one that was about to write more into a queue outlives the engine") {
+  std::binary_semaphore written{0};
+  std::binary_semaphore go_on{0};
+  std::thread submits;
+  {
+    gate held;
+    engine e(small_profile(1));
+    REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+    held.wait_for(1);
+    submits = std::thread([&] {
+      for (int i = 0; i < 1500; ++i) // more than the inbox takes: the rest goes into segments
+        if (e.submit([] {}) != submit_result::accepted) std::abort();
+      written.release();
+      go_on.acquire();
+    });
+    written.acquire();
+    held.open();
+  }
+  go_on.release();
+  submits.join(); // and touches nothing of the engine's: AddressSanitizer looks
 }

@@ -171,7 +171,7 @@ TEST_CASE("injection queue: a writer that goes from queue to queue begins no seg
     for (std::uint32_t r = 0; r < 2 * rows; ++r)
       for (std::uint32_t i = 0; i < row; ++i)
         writer.push(queues[r % 2], make_closure(numbered{&taken, next++}));
-    writer.end();
+    writer.end_row();
     for (injection_queue& q : queues) {
       CHECK(q.size() == rows * row);
       CHECK(q.count() == rows * row);

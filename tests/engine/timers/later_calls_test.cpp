@@ -327,11 +327,12 @@ TEST_CASE("timers: a call that waits for room counts once as fired, and as late 
   timer beats = e.every(1ms, [] {}); // which finds no room either
   while (beats.skipped() < 30) std::this_thread::yield();
   CHECK(beats.cancel());
-  const std::uint64_t of_beats = e.metrics().timers_fired;
+  const std::uint64_t fired = e.metrics().timers_fired;
+  CHECK(fired >= calls + 1);
   held.open();
   wait_for(called, calls);
   e.drain();
   const metrics_snapshot m = e.metrics();
-  CHECK(m.timers_fired == of_beats + calls);
+  CHECK(m.timers_fired == fired);
   CHECK(m.total().timers_late.sum >= calls * 20ms); // each one since it was due, not since it was tried last
 }

@@ -124,8 +124,8 @@ template <class T> struct future_state_of : future_state {
   static void* operator new(std::size_t bytes, std::align_val_t alignment) {
     return ::operator new(bytes, alignment);
   }
-  static void operator delete(void* state, std::size_t bytes, std::align_val_t alignment) noexcept {
-    ::operator delete(state, bytes, alignment);
+  static void operator delete(void* state, std::size_t /*bytes*/, std::align_val_t alignment) noexcept {
+    ::operator delete(state, alignment); // without the size, of which not all compilers tell it
   }
 
   T take() {

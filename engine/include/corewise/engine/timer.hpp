@@ -35,7 +35,7 @@ struct scheduled : task_header {
   timer_node node;
   runtime* engine = nullptr;
   std::int64_t period_ns = 0; ///< 0: once
-  std::int64_t due_ns = 0;    ///< of a call of `after` that found no room: when it was due; else 0
+  std::int64_t due_ns = 0;    ///< of a call of `after` that found no room (`node.again`): when it was due
   detail::atomic<std::uint64_t> skipped{0};
   void (*destroy)(scheduled*) noexcept = nullptr;
   detail::atomic<std::uint32_t> owners{2};

@@ -31,6 +31,7 @@ struct timer_node : timer_link {
   atomic<timer_state> state{timer_state::idle};
   bool submits = false; ///< `task` is new to the engine: `after`, `every`; else it is a resumption
   bool raced = false;   ///< it is a `raced_timer`
+  bool again = false;   ///< it has fired before, found no room and was set again
 };
 static_assert(sizeof(timer_node) <= 64,
               "a pending timer fits into one cache line, so that a million of them are cheap");
