@@ -276,6 +276,8 @@ response answers::to(const request& asked, const caller& from) {
     res.set(http::field::allow, path == "/profile" ? "GET, HEAD, PUT" : "GET, HEAD");
     return res;
   }
+  if (path.starts_with("/health/"))
+    return show(asked, path, query, from.control); // 400 would tell probes that it is dead
   const std::string request = fmt::format("GET {}", path);
   const std::string why = path == "/metrics" ? why_refused(query, request, {"engine=NAME", "detail=sums"})
                                              : why_refused(query, request, {"engine=NAME"});

@@ -57,12 +57,15 @@ std::optional<profile_trials::time_point> profile_trials::next() const noexcept 
 }
 
 void profile_trials::end_all(const log_function& log) noexcept {
-  // What the program's log throws stops a pass, which has then ended a trial.
-  for (std::size_t passes = trials_.size(); passes > 0; --passes) try {
-      return end_until(time_point::max(), "ends with the admin server", log);
-    } catch (...) {
-      continue;
+  while (!trials_.empty()) {
+    const std::size_t before = trials_.size();
+    try {
+      end_until(time_point::max(), "ends with the admin server", log);
+    } catch (
+        ...) { // the program's log has thrown, or there is no memory to end the first one, which then stays
+      if (trials_.size() == before) trials_.erase(trials_.begin());
     }
+  }
 }
 
 void profile_trials::end_until(time_point now, std::string_view how, const log_function& log) {

@@ -1,6 +1,5 @@
 #include "data_places.hpp"
 
-#include <algorithm>
 #include <string>
 
 namespace corewise::detail {

@@ -3,7 +3,9 @@
 #include "event_queue.hpp"
 #include "time_limit.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 namespace corewise::detail {
 

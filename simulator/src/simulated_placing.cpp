@@ -121,7 +121,7 @@ void simulated_placing::send(task_index t, const placement& to) {
     state_.queues.inject(to.group, t);
     return waking_.notify_pushed(to.worker);
   }
-  state_.workers.end_spinning(to.worker); // the next submitter chooses another
+  state_.workers.hide_spinning(to.worker); // the next submitter chooses another
   put(t, to);
 }
 

@@ -9,18 +9,18 @@ simulated_polling::simulated_polling(simulated_state& state, simulated_waking& w
       queues_(state.queues),
       waking_(waking),
       turns_(state.setup.layout.size()) {
-  for (turns& s : turns_) s.interval = state.setup.profile.injection.interval.min;
+  for (queue_turns& s : turns_) s.interval = state.setup.profile.injection.interval.min;
 }
 
 void simulated_polling::work_begins(worker_id w) noexcept {
-  turns& s = of(w);
+  queue_turns& s = of(w);
   s.next_left = state_.setup.profile.queues.lifo_cap;
   // A background task still waits for its turn.
   if (!queues_.class_waits(state_.setup.domain_of(w), task_class::background)) s.until_shared = s.interval;
 }
 
 void simulated_polling::tick_ends(worker_id w, std::uint64_t average_ns) noexcept {
-  turns& s = of(w);
+  queue_turns& s = of(w);
   const auto& injection = state_.setup.profile.injection;
   s.interval = interval_of(injection.target_latency, average_ns, injection.interval);
   s.until_shared = std::min(s.until_shared, s.interval);
@@ -31,7 +31,7 @@ void simulated_polling::tick_ends(worker_id w, std::uint64_t average_ns) noexcep
 // --- the queues in their order
 
 task_index simulated_polling::poll(worker_id w) {
-  turns& s = of(w);
+  queue_turns& s = of(w);
   const worker_queues& own = queues_.of(w);
   const std::uint32_t domain = state_.setup.domain_of(w);
   if (queues_.waiting_word(domain, task_class::latency))
@@ -54,7 +54,7 @@ task_index simulated_polling::poll(worker_id w) {
 }
 
 task_index simulated_polling::poll_latency(worker_id w) {
-  turns& s = of(w);
+  queue_turns& s = of(w);
   if (s.latency_left == 0) {
     s.latency_left = latency_row;
     return no_task;
@@ -67,7 +67,7 @@ task_index simulated_polling::poll_latency(worker_id w) {
 }
 
 task_index simulated_polling::poll_due(worker_id w) {
-  turns& s = of(w);
+  queue_turns& s = of(w);
   const worker_queues& own = queues_.of(w);
   if (state_.workers.of(w) == worker_state::running && s.background_turn &&
       background_is_due(own.started - s.background_at, s.interval))
@@ -90,7 +90,7 @@ task_index simulated_polling::poll_due(worker_id w) {
 }
 
 task_index simulated_polling::take_next(worker_id w) {
-  turns& s = of(w);
+  queue_turns& s = of(w);
   const worker_queues& own = queues_.of(w);
   if (own.lifo == no_task || own.front != 0) return no_task;
   const bool only_overtaking = state_.setup.rules.lifo_counts == lifo_count::overtaking;
@@ -107,7 +107,7 @@ task_index simulated_polling::take_next(worker_id w) {
 }
 
 task_index simulated_polling::poll_shared(worker_id w, bool due) {
-  turns& s = of(w);
+  queue_turns& s = of(w);
   const group_id own = state_.setup.group_of(w);
   const bool injection_first = due && std::exchange(s.injection_first, !s.injection_first);
   if (injection_first)

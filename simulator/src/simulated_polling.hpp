@@ -32,7 +32,7 @@ class simulated_polling {
 
  private:
   /// As in the engine's worker.
-  struct turns {
+  struct queue_turns {
     std::uint32_t until_shared = 1;
     std::uint32_t interval = 8;
     std::uint32_t next_left = 0;
@@ -43,7 +43,7 @@ class simulated_polling {
     bool background_turn = true;
   };
 
-  turns& of(worker_id w) noexcept { return turns_[w.value]; }
+  queue_turns& of(worker_id w) noexcept { return turns_[w.value]; }
   task_index poll_due(worker_id w);
   task_index poll_latency(worker_id w);
   task_index take_next(worker_id w);
@@ -57,7 +57,7 @@ class simulated_polling {
   simulated_state& state_;
   simulated_queues& queues_;
   simulated_waking& waking_;
-  std::vector<turns> turns_; // by worker
+  std::vector<queue_turns> turns_; // by worker
 };
 
 } // namespace corewise::detail

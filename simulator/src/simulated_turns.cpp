@@ -107,7 +107,7 @@ void simulated_turns::look(worker_id w, steal_effort effort, bool time_is_up) {
   state_.spinning.looks(w);
   const auto [t, cost_ns] = search_.look_around(w, effort);
   if (t == no_task && !time_is_up) return state_.spinning.spins_on(w);
-  state_.workers.end_spinning(w);
+  state_.workers.hide_spinning(w);
   if (t == no_task) return park(w);
   begin_work(w);
   begin_task(w, t, cost_ns);

@@ -1,7 +1,5 @@
 #include "simulated_waking.hpp"
 
-#include <corewise/policies/steal_policy.hpp>
-
 #include <algorithm>
 
 namespace corewise::detail {

@@ -4,6 +4,7 @@
 #include "simulated_clock.hpp"
 #include "worker_states.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace corewise::detail {

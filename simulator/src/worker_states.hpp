@@ -6,6 +6,7 @@
 #include "run_setup.hpp"
 #include "simulated_clock.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace corewise::detail {
@@ -36,7 +37,7 @@ class worker_states {
   /// Changes the state to `spinning`, and sets the bit of the board that shows it.
   void begin_spinning(worker_id w) noexcept;
   /// Clears that bit, whatever the state is, so that the next submitter chooses another worker.
-  void end_spinning(worker_id w) noexcept {
+  void hide_spinning(worker_id w) noexcept {
     worker_bits& spinning = boards_.of_worker(w).spinning;
     const std::size_t place = boards_.place(w);
     if (spinning.test(place)) (void)spinning.claim(place);

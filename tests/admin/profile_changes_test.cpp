@@ -91,16 +91,22 @@ TEST_CASE("admin: a profile that the program applies during a trial stays") {
 }
 
 TEST_CASE("admin: a number of workers that the program sets during a trial stays") {
-  const std::string base = "workers: {pin: none}\n";
-  served on(parse_profile(base));
-  CHECK(is(on.control("PUT /profile?revert_after=3s", base + "queues: {budget: 88}\n"), 200));
-  profile fewer = on.e.configuration();
-  fewer.workers.total = 1; // it has no key
-  CHECK(on.e.apply(fewer).applied());
-  CHECK(within(60s, [&] { return on.logged("the trial is over"); }));
-  CHECK(on.logged("the program has changed the profile meanwhile"));
-  CHECK(on.e.configuration().workers.total == 1);
-  CHECK(on.e.configuration().queues.budget == 88);
+  engine e(parse_profile("workers: {pin: none}\n"));
+  std::vector<std::string> lines;
+  admin::options o;
+  o.control = socket_path();
+  o.log = [&](std::string_view line) { lines.emplace_back(line); };
+  {
+    const admin::server server(e, o);
+    const std::string wanted = "workers: {pin: none}\nqueues: {budget: 88}\n";
+    CHECK(is(ask(client(o.control), "PUT /profile?revert_after=24h", "", wanted), 200));
+    profile fewer = e.configuration();
+    fewer.workers.total = 1; // it has no key
+    CHECK(e.apply(fewer).applied());
+  } // the trial ends
+  CHECK(has(lines.back(), "the program has changed the profile meanwhile"));
+  CHECK(e.configuration().workers.total == 1);
+  CHECK(e.configuration().queues.budget == 88);
 }
 
 TEST_CASE("admin: a trial ends with the server, and the log is told, even one that throws") {

@@ -355,7 +355,7 @@ TEST_CASE("a port that no host has is refused as wrong usage") {
       CAPTURE(command);
       CAPTURE(address);
       CHECK(refused.status == 2);
-      if (wrong < 100'000) CHECK(contains(refused.err, "with a port from 1 to 65535"));
+      CHECK(contains(refused.err, "with a port from 1 to 65535"));
     }
   CHECK(d.shell.run("corewise health --connect ./c.sock:70000").status == 3); // a path
 }

@@ -79,7 +79,7 @@ TEST_CASE("sources: XML whose first object is not the machine is refused, and do
         "machine.xml", "<topology version=\"2.0\">\n<object type=\"" + type +
                            "\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
                            "complete_nodeset=\"0x1\" gp_index=\"1\"/></topology>");
-    check_refused(xml_source{file}, "is damaged: line 2: the first object is no Machine");
+    check_refused(xml_source{file}, "is damaged: line 2: the first object is not of the type \"Machine\"");
   }
 }
 
@@ -129,6 +129,10 @@ TEST_CASE("sources: a synthetic description of too many objects is refused at on
   for (const char* text : {"[numa]9000", "[numa[x]9000"})
     check_refused(synthetic_source{text}, "has more than 8192 CPUs");
   check_refused(synthetic_source{"pack:1024numa:2 pu:1"}, "has more than 1024 NUMA nodes");
+  // And a bracket within a name means nothing to it.
+  for (const char* text : {"pack(:1000 core:1000 pu:1000", "pu[NUMANode:1000 core:1000 pu:1000"})
+    check_refused(synthetic_source{text}, "has more than 8192 CPUs");
+  check_refused(synthetic_source{"1024 2 1"}, "has 2048 NUMA nodes, and 1024 are the most");
   std::string deep = "pack:1024 ";
   for (int i = 0; i < 64; ++i) deep += "group:1 ";
   check_refused(synthetic_source{deep + "pu:1"}, "has more than 65536 objects");

@@ -144,9 +144,9 @@ int run_simulate(const simulate_options& options) {
   if (map_file) recording.follow(s);
   const std::vector<simulation_report> reports = run_sweep(s);
   const std::string text = tables_of(reports, options.format);
+  if (map_file) map_file->write(recording.page(*s.profiles.front().machine)); // first: the report may be lost
   map_file ? map_file->print_report(text) : print(text);
   if (options.charts) draw_all(reports, *options.charts);
-  if (map_file) map_file->write(recording.page(*s.profiles.front().machine));
   return done;
 }
 

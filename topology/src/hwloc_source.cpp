@@ -1,5 +1,6 @@
 #include "hwloc_source.hpp"
 
+#include "machine_size.hpp"
 #include "source_check.hpp"
 
 #include <corewise/topology/error.hpp>
@@ -124,6 +125,10 @@ void scan_nodes(hwloc_topology_t handle, machine_scan& scan) {
   for_each_object(handle, HWLOC_OBJ_NUMANODE, [&](const hwloc_obj& o) {
     scan.nodes.push_back({o.os_index, to_cpu_set(o.cpuset), o.attr->numanode.local_memory, is_special(o)});
   });
+  if (scan.nodes.size() > most_nodes) // of levels without a name hwloc makes one that of nodes
+    throw topology_error(
+        fmt::format("the source has {} NUMA nodes, and {} are the most that can be described",
+                    scan.nodes.size(), most_nodes));
   std::ranges::sort(scan.nodes, {}, &scanned_node::os_index);
   const auto twice = std::ranges::adjacent_find(scan.nodes, {}, &scanned_node::os_index);
   if (twice != scan.nodes.end())

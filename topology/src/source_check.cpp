@@ -77,41 +77,57 @@ void check_format(const fs::path& file, std::string_view text) {
                     *version));
 }
 
-/// Counts the objects of a synthetic description, level by level from outside in, until there are too many.
+/// Counts the objects of a synthetic description, level by level from outside in, until there are too many. It goes
+/// along the text as hwloc does: a name ends at the next colon, and brackets at the first closing one.
 class synthetic_count {
  public:
   explicit synthetic_count(const std::string& text) : text_(text) {}
 
   /// Throws `topology_error` when the description has too many objects.
   void check() {
-    bool square = false;
-    bool round = false; // attributes
-    for (std::size_t at = 0; at < text_.size(); ++at) {
-      const char c = text_[at];
-      if (c == '[' && !round) square = true;
-      if (c == '(') round = true;
-      if (c == ')' || c == ']') round = false; // for hwloc, too, brackets end at the first closing one
-      if (c == ']') square = false;
-      const char before = at == 0 ? ' ' : text_[at - 1];
-      if (static_cast<unsigned char>(c) < ' ') refuse_control();
-      if (round || !begins(before, c)) continue;
-      if (c == '+' || c == '-' || (c == '0' && at + 1 < text_.size() && is_digit_or_x(text_[at + 1])))
-        refuse_number(at);
-      if (!square && is_digit(c))
-        add_level(std::string_view(text_).substr(at));
-      else if (before != ':' && (c == 'n' || c == 'N'))
-        nodes_are_here_ = true;
-      if (nodes_are_here_ && square) add_nodes();
+    if (std::ranges::any_of(text_, [](unsigned char c) { return c < ' '; })) refuse_control();
+    skip_attributes(); // of the machine
+    for (skip_blanks(); at_ < text_.size(); skip_blanks()) {
+      if (text_[at_] == '[') {
+        skip_attached();
+        continue;
+      }
+      const bool named = !is_digit(text_[at_]);
+      const bool nodes = named && is_n(at_);
+      if (text_[at_] == '+' || text_[at_] == '-') refuse_number(at_);
+      if (named) at_ = end_of(':');
+      skip_blanks();
+      if (at_ == text_.size()) return; // no number, so hwloc refuses it
+      if (!is_plain_number()) refuse_number(at_);
+      add_level(std::string_view(text_).substr(at_));
+      if (nodes) add_nodes();
+      while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+      skip_attributes();
     }
   }
 
  private:
   static bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-  static bool is_digit_or_x(char c) { return c == 'x' || c == 'X' || is_digit(c); }
-  /// Returns whether a number or a name may begin with `c`. hwloc needs no blank behind a number or a bracket.
-  static bool begins(char before, char c) {
-    return std::string_view(" []):").find(before) != std::string_view::npos ||
-           (is_digit(before) && !is_digit(c));
+  bool is_n(std::size_t at) const { return at < text_.size() && (text_[at] == 'n' || text_[at] == 'N'); }
+  /// hwloc would read a sign, and hexadecimal and octal numbers.
+  bool is_plain_number() const {
+    const char next = at_ + 1 < text_.size() ? text_[at_ + 1] : ' ';
+    return text_[at_] == '0' ? next != 'x' && next != 'X' && !is_digit(next)
+                             : text_[at_] != '+' && text_[at_] != '-';
+  }
+  void skip_blanks() { at_ = std::min(text_.find_first_not_of(' ', at_), text_.size()); }
+  /// Returns the place behind the next such character, or the end.
+  std::size_t end_of(char c) const {
+    const std::size_t found = text_.find(c, at_);
+    return found == std::string::npos ? text_.size() : found + 1;
+  }
+  void skip_attributes() {
+    if (at_ < text_.size() && text_[at_] == '(') at_ = end_of(')');
+  }
+  /// Skips what is attached to each object of the level so far: `[NUMANode]`.
+  void skip_attached() {
+    if (is_n(at_ + 1)) add_nodes();
+    at_ = end_of(']');
   }
   /// hwloc would take these for blanks.
   [[noreturn]] void refuse_control() const {
@@ -120,7 +136,6 @@ class synthetic_count {
         "description is in one line, with blanks",
         text_));
   }
-  /// hwloc would read a sign, and hexadecimal and octal numbers.
   [[noreturn]] void refuse_number(std::size_t at) const {
     throw topology_error(
         fmt::format("topology source synthetic: \"{}\" has the number {}; expected decimal numbers", text_,
@@ -141,12 +156,10 @@ class synthetic_count {
     count_ *= std::max<std::uint64_t>(factor, 1);
     objects_ += count_;
     if (objects_ > most_objects) refuse(most_objects, "objects");
-    if (nodes_are_here_) add_nodes();
   }
 
   /// Counts NUMA nodes: one for each object of the level so far.
   void add_nodes() {
-    nodes_are_here_ = false;
     nodes_ += count_;
     if (nodes_ > most_nodes) refuse(most_nodes, "NUMA nodes");
   }
@@ -155,7 +168,7 @@ class synthetic_count {
   std::uint64_t count_ = 1; ///< of objects of the level
   std::uint64_t objects_ = 1;
   std::uint64_t nodes_ = 0;
-  bool nodes_are_here_ = false; ///< the level, or the word in brackets, is that of NUMA nodes
+  std::size_t at_ = 0;
 };
 
 } // namespace

@@ -164,7 +164,8 @@ class tag_reader {
   void check_object(const attributes& all) {
     const auto type = value_of(all, "type");
     count(type);
-    if (objects_ == 1 && type != "Machine" && type != "System") fail("the first object is no Machine");
+    if (objects_ == 1 && type != "Machine" && type != "System")
+      fail("the first object is not of the type \"Machine\"");
     if (is_device(type)) return;
     for (const auto* set : {"cpuset", "complete_cpuset", "nodeset", "complete_nodeset"})
       if ((all.contains(set) || is_needed(set)) && !is_set(value_of(all, set)))

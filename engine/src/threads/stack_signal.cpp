@@ -153,7 +153,8 @@ stack_signal::stack_signal(int number) : number_(number) {
   ::backtrace(&first, 1); // loads the library that it needs; a handler must not load one
   const std::scoped_lock lock(installing);
   installation& here = installations.at(static_cast<std::size_t>(number));
-  if (here.users++ != 0 || here.stays) return;
+  if (here.users++ != 0 || (here.stays && !is_reset(action_of(number)))) return;
+  here.stays = false;
   struct sigaction ours{};
   ours.sa_sigaction = &on_signal;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
