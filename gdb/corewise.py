@@ -266,9 +266,13 @@ class Engine:
 
     def name_of(self, place):
         """The name of the coroutine that waits; empty for a closure, of which a label makes a coroutine."""
-        label = self.label(place.root) if place.root else None
         frame = place.frame
-        if label and frame == self.frame_of(place.root):
+        own = place.root and frame == self.frame_of(place.root)
+        if own and self.l.byte(place.root, "task_header.mark") == self.l["strand_role::root"]:
+            label = self.label(place.root)
+        else:
+            label = None  # that of a child is its family's
+        if label:
             if label.kind:
                 return ""
             frame = label.frame or frame
