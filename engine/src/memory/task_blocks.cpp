@@ -129,6 +129,14 @@ std::uint16_t this_node() noexcept {
 /// The node of a thread that has no cache yet, or, at the thread's end, has it no more.
 constexpr std::uint16_t nowhere = nodes_max;
 
+/// A thread's blocks of other nodes, less than a batch of each size. It lies in a block of its own: bytes of a thread's
+/// static memory are scarce (ADR 0023).
+struct away_blocks {
+  std::array<free_block*, block_classes> first{};
+  std::array<std::uint8_t, block_classes> size{};
+};
+static_assert(sizeof(away_blocks) <= block_sizes[0] && alignof(away_blocks) <= block_alignment);
+
 /// One thread's blocks: up to two batches of each size, so that a thread that alternates between taking and
 /// giving does not visit the depot each time, and those of other nodes. It has no constructor and no
 /// destructor, for which each access would have to check.
@@ -136,9 +144,7 @@ struct block_cache {
   std::uint16_t home = nowhere;
   std::array<free_list, block_classes> lists;
   std::array<free_list, block_classes> spare; // a whole batch or nothing: partly used ones are in `lists`
-  // Blocks of other nodes, less than a batch. No lists with their lengths: these bytes are scarce (ADR 0023).
-  std::array<free_block*, block_classes> away;
-  std::array<std::uint8_t, block_classes> away_size;
+  away_blocks* away;                          // null: it has had none yet
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local block_cache cache{};
 
@@ -171,7 +177,10 @@ void close_cache() {
   const block_cache last = std::exchange(cache, {});
   if (last.home == nowhere) return;
   for (std::size_t c = 0; c < block_classes; ++c)
-    for (free_block* top : {last.lists[c].top, last.spare[c].top, last.away[c]}) give_each(top, c);
+    for (free_block* top :
+         {last.lists[c].top, last.spare[c].top, last.away != nullptr ? last.away->first[c] : nullptr})
+      give_each(top, c);
+  if (last.away != nullptr) give_each(::new (static_cast<void*>(last.away)) free_block{}, 0);
   caches.fetch_sub(1, std::memory_order_release); // pairs: closed
 }
 
@@ -232,11 +241,16 @@ void* take_alone(std::size_t size_class) {
 }
 
 void give_away(void* memory, std::size_t size_class) noexcept {
-  free_block*& away = cache.away[size_class];
-  away = ::new (memory) free_block{away, nullptr};
-  if (++cache.away_size[size_class] != batch) return;
-  cache.away_size[size_class] = 0;
-  give_each(std::exchange(away, nullptr), size_class);
+  if (cache.away == nullptr) {
+    void* const place = try_acquire_block(0);
+    if (place == nullptr) return depots_of(slab::of(memory).node)[size_class].put_one(memory);
+    cache.away = ::new (place) away_blocks;
+  }
+  free_block*& first = cache.away->first[size_class];
+  first = ::new (memory) free_block{first, nullptr};
+  if (++cache.away->size[size_class] != batch) return;
+  cache.away->size[size_class] = 0;
+  give_each(std::exchange(first, nullptr), size_class);
 }
 
 [[gnu::noinline, gnu::cold]] void give_slowly(void* memory, std::size_t size_class) noexcept {
