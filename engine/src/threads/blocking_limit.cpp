@@ -16,13 +16,18 @@ namespace {
 /// threads often, more would let an engine stand still for longer when all its workers wait for places.
 constexpr std::chrono::milliseconds unused_for{10};
 
-constinit thread_local bool thread_is_unlimited = false;
+/// As large as its alignment: glibc takes the thread-local memory of a module back only where its size is a multiple of its
+/// alignment, and has too little for the next module otherwise.
+struct alignas(8) unlimited_mark {
+  bool set = false;
+};
+constinit thread_local unlimited_mark thread_is_unlimited;
 
 } // namespace
 
-bool set_unlimited(bool unlimited) noexcept { return std::exchange(thread_is_unlimited, unlimited); }
+bool set_unlimited(bool unlimited) noexcept { return std::exchange(thread_is_unlimited.set, unlimited); }
 
-bool is_unlimited() noexcept { return thread_is_unlimited; }
+bool is_unlimited() noexcept { return thread_is_unlimited.set; }
 
 unlimited_calls::unlimited_calls() noexcept : before_(set_unlimited(true)) {}
 

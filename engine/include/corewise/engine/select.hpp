@@ -31,10 +31,10 @@ concept race_awaiter = requires(A& a, race_part& part, std::coroutine_handle<> h
 
 /// Returns a number below `n` by which a race begins: none of several that are ready comes first each time.
 inline std::size_t race_turn(std::size_t n) noexcept {
-  static thread_local std::uint32_t state = 0x9E3779B9;
+  static thread_local std::uint64_t state = 0x9E3779B97F4A7C15; // xorshift64, by G. Marsaglia
   state ^= state << 13;
-  state ^= state >> 17;
-  state ^= state << 5;
+  state ^= state >> 7;
+  state ^= state << 17;
   return state % n;
 }
 
