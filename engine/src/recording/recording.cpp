@@ -30,11 +30,11 @@ constinit std::uint16_t sessions = 0; // guarded: those of this process; `event_
 /// The calling thread's, until its end.
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_ring* own = nullptr;
 
-/// The child of a process fork has another lock, no session, and another thread.
+/// The child of a process fork has no session, and another thread.
 void go_on_in_child() noexcept {
-  ::new (&readers) mutex;
   event_readers.fetch_sub(std::exchange(sessions, 0), std::memory_order_relaxed);
   if (own != nullptr) own->thread = static_cast<std::uint32_t>(::gettid());
+  readers.unlock(); // which its thread has locked
 }
 
 /// No session begins or ends meanwhile.
