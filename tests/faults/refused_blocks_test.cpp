@@ -1,4 +1,5 @@
 #include "faults.hpp"
+#include "queues/segment_writer.hpp"
 #include "small_engine.hpp"
 
 #include <doctest/doctest.h>
@@ -106,13 +107,15 @@ struct overflowing {
 } // namespace
 
 TEST_CASE("injection queue: a task without memory for its block stays, and runs when there is memory") {
+  constexpr int by_address =
+      int{detail::segment_writer::long_row} - 1; // those before the segment need no memory
   overflowing o;
   {
     const no_memory now;
     o.hold.open();
     std::this_thread::sleep_for(20ms);
-    CHECK(o.run == 0);
-    CHECK(o.e.metrics().injected == tasks);
+    CHECK(o.run <= by_address);
+    CHECK(o.e.metrics().injected >= tasks - by_address);
   }
   o.e.drain();
   CHECK(o.run == tasks);
