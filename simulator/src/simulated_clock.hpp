@@ -40,7 +40,7 @@ class simulated_clock {
     events_.push(now_ns_ + std::min(after.count(), latest_time_ns - now_ns_), e);
   }
   void plan_now(const planned_event& e) { events_.push(now_ns_, e); }
-  /// Plans an event for a time; for now, if the time is over.
+  /// Plans an event for a time; at once, if the time is over.
   void plan_at(std::int64_t time_ns, const planned_event& e) { events_.push(std::max(time_ns, now_ns_), e); }
 
   bool nothing_planned() const noexcept { return events_.empty(); }

@@ -24,7 +24,7 @@ class spinners {
   bool at_rest(worker_id w) const noexcept {
     return states_.of(w) == worker_state::spinning && !workers_[w.value].look_planned;
   }
-  /// Plans a look for now, unless one is planned.
+  /// Plans a look at the present time, unless one is planned.
   void plan_look(worker_id w) {
     if (!std::exchange(workers_[w.value].look_planned, true))
       clock_.plan_now({planned_event::kind::look, w.value, states_.generation(w)});

@@ -182,9 +182,9 @@ TEST_CASE("shortage of spare threads: a worker that has retired wants none for w
 
 TEST_CASE(
     "spare threads: those that are too many by a new profile leave, also where they would wait for an hour") {
-  constexpr int calls = 6;
+  constexpr int calls = 40;
   profile p = small_profile(1);
-  p.blocking.spares_max = 16;
+  p.blocking.spares_max = 64;
   p.blocking.keep_alive = std::chrono::hours{1};
   engine e(p);
   gate held;
@@ -197,6 +197,8 @@ TEST_CASE(
   p.blocking.spares_max = 2;
   REQUIRE(e.apply(p).applied());
   CHECK(within(60s, [&] { return e.metrics().spare_threads <= 2; }));
+  std::this_thread::sleep_for(20ms); // all that want to leave have left
+  CHECK(e.metrics().spare_threads == 2);
   p.blocking.keep_alive = std::chrono::milliseconds{1};
   REQUIRE(e.apply(p).applied());
   CHECK(within(60s, [&] { return e.metrics().spare_threads == 0; }));

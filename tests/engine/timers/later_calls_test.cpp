@@ -270,13 +270,29 @@ TEST_CASE("timers: a period that is not above 0 is an error") {
   CHECK_THROWS_AS(static_cast<void>(e.every(-1s, [] {})), std::invalid_argument);
 }
 
-TEST_CASE("timers: a later call that finds the engine full waits for room, and a beat is skipped") {
-  profile p = small_profile(2);
-  p.limits.in_flight = 1;
-  engine e(p);
+namespace {
+
+/// An engine that has room for one task, which stays until the gate opens.
+struct full_engine {
   gate held;
-  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
-  held.wait_for(1);
+  engine e{[] {
+    profile p = small_profile(2);
+    p.limits.in_flight = 1;
+    return p;
+  }()};
+
+  full_engine() {
+    REQUIRE(e.submit([this] { held.pass(); }) == submit_result::accepted);
+    held.wait_for(1);
+  }
+  ~full_engine() { held.open(); }
+};
+
+} // namespace
+
+TEST_CASE("timers: a later call that finds the engine full waits for room, and a beat is skipped") {
+  full_engine full;
+  engine& e = full.e;
   std::atomic<int> called{0};
   std::atomic<int> beats{0};
   const timer once = e.after(1ms, [&] { called.fetch_add(1), called.notify_all(); });
@@ -284,7 +300,7 @@ TEST_CASE("timers: a later call that finds the engine full waits for room, and a
   while (often.skipped() < 8) std::this_thread::yield();
   CHECK(called == 0);
   CHECK(beats == 0);
-  held.open();
+  full.held.open();
   wait_for(called, 1);
   wait_for(beats, 1);
   CHECK(often.cancel());
@@ -314,12 +330,8 @@ TEST_CASE("timers: in the child of a process fork no timer is set, and cancellin
 
 TEST_CASE("timers: a call that waits for room counts once as fired, and as late since it was due") {
   constexpr int calls = 100;
-  profile p = small_profile(2);
-  p.limits.in_flight = 1;
-  engine e(p);
-  gate held;
-  REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
-  held.wait_for(1);
+  full_engine full;
+  engine& e = full.e;
   std::atomic<int> called{0};
   std::vector<timer> all;
   for (int i = 0; i < calls; ++i)
@@ -329,7 +341,7 @@ TEST_CASE("timers: a call that waits for room counts once as fired, and as late 
   CHECK(beats.cancel());
   const std::uint64_t fired = e.metrics().timers_fired;
   CHECK(fired >= calls + 1);
-  held.open();
+  full.held.open();
   wait_for(called, calls);
   e.drain();
   const metrics_snapshot m = e.metrics();
