@@ -38,10 +38,15 @@ std::string advice(const document_node& node, const value_rule& rule) {
   return did_you_mean(node.text, rule.words);
 }
 
-/// Returns the last key of a path: "idle.spin" → "spin".
-std::string_view last_key(std::string_view path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string_view::npos ? path : path.substr(dot + 1);
+/// Returns a path up to a key behind its first: "topology.kinds[].name" and "kinds" → "topology.kinds"; or the path, if it is
+/// that key; or nothing.
+std::string_view up_to(std::string_view path, std::string_view key) {
+  if (path == key) return path;
+  for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.', dot + 1)) {
+    const std::size_t end = std::min(path.find_first_of(".[", dot + 1), path.size());
+    if (path.substr(dot + 1, end - dot - 1) == key) return path.substr(0, end);
+  }
+  return {};
 }
 
 } // namespace
@@ -170,8 +175,12 @@ std::string shape_reader::advice_for_key(const std::string& key, const shape& ex
   const std::string all = fmt::format("the keys here are {}", fmt::join(known, ", "));
   const std::string_view nearest = nearest_word(key, known);
   if (looks_like(key, nearest)) return fmt::format("did you mean {}? {}", quote(nearest), all);
+  std::string_view outermost; // of the places of such a key
   for (const field_facts* f : facts_)
-    if (last_key(f->path) == key) return fmt::format("{} belongs in {}; {}", quote(key), f->path, all);
+    if (const auto place = up_to(f->path, key);
+        !place.empty() && (outermost.empty() || place.size() < outermost.size()))
+      outermost = place;
+  if (!outermost.empty()) return fmt::format("{} belongs in {}; {}", quote(key), outermost, all);
   return fmt::format("the nearest is {}; {}", quote(nearest), all);
 }
 

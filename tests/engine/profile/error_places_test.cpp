@@ -88,6 +88,8 @@ TEST_CASE("an error about an unknown key names the nearest known one") {
         "same_node, same_package, cross_package");
   CHECK(error_in("spin: 3us\n")
             .starts_with("f:1:1: spin: found an unknown key; \"spin\" belongs in idle.spin; "));
+  CHECK(error_in("kinds: [{name: P}]\n")
+            .starts_with("f:1:1: kinds: found an unknown key; \"kinds\" belongs in topology.kinds; "));
   CHECK(error_in("dispatch: {zzzzzzzz: 1}\n") == "f:1:12: dispatch.zzzzzzzz: found an unknown key; the "
                                                  "nearest is \"policy\"; the keys here are policy, score, "
                                                  "spill");
