@@ -34,8 +34,15 @@ std::byte* map_pages(std::size_t bytes);
 
 struct free_block {
   free_block* next;       // the next block in one list
-  free_block* next_batch; // in a batch's first block: the next batch in the depot
+  free_block* next_batch; // in the first block of a depot's batch: the next batch; else anything
 };
+
+/// Makes a block of the memory, in front of `next`.
+inline free_block* linked(void* memory, free_block* next) noexcept {
+  auto* const b = ::new (memory) free_block;
+  b->next = next;
+  return b;
+}
 
 /// A stack of blocks with its length.
 struct free_list {
@@ -43,7 +50,7 @@ struct free_list {
   std::size_t size = 0;
 
   void push(void* memory) noexcept {
-    top = ::new (memory) free_block{top, nullptr};
+    top = linked(memory, top);
     ++size;
   }
   void* pop() noexcept {

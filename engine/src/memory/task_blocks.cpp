@@ -137,14 +137,34 @@ struct away_blocks {
 };
 static_assert(sizeof(away_blocks) <= block_sizes[0] && alignof(away_blocks) <= block_alignment);
 
+/// A stack of at most a batch. It counts down, so that one instruction counts a block and tells whether it was too many.
+struct cached_blocks {
+  free_block* top = nullptr;
+  std::size_t room = batch + 1; // how many blocks more would be one too many
+
+  /// Pushes a block, unless the list was full. Then it must be made anew.
+  bool try_push(void* memory) noexcept {
+    if (--room == 0) [[unlikely]]
+      return false;
+    top = linked(memory, top);
+    return true;
+  }
+  void* pop() noexcept {
+    free_block* const b = top;
+    top = b->next;
+    ++room;
+    return b;
+  }
+};
+
 /// One thread's blocks: up to two batches of each size, so that a thread that alternates between taking and
 /// giving does not visit the depot each time, and those of other nodes. It has no constructor and no
 /// destructor, for which each access would have to check.
 struct block_cache {
   std::uint16_t home = nowhere;
-  std::array<free_list, block_classes> lists;
-  std::array<free_list, block_classes> spare; // a whole batch or nothing: partly used ones are in `lists`
-  away_blocks* away;                          // null: it has had none yet
+  std::array<cached_blocks, block_classes> lists;
+  std::array<free_block*, block_classes> spare; // a whole batch or nothing: partly used ones are in `lists`
+  away_blocks* away;                            // null: it has had none yet
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local block_cache cache{};
 
@@ -178,7 +198,7 @@ void close_cache() {
   if (last.home == nowhere) return;
   for (std::size_t c = 0; c < block_classes; ++c)
     for (free_block* top :
-         {last.lists[c].top, last.spare[c].top, last.away != nullptr ? last.away->first[c] : nullptr})
+         {last.lists[c].top, last.spare[c], last.away != nullptr ? last.away->first[c] : nullptr})
       give_each(top, c);
   if (last.away != nullptr) give_each(::new (static_cast<void*>(last.away)) free_block{}, 0);
   caches.fetch_sub(1, std::memory_order_release); // pairs: closed
@@ -225,10 +245,10 @@ void* take_alone(std::size_t size_class) {
 // These are functions of their own, so that the short ways save no registers for them.
 [[gnu::noinline, gnu::cold]] void* take_slowly(std::size_t size_class) {
   if (!open_cache()) return take_alone(size_class);
-  free_list& list = cache.lists[size_class];
-  list = std::exchange(cache.spare[size_class], {});
-  if (list.top == nullptr)
-    list = depots_of(cache.home)[size_class].take_batch(block_sizes[size_class], cache.home);
+  free_list more{std::exchange(cache.spare[size_class], nullptr), batch};
+  if (more.top == nullptr)
+    more = depots_of(cache.home)[size_class].take_batch(block_sizes[size_class], cache.home);
+  cached_blocks& list = cache.lists[size_class] = {more.top, batch + 1 - more.size};
   return list.pop();
 }
 
@@ -247,7 +267,7 @@ void give_away(void* memory, std::size_t size_class) noexcept {
     cache.away = ::new (place) away_blocks;
   }
   free_block*& first = cache.away->first[size_class];
-  first = ::new (memory) free_block{first, nullptr};
+  first = linked(memory, first);
   if (++cache.away->size[size_class] != batch) return;
   cache.away->size[size_class] = 0;
   give_each(std::exchange(first, nullptr), size_class);
@@ -257,19 +277,19 @@ void give_away(void* memory, std::size_t size_class) noexcept {
   const std::uint16_t home = slab::of(memory).node;
   if (!open_cache()) return depots_of(home)[size_class].put_one(memory);
   if (home != cache.home) return give_away(memory, size_class);
-  free_list& list = cache.lists[size_class];
-  if (list.size == batch) {
-    free_list& spare = cache.spare[size_class];
-    if (spare.size == batch) depots_of(home)[size_class].put_batch(spare.top);
-    spare = std::exchange(list, {});
+  cached_blocks& list = cache.lists[size_class];
+  if (list.room == 0) {
+    free_block*& spare = cache.spare[size_class];
+    if (spare != nullptr) depots_of(home)[size_class].put_batch(spare);
+    spare = std::exchange(list, {}).top;
   }
-  list.push(memory);
+  list.try_push(memory);
 }
 
 } // namespace
 
 void* acquire_block(std::size_t size_class) {
-  free_list& list = cache.lists[size_class];
+  cached_blocks& list = cache.lists[size_class];
   if (list.top == nullptr) [[unlikely]]
     return take_slowly(size_class);
   return list.pop();
@@ -277,17 +297,15 @@ void* acquire_block(std::size_t size_class) {
 
 void* try_acquire_block(std::size_t size_class) noexcept {
   if (refuses_blocks()) return nullptr;
-  free_list& list = cache.lists[size_class];
+  cached_blocks& list = cache.lists[size_class];
   if (list.top == nullptr) [[unlikely]]
     return try_take_slowly(size_class);
   return list.pop();
 }
 
 void release_block(void* memory, std::size_t size_class) noexcept {
-  free_list& list = cache.lists[size_class];
-  if (slab::of(memory).node != cache.home || list.size == batch) [[unlikely]]
-    return give_slowly(memory, size_class);
-  list.push(memory);
+  if (slab::of(memory).node != cache.home || !cache.lists[size_class].try_push(memory)) [[unlikely]]
+    give_slowly(memory, size_class);
 }
 
 void trim_blocks(std::size_t keep, const std::function<bool()>& stop) noexcept {
