@@ -35,14 +35,14 @@ bool block_refused_now() {
 /// What the linker gives in place of a function (`--wrap`), and what it calls the function itself.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
-void* __real__ZN8corewise6detail13acquire_blockEm(std::size_t size_class);
-void* __real__ZN8corewise6detail17try_acquire_blockEm(std::size_t size_class) noexcept;
-[[gnu::used]] void* __wrap__ZN8corewise6detail13acquire_blockEm(std::size_t size_class) {
+void* __real__ZN8corewise6detail16acquire_block_atEm(std::size_t list);
+void* __real__ZN8corewise6detail20try_acquire_block_atEm(std::size_t list) noexcept;
+[[gnu::used]] void* __wrap__ZN8corewise6detail16acquire_block_atEm(std::size_t list) {
   if (block_refused_now()) throw std::bad_alloc();
-  return __real__ZN8corewise6detail13acquire_blockEm(size_class);
+  return __real__ZN8corewise6detail16acquire_block_atEm(list);
 }
-[[gnu::used]] void* __wrap__ZN8corewise6detail17try_acquire_blockEm(std::size_t size_class) noexcept {
-  return block_refused_now() ? nullptr : __real__ZN8corewise6detail17try_acquire_blockEm(size_class);
+[[gnu::used]] void* __wrap__ZN8corewise6detail20try_acquire_block_atEm(std::size_t list) noexcept {
+  return block_refused_now() ? nullptr : __real__ZN8corewise6detail20try_acquire_block_atEm(list);
 }
 }
 // Asio's memory for handlers and cancellations.

@@ -53,17 +53,18 @@ void release_large(void* memory, std::size_t bytes) noexcept { ::operator delete
 
 #ifdef COREWISE_PLAIN_BLOCKS
 
-void* acquire_block(std::size_t size_class) {
-  return ::operator new(block_sizes[size_class], std::align_val_t{block_alignment});
+void* acquire_block_at(std::size_t list) {
+  return ::operator new(block_sizes[list / block_list_bytes], std::align_val_t{block_alignment});
 }
 
-void* try_acquire_block(std::size_t size_class) noexcept {
+void* try_acquire_block_at(std::size_t list) noexcept {
   if (refuses_blocks()) return nullptr;
-  return ::operator new(block_sizes[size_class], std::align_val_t{block_alignment}, std::nothrow);
+  return ::operator new(block_sizes[list / block_list_bytes], std::align_val_t{block_alignment},
+                        std::nothrow);
 }
 
-void release_block(void* memory, std::size_t size_class) noexcept {
-  ::operator delete(memory, block_sizes[size_class], std::align_val_t{block_alignment});
+void release_block_at(void* memory, std::size_t list) noexcept {
+  ::operator delete(memory, block_sizes[list / block_list_bytes], std::align_val_t{block_alignment});
 }
 
 void trim_blocks(std::size_t /*keep*/, const std::function<bool()>& /*stop*/) noexcept {}
@@ -168,6 +169,11 @@ struct block_cache {
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local block_cache cache{};
 
+static_assert(sizeof(cached_blocks) == block_list_bytes);
+cached_blocks& list_at(std::size_t bytes) noexcept {
+  return *reinterpret_cast<cached_blocks*>(reinterpret_cast<std::byte*>(cache.lists.data()) + bytes);
+}
+
 /// The caches of all threads.
 ///
 /// | tag    | release site           | acquire site    | publishes                  | weakened                  |
@@ -243,7 +249,8 @@ void* take_alone(std::size_t size_class) {
 }
 
 // These are functions of their own, so that the short ways save no registers for them.
-[[gnu::noinline, gnu::cold]] void* take_slowly(std::size_t size_class) {
+[[gnu::noinline, gnu::cold]] void* take_slowly(std::size_t list_of) {
+  const std::size_t size_class = list_of / block_list_bytes;
   if (!open_cache()) return take_alone(size_class);
   free_list more{std::exchange(cache.spare[size_class], nullptr), batch};
   if (more.top == nullptr)
@@ -252,9 +259,9 @@ void* take_alone(std::size_t size_class) {
   return list.pop();
 }
 
-[[gnu::noinline, gnu::cold]] void* try_take_slowly(std::size_t size_class) noexcept {
+[[gnu::noinline, gnu::cold]] void* try_take_slowly(std::size_t list) noexcept {
   try {
-    return take_slowly(size_class);
+    return take_slowly(list);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -273,7 +280,8 @@ void give_away(void* memory, std::size_t size_class) noexcept {
   give_each(std::exchange(first, nullptr), size_class);
 }
 
-[[gnu::noinline, gnu::cold]] void give_slowly(void* memory, std::size_t size_class) noexcept {
+[[gnu::noinline, gnu::cold]] void give_slowly(void* memory, std::size_t list_of) noexcept {
+  const std::size_t size_class = list_of / block_list_bytes;
   const std::uint16_t home = slab::of(memory).node;
   if (!open_cache()) return depots_of(home)[size_class].put_one(memory);
   if (home != cache.home) return give_away(memory, size_class);
@@ -288,24 +296,24 @@ void give_away(void* memory, std::size_t size_class) noexcept {
 
 } // namespace
 
-void* acquire_block(std::size_t size_class) {
-  cached_blocks& list = cache.lists[size_class];
-  if (list.top == nullptr) [[unlikely]]
-    return take_slowly(size_class);
-  return list.pop();
+void* acquire_block_at(std::size_t list) {
+  cached_blocks& own = list_at(list);
+  if (own.top == nullptr) [[unlikely]]
+    return take_slowly(list);
+  return own.pop();
 }
 
-void* try_acquire_block(std::size_t size_class) noexcept {
+void* try_acquire_block_at(std::size_t list) noexcept {
   if (refuses_blocks()) return nullptr;
-  cached_blocks& list = cache.lists[size_class];
-  if (list.top == nullptr) [[unlikely]]
-    return try_take_slowly(size_class);
-  return list.pop();
+  cached_blocks& own = list_at(list);
+  if (own.top == nullptr) [[unlikely]]
+    return try_take_slowly(list);
+  return own.pop();
 }
 
-void release_block(void* memory, std::size_t size_class) noexcept {
-  if (slab::of(memory).node != cache.home || !cache.lists[size_class].try_push(memory)) [[unlikely]]
-    give_slowly(memory, size_class);
+void release_block_at(void* memory, std::size_t list) noexcept {
+  if (slab::of(memory).node != cache.home || !list_at(list).try_push(memory)) [[unlikely]]
+    give_slowly(memory, list);
 }
 
 void trim_blocks(std::size_t keep, const std::function<bool()>& stop) noexcept {

@@ -15,27 +15,27 @@ class tick {
   void begin(monotonic::time_point now, std::uint32_t budget) noexcept {
     began_ = now;
     stamp_ = static_cast<std::uint64_t>(now.time_since_epoch().count());
-    tasks_ = 0;
     next_look_ = first_look_of(clock_.average_ns(), budget);
+    until_look_ = static_cast<std::int32_t>(next_look_);
   }
 
   /// Counts a task.
-  void count_task() noexcept { ++tasks_; }
+  void count_task() noexcept { --until_look_; }
   /// Returns whether the worker has to read the clock before it begins another task.
-  bool look_is_due() const noexcept { return tasks_ >= next_look_; }
+  bool look_is_due() const noexcept { return until_look_ <= 0; }
   /// Returns whether it has to do so after one more task.
-  bool look_comes_next() const noexcept { return tasks_ + 1 >= next_look_; }
+  bool look_comes_next() const noexcept { return until_look_ <= 1; }
   /// Has the worker read the clock after its next task.
-  void look_next() noexcept { next_look_ = tasks_ + 1; }
+  void look_next() noexcept { look_at(tasks() + 1); }
   /// Plans the look after the one that is due.
-  void plan_look(std::uint32_t budget) noexcept { next_look_ = look_after(tasks_, budget); }
+  void plan_look(std::uint32_t budget) noexcept { look_at(look_after(tasks(), budget)); }
 
   /// Returns whether the tick ends at a look at that time.
   bool ends(monotonic::time_point now, std::uint32_t budget) const noexcept {
-    return ends_tick(tasks_, budget, now - began_);
+    return ends_tick(tasks(), budget, now - began_);
   }
   /// Takes the tick's tasks into the average.
-  void end(monotonic::time_point now) noexcept { clock_.sample(now - began_, tasks_); }
+  void end(monotonic::time_point now) noexcept { clock_.sample(now - began_, tasks()); }
 
   /// Returns the average time of the worker's tasks.
   std::uint64_t average_ns() const noexcept { return clock_.average_ns(); }
@@ -43,7 +43,13 @@ class tick {
   std::uint64_t stamp() const noexcept { return stamp_; }
 
  private:
-  std::uint32_t tasks_ = 0;
+  std::uint32_t tasks() const noexcept { return next_look_ - static_cast<std::uint32_t>(until_look_); }
+  void look_at(std::uint32_t tasks_then) noexcept {
+    until_look_ = static_cast<std::int32_t>(tasks_then - tasks());
+    next_look_ = tasks_then;
+  }
+
+  std::int32_t until_look_ = 1; // so many tasks more; less than 0 while tasks follow that do not ask
   std::uint32_t next_look_ = 1; // the number of tasks after which the worker reads the clock
   std::uint64_t stamp_ = 0;
   monotonic::time_point began_;

@@ -28,7 +28,7 @@
 #include <vector>
 
 // Counts the whole program's allocations from operator new, and the recycled blocks that it acquires: the
-// linker puts `count_block` before `acquire_block` (--wrap).
+// linker puts `count_block` before `acquire_block_at` (--wrap).
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};
@@ -36,12 +36,12 @@ std::atomic<std::uint64_t> blocks{0};
 std::atomic<bool> refused{false}; // there are no more blocks
 } // namespace
 
-void* acquire_counted_block(std::size_t size_class) asm("__real__ZN8corewise6detail13acquire_blockEm");
-void* count_block(std::size_t size_class) asm("__wrap__ZN8corewise6detail13acquire_blockEm");
-void* count_block(std::size_t size_class) {
+void* acquire_counted_block(std::size_t list) asm("__real__ZN8corewise6detail16acquire_block_atEm");
+void* count_block(std::size_t list) asm("__wrap__ZN8corewise6detail16acquire_block_atEm");
+void* count_block(std::size_t list) {
   blocks.fetch_add(1, std::memory_order_relaxed);
   if (refused) throw std::bad_alloc();
-  return acquire_counted_block(size_class);
+  return acquire_counted_block(list);
 }
 
 // Neither is inlined: if GCC 12 has inlined one of a pair, it takes the pair for a mistake.
