@@ -1,6 +1,7 @@
 """The common parts of scripts that compare programs: processes in turn, ratios pair by pair with an interval, and the share of
 the machine that other programs took meanwhile."""
 
+import glob
 import json
 import os
 import random
@@ -88,17 +89,23 @@ class Machine:
         return max(0.0, (busy - own) / whole) if whole else 0.0
 
 
-def build_tokio():
-    """Builds the contender Tokio from Debian's packages, offline, into build/bench; does nothing if they are missing."""
+def build_rust(folder, program, crate):
+    """Builds a program in Rust from Debian's packages, offline, into build/bench. Returns its path, or None if the crate or cargo is
+    missing."""
     cargo = "/usr/bin/cargo" if os.path.exists("/usr/bin/cargo") else shutil.which("cargo")
     registry = "/usr/share/cargo/registry"
-    if cargo is None or not os.path.isdir(registry):
-        complain("no cargo or no librust-tokio-dev, so Tokio itself is left out; see .ci/install bench")
+    if cargo is None or not glob.glob(f"{registry}/{crate}-[0-9]*"):
+        complain(f"no cargo or no librust-{crate}-dev, so {crate} itself is left out; see .ci/install bench")
         return None
-    target = os.path.join(ROOT, "build", "bench", "tokio")
+    target = os.path.join(ROOT, "build", "bench", crate)
     subprocess.run(
         [cargo, "build", "--release", "--offline", "--quiet", "--target-dir", target,
          "--config", 'source.crates-io.replace-with="debian"',
          "--config", f'source.debian.directory="{registry}"'],
-        cwd=os.path.join(ROOT, "bench", "tokio"), check=True)
-    return os.path.join(target, "release", "tokio_contender")
+        cwd=os.path.join(ROOT, "bench", folder), check=True)
+    return os.path.join(target, "release", program)
+
+
+def build_tokio():
+    """Builds the contender Tokio; does nothing if its packages are missing."""
+    return build_rust("tokio", "tokio_contender", "tokio")

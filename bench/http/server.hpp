@@ -37,7 +37,8 @@ inline const std::string& json() {
   return text;
 }
 
-/// What a request asks for: one in a hundred of `/mixed` computes for 2 ms, one in ten of `/blocking` blocks for 5 ms.
+/// What a request asks for: `/compute` computes for 2 ms, `/block` blocks for 5 ms. One in a hundred of `/mixed` computes,
+/// one in ten of `/blocking` blocks.
 enum class work : std::uint8_t { hello, json, compute, block };
 inline work work_of(const request& asked) {
   thread_local std::uint32_t turn = 0;
@@ -46,6 +47,7 @@ inline work work_of(const request& asked) {
   if (target == "/mixed") return ++turn % 100 == 0 ? work::compute : work::hello;
   if (target == "/blocking") return ++turn % 10 == 0 ? work::block : work::hello;
   if (target == "/compute") return work::compute;
+  if (target == "/block") return work::block;
   return work::hello;
 }
 
