@@ -34,6 +34,7 @@ struct request {
 /// SplitMix64, in [0, 1): the same in every language and library.
 class draw {
  public:
+  explicit draw(std::uint64_t seed = 1) : state_(seed) {}
   double operator()() {
     std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -42,7 +43,7 @@ class draw {
   }
 
  private:
-  std::uint64_t state_ = 1;
+  std::uint64_t state_;
 };
 
 /// The schedule, which is the same for every contender.
