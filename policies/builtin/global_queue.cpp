@@ -33,14 +33,6 @@ class global_queue final : public policy {
 
   bool returns() const noexcept override { return false; }
 
-  std::string_view score_unit() const noexcept override { return ""; }
-
-  std::vector<considered> consider(const load_view& loads, const task_origin& origin,
-                                   const placement_hint& hint, placement_rng rng,
-                                   placement_cursor cursor) const override {
-    return detail::only(place(loads, origin, hint, rng, cursor));
-  }
-
  private:
   const locality_groups& groups_;
 };

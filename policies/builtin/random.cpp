@@ -25,14 +25,6 @@ class random final : public policy {
                           among.hinted() ? placement_reason::hinted : placement_reason::drawn);
   }
 
-  std::string_view score_unit() const noexcept override { return ""; }
-
-  std::vector<considered> consider(const load_view& loads, const task_origin& origin,
-                                   const placement_hint& hint, placement_rng rng,
-                                   placement_cursor cursor) const override {
-    return detail::only(place(loads, origin, hint, rng, cursor));
-  }
-
  private:
   const locality_groups& groups_;
 };

@@ -28,14 +28,6 @@ class round_robin final : public policy {
                           among.hinted() ? placement_reason::hinted : placement_reason::next_in_turn);
   }
 
-  std::string_view score_unit() const noexcept override { return ""; }
-
-  std::vector<considered> consider(const load_view& loads, const task_origin& origin,
-                                   const placement_hint& hint, placement_rng rng,
-                                   placement_cursor cursor) const override {
-    return detail::only(place(loads, origin, hint, rng, cursor));
-  }
-
  private:
   const locality_groups& groups_;
 };

@@ -16,9 +16,4 @@ inline placement answer(const locality_groups& groups, const task_origin& origin
   return {chosen.worker, chosen.group, level_from(groups, origin, chosen.group), score, score, reason, false};
 }
 
-/// The considered offers of a policy that looks at one worker only, its answer.
-inline std::vector<considered> only(const placement& p) {
-  return {{p.group, p.worker, p.score, p.cost - p.score}};
-}
-
 } // namespace corewise::detail

@@ -39,12 +39,6 @@ class classic_choices final : public policy {
       if (const std::uint32_t other = rng.below(workers); of(loads, other) < of(loads, best)) best = other;
     return {{best}, {0}};
   }
-  std::string_view score_unit() const noexcept override { return "tasks"; }
-  std::vector<considered> consider(const load_view& /*loads*/, const task_origin& /*origin*/,
-                                   const placement_hint& /*hint*/, placement_rng /*rng*/,
-                                   placement_cursor /*cursor*/) const override {
-    return {};
-  }
 
  private:
   static std::uint32_t of(const load_view& loads, std::uint32_t worker) noexcept {

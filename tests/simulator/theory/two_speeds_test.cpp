@@ -39,12 +39,6 @@ class ties_split final : public policy {
     const worker_id chosen{one <= other ? tie : 1 - tie};
     return {.worker = chosen, .group = loads.layout()[chosen].group};
   }
-  std::string_view score_unit() const noexcept override { return "tasks"; }
-  std::vector<considered> consider(const load_view& /*loads*/, const task_origin& /*origin*/,
-                                   const placement_hint& /*hint*/, placement_rng /*rng*/,
-                                   placement_cursor /*cursor*/) const override {
-    return {};
-  }
 
  private:
   static std::uint32_t of(const load_view& loads, std::uint32_t worker) noexcept {

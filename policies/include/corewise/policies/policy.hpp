@@ -115,12 +115,12 @@ class policy {
   /// Returns whether a suspended task goes on where it ran last; else it is injected as well.
   virtual bool returns() const noexcept { return true; }
   /// The unit of the scores; empty when the policy compares nothing.
-  virtual std::string_view score_unit() const noexcept = 0;
+  virtual std::string_view score_unit() const noexcept { return ""; }
   /// The offers that `place` weighs when it is asked the same with the same random state and cursor: for
-  /// `explain`. Any thread.
+  /// `explain`. A policy that compares nothing weighs one, its answer. Any thread.
   virtual std::vector<considered> consider(const load_view& loads, const task_origin& origin,
                                            const placement_hint& hint, placement_rng rng,
-                                           placement_cursor cursor) const = 0;
+                                           placement_cursor cursor) const;
 };
 
 /// The policies that `dispatch.policy` can name.
