@@ -109,6 +109,7 @@ std::size_t block_depot::trim(std::size_t bytes, std::size_t keep,
     const std::scoped_lock lock(mutex_);
     if (spare_.size() * bytes <= keep) return 0;
     all = std::exchange(spare_, {});
+    taken_out_ = all.size();
   }
   spare_blocks stay;
   slab* counted = nullptr;
@@ -128,6 +129,7 @@ std::size_t block_depot::trim(std::size_t bytes, std::size_t keep,
   stay.put_all(all);
   const std::scoped_lock lock(mutex_);
   spare_.put_all(stay);
+  taken_out_ = 0;
   return refused;
 }
 
@@ -177,6 +179,7 @@ bool block_depot::claim_whole(slab& s, std::size_t bytes) noexcept {
   unlist<&slab::all>(slabs_, s);
   pages_ -= pages;
   cut_ -= s.going.size();
+  taken_out_ -= s.going.size();
   return true;
 }
 
@@ -205,6 +208,7 @@ std::size_t block_depot::return_pages(slab& s, std::size_t bytes, spare_blocks& 
   s.returned |= returned;
   pages_ -= returned.count();
   cut_ -= going;
+  taken_out_ -= going;
   return refused;
 }
 
@@ -214,7 +218,7 @@ void block_depot::unmap() noexcept {
 
 block_depot::amount block_depot::count(std::size_t bytes) noexcept {
   const std::scoped_lock lock(mutex_);
-  return {pages_ * page_bytes(), spare_.size() * bytes};
+  return {pages_ * page_bytes(), (spare_.size() + taken_out_) * bytes};
 }
 
 } // namespace corewise::detail

@@ -143,7 +143,7 @@ class block_depot {
   /// What the depot has, in bytes.
   struct amount {
     std::size_t held = 0;  ///< in pages that were cut and are not with the system
-    std::size_t spare = 0; ///< of these, in blocks that lie in the depot
+    std::size_t spare = 0; ///< of these, in blocks that lie in the depot, or that `trim` has taken out
   };
 
   void put_batch(free_block* first) noexcept {
@@ -197,10 +197,11 @@ class block_depot {
   std::byte* end_ = nullptr;
   std::byte* recut_ = nullptr; // of a page that the system had
   std::byte* recut_end_ = nullptr;
-  slab* returned_ = nullptr; // slabs with such pages
-  slab* slabs_ = nullptr;    // all of them
-  std::size_t cut_ = 0;      // blocks that are spare or in use
-  std::size_t pages_ = 0;    // of all slabs, without those that the system has
+  slab* returned_ = nullptr;  // slabs with such pages
+  slab* slabs_ = nullptr;     // all of them
+  std::size_t cut_ = 0;       // blocks that are spare or in use
+  std::size_t taken_out_ = 0; // spare blocks that a trim has now
+  std::size_t pages_ = 0;     // of all slabs, without those that the system has
 };
 
 } // namespace corewise::detail

@@ -183,6 +183,31 @@ TEST_CASE("trim: pages that the system does not take back are counted, and are u
   for (std::size_t i = 0; i < taken.size(); i += 2048) detail::release_block(taken[i], 3);
 }
 
+TEST_CASE("trim: while it runs, the blocks that it has taken out do not count as used") {
+  for (std::size_t c = 0; c < detail::block_classes; ++c) {
+    CAPTURE(c);
+    const std::size_t bytes = detail::block_sizes[c];
+    std::vector<void*> taken = take(c, 10 * megabyte / bytes);
+    const std::size_t half =
+        taken.size() / 2; // of one half some blocks are spare, of the other all, so whole slabs
+    for (std::size_t i = half; i < taken.size(); ++i) detail::release_block(taken[i], c);
+    for (std::size_t i = 0; i < half; i += 64) detail::release_block(std::exchange(taken[i], nullptr), c);
+    const std::uint64_t before = detail::count_block_memory().used_bytes;
+    std::uint64_t most = before;
+    int asked = 0;
+    detail::trim_blocks(0, [&] {
+      most = std::max(most, detail::count_block_memory().used_bytes);
+      ++asked;
+      return false;
+    });
+    CHECK(asked > 2);
+    CHECK(most == before);
+    CHECK(detail::count_block_memory().used_bytes <= before); // the rest of a page that goes counts as used
+    for (std::size_t i = 0; i < half; ++i)
+      if (taken[i] != nullptr) detail::release_block(taken[i], c);
+  }
+}
+
 TEST_CASE("trim: threads that take and give blocks meanwhile never share one") {
   std::atomic<bool> over{false};
   std::atomic<int> shared{0};
