@@ -1,5 +1,6 @@
 #include "runtime/runtime.hpp"
 
+#include <corewise/engine/blocking_full.hpp>
 #include <corewise/engine/detail/blocking_limit.hpp>
 
 namespace corewise::detail {
@@ -50,7 +51,10 @@ blocking_turn::blocking_turn() {
   if (limit != nullptr) set_unlimited(true);
   place_ = limit;
   lent_.lend(this_execution.seat);
-  if (waits) limit->wait();
+  if (!waits || limit->wait_or_be_refused()) return;
+  lent_.regain();
+  set_unlimited(false);
+  throw blocking_full();
 }
 
 blocking_turn::blocking_turn(blocking_limit* taken) noexcept : place_(taken) {

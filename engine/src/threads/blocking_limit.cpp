@@ -35,7 +35,10 @@ unlimited_calls::~unlimited_calls() { set_unlimited(before_); }
 
 /// A thread that waits for a place. It belongs to no root, and that tells it from a coroutine.
 struct blocking_limit::sleeper : waiter {
+  explicit sleeper(bool refusable) noexcept : may_be_refused(refusable) {}
+
   parker bed;
+  const bool may_be_refused;
 };
 
 blocking_limit::blocking_limit(const profile& p) noexcept : process_(process_number()) { set(p); }
@@ -50,12 +53,15 @@ void blocking_limit::set(const profile& p) noexcept {
 
 void blocking_limit::change(const profile& p) noexcept {
   waiter* next = nullptr;
+  waiter* refused = nullptr;
   {
     const std::scoped_lock lock(mutex_);
     set(p);
     next = serve();
+    refused = refuse();
   }
   wake(next);
+  wake(refused);
 }
 
 // --- with the lock held
@@ -88,6 +94,20 @@ waiter* blocking_limit::serve() noexcept {
     ++(w->root == nullptr ? counts_.running : called_);
     *end = w;
     end = &w->after;
+  }
+  return first;
+}
+
+/// Takes the plain calls that wait out of the list, where calls in excess are refused. Returns the first of
+/// them; `wake` wakes them without the lock.
+waiter* blocking_limit::refuse() noexcept {
+  if (on_full_ == excess_action::wait) return nullptr;
+  waiter* const first = waiters_.pop_each_if(
+      [](const waiter& w) { return w.root == nullptr && static_cast<const sleeper&>(w).may_be_refused; },
+      wait_state::stopped);
+  for (const waiter* w = first; w != nullptr; w = w->after) {
+    --counts_.waiting;
+    ++counts_.refused;
   }
   return first;
 }
@@ -132,12 +152,15 @@ bool blocking_limit::try_take_or_throw() {
   throw blocking_full();
 }
 
-void blocking_limit::wait() noexcept {
-  sleeper me;
+/// Returns whether it took a place.
+bool blocking_limit::wait_as(bool may_be_refused) noexcept {
+  sleeper me(may_be_refused);
   sight seen;
   {
     const std::scoped_lock lock(mutex_);
-    if (take_free()) return;
+    if (take_free()) return true;
+    if (may_be_refused && on_full_ == excess_action::refuse)
+      return ++counts_.refused, false; // since it asked
     push(me);
     seen = {.any_called = called_ != 0, .begun = begun_};
   }
@@ -149,6 +172,7 @@ void blocking_limit::wait() noexcept {
     }
     wake(served); // perhaps this thread
   }
+  return me.state != wait_state::stopped;
 }
 
 void blocking_limit::give() noexcept {

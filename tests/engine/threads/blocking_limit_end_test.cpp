@@ -5,6 +5,8 @@
 #include "threads/limited_calls.hpp"
 #include "token.hpp"
 
+#include <corewise/engine/blocking_full.hpp>
+#include <corewise/engine/detail/blocking_limit.hpp>
 #include <corewise/engine/run_blocking.hpp>
 #include <corewise/engine/yield.hpp>
 
@@ -84,6 +86,46 @@ TEST_CASE("blocking limit: a lowered limit holds as soon as the calls above it h
   wait_for_calls(e, 1, 1);
   second.open();
   e.drain();
+}
+
+TEST_CASE("blocking limit: a reload to `throw` refuses plain calls that wait already, and no others") {
+  gate held;
+  std::atomic<int> alive{0};
+  std::atomic<int> called{0};
+  profile p = limited_calls(2, 1);
+  engine e(p);
+  future<void> holds = e.run([&] { blocking([&] { held.pass(); }); });
+  held.wait_for(1);
+  const auto call = [&] { ++called; };
+  std::vector<future<void>> plain;
+  for (int i = 0; i < 3; ++i) {
+    plain.push_back(e.run([&] { blocking(call); }));
+    wait_for_calls(e, 1, 2 * plain.size() - 1);
+    REQUIRE(e.submit(calls_after_wait(call, token(alive))) == submit_result::accepted);
+    wait_for_calls(e, 1, 2 * plain.size());
+  }
+  future<void> alone = e.run([&] { // no engine runs its coroutine, so it waits on this thread
+    auto body = [&]() -> task<> { co_await run_blocking(call); }();
+    auto&& awaiter = std::move(body).operator co_await();
+    awaiter.await_suspend(std::noop_coroutine()).resume();
+  });
+  wait_for_calls(e, 1, 7);
+  p.blocking.on_full = excess_action::refuse;
+  CHECK(e.apply(p).applied());
+  for (future<void>& f : plain) CHECK_THROWS_AS(f.get(), blocking_full);
+  wait_for_calls(e, 1, 4);
+  CHECK(called == 0);
+  CHECK(e.metrics().blocking_calls_refused == 3);
+  CHECK_FALSE(e.run([] { return detail::is_unlimited(); }).get());
+  held.open();
+  holds.get();
+  alone.get();
+  e.drain();
+  wait_for_calls(e, 0, 0);
+  CHECK(called == 4);
+  CHECK(alive == 0);
+  e.run([&] { blocking(call); }).get();
+  CHECK(called == 5);
 }
 
 TEST_CASE("blocking limit: a shutdown at its deadline destroys the coroutines that wait, and their calls are "

@@ -385,9 +385,9 @@ class blocking_turn {
 /// other tasks. When `f` takes longer than about 100 us, a spare thread takes the worker's seat, and this
 /// thread finishes the task beside it. Until `f` has returned the task is on no worker. Outside a task it
 /// just calls `f`. Where `blocking.max_concurrent` calls run already, the call first waits on this thread,
-/// with the worker lent, or throws `blocking_full` (`blocking.on_full`); a call within another is a part of
-/// that one and does not wait. Cost: about 60 ns when `f` is short, else a thread is woken, 5-20 us; two
-/// locks more under such a limit. Throws what `f` throws, `blocking_full`.
+/// with the worker lent, or throws `blocking_full` (`blocking.on_full`), from a wait too when a reload says so; a
+/// call within another is a part of that one and does not wait. Cost: about 60 ns when `f` is short, else a
+/// thread is woken, 5-20 us; two locks more under such a limit. Throws what `f` throws, `blocking_full`.
 template <std::invocable F> decltype(auto) blocking(F&& f) {
   const detail::blocking_turn turn;
   return std::forward<F>(f)();

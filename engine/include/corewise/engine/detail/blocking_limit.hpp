@@ -32,8 +32,9 @@ class blocking_limit {
  public:
   explicit blocking_limit(const profile& p) noexcept;
 
-  /// Puts the limit of another profile in force, and lets calls in for which there is room now. Calls that
-  /// began without a limit hold no place. Call from any thread.
+  /// Puts the limit of another profile in force, and lets calls in for which there is room now. If calls in
+  /// excess are to be refused from now on, refuses the plain ones that wait. Calls that began without a limit hold
+  /// no place. Call from any thread.
   void change(const profile& p) noexcept;
 
   /// Returns whether there is a limit. Call from any thread.
@@ -47,7 +48,9 @@ class blocking_limit {
   /// Does the same for a plain call. Throws `blocking_full` where the call is not to wait.
   bool try_take_or_throw();
   /// Takes a place. The calling thread sleeps until there is one, so lend its seat before.
-  void wait() noexcept;
+  void wait() noexcept { static_cast<void>(wait_as(/*may_be_refused=*/false)); }
+  /// Does the same for a plain call. Returns false, without a place, if calls in excess are refused from now on.
+  bool wait_or_be_refused() noexcept { return wait_as(/*may_be_refused=*/true); }
   /// Gives a place back. Call from any thread.
   void give() noexcept;
 
@@ -84,7 +87,9 @@ class blocking_limit {
   bool has_room() const noexcept;
   bool take_free() noexcept;
   void push(waiter& w) noexcept;
+  bool wait_as(bool may_be_refused) noexcept;
   waiter* serve() noexcept;
+  waiter* refuse() noexcept;
   waiter* take_over(sight& before) noexcept;
   static void wake(waiter* first) noexcept;
 

@@ -115,6 +115,22 @@ class waiter_list {
     if (w != nullptr) remove(*w, wait_state::granted);
     return w;
   }
+  /// Takes out all waiters for which `wanted` holds. Returns the first, which leads to the others. For lists in
+  /// which no race waits.
+  template <class F> waiter* pop_each_if(const F& wanted, wait_state gets) noexcept {
+    waiter* first = nullptr;
+    waiter** end = &first;
+    for (waiter* w = first_; w != nullptr;) {
+      waiter* const next = w->after;
+      if (wanted(*w)) {
+        remove(*w, gets);
+        *end = w;
+        end = &w->after;
+      }
+      w = next;
+    }
+    return first;
+  }
   /// Returns whether a waiter of another race, or of none, waits.
   bool has_other(const race_word& than) const noexcept {
     const waiter* w = first_;
