@@ -46,11 +46,23 @@ bool is_tab_indented(std::string_view line) {
          line.substr(0, text).find('\t') != std::string_view::npos;
 }
 
+/// Makes spaces of the tabs before comments and in empty lines, where they mean nothing: the parser refuses them
+/// within a map.
+void smooth_empty_lines(std::string& text) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::size_t first = std::min(text.find_first_not_of(" \t", begin), end);
+    if (first == end || text[first] == '#') text.replace(begin, first - begin, first - begin, ' ');
+    begin = end + 1;
+  }
+}
+
 } // namespace
 
 document_text::document_text(std::string_view text) : size_before_(text.size()) {
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   text_ = with_plain_line_ends(text.substr(0, text_bytes_max));
+  smooth_empty_lines(text_);
   lines_.push_back(0);
   for (std::size_t i = 0; i < text_.size(); ++i)
     if (text_[i] == '\n') lines_.push_back(i + 1);

@@ -155,6 +155,10 @@ TEST_CASE("tabs do not indent") {
         line_list{"f:2:1: found a tab in the indentation; indent with spaces",
                   "f:3:3: found a tab in the indentation; indent with spaces"});
   CHECK(error_in("name: a\t# a tab before a comment\n\t\n\t# and one before another\nstrict:\ttrue\n") == "");
+  CHECK(error_in("idle:\n\t\n  wake: nearest\n \t # within a map\n  spin: 1us\n\t\t\nstrict: true\n\t") ==
+        "");
+  CHECK(error_in("idle: {wake: nearest,\n\t\n spin: 1us}\nsteal:\n\t\r\n  start: 3\n")
+            .starts_with("f:6:10: steal.start: "));
 }
 
 TEST_CASE("columns count characters, not bytes, and line ends may be those of Windows") {
