@@ -196,7 +196,12 @@ class share_file::opened {
   }
   void write(std::uint32_t slot, const std::string& text) {
     slot_text whole{};
-    if (text.size() >= whole.size()) refuse(path_, "the list of CPUs is too long for a slot");
+    if (text.size() >= whole.size())
+      refuse(path_,
+             fmt::format(
+                 "the list of this daemon's CPUs is too long: with its name it takes {} bytes, and {} is the "
+                 "most; give it whole cores that follow each other, as a range",
+                 text.size(), whole.size() - 1));
     std::ranges::copy(text, whole.begin());
     const ssize_t n = ::pwrite(fd_, whole.data(), whole.size(), static_cast<off_t>(slot) * slot_bytes);
     if (n != slot_bytes) refuse(path_, "cannot be written", n < 0 ? errno : ENOSPC);

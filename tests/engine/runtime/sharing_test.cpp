@@ -170,6 +170,22 @@ TEST_CASE("share file: what cannot be a share file is refused, and nothing is ch
   CHECK_THROWS_AS(share_file(link, one("a", "0")), topology_error);
 }
 
+TEST_CASE("share file: a list of CPUs that has no room is refused with its length, and keeps no slot") {
+  const new_file file;
+  cpu_set every_second;
+  for (std::uint32_t cpu = 0; cpu < 2200; cpu += 2) every_second.insert(cpu);
+  try {
+    const share_file refused(file.path(), {"scattered", 100, every_second});
+    FAIL("a list without room was taken");
+  } catch (const topology_error& e) {
+    CHECK_MESSAGE(std::string(e.what()).find("it takes 5") != std::string::npos, e.what());
+    CHECK(std::string(e.what()).find("bytes, and 4095 is the most; give it whole cores") !=
+          std::string::npos);
+  }
+  share_file whole(file.path(), one("whole", "0-2199"));
+  CHECK(whole.look(one("whole", "0-2199")).all.size() == 1);
+}
+
 TEST_CASE("share file: a text that is damaged is left out, and counted") {
   const new_file file;
   share_file a(file.path(), one("a", "0-7"));
