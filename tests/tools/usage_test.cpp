@@ -69,6 +69,12 @@ TEST_CASE("an invalid command line gives exit status 2 and a reason on standard 
 
 TEST_CASE("whole numbers are decimal, and named with their range if they are wrong") {
   CHECK(contains(run("corewise topology --machine 'core:16 pu:1' --workers 10").out, "10 workers"));
+  for (const std::string command : {"digest .", "ping-pong"}) {
+    const outcome many = run("corewise run " + command + " --workers 60000");
+    CHECK(many.status == 2);
+    CHECK(contains(many.err, "corewise: found 60000 workers; expected "));
+    CHECK(contains(many.err, " at most, since each is a thread here"));
+  }
   for (const std::string line :
        {"topology --workers 010", "topology --workers 0x10", "topology --workers +8",
         "topology --workers ' 8'", "topology --workers ''", "topology --workers -1",

@@ -56,6 +56,7 @@ void print_result(const axis& workload, const axis_options& options, const profi
 
 int run_axis(const axis& workload, const axis_options& options) {
   profile p = options.machine.configured();
+  if (refuse_workers(p)) return wrong_usage;
   p.limits.in_flight = 0; // the workload has as many tasks as it has
   engine e(p);
   for (const std::string& warning : e.warnings()) complain("warning: " + warning);

@@ -68,8 +68,10 @@ void print_report(const engine& e, const digest_options& options, const digest_c
 int run_digest(const digest_options& options) {
   be_small();
   allow_many_files();
+  const profile p = options.machine.configured();
+  if (refuse_workers(p)) return wrong_usage;
   const auto begin = std::chrono::steady_clock::now();
-  engine e(suited(options.machine.configured()));
+  engine e(suited(p));
   note_symbolic_link(options.root);
   digest_run work(e, ::isatty(STDERR_FILENO) == 1);
   const bool complete = work.run(options.root);

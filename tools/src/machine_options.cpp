@@ -1,7 +1,9 @@
 #include "machine_options.hpp"
 
 #include "number_options.hpp"
+#include "streams.hpp"
 
+#include <corewise/engine/machine_text.hpp>
 #include <corewise/topology/discovery.hpp>
 
 #include <CLI/Config.hpp>
@@ -9,6 +11,11 @@
 #include <CLI/Validators.hpp>
 #include <fmt/format.h>
 #include <sched.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <thread>
 
 namespace corewise::command {
 
@@ -71,6 +78,16 @@ void add_machine_options(CLI::App& app, machine_options& options) {
       ->type_name("N")
       ->check(whole_number(1, 65536).description(""));
   add_format_option(app, options.format);
+}
+
+bool refuse_workers(const profile& p) {
+  const std::uint32_t most = std::max(4096U, 4 * std::thread::hardware_concurrency());
+  const std::uint32_t wanted = p.workers.total.value_or(0);
+  if (wanted <= most) return false;
+  complain(fmt::format(
+      "found {} workers; expected {} at most, since each is a thread here, and looks at all others for work",
+      wanted, most));
+  return true;
 }
 
 divided_machine::divided_machine(const profile& p)

@@ -40,6 +40,10 @@ void add_colour_option(CLI::App& app, colour_use& colour);
 /// `--profile`, `--machine`, `--workers`, `--format`.
 void add_machine_options(CLI::App& app, machine_options& options);
 
+/// Refuses a number of workers, each of which is to be a thread here, that takes minutes and gigabytes to begin and to end.
+/// Returns whether it did.
+bool refuse_workers(const profile& p);
+
 /// A machine as an engine would divide it.
 struct divided_machine {
   explicit divided_machine(const profile& p);
