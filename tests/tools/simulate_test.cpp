@@ -114,6 +114,17 @@ TEST_CASE("corewise simulate: --map writes a page that plays the run") {
   }
 }
 
+TEST_CASE("corewise simulate: where a signal ends it while it writes a file, there is none") {
+  if (sanitized()) {
+    MESSAGE("skipped: a sanitizer handles the signal");
+    return;
+  }
+  const simulate_shell shell;
+  const outcome o = shell.run("mkdir d; (ulimit -c 0; ulimit -f 8; exec " + simulate_two_sockets +
+                              "--workload poisson,load=.5 --map d/map.html); echo $?; ls -A d");
+  CHECK_MESSAGE(o.out == "153\n", o.out); // by SIGXFSZ
+}
+
 TEST_CASE("corewise simulate: it simulates a machine of hwloc's XML, with its core kinds and its nodes") {
   const std::string simulate =
       "corewise simulate --tasks 5000 --format json --machine '" COREWISE_RECORDED_MACHINES "/";

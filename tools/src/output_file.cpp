@@ -66,8 +66,19 @@ fs::path target_of(const fs::path& file) {
   return target;
 }
 
-/// Makes a file that does not exist. If it cannot be written, it is removed.
+/// Makes a file that does not exist. Where the file system can, the file gets its name when it is whole: so nothing is
+/// left of it if a signal ends the process before. Elsewhere it is removed if it cannot be written.
 int make_new(const fs::path& file, std::string_view text) {
+  const int nameless = ::open(folder_of(file).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (nameless >= 0) {
+    int error = write_all(nameless, text);
+    if (error == 0 && ::fsync(nameless) != 0) error = errno;
+    const std::string now = "/proc/self/fd/" + std::to_string(nameless);
+    if (error == 0 && ::linkat(AT_FDCWD, now.c_str(), AT_FDCWD, file.c_str(), AT_SYMLINK_FOLLOW) != 0)
+      error = errno;
+    ::close(nameless);
+    if (error != ENOENT) return error; // else there is no /proc
+  }
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return errno;
   const int error = write_and_close(fd, text);
