@@ -247,6 +247,12 @@ TEST_CASE("top: keys that are typed quickly are all taken, in their order, and u
     REQUIRE(head != std::string::npos);
     CHECK(picture.substr(picture.find("\r\n", head + 2)).starts_with("\r\n    2 P "));
   }
+  // They are drawn at once, and beyond the end of the list keys have no effect.
+  const outcome many = typed(std::string(200, 'j') + std::string(2, 'k') + "q");
+  CHECK(contains(many.out, "status 0"));
+  CHECK(count_of("\033[H", many.out) < 20);
+  CHECK(contains(many.out.substr(many.out.rfind("\033[H")), "\r\n   61 P "));
+  CHECK_FALSE(contains(many.out.substr(many.out.rfind("\033[H")), "\r\n   62 P "));
 }
 
 TEST_CASE("top: a command line that makes no sense") {

@@ -129,13 +129,13 @@ int print_all(const top_options& options, reading_source& from) {
   return seen.status();
 }
 
-/// Moves the first group in the list.
-std::size_t scrolled(std::size_t first, std::size_t shown, key pressed) {
+/// Moves the first group in the list of a picture.
+std::size_t scrolled(std::size_t first, const picture& in, key pressed) {
   switch (pressed) {
   case key::up: return first - std::min<std::size_t>(first, 1);
-  case key::down: return first + 1;
-  case key::page_up: return first - std::min(first, shown);
-  case key::page_down: return first + shown;
+  case key::down: return std::min(first + 1, in.furthest);
+  case key::page_up: return first - std::min(first, in.groups_shown);
+  case key::page_down: return std::min(first + in.groups_shown, in.furthest);
   case key::home: return 0;
   case key::none:
   case key::quit: break;
@@ -151,14 +151,20 @@ int draw_all(const top_options& options, reading_source& from) {
   const milliseconds interval = *interval_of(options.interval);
   screen terminal;
   std::uint64_t taken = 1;
-  for (auto due = steady_clock::now() + interval;;) {
+  auto due = steady_clock::now() + interval;
+  for (bool leaves = false;;) {
     const screen::extent size = screen::size();
     in.columns = size.columns, in.rows = size.rows;
     const picture drawn = seen.draw(in);
     screen::show(drawn.lines);
-    const key pressed = terminal.wait_until(due);
-    if (pressed == key::quit) return done;
-    in.first_group = scrolled(drawn.first_group, drawn.groups_shown, pressed);
+    if (leaves) return done;
+    in.first_group = drawn.first_group;
+    // All keys that have come at once: a picture takes longer than a key.
+    for (key k = terminal.wait_until(due); k != key::none && !leaves; k = terminal.take()) {
+      in.first_group = scrolled(in.first_group, drawn, k);
+      leaves = k == key::quit;
+    }
+    if (leaves) continue;
     if (steady_clock::now() < due) continue;
     if (taken == options.count) return seen.status();
     if (!seen.take()) in.note = "the recording ends here; q leaves it";

@@ -180,7 +180,8 @@ void add_group_table(picture& to, const reading& now, const activity& before, co
   const std::size_t all = before.groups.size();
   const std::size_t room = rows > 3 ? rows - 2 : 1; // without the head and the sum
   to.groups_shown = all < rows ? all : std::min(all, room);
-  to.first_group = std::min(in.first_group, all - to.groups_shown);
+  to.furthest = all - to.groups_shown;
+  to.first_group = std::min(in.first_group, to.furthest);
   group_activity rest;
   for (std::size_t i = 0; i < all; ++i) {
     if (i >= to.first_group && i < to.first_group + to.groups_shown)

@@ -23,6 +23,7 @@ struct picture {
   std::vector<std::string> lines; ///< without their ends
   std::size_t first_group = 0;    ///< that is shown
   std::size_t groups_shown = 0;
+  std::size_t furthest = 0; ///< the greatest `first_group` that there is
 };
 
 /// Draws a reading, and what has happened before it.

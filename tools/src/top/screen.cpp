@@ -16,6 +16,9 @@
 
 namespace corewise::command {
 
+using namespace std::chrono;
+using namespace std::chrono_literals;
+
 namespace {
 
 constexpr std::string_view enter = "\033[?1049h\033[?25l\033[?7l"; // another screen; no cursor, no wrapping
@@ -151,20 +154,32 @@ void screen::show(const std::vector<std::string>& lines) {
 }
 
 key screen::wait_until(std::chrono::steady_clock::time_point until) {
-  using namespace std::chrono;
   for (;;) {
     if (draw_again != 0) return draw_again = 0, key::none;
     if (const key pressed = take_key(typed_); pressed != key::none) return pressed;
-    const auto left = duration_cast<nanoseconds>(until - steady_clock::now()).count();
-    if (left <= 0) return key::none;
-    const timespec time{left / 1'000'000'000, left % 1'000'000'000};
-    pollfd input{keys_ ? STDIN_FILENO : -1, POLLIN, 0};
-    if (::ppoll(&input, 1, &time, nullptr) <= 0) continue;
-    std::array<char, 16> bytes{};
-    const ssize_t n = ::read(STDIN_FILENO, bytes.data(), bytes.size());
-    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) keys_ = false;
-    if (n > 0) typed_.append(bytes.data(), static_cast<std::size_t>(n));
+    const auto left = duration_cast<nanoseconds>(until - steady_clock::now());
+    if (left <= 0ns) return key::none;
+    read_keys(left);
   }
+}
+
+key screen::take() {
+  for (;;) {
+    if (const key typed = take_key(typed_); typed != key::none) return typed;
+    if (!read_keys(0ns)) return key::none;
+  }
+}
+
+/// Waits for keys, and notes what was typed. Returns whether anything was.
+bool screen::read_keys(std::chrono::nanoseconds within) {
+  const timespec time{within / 1s, (within % 1s).count()};
+  pollfd input{keys_ ? STDIN_FILENO : -1, POLLIN, 0};
+  if (::ppoll(&input, 1, &time, nullptr) <= 0) return false;
+  std::array<char, 64> bytes{};
+  const ssize_t n = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+  if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) keys_ = false;
+  if (n > 0) typed_.append(bytes.data(), static_cast<std::size_t>(n));
+  return n > 0;
 }
 
 } // namespace corewise::command

@@ -34,8 +34,12 @@ class screen {
 
   /// Waits for a key. Returns `none` when the time is over, or when the screen is to be drawn again.
   key wait_until(std::chrono::steady_clock::time_point until);
+  /// Takes a key that has come already. Returns `none` if there is none.
+  key take();
 
  private:
+  bool read_keys(std::chrono::nanoseconds within);
+
   bool keys_ = true;  // standard input has not ended
   std::string typed_; // and not taken yet
 };
