@@ -210,6 +210,22 @@ TEST_CASE("reload: a profile holds, for good or on trial, or is refused with all
     CHECK(d.control(std::string("reload good.yaml --revert-after ") + time).status == 2);
 }
 
+TEST_CASE("reload: a relative path of the machine's XML is explained") {
+  const scratch_shell shell;
+  shell.run("cp '" COREWISE_RECORDED_MACHINES "/three_arm_kinds.xml' m.xml");
+  shell.write("p.yaml", "topology: {source: {xml: m.xml}}\nworkers: {pin: none}\n");
+  corewise::engine e(corewise::load_profile(shell.directory() / "work/p.yaml"));
+  corewise::admin::options o;
+  o.control = shell.directory() / "work/c.sock";
+  const corewise::admin::server server(e, o);
+  const outcome refused = shell.run("corewise reload p.yaml --connect c.sock");
+  CHECK(refused.status == 1);
+  CHECK_MESSAGE(contains(refused.err, "topology.source.xml: found \"m.xml\"; the engine runs with \"/"),
+                refused.err);
+  CHECK(contains(refused.err, "begins at the directory of the daemon, not at the folder of the file"));
+  CHECK(shell.run("sed \"s|m.xml|$PWD/m.xml|\" p.yaml | corewise reload - --connect c.sock").status == 0);
+}
+
 TEST_CASE("top: a running engine is watched, recorded, and its stuck tasks are named") {
   served d;
   for (int i = 0; i < 1000; ++i) CHECK(d.engine.submit([] {}) == corewise::submit_result::accepted);

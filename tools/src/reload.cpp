@@ -57,6 +57,17 @@ std::string with_name(std::string_view errors, const std::string& file) {
   return out;
 }
 
+/// Explains a refusal that comes from a path which is relative to the file's folder: the engine takes it as one from the
+/// directory of its daemon.
+void explain_relative_path(std::string_view errors) {
+  constexpr std::string_view found = "topology.source.xml: found \"";
+  const std::size_t at = errors.find(found);
+  if (at == std::string_view::npos || errors.substr(at + found.size()).starts_with('/')) return;
+  complain("a relative path in a profile that is sent begins at the directory of the daemon, not at the "
+           "folder of the file; "
+           "write it as the engine has it, or in full");
+}
+
 int reload(const reload_options& options) {
   const admin_client engine(options.address);
   const std::string profile = read_text(options.file, bytes_most);
@@ -65,7 +76,7 @@ int reload(const reload_options& options) {
   const reply answer = engine.put(target, profile);
   if (answer.status == 200) return print(printable(answer.body)), done;
   if (answer.status == 422)
-    print_aside(printable(with_name(answer.body, options.file)));
+    print_aside(printable(with_name(answer.body, options.file))), explain_relative_path(answer.body);
   else
     complain_about(answer, engine, target);
   return refused;
