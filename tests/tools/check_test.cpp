@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
 using namespace corewise::tests;
 using nlohmann::json;
 
@@ -82,6 +85,33 @@ TEST_CASE("a machine file is recognised wherever it comes from") {
     CHECK(contains(o.out, ": ok\n"));
   }
   CHECK(contains(shell.run("corewise check - < bad.yaml").err, "standard input:2:"));
+}
+
+TEST_CASE("a machine file is recognised in braces, indented, and with a stray key") {
+  const scratch_shell shell;
+  const std::string source = "source: {synthetic: \"core:2 pu:1\"}";
+  for (const std::string& file : std::vector<std::string>{
+           "{" + source + ", kinds: [{cpus: 0, name: P}]}", "{\"source\": {\"synthetic\": \"core:2 pu:1\"}}",
+           "# one\n\n  name: m\n  " + source + "\n", "--- # two\n" + source + "\n"}) {
+    CAPTURE(file);
+    shell.write("machine.yaml", file);
+    const outcome checked = shell.run("corewise check machine.yaml");
+    CHECK_MESSAGE(checked.status == 0, checked.err);
+  }
+  for (const std::string& file : std::vector<std::string>{
+           "{" + source + ",\n  stray: 1}\n", "  " + source + "\n  stray: 1\n", source + "\nstray: 1\n"}) {
+    CAPTURE(file);
+    shell.write("machine.yaml", file);
+    const outcome checked = shell.run("corewise check machine.yaml");
+    CHECK(checked.status == 1);
+    CHECK(checked.err.starts_with("machine.yaml:2:"));
+    CHECK(contains(checked.err, ": stray: found an unknown key; "));
+    CHECK(
+        contains(checked.err, "the keys here are version, name, source, kinds, distances, costs, energy\n"));
+    CHECK(count_of("\n", checked.err) == 1);
+  }
+  shell.write("machine.yaml", "costs: {run: 1us}\n");
+  CHECK(contains(shell.run("corewise check machine.yaml").err, "source: found nothing; expected live"));
 }
 
 TEST_CASE("a profile with a part of its topology at the left margin is judged as a profile") {

@@ -43,31 +43,32 @@ struct verdict {
   bool good() const { return issues.empty() && other.empty(); }
 };
 
-/// Returns the keys at the left margin of a file.
-std::set<std::string_view> outer_keys(std::string_view yaml) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (yaml.starts_with(byte_order_mark)) yaml.remove_prefix(byte_order_mark.size());
-  std::set<std::string_view> keys;
-  while (!yaml.empty()) {
-    const std::string_view line = yaml.substr(0, yaml.find('\n'));
-    yaml.remove_prefix(std::min(yaml.size(), line.size() + 1));
-    const std::string_view key = line.substr(0, line.find(':'));
-    if (key.size() != line.size()) keys.insert(key.substr(0, key.find_last_not_of(' ') + 1));
+/// Returns the keys that have errors when a text is read so.
+template <class Read> std::set<std::string> wrong_keys(const Read& read) {
+  std::set<std::string> keys;
+  try {
+    read();
+  } catch (const profile_error& error) {
+    for (const profile_issue& i : error.issues()) keys.insert(i.key);
   }
   return keys;
 }
 
-/// A machine file has keys at its left margin that no profile has, and none that only profiles have: a profile may have a
-/// part of its `topology` there by mistake.
+/// A machine file has outer keys that no profile has, and none that only profiles have: a profile may have a part of its
+/// `topology` there by mistake.
 bool is_machine_file(std::string_view yaml) {
-  const std::set<std::string_view> keys = outer_keys(yaml);
-  const auto is_there = [&](std::string_view key) { return keys.contains(key); };
-  constexpr std::array<std::string_view, 3> of_machines{"source", "kinds", "distances"};
-  if (std::ranges::none_of(of_machines, is_there)) return false;
+  const std::set<std::string> no_profile = wrong_keys([&] { static_cast<void>(parse_profile(yaml)); });
+  constexpr std::array<const char*, 5> of_machines{"source", "kinds", "distances", "costs", "energy"};
+  if (std::ranges::none_of(of_machines, [&](const char* key) { return no_profile.contains(key); }))
+    return false;
+  const std::set<std::string> no_machine = wrong_keys([&] {
+    machine_description ignored;
+    use_machine_text(ignored, yaml, "");
+  });
   constexpr std::array<std::string_view, 2> of_both{"version", "name"};
   const json of_profiles = json::parse(profile_schema())["properties"];
   return std::ranges::none_of(of_profiles.items(), [&](const auto& row) {
-    return is_there(row.key()) && std::ranges::find(of_both, row.key()) == of_both.end();
+    return no_machine.contains(row.key()) && std::ranges::find(of_both, row.key()) == of_both.end();
   });
 }
 
