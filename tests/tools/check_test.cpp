@@ -166,6 +166,15 @@ TEST_CASE("with --machine a profile is tried on that machine") {
   CHECK(contains(tried.err, "profile.yaml: topology.use.packages: there is no package 1"));
 }
 
+TEST_CASE("with --machine several profiles are tried on a machine file in a pipe") {
+  const scratch_shell shell;
+  shell.write("good.yaml", good);
+  shell.write("machine.yaml", two_sockets);
+  const outcome tried = shell.run("corewise check good.yaml good.yaml --machine <(cat machine.yaml)");
+  CHECK_MESSAGE(tried.status == 0, tried.err);
+  CHECK(count_of("good.yaml: ok\n", tried.out) == 2);
+}
+
 TEST_CASE("with --machine a profile is warned of what that machine has not, or refused where it is strict") {
   scratch_shell shell;
   const std::string more = "topology: {use: {cpus: \"0,40-50\"}}\n";

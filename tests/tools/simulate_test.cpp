@@ -55,6 +55,35 @@ TEST_CASE("corewise simulate: profiles with other workers meet the tasks of the 
   }
 }
 
+TEST_CASE("corewise simulate: a rate that stands for a load of the first profile's workers is short") {
+  const simulate_shell shell;
+  shell.write("three.yaml", "version: 1\nname: three\nworkers: {per_group: 3}\n");
+  shell.write("seven.yaml", "version: 1\nname: seven\nworkers: {per_group: 7}\n");
+  const outcome o = shell.run(
+      "corewise simulate --machine 'core:8 pu:1' --tasks 500 --workload poisson,load=.7,service=exp:9us "
+      "--profile three.yaml --profile seven.yaml");
+  REQUIRE_MESSAGE(o.status == 0, o.err);
+  CHECK_MESSAGE(contains(o.out, "\npoisson,rate=233333,service=exp:9us,"), o.out);
+}
+
+TEST_CASE("corewise simulate: profiles and the machine may come from pipes") {
+  const simulate_shell shell;
+  const std::string how = "corewise simulate --tasks 500 --workload poisson,load=.5 ";
+  const outcome machine =
+      shell.run(how + "--machine <(cat two-sockets.yaml) --profile <(cat two.yaml) --profile plain.yaml");
+  CHECK_MESSAGE(machine.status == 0, machine.err);
+  CHECK(contains(machine.out, "busy E"));
+  const outcome stdin_ = shell.run("cat two-sockets.yaml | " + how + "--machine /dev/stdin");
+  CHECK_MESSAGE(stdin_.status == 0, stdin_.err);
+  CHECK(shell.run("cat two-sockets.yaml | corewise topology --machine /dev/stdin").status == 0);
+  const outcome xml =
+      shell.run("corewise topology --machine <(cat '" COREWISE_RECORDED_MACHINES "/three_arm_kinds.xml')");
+  CHECK(xml.status == 1);
+  CHECK_MESSAGE(contains(xml.err, "found XML; give it as a file, FILE.xml, not by a pipe"), xml.err);
+  shell.run("cp '" COREWISE_RECORDED_MACHINES "/three_arm_kinds.xml' machine");
+  CHECK(shell.run("corewise topology --machine machine").status == 0);
+}
+
 TEST_CASE("corewise simulate: profiles with machines of their own are reported with those") {
   const simulate_shell shell;
   for (const std::string cores : {"4", "8"})

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <set>
 #include <system_error>
 #include <variant>
@@ -24,9 +23,6 @@
 namespace corewise::command {
 
 namespace {
-
-/// More than any profile may have, so that the command sees a file that is too large.
-constexpr std::size_t bytes_most = std::size_t{16} << 20;
 
 struct check_options {
   std::vector<std::string> files;
@@ -74,12 +70,6 @@ bool is_machine_file(std::string_view yaml) {
 
 std::string name_of(const std::string& file) { return file == "-" ? "standard input" : file; }
 
-/// Returns whether the file can be read again, unlike standard input and a pipe. Relative paths in it begin at its folder.
-bool is_regular(const std::string& file) {
-  std::error_code ignored;
-  return file != "-" && std::filesystem::is_regular_file(file, ignored);
-}
-
 /// Looks at a machine, and returns its warnings. One that is `live` may be another than this one.
 std::vector<std::string> try_machine(const machine_description& machine) {
   if (std::holds_alternative<live_source>(machine.source)) return {};
@@ -88,8 +78,9 @@ std::vector<std::string> try_machine(const machine_description& machine) {
 
 /// Reads the file as a profile or as a machine file, and, where a machine is given, tries the profile on it. Returns the
 /// warnings of an engine there.
-std::vector<std::string> read_as_it_is(const std::string& file, const std::optional<std::string>& machine) {
-  const std::string text = read_text(file, bytes_most);
+std::vector<std::string> read_as_it_is(const std::string& file,
+                                       const std::optional<chosen_machine>& machine) {
+  const std::string text = read_text(file, text_bytes_most);
   const bool plain = is_regular(file);
   profile p;
   if (is_machine_file(text)) {
@@ -101,7 +92,7 @@ std::vector<std::string> read_as_it_is(const std::string& file, const std::optio
   }
   p = plain ? load_profile(file) : parse_profile(text, name_of(file));
   if (!machine) return {};
-  use_machine(p.topology.machine, *machine);
+  machine->use(p.topology.machine);
   std::vector<std::string> warnings = divided_machine(p).machine.warnings();
   if (p.strict && !warnings.empty())
     throw topology_error(
@@ -110,7 +101,7 @@ std::vector<std::string> read_as_it_is(const std::string& file, const std::optio
   return warnings;
 }
 
-verdict check_file(const std::string& file, const std::optional<std::string>& machine) {
+verdict check_file(const std::string& file, const std::optional<chosen_machine>& machine) {
   verdict v{file, {}, {}, {}};
   try {
     v.warnings = read_as_it_is(file, machine);
@@ -144,8 +135,10 @@ void print_verdict(const verdict& v) {
 int check_files(const check_options& options) {
   bool all_good = true;
   json verdicts = json::array();
+  std::optional<chosen_machine> machine;
+  if (options.machine) machine.emplace(*options.machine);
   for (const std::string& file : options.files) {
-    const verdict v = check_file(file, options.machine);
+    const verdict v = check_file(file, machine);
     all_good = all_good && v.good();
     if (options.format == output_format::for_programs)
       verdicts.push_back(json_of(v));

@@ -49,6 +49,22 @@ profile machine_options::configured() const {
   return p;
 }
 
+chosen_machine::chosen_machine(std::string option) : option_(std::move(option)) {
+  std::error_code ignored;
+  const bool is_there = std::filesystem::exists(option_, ignored);
+  if (is_there && !is_regular(option_) && !std::filesystem::is_directory(option_, ignored))
+    piped_ = read_text(option_, text_bytes_most);
+}
+
+void chosen_machine::use(machine_description& into) const {
+  piped_ ? use_machine_text(into, *piped_, option_) : use_machine(into, option_);
+}
+
+bool is_regular(const std::string& file) {
+  std::error_code ignored;
+  return file != "-" && std::filesystem::is_regular_file(file, ignored);
+}
+
 void add_format_option(CLI::App& app, output_format& format) {
   app.add_option("--format", format, "The format of the answer: text (the default) or json")
       ->transform(one_of({{"text", static_cast<int>(output_format::for_people)},

@@ -10,6 +10,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Validators.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,9 @@
 #include <vector>
 
 namespace corewise::command {
+
+/// More than any profile or machine file may have, so that the command sees one that is too large.
+inline constexpr std::size_t text_bytes_most = std::size_t{16} << 20;
 
 enum class output_format : std::uint8_t { for_people, for_programs };
 
@@ -34,6 +38,22 @@ struct machine_options {
 
 /// Reads one of these words as the number of an enumerator.
 CLI::Validator one_of(std::vector<std::pair<std::string, int>> choices);
+
+/// The machine of `--machine`, for several profiles. A machine file in a pipe is read once.
+class chosen_machine {
+ public:
+  /// Throws `std::system_error` where a pipe cannot be read.
+  explicit chosen_machine(std::string option);
+  /// Reads it into a profile's description. Throws `profile_error`, `topology_error`.
+  void use(machine_description& into) const;
+
+ private:
+  std::string option_;
+  std::optional<std::string> piped_; // the text
+};
+
+/// Returns whether the file can be read again, unlike standard input and a pipe. Relative paths in it begin at its folder.
+bool is_regular(const std::string& file);
 
 void add_format_option(CLI::App& app, output_format& format);
 void add_colour_option(CLI::App& app, colour_use& colour);

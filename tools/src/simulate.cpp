@@ -63,9 +63,9 @@ std::optional<capacity_of_kind> read_capacity(const std::string& text) {
 }
 
 simulated_profile configured(const simulate_options& options, const std::optional<std::string>& file,
-                             machine_finder& machines) {
+                             const std::optional<chosen_machine>& chosen, machine_finder& machines) {
   profile p = file ? load_profile(*file) : profile{};
-  if (options.machine) use_machine(p.topology.machine, *options.machine);
+  if (chosen) chosen->use(p.topology.machine);
   if (options.workers) p.workers.total = options.workers;
   const auto machine = machines.find(p);
   for (const std::string& text : options.real)
@@ -75,10 +75,12 @@ simulated_profile configured(const simulate_options& options, const std::optiona
 
 std::vector<simulated_profile> read_profiles(const simulate_options& options) {
   machine_finder machines;
+  std::optional<chosen_machine> chosen;
+  if (options.machine) chosen.emplace(*options.machine);
   std::vector<simulated_profile> read;
-  if (options.profiles.empty()) read.push_back(configured(options, std::nullopt, machines));
+  if (options.profiles.empty()) read.push_back(configured(options, std::nullopt, chosen, machines));
   for (const std::string& file : options.profiles) {
-    simulated_profile p = configured(options, file, machines);
+    simulated_profile p = configured(options, file, chosen, machines);
     const bool taken = std::ranges::find(read, p.name, &simulated_profile::name) != read.end();
     if (taken || p.name.empty()) p.name = file;
     read.push_back(std::move(p));

@@ -4,7 +4,6 @@
 #include "description_fields.hpp"
 #include "read_fields.hpp"
 #include "source_file.hpp"
-#include "text_file.hpp"
 
 #include <corewise/topology/detail/made_once.hpp>
 
@@ -116,8 +115,24 @@ rows make_table() {
   return all;
 }
 
-machine_file parse(std::string_view yaml, const std::string& name, const std::filesystem::path* folder) {
+constinit const made_once<rows> machine_table(&make_table);
+
+} // namespace
+
+const field_table<machine_file>& machine_fields() { return machine_table.get(); }
+
+bool begins_as_xml(std::string_view text) noexcept {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && text[first] == '<';
+}
+
+machine_file parse_machine_file(std::string_view yaml, const std::string& name,
+                                const std::filesystem::path* folder) {
   issue_list issues(name);
+  if (begins_as_xml(yaml)) {
+    issues.add({}, "", "found XML; give it as a file, FILE.xml, not by a pipe");
+    std::move(issues).throw_if_any();
+  }
   machine_file m;
   const auto places = read_fields(yaml, machine_fields(), m, issues);
   auto contradictions = find_contradictions(m.kinds, m.distances, "");
@@ -127,21 +142,6 @@ machine_file parse(std::string_view yaml, const std::string& name, const std::fi
   if (folder) resolve_source(m.source, *folder, "", places, issues);
   std::move(issues).throw_if_any();
   return m;
-}
-
-constinit const made_once<rows> machine_table(&make_table);
-
-} // namespace
-
-const field_table<machine_file>& machine_fields() { return machine_table.get(); }
-
-machine_file load_machine_file(const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.parent_path();
-  return parse(read_text_file(file), file.string(), &folder);
-}
-
-machine_file parse_machine_file(std::string_view yaml, const std::string& name) {
-  return parse(yaml, name, nullptr);
 }
 
 } // namespace corewise::detail

@@ -22,9 +22,12 @@ struct machine_file {
 
 const field_table<machine_file>& machine_fields();
 
-/// Read a machine file. Both throw `profile_error` with all errors. Relative paths in a file begin at its
-/// folder.
-machine_file load_machine_file(const std::filesystem::path& file);
-machine_file parse_machine_file(std::string_view yaml, const std::string& name);
+/// Reads the text of a machine file. Relative paths in it begin at `folder`; without a folder they stay as they
+/// are. Throws `profile_error` with all errors, and where the text is XML.
+machine_file parse_machine_file(std::string_view yaml, const std::string& name,
+                                const std::filesystem::path* folder = nullptr);
+
+/// Returns whether a text begins as XML does.
+bool begins_as_xml(std::string_view text) noexcept;
 
 } // namespace corewise::detail

@@ -2,18 +2,18 @@
 #include "machine_file.hpp"
 #include "quotation.hpp"
 #include "source_file.hpp"
+#include "text_file.hpp"
 
 #include <corewise/engine/machine_text.hpp>
 #include <corewise/engine/profile.hpp>
 
 #include <algorithm>
-#include <fstream>
 
 namespace corewise {
 
 namespace {
 
-enum class machine_text : std::uint8_t { live, recorded, xml_file, machine_file, synthetic, nothing_known };
+enum class machine_text : std::uint8_t { live, recorded, xml_file, some_file, synthetic, nothing_known };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -34,21 +34,13 @@ bool has_yaml_suffix(const std::filesystem::path& file) {
   return file.extension() == ".yaml" || file.extension() == ".yml";
 }
 
-bool begins_as_xml(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  char first = 0;
-  return in >> first && first == '<';
-}
-
 machine_text tell(const std::string& machine) {
   if (machine == "live") return machine_text::live;
   const std::filesystem::path file(machine);
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) return machine_text::recorded;
   if (file.extension() == ".xml") return machine_text::xml_file;
-  if (has_yaml_suffix(file)) return machine_text::machine_file;
-  if (std::filesystem::exists(file, ignored))
-    return begins_as_xml(file) ? machine_text::xml_file : machine_text::machine_file;
+  if (has_yaml_suffix(file) || std::filesystem::exists(file, ignored)) return machine_text::some_file;
   return looks_synthetic(machine) ? machine_text::synthetic : machine_text::nothing_known;
 }
 
@@ -81,6 +73,17 @@ void use_described(machine_description& into, detail::machine_file described, co
   into.costs = std::move(described.costs);
 }
 
+/// Reads a file of XML or YAML, once: it may be a pipe, in which relative paths begin at the working directory.
+void use_file(machine_description& into, const std::filesystem::path& file) {
+  const std::string text = detail::read_text_file(file);
+  std::error_code ignored;
+  const bool is_plain = std::filesystem::is_regular_file(file, ignored);
+  if (is_plain && !has_yaml_suffix(file) && detail::begins_as_xml(text)) return use_xml(into, file);
+  const std::filesystem::path folder = file.parent_path();
+  use_described(into, detail::parse_machine_file(text, file.string(), is_plain ? &folder : nullptr),
+                file.string());
+}
+
 } // namespace
 
 void use_machine(machine_description& into, const std::string& machine) {
@@ -89,7 +92,7 @@ void use_machine(machine_description& into, const std::string& machine) {
   case machine_text::recorded: use_recorded(into, machine); break;
   case machine_text::synthetic: into.source = synthetic_source{machine}; break;
   case machine_text::xml_file: return use_xml(into, machine);
-  case machine_text::machine_file: return use_described(into, detail::load_machine_file(machine), machine);
+  case machine_text::some_file: return use_file(into, machine);
   case machine_text::nothing_known:
     refuse(detail::printable(machine),
            "no such file, and not a synthetic description such as "

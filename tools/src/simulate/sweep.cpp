@@ -111,12 +111,15 @@ class running_sweep {
 double capacity_of(const simulated_profile& p) { return p.machine->capacity(); }
 
 /// Returns the workloads as all profiles meet them: a load is of the first profile's workers, and a rate where
-/// others have more or fewer.
+/// others have more or fewer. It is rounded, for people to read and type it.
 std::vector<workload> met_by_all(const sweep& s) {
   std::vector<workload> met = s.workloads;
   const double capacity = capacity_of(s.profiles.at(0));
   if (std::ranges::count(s.profiles, capacity, capacity_of) == std::ssize(s.profiles)) return met;
-  for (workload& w : met) w = with_rate(w, capacity);
+  for (workload& w : met) {
+    w = with_rate(w, capacity);
+    if (w.rate) w.rate = std::stod(fmt::format("{:.6g}", *w.rate));
+  }
   return met;
 }
 
