@@ -73,6 +73,17 @@ void use_described(machine_description& into, detail::machine_file described, co
   into.costs = std::move(described.costs);
 }
 
+/// Returns whether a text that is no machine file is a profile, with keys that only profiles have.
+bool is_profile(std::string_view text, const profile_error& as_machine) {
+  if (std::ranges::all_of(as_machine.issues(), [](const profile_issue& i) { return i.key == "source"; }))
+    return false;
+  try {
+    return static_cast<void>(parse_profile(text)), true;
+  } catch (const profile_error&) {
+    return false;
+  }
+}
+
 /// Reads a file of XML or YAML, once: it may be a pipe, in which relative paths begin at the working directory.
 void use_file(machine_description& into, const std::filesystem::path& file) {
   const std::string text = detail::read_text_file(file);
@@ -80,8 +91,14 @@ void use_file(machine_description& into, const std::filesystem::path& file) {
   const bool is_plain = std::filesystem::is_regular_file(file, ignored);
   if (is_plain && !has_yaml_suffix(file) && detail::begins_as_xml(text)) return use_xml(into, file);
   const std::filesystem::path folder = file.parent_path();
-  use_described(into, detail::parse_machine_file(text, file.string(), is_plain ? &folder : nullptr),
-                file.string());
+  try {
+    use_described(into, detail::parse_machine_file(text, file.string(), is_plain ? &folder : nullptr),
+                  file.string());
+  } catch (const profile_error& error) {
+    if (is_profile(text, error))
+      refuse(file.string(), "is a profile; expected a machine file, which has a `source`");
+    throw;
+  }
 }
 
 } // namespace

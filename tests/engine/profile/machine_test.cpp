@@ -142,6 +142,22 @@ TEST_CASE("a machine file replaces all settings that describe the machine") {
   CHECK(d.source_name.empty());
 }
 
+TEST_CASE("a profile in the place of a machine file is called one") {
+  const temporary_tree files;
+  files.write("profile.yaml", "name: a\ntopology: {source: {synthetic: \"core:2 pu:1\"}}\nstrict: true\n");
+  files.write("wrong.yaml", "name: a\nstrict: maybe\n");
+  files.write("name.yaml", "name: a\n");
+  const auto error = [&](const char* file) {
+    const std::string path = (files.root() / file).string();
+    const line_list lines = error_lines([&] { (void)used(path); });
+    REQUIRE(!lines.empty());
+    return lines.front().substr(path.size());
+  };
+  CHECK(error("profile.yaml") == ": is a profile; expected a machine file, which has a `source`");
+  CHECK(error("wrong.yaml") == ":1:1: source: found nothing; expected live, or a map with xml or synthetic");
+  CHECK(error("name.yaml") == ":1:1: source: found nothing; expected live, or a map with xml or synthetic");
+}
+
 TEST_CASE("a missing machine file is an error that names it") {
   const temporary_tree tree;
   const auto why = [](const std::string& machine) { return error_lines([&] { (void)used(machine); }); };
