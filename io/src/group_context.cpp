@@ -6,11 +6,13 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -28,18 +30,38 @@ constexpr std::uint8_t single_looks = 8;
 /// The alarm is set anew only if the time differs by more than this.
 constexpr std::int64_t alarm_slack_ns = 1000;
 
-/// Returns "10.0.0.7:443", "[::1]:443", or nothing. The descriptor may be another socket's by now.
+/// Returns "10.0.0.7:443", "[::1]:443", the path of a unix socket, or nothing.
+std::string text_of(const sockaddr_storage& at, std::size_t size) {
+  if (at.ss_family == AF_UNIX) {
+    const auto& local = reinterpret_cast<const sockaddr_un&>(at);
+    constexpr std::size_t before = offsetof(sockaddr_un, sun_path);
+    if (size <= before) return {};
+    if (local.sun_path[0] == 0) return "@" + std::string(local.sun_path + 1, size - before - 1);
+    return {local.sun_path, ::strnlen(local.sun_path, size - before)};
+  }
+  if (at.ss_family != AF_INET && at.ss_family != AF_INET6) return {};
+  asio::ip::tcp::endpoint ip;
+  std::memcpy(ip.data(), &at, ip.capacity());
+  if (ip.port() == 0) return {};
+  const std::string address = ip.address().to_string();
+  return (at.ss_family == AF_INET ? address : "[" + address + "]") + ":" + std::to_string(ip.port());
+}
+
+/// Returns what `socket_wait::peer` is. The descriptor may be another socket by now.
 std::string peer_of(const descriptor_wait& w) {
-  asio::ip::tcp::endpoint peer;
-  auto size = static_cast<socklen_t>(peer.capacity());
-  if (w.kind == wait_kind::connect)
-    std::memcpy(peer.data(), &w.peer, sizeof w.peer);
-  else if (::getpeername(w.descriptor, peer.data(), &size) != 0)
-    return {};
-  const int family = peer.data()->sa_family;
-  if (family != AF_INET && family != AF_INET6) return {};
-  const std::string address = peer.address().to_string();
-  return (family == AF_INET ? address : "[" + address + "]") + ":" + std::to_string(peer.port());
+  sockaddr_storage at{};
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  if (w.peer.sin6_family != AF_UNSPEC) {
+    std::memcpy(&at, &w.peer, sizeof w.peer);
+    return text_of(at, sizeof w.peer);
+  }
+  const auto ask = [&](auto call) {
+    socklen_t size = sizeof at;
+    return call(w.descriptor, address, &size) == 0 ? text_of(at, size) : std::string();
+  };
+  if (std::string peer = ask(::getpeername); !peer.empty()) return peer;
+  const std::string local = ask(::getsockname);
+  return local.empty() ? local : "local " + local;
 }
 
 std::int64_t now_ns() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }

@@ -50,6 +50,18 @@ bool is_of_connection(int error) noexcept {
   }
 }
 
+using listening_socket = asio::posix::basic_stream_descriptor<executor>;
+
+/// Begins to wait for connections, so that dumps call the wait `accept`.
+struct accepting {
+  static constexpr wait_kind kind = wait_kind::accept;
+  explicit accepting(listening_socket* socket) noexcept : on(socket) {}
+  template <class Handler> void operator()(Handler&& handler) const {
+    on->async_wait(asio::posix::descriptor_base::wait_read, std::forward<Handler>(handler));
+  }
+  listening_socket* on;
+};
+
 } // namespace
 
 class listener_core : public std::enable_shared_from_this<listener_core> {
@@ -155,8 +167,8 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   static task<> accept_in(open_socket counted, group_record& own, descriptor fd) {
     listener_core& self = counted.of();
     const std::stop_token stop = self.stop_.get_token();
-    std::optional<asio::posix::basic_stream_descriptor<executor>> ready; // once there is memory for it
-    int left = self.options_.backlog + 1; // to accept after a stop: more cannot have come before it
+    std::optional<listening_socket> ready; // once there is memory for it
+    int left = self.options_.backlog + 1;  // to accept after a stop: more cannot have come before it
     for (;;) {
       const bool last =
           stop.stop_requested(); // asked first: what came before the stop is found by a look after it
@@ -166,7 +178,8 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
         error = co_await self.accept_some(own, ready->native_handle(), stop);
         if (error == EAGAIN && !last) {
           error_code ignored;
-          co_await ready->async_wait(asio::posix::descriptor_base::wait_read, use_task(stop).into(ignored));
+          const auto until = use_task(stop).into(ignored);
+          co_await asio::async_initiate<const limited_use_task, void(error_code)>(accepting(&*ready), until);
           continue;
         }
       } catch (const std::bad_alloc&) {
@@ -191,8 +204,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     if (ready) ignored = ready->close(ignored);
   }
 
-  static void make_ready(std::optional<asio::posix::basic_stream_descriptor<executor>>& ready,
-                         const group_record& own, descriptor& fd) {
+  static void make_ready(std::optional<listening_socket>& ready, const group_record& own, descriptor& fd) {
     ready.emplace(own.here, fd.get());
     fd.release();
   }

@@ -109,21 +109,18 @@ std::int64_t coarse_now_ns() noexcept {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-void operation::note_wait(corewise::wait_kind kind, int descriptor) noexcept {
+void operation::note_wait(corewise::wait_kind kind, int descriptor, const sockaddr* peer,
+                          std::size_t size) noexcept {
   if (context_ == nullptr) return;
-  forget_wait();
+  forget_wait(); // a dump may read it
   wait_.kind = kind;
   wait_.descriptor = descriptor;
   wait_.since_ns = coarse_now_ns();
+  wait_.peer.sin6_family = AF_UNSPEC;
+  if (peer != nullptr && peer->sa_family != AF_UNIX && size <= sizeof wait_.peer)
+    std::memcpy(&wait_.peer, peer, size);
   waits_ = &context_->waits_here();
   waits_->append(wait_);
-}
-
-void operation::note_connect(int descriptor, const sockaddr* peer, std::size_t size) noexcept {
-  forget_wait(); // a dump may read its peer
-  wait_.peer.sin6_family = AF_UNSPEC;
-  if (size <= sizeof wait_.peer) std::memcpy(&wait_.peer, peer, size);
-  note_wait(wait_kind::connect, descriptor);
 }
 
 // --- the end

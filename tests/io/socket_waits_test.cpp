@@ -2,8 +2,15 @@
 
 #include <corewise/engine/dump.hpp>
 
+#ifdef COREWISE_STANDALONE_ASIO
+#include <asio/experimental/as_tuple.hpp>
+#else
+#include <boost/asio/experimental/as_tuple.hpp>
+#endif
+
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -12,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-// What a dump says of the coroutines that wait to read or write sockets.
+// What a dump says of the coroutines that wait for sockets and the like.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -21,6 +28,28 @@ namespace {
 
 using steady_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                                 asio::wait_traits<std::chrono::steady_clock>, io::executor>;
+
+using plain_socket = asio::basic_stream_socket<tcp, io::executor>;
+using packet_socket = asio::basic_datagram_socket<asio::ip::udp, io::executor>;
+
+/// Returns what waits, but for listeners.
+std::vector<socket_wait> waits_of(const engine& e) {
+  std::vector<socket_wait> all = e.dump().socket_waits;
+  std::erase_if(all, [](const socket_wait& w) { return w.kind == wait_kind::accept; });
+  return all;
+}
+
+std::string name_of(const tcp::endpoint& at) { return "127.0.0.1:" + std::to_string(at.port()); }
+
+/// Waits until a dump says that one coroutine waits, for this operation.
+bool comes_to_wait(const engine& e, wait_kind kind, int descriptor, const std::string& peer) {
+  return within(5s, [&] {
+    const engine_dump now = e.dump();
+    return now.socket_waits.size() == 1 && now.socket_waits[0].kind == kind &&
+           now.socket_waits[0].descriptor == descriptor && now.socket_waits[0].peer == peer &&
+           now.suspended.size() == 1 && now.suspended[0].kind == kind;
+  });
+}
 
 /// Reads a byte, and then waits for a timer: a composed operation whose later part waits for no socket.
 struct read_and_rest {
@@ -43,13 +72,13 @@ struct read_and_rest {
 TEST_CASE("socket waits: a dump names the sockets for which coroutines wait, and their peers") {
   served_engine on(2);
   const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
-  const auto waits = [&] { return on.engine.dump().socket_waits; };
+  const auto waits = [&] { return waits_of(on.engine); };
   CHECK(waits().empty());
 
   asio::io_context elsewhere;
   tcp::socket client(elsewhere);
   client.connect(on_loopback(server.port()));
-  const std::string name = "127.0.0.1:" + std::to_string(client.local_endpoint().port());
+  const std::string name = name_of(client.local_endpoint());
   for (int round = 0; round < 3; ++round) {
     std::vector<socket_wait> seen;
     REQUIRE(within(5s, [&] { return (seen = waits()).size() == 1; }));
@@ -61,18 +90,15 @@ TEST_CASE("socket waits: a dump names the sockets for which coroutines wait, and
     asio::write(client, asio::buffer(&byte, 1));
     asio::read(client, asio::buffer(&byte, 1));
   }
-  engine_dump inside;
-  REQUIRE(within(5s, [&] {
-    inside = on.engine.dump();
-    return inside.socket_waits.size() == 1 && inside.socket_waits[0].time >= 100ms;
-  }));
+  REQUIRE(within(5s, [&] { return waits().size() == 1 && waits()[0].time >= 100ms; }));
+  const engine_dump inside = on.engine.dump();
   const std::string line =
-      "io: read of descriptor " + std::to_string(inside.socket_waits[0].descriptor) + " (" + name + ") for ";
+      "io: read of descriptor " + std::to_string(waits()[0].descriptor) + " (" + name + ") for ";
   CHECK(inside.to_text().find(line) != std::string::npos);
   const auto json = nlohmann::json::parse(inside.to_json())["socket_waits"];
-  REQUIRE(json.size() == 1);
-  CHECK(json[0]["peer"] == name);
-  CHECK(json[0]["time_us"] >= 100'000);
+  REQUIRE(json.size() == 1 + on.engine.groups().size()); // and the listener's
+  CHECK(json.back()["peer"] == name);
+  CHECK(json.back()["time_us"] >= 100'000);
   client.close();
   CHECK(within(5s, [&] { return waits().empty(); }));
 
@@ -92,54 +118,116 @@ TEST_CASE("socket waits: a dump names the sockets for which coroutines wait, and
   CHECK(waits().empty());
 }
 
-TEST_CASE("socket waits: a connection that is not answered is named by its peer, other sockets by what is "
-          "awaited") {
+TEST_CASE("socket waits: a connection that is not answered is named by its peer") {
   served_engine on(2);
   asio::io_context elsewhere;
   asio::basic_socket_acceptor<tcp> full(elsewhere, on_loopback());
   full.listen(0);
   tcp::socket first(elsewhere); // it takes the only place, so the kernel answers no other
   first.connect(full.local_endpoint());
-  const std::string name = "127.0.0.1:" + std::to_string(full.local_endpoint().port());
+  const auto unanswered = [&](auto socket) {
+    std::stop_source stop;
+    int descriptor = -1;
+    auto running = on.engine.run([&]() -> task<> {
+      io::error_code why;
+      socket.open(tcp::v4());
+      descriptor = socket.native_handle();
+      co_await socket.async_connect(full.local_endpoint(), io::use_task(stop.get_token()).into(why));
+      CHECK(why == asio::error::operation_aborted);
+    });
+    REQUIRE(within(5s, [&] { return on.engine.dump().socket_waits.size() == 1; }));
+    CHECK(comes_to_wait(on.engine, wait_kind::connect, descriptor, name_of(full.local_endpoint())));
+    stop.request_stop();
+    running.get();
+    CHECK(on.engine.dump().socket_waits.empty());
+  };
+  unanswered(io::tcp_stream(on.io.local()));
+  unanswered(plain_socket(on.io.local()));
+}
 
-  asio::basic_socket_acceptor<tcp, io::executor> acceptor(on.io.local(), on_loopback());
-  asio::basic_datagram_socket<asio::ip::udp, io::executor> packets(on.io.local(),
-                                                                   {asio::ip::address_v4::loopback(), 0});
+TEST_CASE(
+    "socket waits: whatever waits for a descriptor is named: acceptors, packets, pipes, plain sockets") {
+  served_engine on(2);
+  const io::executor here = on.io.local();
   std::stop_source stop;
   const auto until = [&](io::error_code& why) { return io::use_task(stop.get_token()).into(why); };
-  std::vector<future<void>> running;
-  running.push_back(on.engine.run([&]() -> task<> {
-    io::tcp_stream client(on.io.local());
-    io::error_code why;
-    co_await client.async_connect(full.local_endpoint(), until(why));
-    CHECK(why == asio::error::operation_aborted);
-  }));
-  running.push_back(on.engine.run([&]() -> task<> {
-    io::error_code why;
-    co_await acceptor.async_accept(until(why));
-    CHECK(why == asio::error::operation_aborted);
-  }));
-  running.push_back(on.engine.run([&]() -> task<> {
-    char byte = 0;
-    asio::ip::udp::endpoint from;
-    io::error_code why;
-    co_await packets.async_receive_from(asio::buffer(&byte, 1), from, until(why));
-    CHECK(why == asio::error::operation_aborted);
-  }));
+  /// Has a coroutine wait, sees what a dump calls it, and stops it.
+  const auto sees = [&](wait_kind kind, int descriptor, const std::string& peer, auto begins) {
+    CAPTURE(to_string(kind));
+    CAPTURE(peer);
+    auto running = on.engine.run(begins);
+    CHECK(comes_to_wait(on.engine, kind, descriptor, peer));
+    stop.request_stop();
+    running.get();
+    CHECK(on.engine.dump().socket_waits.empty());
+    stop = {};
+  };
+  io::error_code why;
+  char bytes[2];
 
-  engine_dump seen;
-  REQUIRE(within(5s, [&] {
-    seen = on.engine.dump();
-    return seen.suspended.size() == 3 && seen.socket_waits.size() == 1;
+  asio::basic_socket_acceptor<tcp, io::executor> acceptor(here, on_loopback());
+  const std::string listens = "local " + name_of(acceptor.local_endpoint());
+  sees(wait_kind::accept, acceptor.native_handle(), listens,
+       [&]() -> task<> { co_await acceptor.async_accept(until(why)); });
+  sees(wait_kind::accept, acceptor.native_handle(), listens, [&]() -> task<> {
+    co_await acceptor.async_accept(asio::experimental::as_tuple(io::use_task(stop.get_token())));
+  });
+  sees(wait_kind::io, acceptor.native_handle(), listens,
+       [&]() -> task<> { co_await acceptor.async_wait(acceptor.wait_read, until(why)); });
+
+  packet_socket packets(here, {asio::ip::address_v4::loopback(), 0});
+  const std::string port = std::to_string(packets.local_endpoint().port());
+  asio::ip::udp::endpoint from;
+  sees(wait_kind::read, packets.native_handle(), "local 127.0.0.1:" + port,
+       [&]() -> task<> { co_await packets.async_receive_from(asio::buffer(bytes), from, until(why)); });
+  packet_socket connected(here, asio::ip::udp::v4());
+  connected.connect(packets.local_endpoint());
+  sees(wait_kind::read, connected.native_handle(), "127.0.0.1:" + port,
+       [&]() -> task<> { co_await connected.async_receive(asio::buffer(bytes), until(why)); });
+
+  asio::basic_readable_pipe<io::executor> out(here);
+  asio::basic_writable_pipe<io::executor> in(here);
+  asio::connect_pipe(out, in);
+  sees(wait_kind::read, out.native_handle(), "",
+       [&]() -> task<> { co_await out.async_read_some(asio::buffer(bytes), until(why)); });
+  const std::string much(3'000'000, 'x');
+  sees(wait_kind::write, in.native_handle(), "",
+       [&]() -> task<> { co_await asio::async_write(in, asio::buffer(much), until(why)); });
+
+  plain_socket client(here);
+  client.connect(acceptor.local_endpoint());
+  tcp::socket server = acceptor.accept();
+  const std::string peer = name_of(acceptor.local_endpoint());
+  // A composed operation is named in each of its steps.
+  sees(wait_kind::read, client.native_handle(), peer, [&]() -> task<> {
+    asio::write(server, asio::buffer("x", 1));
+    co_await asio::async_read(client, asio::buffer(bytes), until(why));
+    CHECK(why == asio::error::operation_aborted);
+  });
+  CHECK(bytes[0] == 'x');
+}
+
+TEST_CASE("socket waits: listeners are named by their own addresses") {
+  served_engine on(2);
+  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+  const std::string path = "/tmp/corewise_waits." + std::to_string(::getpid());
+  const io::listener local = io::listen(on.io, asio::local::stream_protocol::endpoint(path), {},
+                                        [](io::unix_stream) -> task<> { co_return; });
+  ::unlink(path.c_str());
+  const std::string names[] = {"local 127.0.0.1:" + std::to_string(server.port()), "local " + path};
+  CHECK(within(5s, [&] {
+    std::size_t of_ip = 0;
+    std::size_t others = 0;
+    for (const socket_wait& w : on.engine.dump().socket_waits)
+      ++(w.kind == wait_kind::accept && w.peer == names[0] ? of_ip : others);
+    return of_ip == on.engine.groups().size() && others == 1;
   }));
-  CHECK(seen.suspended[0].kind == wait_kind::read);
-  CHECK(seen.suspended[1].kind == wait_kind::accept);
-  CHECK(seen.suspended[2].kind == wait_kind::connect);
-  CHECK(seen.socket_waits[0].kind == wait_kind::connect);
-  CHECK(seen.socket_waits[0].peer == name);
-  stop.request_stop();
-  for (future<void>& f : running) f.get();
-  CHECK(on.engine.dump().socket_waits.empty());
+  const std::string text = on.engine.dump().to_text();
+  for (const std::string& name : names) {
+    CAPTURE(text);
+    CHECK(text.find("io: accept of descriptor ") != std::string::npos);
+    CHECK(text.find(" (" + name + ") for ") != std::string::npos);
+  }
 }
 
 TEST_CASE("socket waits: of an operation that has read, and waits for something else, a dump says nothing") {

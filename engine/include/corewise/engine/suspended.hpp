@@ -40,12 +40,15 @@ struct suspended_in {
   std::uint64_t coroutines = 0;
 };
 
-/// A coroutine that waits at a stream (`io::stream`): to read, to write, or to be connected.
+/// A coroutine that waits for an operation of a descriptor: of a socket, a listening one too, a pipe, a serial port. Of TLS
+/// and composed operations of Beast the streams below are here, if they are `io::basic_stream`.
 struct socket_wait {
-  group_id group; ///< the socket's
+  group_id group; ///< the one in which its event comes
   wait_kind kind = wait_kind::io;
   int descriptor = -1;
-  std::string peer;                 ///< "10.0.0.7:443"; empty: it is none of IP, or has gone
+  /// "10.0.0.7:443", the path of a unix socket, "@" and its abstract name. Where a socket has no peer, as one that listens,
+  /// "local " and its own address; empty: it has neither, or no name.
+  std::string peer;
   std::chrono::nanoseconds time{0}; ///< for how long, to some milliseconds
 };
 

@@ -101,6 +101,8 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   using signature = void(error_code, std::size_t);
 
  public:
+  using notes_waits = void; // its reads, writes and connects, for dumps
+
   using base::base;
   basic_stream(base&& socket) : base(std::move(socket)) { // NOLINT(google-explicit-constructor): as Asio's
     become_non_blocking();
@@ -180,7 +182,7 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     void operator()(Handler&& handler, const typename Protocol::endpoint& peer) const {
       if constexpr (detail::runs_steps<Handler>)
         if (of->is_open())
-          of->executor_of(handler).note_connect(of->native_handle(), peer.data(), peer.size());
+          of->executor_of(handler).note_wait(kind, of->native_handle(), peer.data(), peer.size());
       of->base::async_connect(peer, std::forward<Handler>(handler));
     }
     basic_stream* of;

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <corewise/io/detail/awaited_operation.hpp>
+#include <corewise/io/detail/initiation.hpp>
 #include <corewise/policies/any_duration.hpp>
 
-#include <cstddef>
-#include <string_view>
 #include <utility>
 
 namespace corewise::io {
@@ -53,36 +52,6 @@ inline constexpr use_task_t use_task{};
 } // namespace corewise::io
 
 namespace corewise::io::detail {
-
-/// What a coroutine waits for at Asio's own objects, which do not say it: by the name of the initiation, as in
-/// `basic_datagram_socket<…>::initiate_async_receive_from`. Names of another form mean `wait_kind::io`.
-template <class Initiation> consteval corewise::wait_kind kind_by_name() noexcept {
-  std::string_view name = __PRETTY_FUNCTION__;
-  const std::size_t at = name.rfind("initiate_async_");
-  if (at == std::string_view::npos) return corewise::wait_kind::io;
-  name.remove_prefix(at + std::string_view("initiate_async_").size());
-  constexpr std::pair<std::string_view, corewise::wait_kind> beginnings[] = {
-      {"read", corewise::wait_kind::read},
-      {"receive", corewise::wait_kind::read},
-      {"write", corewise::wait_kind::write},
-      {"send", corewise::wait_kind::write},
-      {"accept", corewise::wait_kind::accept},
-      {"move_accept", corewise::wait_kind::accept},
-      {"connect", corewise::wait_kind::connect},
-      {"range_connect", corewise::wait_kind::connect},
-      {"iterator_connect", corewise::wait_kind::connect},
-  };
-  for (const auto& [beginning, kind] : beginnings)
-    if (name.starts_with(beginning)) return kind;
-  return corewise::wait_kind::io;
-}
-/// What a coroutine waits for: some initiations say it, also within those of `as_tuple` and the like.
-template <class Initiation> inline constexpr corewise::wait_kind kind_of = kind_by_name<Initiation>();
-template <class Initiation>
-  requires requires { Initiation::kind; }
-inline constexpr corewise::wait_kind kind_of<Initiation> = Initiation::kind;
-template <template <class> class Wrapper, class Initiation>
-inline constexpr corewise::wait_kind kind_of<Wrapper<Initiation>> = kind_of<Initiation>;
 
 /// The result of an initiating function: `Signature` is `void(Results...)`.
 template <class Signature> struct use_task_result;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/io/detail/initiation.hpp>
 #include <corewise/io/detail/operation.hpp>
 
 #include <chrono>
@@ -166,6 +167,7 @@ class [[nodiscard]] awaited_operation : public operation_with<Results...> {
     handler<Results...> made(*this); // first: where an argument throws it ends the operation
     std::apply([&](auto&... args) { std::move(initiation_)(std::move(made), std::move(args)...); },
                arguments_);
+    if constexpr (names_descriptor<Initiation>) this->name_wait();
   }
   error_code* error() const noexcept { return error_; }
 
@@ -175,8 +177,23 @@ class [[nodiscard]] awaited_operation : public operation_with<Results...> {
     using corewise::detail::withdrawal;
     return static_cast<awaited_operation&>(s).keep() ? withdrawal::of_end : withdrawal::of_waker;
   }
-  [[gnu::visibility("hidden")]] static constexpr wait_record how{Kind, &withdraw,
-                                                                 corewise::detail::wait_end::settle};
+  /// Names an operation of Asio's own objects.
+  static void name(operation& of) noexcept {
+    if constexpr (names_descriptor<Initiation>) {
+      const auto& self = static_cast<awaited_operation&>(of);
+      const int descriptor = descriptor_of(self.initiation_);
+      if (descriptor < 0) return;
+      const sockaddr* peer = nullptr;
+      std::size_t size = 0;
+      const auto look = [&]<class T>(const T& argument) {
+        if constexpr (is_endpoint<T>) peer = argument.data(), size = argument.size();
+      };
+      std::apply([&](const auto&... arguments) { (look(arguments), ...); }, self.arguments_);
+      of.note_wait(Kind, descriptor, peer, size);
+    }
+  }
+  [[gnu::visibility("hidden")]] static constexpr operation_record how{
+      {Kind, &withdraw, corewise::detail::wait_end::settle}, names_descriptor<Initiation> ? &name : nullptr};
 
  private:
   Initiation initiation_;

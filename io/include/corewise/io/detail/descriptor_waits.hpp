@@ -22,8 +22,8 @@ struct descriptor_wait {
   corewise::wait_kind kind;
   int descriptor;
   std::int64_t since_ns; ///< `coarse_now_ns`
-  sockaddr_in6
-      peer; ///< of a socket that is to be connected, which the kernel does not tell; or a `sockaddr_in`
+  /// To which it connects or sends, which the kernel does not tell; or a `sockaddr_in`. AF_UNSPEC: the kernel tells it.
+  sockaddr_in6 peer;
 
  private:
   friend descriptor_waits;

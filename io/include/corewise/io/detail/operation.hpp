@@ -52,6 +52,12 @@ using corewise::detail::wait_record;
 
 class operation;
 
+/// The common data of operations of one type.
+struct operation_record : wait_record {
+  /// Notes for what an operation waits that may not have noted it itself. Null: it has.
+  void (*name)(operation& of) noexcept;
+};
+
 /// What an operation has that may be ended early, by a stop or by the end of its time.
 class early_end {
  public:
@@ -100,7 +106,7 @@ class operation : protected suspension {
       forget_wait();
       ++depth_;
       perform(f);
-      --depth_;
+      if (--depth_ == 0) name_wait();
     }
     leave();
   }
@@ -135,9 +141,9 @@ class operation : protected suspension {
     else if (early_ != nullptr && !early_->elsewhere_)
       early_->elsewhere_.emplace(asio::prefer(of, asio::execution::outstanding_work.tracked));
   }
-  /// Notes for what the operation waits from now on. Call within a step.
-  void note_wait(corewise::wait_kind kind, int descriptor) noexcept;
-  void note_connect(int descriptor, const sockaddr* peer, std::size_t size) noexcept;
+  /// Notes for what the operation waits from now on, and the address to which it connects or sends. Call within a step.
+  void note_wait(corewise::wait_kind kind, int descriptor, const sockaddr* peer = nullptr,
+                 std::size_t size = 0) noexcept;
   asio::execution_context& context() const noexcept {
     if (context_ != nullptr) return *context_;
     return asio::query(asio::system_executor(), asio::execution::context);
@@ -169,6 +175,12 @@ class operation : protected suspension {
  protected:
   operation() noexcept = default;
   ~operation() { this->free_entry(); }
+
+  /// Has the operation named that waits now, unless its steps do that. Call with the lock held.
+  void name_wait() noexcept {
+    const auto name = static_cast<const operation_record*>(record)->name;
+    if (name != nullptr && !completed_ && waits_ == nullptr) name(*this);
+  }
 
   /// Begins with `start()`, which calls an initiating function of Asio; then calls `begun()`. Returns whether the
   /// coroutine is suspended; then do not touch it any more. `early`: null if it is not to end early.
@@ -241,7 +253,7 @@ class operation : protected suspension {
         F called(std::move(self->function));
         std::destroy_at(self);
         of.deallocate(self);
-        if (action == task_action::run) of.perform(called);
+        if (action == task_action::run) of.perform(called), of.name_wait();
       }
       if (!of.left_last()) return false;
       suspension& waits = of; // it goes on, or is dropped, in place of the step
@@ -335,11 +347,9 @@ class step_executor {
     }
     make_step(std::forward<F>(f));
   }
-  void note_wait(corewise::wait_kind kind, int descriptor) const noexcept {
-    of_->note_wait(kind, descriptor);
-  }
-  void note_connect(int descriptor, const sockaddr* peer, std::size_t size) const noexcept {
-    of_->note_connect(descriptor, peer, size);
+  void note_wait(corewise::wait_kind kind, int descriptor, const sockaddr* peer = nullptr,
+                 std::size_t size = 0) const noexcept {
+    of_->note_wait(kind, descriptor, peer, size);
   }
   asio::execution_context& query(asio::execution::context_t /*what*/) const noexcept {
     return of_->context();
