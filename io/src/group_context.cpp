@@ -184,7 +184,9 @@ void group_context::resume(corewise::detail::resumption& place) noexcept {
     polled_->found_->begin(polled_->make_completion(outside_resumption(place)));
 }
 
-void group_context::go_on(task_header* t) noexcept {
+void group_context::go_on(task_header* t, task_class c, const char* name) noexcept {
+  if (name != nullptr) t = driving::named(engine_, t, name);
+  t->run_as = c;
   if (polled_ == this)
     found_->begin(t);
   else
@@ -192,7 +194,8 @@ void group_context::go_on(task_header* t) noexcept {
 }
 
 /// A shutdown destroys coroutines of Asio's, which then post what is left of them, in destructors: so it throws nothing.
-void group_context::submit(task_header* t, task_class c) {
+void group_context::submit(task_header* t, task_class c, const char* name) {
+  if (name != nullptr) t = driving::named(engine_, t, name);
   if (driving::submit(engine_, t, {.group = group_, .run_as = c}) == submit_result::full)
     throw system_error(asio::error::no_buffer_space, "the engine is full");
 }

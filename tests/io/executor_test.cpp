@@ -1,6 +1,7 @@
 #include "child_process.hpp"
 #include "sockets.hpp"
 
+#include <corewise/engine/this_task.hpp>
 #include <corewise/io/on.hpp>
 
 #include <doctest/doctest.h>
@@ -23,7 +24,10 @@ static_assert(asio::can_require_v<io::executor, execution::outstanding_work_t::t
 static_assert(asio::can_require_v<io::executor, execution::relationship_t::continuation_t>);
 static_assert(asio::can_require_v<io::executor, io::run_as>);
 static_assert(asio::can_query_v<io::executor, execution::context_t>);
-static_assert(sizeof(io::executor) == 16);
+static_assert(asio::can_require_v<io::executor, io::hinted>);
+static_assert(asio::can_require_v<asio::strand<io::executor>, io::hinted>);
+static_assert(!asio::can_require_v<asio::any_io_executor, io::hinted>); // it knows Asio's own properties only
+static_assert(sizeof(io::executor) <= sizeof(asio::any_io_executor::object_type)); // so it lies in one
 
 namespace {
 
@@ -102,6 +106,67 @@ TEST_CASE("io::executor: its properties") {
     CHECK(on.io.operations() == 0);
   }
   CHECK_THROWS_AS(static_cast<void>(on.io.of(group_id{1000})), std::out_of_range);
+}
+
+TEST_CASE("io::executor: what runs through one with a hint has its class and name") {
+  served_engine on(1);
+  const io::executor plain = on.io.local();
+  const io::executor urgent =
+      asio::require(plain, io::hinted({.run_as = task_class::latency, .name = "urgent"}));
+  CHECK(asio::query(urgent, io::hinted()).run_as == task_class::latency);
+  CHECK(asio::query(urgent, io::hinted()).name == std::string("urgent"));
+  CHECK(asio::query(urgent, io::hinted()).group == plain.group());
+  CHECK(urgent != asio::require(plain, io::run_as(task_class::latency)));
+  CHECK(asio::require(urgent, io::hinted()) == plain);
+  CHECK(asio::query(asio::require(urgent, io::run_as(task_class::background)), io::hinted()).name ==
+        std::string("urgent"));
+
+  std::string order; // of the one worker
+  const auto note = [&](char what) {
+    return [&order, what] {
+      const char* const name = this_task::name();
+      order += what + (name != nullptr ? std::string(" ") + name : std::string()) + ", ";
+    };
+  };
+  /// Returns what ran in which order: of two normal tasks that a task posts, the later is the first.
+  const auto run = [&](auto begin) {
+    order.clear();
+    on.engine
+        .run([&] {
+          begin(note('u'));
+          asio::post(plain, note('n'));
+        })
+        .get();
+    REQUIRE(within(5s, [&] { return on.engine.metrics().in_flight() == 0; }));
+    return order;
+  };
+  CHECK(run([&](auto f) { asio::post(plain, f); }) == "n, u, ");
+  CHECK(run([&](auto f) { asio::post(urgent, f); }) == "u urgent, n, ");
+  CHECK(run([&](auto f) { asio::defer(urgent, f); }) == "u urgent, n, ");
+  CHECK(run([&](auto f) { asio::post(asio::make_strand(urgent), f); }) == "u urgent, n, ");
+  CHECK(run([&](auto f) { asio::post(asio::any_io_executor(urgent), f); }) == "u urgent, n, ");
+  const auto tracked = asio::require(urgent, execution::outstanding_work.tracked);
+  CHECK(run([&](auto f) { asio::post(tracked, f); }) == "u urgent, n, ");
+  const auto strand = asio::require(asio::make_strand(plain), io::hinted({.name = "of a strand"}));
+  CHECK(run([&](auto f) { asio::post(strand, f); }) == "n, u of a strand, ");
+
+  const auto coroutine = [](auto f) -> asio::awaitable<void> {
+    f();
+    co_await asio::post(asio::use_awaitable);
+    f();
+  };
+  CHECK(run([&](auto f) { asio::co_spawn(urgent, coroutine(f), asio::detached); }) == "u, u urgent, n, ");
+  order.clear();
+  asio::co_spawn(urgent, coroutine(note('u')), asio::detached); // its beginning is a task of its own here
+  REQUIRE(within(5s, [&] { return on.engine.metrics().in_flight() == 0; }));
+  CHECK(order == "u urgent, u urgent, ");
+
+  // An erased executor of one's own may know it.
+  using erased = execution::any_executor<execution::context_as_t<asio::execution_context&>,
+                                         execution::blocking_t::never_t, io::hinted>;
+  const erased any = asio::require(erased(plain), io::hinted({.name = "later"}), execution::blocking.never);
+  CHECK(asio::query(any, io::hinted()).name == std::string("later"));
+  CHECK(run([&](auto f) { any.execute(f); }) == "n, u later, ");
 }
 
 TEST_CASE("io::executor: strands, bound executors and Asio's coroutines") {

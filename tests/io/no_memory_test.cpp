@@ -4,6 +4,7 @@
 #include "refused_memory.hpp"
 #include "sockets.hpp"
 
+#include <corewise/engine/this_task.hpp>
 #include <corewise/io/on.hpp>
 
 #include <doctest/doctest.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <iterator>
 #include <new>
+#include <semaphore>
 #include <string>
 
 using namespace corewise;
@@ -160,4 +162,28 @@ TEST_CASE("no memory: a call on an engine that has ended completes all the same"
     CHECK(completed == begun);
   }
   CHECK(unrun > 0);
+}
+
+TEST_CASE("no memory: what an executor completes runs all the same, without its name") {
+  spared = true;
+  engine e(served_engine::profile_of(1));
+  io::service io(e);
+  const auto tracked = asio::require(io.local(), asio::execution::outstanding_work.tracked);
+  const auto named = asio::require(tracked, io::hinted({.name = "named"}));
+  int ran[2] = {0, 0}; // without the name, with it
+  for (int n = 1; n <= 6; ++n) {
+    std::binary_semaphore ended{0};
+    spared = false;
+    before_refusal = n;
+    named.execute([&] {
+      ++ran[this_task::name() != nullptr ? 1 : 0];
+      ended.release();
+    });
+    before_refusal = 0;
+    spared = true;
+    ended.acquire();
+  }
+  CHECK(ran[0] > 0);
+  CHECK(ran[1] > 0);
+  CHECK(ran[0] + ran[1] == 6);
 }

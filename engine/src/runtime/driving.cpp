@@ -1,5 +1,6 @@
 #include "books/sampling.hpp"
 #include "runtime/runtime.hpp"
+#include "worker/task_label.hpp"
 
 #include <corewise/engine/detail/driving.hpp>
 
@@ -64,6 +65,15 @@ void driving::begun(runtime& e, group_id g) noexcept {
 
 submit_result driving::submit(runtime& e, task_header* t, const hint& wish) {
   return e.accept(t, wish, /*may_wait=*/false);
+}
+
+task_header* driving::named(runtime& e, task_header* t, const char* name) noexcept {
+  unbegun_task made(t);
+  try {
+    made = with_label(made, {.name = name}, e);
+  } catch (const std::bad_alloc&) { // dumps do without its name
+  }
+  return made.release();
 }
 
 void driving::go_on(runtime& e, task_header* t, group_id g) noexcept { e.go_on(t, g); }

@@ -32,9 +32,10 @@ bool says_more(const hint& wish) noexcept {
 task_header* covered(task_header* t, const hint& wish, runtime& engine, task_header* otherwise,
                      std::exception_ptr* error) {
   detail::unbegun_task instead(otherwise);
-  if (wish.labelled()) t = detail::with_label(t, wish, engine);
-  if (wish.deadline == hint::no_deadline) return t;
-  return detail::before_deadline(t, wish.deadline, instead.release(), error);
+  detail::unbegun_task made(t);
+  if (wish.labelled()) made = detail::with_label(made, wish, engine);
+  if (wish.deadline == hint::no_deadline) return made.release();
+  return detail::before_deadline(made.release(), wish.deadline, instead.release(), error);
 }
 
 [[gnu::cold, gnu::noinline]] submit_result accept_covered(runtime& engine, task_header* t, const hint& wish,

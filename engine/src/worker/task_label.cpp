@@ -64,28 +64,27 @@ const char* kind_of(bool (*act)(task_header*, task_action)) noexcept {
   return std::exchange(this_execution.kind, nullptr);
 }
 
-task_header* with_label(task_header* t, const hint& wish, runtime& engine) {
-  unbegun_task given(t);
+unbegun_task with_label(unbegun_task& t, const hint& wish, runtime& engine) {
   labelled_task::owner made(recycled<labelled_task>::make());
   labelled_task& label = *made;
+  task<> runs = labelled_task::run(std::move(made));
   label.key = &label_key;
   label.name = wish.name;
   label.id = wish.id;
   future_state* settles = nullptr;
   if (const char* const kind = kind_of(t->act); kind == coroutine_kind) {
-    auto& root = static_cast<strand&>(*given.release());
+    auto& root = static_cast<strand&>(*t.release());
     settles = root.future();
     label.frame = root.frame().address();
     label.work.emplace(fork_access::retake<task<>>(root));
   } else {
     label.kind = kind;
-    label.call = std::move(given);
+    label.call = std::move(t);
   }
-  task<> runs = labelled_task::run(std::move(made));
   auto& root = static_cast<strand&>(*std::move(runs).release_to(engine));
   root.bind(label);
   if (settles != nullptr) root.note_future(*settles);
-  return &root;
+  return unbegun_task(&root);
 }
 
 unbegun_task without_label(unbegun_task labelled) noexcept {

@@ -28,8 +28,8 @@ struct task_label : bound_value {
 const char* kind_of(bool (*act)(task_header*, task_action)) noexcept;
 
 /// Makes a coroutine that runs `t`, a closure or a coroutine, with the label of the hint, for an engine.
-/// Cost: two recycled blocks. Throws `std::bad_alloc`, and then `t` is destroyed.
-task_header* with_label(task_header* t, const hint& wish, runtime& engine);
+/// Takes `t`. Cost: two recycled blocks. Throws `std::bad_alloc`, and then `t` is still the caller's.
+unbegun_task with_label(unbegun_task& t, const hint& wish, runtime& engine);
 /// Returns the closure of which `with_label` made such a task. Both are unbegun.
 unbegun_task without_label(unbegun_task labelled) noexcept;
 

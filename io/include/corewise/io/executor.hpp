@@ -18,9 +18,28 @@ struct run_as {
   using polymorphic_query_result_type = task_class;
 };
 
+/// A property of executors: the hint for the tasks. `asio::require(e, io::hinted({.run_as = task_class::latency, .name =
+/// "sessions"}))`. Its class and its name count. The tasks have the executor's group, whatever the hint says of a place; and an
+/// executor runs more than one request (`id`), lasts longer than a `deadline`, and has no daemons. A later `run_as` changes
+/// the class alone.
+///
+/// Strands of such an executor, and what is bound to it, keep the property. So does an `any_io_executor`, but it is asked for
+/// Asio's own properties only: require this one before. What is dispatched in a task of the group, as the beginning of
+/// `co_spawn` is, runs within that task, as that. Cost of a name: as with `hint`, for each task.
+struct hinted {
+  hint wish;
+
+  constexpr explicit hinted(const hint& h = {}) noexcept : wish(h) {}
+
+  template <class T> static constexpr bool is_applicable_property_v = asio::execution::is_executor<T>::value;
+  static constexpr bool is_requirable = true;
+  static constexpr bool is_preferable = true;
+  using polymorphic_query_result_type = hint;
+};
+
 /// Runs functions as tasks of one locality group of an engine. It meets Asio's requirements of executors, so
 /// sockets, timers, strands, `co_spawn` and `any_io_executor` take it. Their events come to workers of that
-/// group; no thread of Asio's is started. 16 bytes; copies are cheap. It must not be used when its engine is
+/// group; no thread of Asio's is started. 24 bytes; copies are cheap. It must not be used when its engine is
 /// gone.
 ///
 /// A *tracked* executor (`outstanding_work.tracked`) stands for an operation: what it runs is never refused.
@@ -60,13 +79,10 @@ class executor {
       called();
       return;
     }
-    if (traits_.tracked || context_->polled_here()) {
-      task_header* const t = context_->make_completion(std::forward<F>(f));
-      t->run_as = traits_.runs_as;
-      context_->go_on(t);
-    } else {
-      context_->submit(make_closure(std::forward<F>(f)), traits_.runs_as);
-    }
+    if (traits_.tracked || context_->polled_here())
+      context_->go_on(context_->make_completion(std::forward<F>(f)), traits_.runs_as, traits_.name);
+    else
+      context_->submit(make_closure(std::forward<F>(f)), traits_.runs_as, traits_.name);
   }
 
   bool operator==(const executor& other) const noexcept {
@@ -93,6 +109,9 @@ class executor {
     return asio::execution::outstanding_work.untracked;
   }
   task_class query(const run_as&) const noexcept { return traits_.runs_as; }
+  hint query(const hinted&) const noexcept {
+    return {.group = group(), .run_as = traits_.runs_as, .name = traits_.name};
+  }
 
   executor require(asio::execution::blocking_t::possibly_t) const noexcept {
     return with(&traits::may_block, true);
@@ -113,6 +132,9 @@ class executor {
     return with(&traits::tracked, false);
   }
   executor require(const run_as& wish) const noexcept { return with(&traits::runs_as, wish.as); }
+  executor require(const hinted& by) const noexcept {
+    return with(&traits::runs_as, by.wish.run_as).with(&traits::name, by.wish.name);
+  }
 
   /// For what is in this layer.
   detail::group_context& of() const noexcept { return *context_; }
@@ -123,6 +145,7 @@ class executor {
     bool continues = false;
     bool tracked = false;
     task_class runs_as = task_class::normal;
+    const char* name = nullptr; // of the tasks, in dumps
 
     bool operator==(const traits&) const noexcept = default;
   };

@@ -42,6 +42,9 @@ class driving {
   /// the engine has ended it is destroyed, unrun.
   static void go_on(runtime& e, task_header* t, group_id g) noexcept;
 
+  /// Returns a task that runs `t` and has the name. Without memory for it returns `t`. Cost: as that of `hint::name`.
+  static task_header* named(runtime& e, task_header* t, const char* name) noexcept;
+
   /// Warns of `what` and `why`, once.
   static void warn_once(runtime& e, log_code code, const char* what, std::string_view why) noexcept;
 

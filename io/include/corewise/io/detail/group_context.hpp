@@ -75,11 +75,11 @@ class group_context final : public asio::io_context, public driver {
   /// Has a coroutine go on whose operation has ended. Where the calling thread looks into a context of its engine, it goes
   /// into the list of what was found.
   static void resume(corewise::detail::resumption& place) noexcept;
-  /// Runs a task of the group that goes on with accepted work. Nothing refuses it.
-  void go_on(task_header* t) noexcept;
+  /// Runs a task of the group that goes on with accepted work. Nothing refuses it. `name`: null, or that of a hint.
+  void go_on(task_header* t, task_class c, const char* name) noexcept;
   /// Submits a task to the group. Throws `system_error` (`no_buffer_space`) while `limits.in_flight` tasks are in
   /// flight. Once the engine shuts down, and in the child of a process fork, the task is destroyed, unrun.
-  void submit(task_header* t, task_class c);
+  void submit(task_header* t, task_class c, const char* name);
 
   // --- the driver
 
