@@ -78,8 +78,8 @@ corewise::task<> serve(io::tcp_stream peer, server& all, const corewise::engine&
   io::error_code why;
   for (bool keep = true; keep;) {
     if (buffer.size() == 0) { // idle: a stop closes the connection
-      const auto idle = io::use_task(all.ending.get_token()).within(60s).into(why);
-      buffer.commit(co_await peer.async_read_some(buffer.prepare(4096), idle));
+      const auto until_end = io::use_task(all.ending.get_token()).into(why);
+      buffer.commit(co_await peer.async_read_some(buffer.prepare(4096), until_end));
       if (why) co_return;
     }
     http::request_parser<http::string_body> parser;
@@ -99,7 +99,7 @@ corewise::task<> serve(io::tcp_stream peer, server& all, const corewise::engine&
     }
     res.keep_alive(keep);
     res.prepare_payload();
-    co_await http::async_write(peer, res, io::use_task.within(30s).into(why));
+    co_await http::async_write(peer, res, io::use_task.into(why));
     if (why) co_return;
   }
   co_await close_gently(peer);
@@ -131,9 +131,9 @@ int main(int argc, char** argv) try {
   all.load.emplace(engine, &all.requests);
   io::service service(engine);
   signal_set signals(service.local(), SIGTERM, SIGINT, SIGHUP); // before the first connection comes
-  io::listener listener =
-      io::listen(service, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port), {},
-                 [&](io::tcp_stream peer) { return serve(std::move(peer), all, engine); });
+  io::listener listener = io::listen(
+      service, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port), {.idle = 60s, .write = 30s},
+      [&](io::tcp_stream peer) { return serve(std::move(peer), all, engine); });
   std::printf("http://127.0.0.1:%u/\n", listener.port());
   std::fflush(stdout);
   engine.run(obey(engine, signals, file)).get();

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <utility>
 
 namespace corewise::io::detail {
@@ -64,13 +65,28 @@ void operation::cancel() noexcept {
 }
 
 /// Call with the lock held, when the operation has begun.
-void operation::set_timer() noexcept {
-  if (completed_ || !early_->within_ || this->root == nullptr) return;
+void operation::set_timer(std::chrono::nanoseconds within) noexcept {
+  if (completed_ || this->root == nullptr) return;
   enter();
   stand_in(early_->by_time_, &early_end::canceller::perform);
-  early_->timed_ = driving::set_timer(early_->timer_, early_->by_time_, *early_->within_);
+  early_->timed_ = driving::set_timer(early_->timer_, early_->by_time_, within);
   if (!early_->timed_)
-    word_.fetch_sub(1, std::memory_order_relaxed); // the engine has ended; the starter is left
+    word_.fetch_sub(1, std::memory_order_relaxed); // the engine has ended; the starter, or a step, is left
+}
+
+void operation::limit_wait(std::optional<early_end>& spare, std::chrono::nanoseconds time) noexcept {
+  if (context_ == nullptr) return;
+  if (early_ == nullptr) early_ = &spare.emplace(*this, std::nullopt);
+  if (!early_->within_ && !early_->timed_) set_timer(time);
+}
+
+/// A timer that fires just now cancels the operation, which goes on until then. It is not set again.
+void operation::end_limit() noexcept {
+  if (early_ == nullptr || early_->within_ || !early_->timed_) return;
+  if (!driving::cancel_timer(early_->timer_, early_->by_time_)) return;
+  early_->timed_ = false;
+  std::construct_at(&early_->timer_);            // one that was stopped cannot be set again
+  word_.fetch_sub(1, std::memory_order_relaxed); // the step is left
 }
 
 /// Sends the cancellation to where the operation is; it comes at once if this thread runs that context. Call with the lock

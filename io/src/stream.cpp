@@ -43,6 +43,16 @@ int open_socket(int family, int type, int protocol) noexcept {
 
 void close_socket(int fd) noexcept { ::close(fd); }
 
+void wait_limits::begin(wait_kind kind, operation& of) noexcept {
+  one& limit = kind == wait_kind::read ? read : write;
+  if (limit.time.count() > 0) of.limit_wait(limit.spare, limit.time);
+}
+
+void wait_limits::end(operation& of, error_code& why) noexcept {
+  of.end_limit();
+  if (why == asio::error::operation_aborted && of.expired()) why = asio::error::timed_out;
+}
+
 bool try_receive(int fd, msghdr& into, transfer& done) noexcept {
   if (!has_room(into)) return true; // as Asio: it ends at once
   const ssize_t bytes = uninterrupted([&] { return ::recvmsg(fd, &into, MSG_DONTWAIT); });

@@ -28,7 +28,10 @@ struct listen_options {
   } on_excess = excess::wait;
 
   std::uint32_t most_connections = 0; ///< open at once, of all groups; 0: no limit
-  int backlog = 4096;                 ///< connections that wait in the kernel; it may allow fewer
+  /// How long each wait for a client lasts, to read and to write (`basic_stream::limit_waits`). 0: no limit.
+  any_duration idle = std::chrono::nanoseconds{0};
+  any_duration write = std::chrono::nanoseconds{0};
+  int backlog = 4096; ///< connections that wait in the kernel; it may allow fewer
   /// Sockets that listen already, as systemd hands them over; then no other is opened. They become the
   /// listener's, which sets them not to block and to be closed on exec. Where they are fewer than the groups, each
   /// connection goes to the lightest group.
@@ -56,15 +59,13 @@ std::vector<std::shared_ptr<listener_core>> start_listeners(std::span<service* c
                                                             const listen_options& options,
                                                             const connection_handler& handler);
 
-template <class Protocol, class Handler> connection_handler handle_by(Protocol protocol, Handler handler) {
-  return [protocol, handler = std::move(handler)](executor here, int descriptor) -> task<> {
-    return handler(adopted<basic_stream<Protocol>>(here, protocol, descriptor));
-  };
-}
-template <class Handler>
-connection_handler handle_by(asio::local::stream_protocol protocol, Handler handler) {
-  return [protocol, handler = std::move(handler)](executor here, int descriptor) -> task<> {
-    return handler(adopted<unix_stream>(here, protocol, descriptor));
+template <class Protocol, class Handler>
+connection_handler handle_by(Protocol protocol, const listen_options& options, Handler handler) {
+  return [protocol, idle = options.idle, write = options.write,
+          handler = std::move(handler)](executor here, int descriptor) -> task<> {
+    auto stream = adopted<basic_stream<Protocol>>(here, protocol, descriptor);
+    stream.limit_waits(idle, write);
+    return handler(std::move(stream));
   };
 }
 
@@ -106,7 +107,7 @@ template <class Endpoint, class Handler>
 listener listen(service& io, const Endpoint& on, const listen_options& options, Handler handler) {
   service* const one[] = {&io};
   return listener(detail::start_listeners(one, on.data(), on.size(), options,
-                                          detail::handle_by(on.protocol(), std::move(handler)))
+                                          detail::handle_by(on.protocol(), options, std::move(handler)))
                       .front());
 }
 
@@ -118,7 +119,7 @@ std::vector<listener> listen(std::span<service* const> all, const Endpoint& on, 
                              Handler handler) {
   std::vector<listener> listeners;
   for (auto& core : detail::start_listeners(all, on.data(), on.size(), options,
-                                            detail::handle_by(on.protocol(), std::move(handler))))
+                                            detail::handle_by(on.protocol(), options, std::move(handler))))
     listeners.emplace_back(std::move(core));
   return listeners;
 }

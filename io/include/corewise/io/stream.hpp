@@ -5,9 +5,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace corewise::io {
@@ -87,6 +91,21 @@ class tries {
   std::uint8_t left_out_ = 0; // how many are still to be
 };
 
+/// For how long a stream waits at a time to read and to write, and what its operations need for that.
+struct wait_limits {
+  struct one {
+    std::chrono::nanoseconds time{0}; ///< 0: no limit
+    std::optional<early_end> spare = {};
+  };
+  one read;
+  one write;
+
+  /// Begins to limit a wait of an operation. Call within a step.
+  void begin(wait_kind kind, operation& of) noexcept;
+  /// Ends that. An operation that was cancelled for it says so: `why`.
+  static void end(operation& of, error_code& why) noexcept;
+};
+
 } // namespace detail
 
 /// A connected socket of bytes whose reads and writes by `use_task` are tried first: what succeeds at once, or
@@ -116,6 +135,18 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   basic_stream& operator=(basic_stream&&) noexcept = default;
   ~basic_stream() = default;
 
+  /// Limits how long each wait of its reads and its writes lasts, in operations of `use_task`, composed ones too: then they end
+  /// with `asio::error::timed_out`. 0: no limit. Where an operation has a time of its own (`use_task.within`), that one counts
+  /// alone. Outside of an engine's coroutines no time is kept. Call while no operation is under way. Cost of a limit: a timer
+  /// for each wait, set and stopped. Throws `std::bad_alloc`.
+  void limit_waits(any_duration read, any_duration write) {
+    limits_.reset();
+    if (std::max<std::chrono::nanoseconds>(read, write).count() <= 0) return;
+    limits_ = std::make_unique<detail::wait_limits>();
+    limits_->read.time = read;
+    limits_->write.time = write;
+  }
+
   /// Connects to a peer. The socket is closed on exec, and does not block.
   template <class Token = const use_task_t&>
   auto async_connect(const typename Protocol::endpoint& peer, Token&& token = use_task) {
@@ -142,7 +173,9 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   /// Has the stream own the socket, or closes it where that cannot be.
   void take_over(const Protocol& protocol, int fd) noexcept {
     try {
+      auto limits = std::move(limits_);
       *this = detail::adopted<basic_stream>(this->get_executor(), protocol, fd);
+      limits_ = std::move(limits);
     } catch (const std::exception&) {
       return; // it is closed
     }
@@ -188,9 +221,9 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     basic_stream* of;
   };
 
-  /// Reads when there is something to read: so the worker that finds the event reads nothing itself, unless it
-  /// takes the coroutine up.
-  template <class Handler, class Buffers> struct readable {
+  /// Reads, or writes, when that is possible: so the worker that finds the event does neither itself, unless it takes the
+  /// coroutine up.
+  template <wait_kind Kind, class Handler, class Buffers> struct ready {
     using executor_type = detail::step_executor;
     using allocator_type = asio::associated_allocator_t<Handler>;
     using cancellation_slot_type = asio::associated_cancellation_slot_t<Handler>;
@@ -200,21 +233,28 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     }
     allocator_type get_allocator() const noexcept { return asio::get_associated_allocator(handler); }
     cancellation_slot_type get_cancellation_slot() const noexcept {
-      return asio::get_associated_cancellation_slot(handler);
+      const auto own = asio::get_associated_cancellation_slot(handler);
+      if constexpr (std::is_same_v<cancellation_slot_type, asio::cancellation_slot>)
+        if (of->limits_ != nullptr && !own.is_connected()) [[unlikely]]
+          return get_executor().of().slot(); // the limit's
+      return own;
     }
     void operator()(error_code why) {
       detail::transfer done{why};
+      if (of->limits_ != nullptr) [[unlikely]]
+        detail::wait_limits::end(get_executor().of(), done.why);
       if (!why) {
-        detail::io_vector<Buffers> all(into);
-        if (!detail::try_receive(of->native_handle(), all.message, done))
-          return of->wait_until_readable(std::move(*this)); // another reader, or a false alarm
+        constexpr auto attempt = Kind == wait_kind::read ? detail::try_receive : detail::try_send;
+        detail::io_vector<Buffers> all(buffers);
+        if (!attempt(of->native_handle(), all.message, done))
+          return of->wait_until(std::move(*this)); // another one's, or a false alarm
       }
       Handler called(std::move(handler));
       std::move(called)(done.why, done.bytes);
     }
 
     basic_stream* of;
-    Buffers into;
+    Buffers buffers;
     Handler handler;
   };
 
@@ -222,21 +262,33 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     if constexpr (detail::runs_steps<Handler>) {
       if (done_in_place<detail::try_receive>(read_tries_, handler, into)) return;
       if (this->is_open() && asio::buffer_size(into) != 0)
-        return wait_until_readable(
-            readable<std::decay_t<Handler>, Buffers>{this, into, std::forward<Handler>(handler)});
+        return wait_until(ready<wait_kind::read, std::decay_t<Handler>, Buffers>{
+            this, into, std::forward<Handler>(handler)});
     }
     base::async_read_some(into, std::forward<Handler>(handler));
   }
-  template <class Readable> void wait_until_readable(Readable&& then) {
-    executor_of(then.handler).note_wait(wait_kind::read, this->native_handle());
-    base::async_wait(base::wait_read, std::forward<Readable>(then));
+  template <wait_kind Kind, class... Parts> void wait_until(ready<Kind, Parts...>&& then) {
+    const detail::step_executor steps = executor_of(then.handler);
+    steps.note_wait(Kind, this->native_handle());
+    if (limits_ != nullptr) [[unlikely]]
+      limits_->begin(Kind, steps.of());
+    base::async_wait(Kind == wait_kind::read ? base::wait_read : base::wait_write, std::move(then));
   }
   template <class Handler, class Buffers> void write(Handler&& handler, const Buffers& from) {
     if constexpr (detail::runs_steps<Handler>) {
       if (done_in_place<detail::try_send>(write_tries_, handler, from)) return;
+      if (limits_ != nullptr) [[unlikely]]
+        return write_in_time(handler, from);
       if (this->is_open()) executor_of(handler).note_wait(wait_kind::write, this->native_handle());
     }
     base::async_write_some(from, std::forward<Handler>(handler));
+  }
+  /// Not inlined: else each write without limits would take a little longer.
+  template <class Handler, class Buffers>
+  [[gnu::noinline, gnu::cold]] void write_in_time(Handler& handler, const Buffers& from) {
+    if (!this->is_open() || asio::buffer_size(from) == 0)
+      return base::async_write_some(from, std::move(handler));
+    wait_until(ready<wait_kind::write, Handler, Buffers>{this, from, std::move(handler)});
   }
   /// Tries an operation, if that is worth it. If it has ended, calls the handler here, as a step within the step
   /// that has begun the operation. Returns whether it has. Inlined: called, it costs a twentieth of a short read
@@ -257,8 +309,9 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     return asio::get_associated_executor(handler, this->get_executor());
   }
 
-  detail::tries read_tries_;  // the reader's
-  detail::tries write_tries_; // the writer's
+  detail::tries read_tries_;                    // the reader's
+  detail::tries write_tries_;                   // the writer's
+  std::unique_ptr<detail::wait_limits> limits_; // null: it waits as long as it takes
 };
 
 using tcp_stream = basic_stream<asio::ip::tcp>;

@@ -144,6 +144,12 @@ class operation : protected suspension {
   /// Notes for what the operation waits from now on, and the address to which it connects or sends. Call within a step.
   void note_wait(corewise::wait_kind kind, int descriptor, const sockaddr* peer = nullptr,
                  std::size_t size = 0) noexcept;
+  /// Limits one wait of an operation that has no time of its own: it is cancelled after `time`, unless `end_limit` comes
+  /// before. `spare` is for one that cannot end early otherwise, and lives until it has ended. Call both within a step.
+  void limit_wait(std::optional<early_end>& spare, std::chrono::nanoseconds time) noexcept;
+  void end_limit() noexcept;
+  /// Returns whether its time, or that of a wait, was over.
+  bool expired() const noexcept { return early_ != nullptr && early_->expired(); }
   asio::execution_context& context() const noexcept {
     if (context_ != nullptr) return *context_;
     return asio::query(asio::system_executor(), asio::execution::context);
@@ -191,7 +197,7 @@ class operation : protected suspension {
     {
       const locked here(*this);
       perform(start); // a part of it may be under way when it throws
-      if (early != nullptr) set_timer();
+      if (early != nullptr && early->within_) set_timer(*early->within_);
     }
     begun();
     return !left_last();
@@ -298,7 +304,7 @@ class operation : protected suspension {
   bool is_own_context() const noexcept {
     return this->root != nullptr && context_->is_of(this->root->engine);
   }
-  void set_timer() noexcept;
+  void set_timer(std::chrono::nanoseconds within) noexcept;
   void send_cancellation(bool by_time) noexcept;
   void cancel_there(bool by_time) noexcept;
   void note_cancelled(bool by_time) noexcept;
@@ -351,6 +357,7 @@ class step_executor {
                  std::size_t size = 0) const noexcept {
     of_->note_wait(kind, descriptor, peer, size);
   }
+  operation& of() const noexcept { return *of_; }
   asio::execution_context& query(asio::execution::context_t /*what*/) const noexcept {
     return of_->context();
   }
