@@ -34,6 +34,11 @@ class recorded_host {
     tree_.write(folder + "cpuinfo_max_freq", std::to_string(own) + "\n");
     tree_.write(folder + "scaling_max_freq", std::to_string(allowed) + "\n");
   }
+  /// Sets what the firmware says of the performance of a CPU; `figure`: highest_perf, guaranteed_perf ...
+  void performance(int cpu, const std::string& figure, const std::string& is) const {
+    tree_.write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/acpi_cppc/" + figure, is + "\n");
+  }
+  void write(const std::string& file, const std::string& text) const { tree_.write(file, text); }
   /// Puts the process into a namespace of control groups, as a container's.
   void in_container() const {
     std::filesystem::create_directories(tree_.root() / "proc/self/ns");

@@ -37,17 +37,15 @@ std::optional<cpu_set> own_affinity(const fs::path& root) {
   return read_affinity(root / "proc/self/status");
 }
 
-/// Returns the largest frequency that a CPU is allowed, in percent of its own, in steps of five. 100: not known.
+/// Returns the largest frequency that a CPU is allowed, in percent of its own. 100: not known.
 std::uint32_t allowed_percent(const fs::path& root, std::uint32_t cpu) {
   const auto read = [&](const char* file) -> std::uint64_t {
     const auto text = read_text(root / fmt::format("sys/devices/system/cpu/cpu{}/cpufreq/{}", cpu, file));
     return text ? parse_number(*text).value_or(0) : 0;
   };
-  constexpr std::uint64_t step = 5;
   const std::uint64_t own = read("cpuinfo_max_freq");
   const std::uint64_t allowed = read("scaling_max_freq");
-  if (own == 0 || allowed == 0 || allowed >= own) return 100;
-  return static_cast<std::uint32_t>(std::max(step, (allowed * 100 / step + own / 2) / own * step));
+  return own == 0 || allowed == 0 ? 100 : percent_of(allowed, own);
 }
 
 } // namespace

@@ -55,6 +55,12 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
+std::uint32_t percent_of(std::uint64_t part, std::uint64_t whole) noexcept {
+  constexpr std::uint64_t step = 5;
+  if (part >= whole) return 100;
+  return static_cast<std::uint32_t>(std::max(step, (part * 100 / step + whole / 2) / whole * step));
+}
+
 std::optional<cpu_set> parse_mask(std::string_view text) {
   cpu_set cpus;
   for (std::uint32_t first = 0;; first += 32) {

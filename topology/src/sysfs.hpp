@@ -17,6 +17,9 @@ std::optional<cpu_set> parse_mask(std::string_view text);
 /// Reads a decimal number. Returns nothing when `text` is anything else.
 std::optional<std::uint64_t> parse_number(std::string_view text);
 
+/// Returns a part of a whole in percent, in steps of five: from 5 to 100.
+std::uint32_t percent_of(std::uint64_t part, std::uint64_t whole) noexcept;
+
 /// Reads facts below a root. A missing file gives nothing. A file that makes no sense gives nothing too, and
 /// the tree remembers it. One thread at a time.
 class fact_tree {

@@ -39,6 +39,7 @@ host_follower::host_follower(const profile& p, const topology& machine, const lo
   readable_ = readable_allowance_files(*root_);
   begin_.speeds =
       read_speeds(*root_, machine, groups); // the engine begins at full speed, and looks once more
+  firmware_.emplace(*root_, machine, groups);
   if (p.topology.hfi) try {
       events_.emplace(capability_events::subscribe());
     } catch (const topology_error& e) {
@@ -66,9 +67,10 @@ std::optional<host_allowance> host_follower::look(pid_t thread, monotonic::time_
   return see(std::move(seen), now, at_once);
 }
 
-/// Returns what the host allows the groups of their speed: what was set, or what the hardware has left if that is less.
+/// Returns what the host allows the groups of their speed: what was set, or what the firmware or the hardware has left if
+/// that is less. One lowers the others, so they are not multiplied.
 std::vector<std::uint32_t> host_follower::speeds() {
-  std::vector<std::uint32_t> set = read_speeds(*root_, *machine_, *groups_);
+  const std::vector<std::uint32_t> set = slower(read_speeds(*root_, *machine_, *groups_), firmware_->read());
   return events_ ? slower(set, speeds_by(events_->read(), *groups_)) : set;
 }
 

@@ -6,6 +6,7 @@
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/profile.hpp>
 #include <corewise/topology/capability_events.hpp>
+#include <corewise/topology/firmware_speeds.hpp>
 #include <corewise/topology/host_allowance.hpp>
 
 #include <cstddef>
@@ -75,6 +76,7 @@ class host_follower {
   std::string name_; // of the engine, for those with which it shares
   const topology* machine_ = nullptr;
   const locality_groups* groups_ = nullptr;
+  std::optional<firmware_speeds> firmware_;
   std::optional<capability_events> events_;
   std::optional<share_file> shares_;
   cpu_set share_;    // as it was at the last look that worked

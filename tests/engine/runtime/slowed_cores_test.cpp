@@ -52,6 +52,35 @@ TEST_CASE(
   CHECK(dealt() == 500);
 }
 
+TEST_CASE("following: cores of which the firmware takes performance away count for less, and only once") {
+  const recorded_host host(4);
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    host.frequency(cpu, 3'000'000, 3'000'000);
+    host.performance(cpu, "highest_perf", "300");
+  }
+  engine e(waiting(host));
+  begin_supervisor(e);
+  const auto dealt = [&] {
+    return e.run([]() -> task<std::uint64_t> { co_return detail::loop_shares_here(1000).front().end; }).get();
+  };
+  CHECK(e.metrics().workers[0].capacity == 1024);
+  for (const int cpu : {0, 1}) host.performance(cpu, "highest_perf", "75");
+  const std::optional<machine_change> slowed = e.refresh();
+  REQUIRE(slowed);
+  CHECK(slowed->text.find("group 0 at 25% of the speed") != std::string::npos);
+  CHECK(e.metrics().workers[0].capacity == 256);
+  CHECK(e.metrics().workers[3].capacity == 1024);
+  CHECK(dealt() == 200);
+  for (const int cpu : {0, 1}) host.frequency(cpu, 3'000'000, 1'500'000);
+  CHECK_FALSE(e.refresh()); // the kernel lowers the frequency for the same reason
+  for (const int cpu : {0, 1}) host.performance(cpu, "highest_perf", "300");
+  CHECK(e.refresh());
+  CHECK(e.metrics().workers[0].capacity == 512);
+  for (const int cpu : {0, 1}) host.frequency(cpu, 3'000'000, 3'000'000);
+  CHECK(e.refresh());
+  CHECK(dealt() == 500);
+}
+
 TEST_CASE("following: an engine that begins on slowed cores knows it") {
   const recorded_host host(4);
   for (int cpu = 0; cpu < 4; ++cpu) host.frequency(cpu, 3'000'000, cpu < 2 ? 1'500'000 : 3'000'000);
