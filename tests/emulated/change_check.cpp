@@ -1,11 +1,10 @@
 // Changes the machine under an engine that works, and checks that the engine follows, and that no task is lost: processors
 // that go and come, a quota, a cpuset partition, a hog of real-time priority, a memory node that is full. Run it as root in
-// a guest of run_on with two memory nodes of four processors.
-#include "verdict.hpp"
-#include "within.hpp"
-#include "worker_threads.hpp"
+// a guest of run_on with two memory nodes of four processors; with the word "memory" in one where a node's memory can be
+// taken away.
+#include "engine_at_work.hpp"
+#include "memory/node_resource.hpp"
 
-#include <corewise/engine/sleep.hpp>
 #include <corewise/topology/binding.hpp>
 
 #include <linux/mempolicy.h>
@@ -18,6 +17,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -27,6 +27,8 @@
 #include <iostream>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
+#include <vector>
 
 namespace corewise::emulated {
 
@@ -35,7 +37,6 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr auto patience = 60s;
 const fs::path cgroups = "/sys/fs/cgroup";
 
 void write_to(const fs::path& file, const std::string& text) {
@@ -52,105 +53,6 @@ void enter_own_group(const fs::path& group) {
   fs::create_directory(group);
   write_to(group / "cgroup.procs", std::to_string(::getpid()));
 }
-
-/// Coroutines in each group that work a little and sleep, until they are told to end.
-class steady_work {
- public:
-  explicit steady_work(engine& e) {
-    for (const locality_group& g : e.groups().groups())
-      for (int i = 0; i < 8; ++i)
-        if (e.submit(laps(), {.group = g.id}) == submit_result::accepted) ++begun_;
-  }
-  bool ended() {
-    over_ = true;
-    return within(patience, [&] { return ended_ == begun_; });
-  }
-
- private:
-  task<void> laps() {
-    while (!over_) {
-      for (int i = 0; i < 2000; ++i) spun_.fetch_add(1, std::memory_order_relaxed);
-      co_await sleep_for(2ms);
-    }
-    ++ended_;
-  }
-
-  std::atomic<bool> over_{false};
-  int begun_ = 0;
-  std::atomic<int> ended_{0};
-  std::atomic<std::uint64_t> spun_{0};
-};
-
-/// Returns whether tasks run wherever they are sent.
-bool tasks_run(engine& e) {
-  const auto ran = std::make_shared<std::atomic<int>>(0);
-  int sent = 0;
-  for (const locality_group& g : e.groups().groups())
-    for (int i = 0; i < 200; ++i)
-      if (e.submit([ran] { ++*ran; }, {.group = g.id}) == submit_result::accepted) ++sent;
-  return sent > 0 && within(patience, [&] { return *ran == sent; });
-}
-
-/// An engine of a worker on each CPU, each pinned to its own, that works until its end, and what is to be said of it.
-class engine_at_work {
- public:
-  engine_at_work(std::string title, verdict& v)
-      : title_(std::move(title)),
-        v_(v),
-        e_(settings(), threads_.hooks()),
-        work_(e_) {
-    holds("workers at the start", std::to_string(e_.workers().size()), "8");
-  }
-  ~engine_at_work() {
-    const bool ended = work_.ended();
-    holds("what was begun", ended ? "ended" : "is not over", "ended");
-    if (!ended) std::_Exit(1); // it would use what goes now
-  }
-
-  /// Waits until a worker for each of these CPUs takes tasks, tied to its own, or where that is gone to what its group has
-  /// left.
-  void comes_to(const std::string& when, const cpu_set& cpus) {
-    static_cast<void>(within(patience, [&] { return active() == cpus.size() && tied(cpus); }));
-    comes_to(when, cpus.size());
-    holds(when + ", threads", tied(cpus) ? "tied to their own" : "tied wrongly", "tied to their own");
-  }
-  /// The same for a number of workers, whichever.
-  void comes_to(const std::string& when, std::uint64_t workers) {
-    static_cast<void>(within(patience, [&] { return active() == workers; }));
-    holds(when + ", workers", std::to_string(active()), std::to_string(workers));
-    holds(when + ", tasks", tasks_run(e_) ? "ran" : "did not run", "ran");
-  }
-  void holds(const std::string& what, const std::string& is, const std::string& should_be) {
-    v_.same(title_ + ": " + what, is, should_be);
-  }
-  engine& running() noexcept { return e_; }
-
- private:
-  static profile settings() {
-    profile p;
-    p.workers.pin = pin_to::core;
-    p.topology.smt = smt_use::all;
-    p.blocking.stuck_after = 5s;
-    return p;
-  }
-  std::uint64_t active() const { return e_.metrics().total().active; }
-  /// Returns whether the kernel ties each worker that takes tasks to that, if the host allows these CPUs.
-  bool tied(const cpu_set& cpus) {
-    const metrics_snapshot now = e_.metrics();
-    return std::ranges::all_of(e_.workers().workers(), [&](const worker_place& w) {
-      const cpu_set own = e_.machine().cores()[w.core].cpus & cpus;
-      const cpu_set wanted = own.empty() ? e_.groups()[w.group].cpus & cpus : own;
-      return now.workers[w.id.value].active == 0 ||
-             threads_.status(w.id, "Cpus_allowed_list") == wanted.to_string();
-    });
-  }
-
-  std::string title_;
-  verdict& v_;
-  worker_threads threads_;
-  engine e_;
-  steady_work work_;
-};
 
 const cpu_set all = cpu_set::parse("0-7").value();
 const cpu_set first_node = cpu_set::parse("0-3").value();
@@ -318,13 +220,77 @@ void check_full_node(verdict& v) {
   for (const std::string& w : e.running().warnings()) e.holds("warning", w, "none");
 }
 
-int run() {
+void set_module(const std::string& state) {
+  for (const fs::directory_entry& entry : fs::directory_iterator("/sys/devices/system/node/node1"))
+    if (entry.path().filename().string().starts_with("memory")) write_to(entry.path() / "state", state);
+}
+
+/// Returns on which node the last byte lies of memory that this thread writes to.
+std::string node_of_written(char* bytes, std::size_t size) {
+  std::fill_n(bytes, size, 'x');
+  return std::to_string(node_of_page(bytes + size - 1).value_or(~0U));
+}
+
+/// Returns the node that the calling thread prefers.
+std::string preferred_node() {
+  int mode = 0;
+  unsigned long nodes = 0;
+  if (::syscall(SYS_get_mempolicy, &mode, &nodes, 64, nullptr, 0) != 0 || mode != MPOL_PREFERRED)
+    return "none";
+  return std::to_string(std::countr_zero(nodes));
+}
+
+/// Returns the node that a worker of the last group prefers, that of what it takes from the system, and that of what the
+/// engine has for the group.
+std::string nodes_of_last_group(engine& e) {
+  constexpr std::size_t size = 8 << 20;
+  const group_id last = e.groups().groups().back().id;
+  const auto taken = [&](std::pmr::memory_resource& from) {
+    auto* const bytes = static_cast<char*>(from.allocate(size));
+    std::string node = node_of_written(bytes, size);
+    from.deallocate(bytes, size);
+    return node;
+  };
+  detail::node_resource anywhere(std::nullopt);
+  return e.run([&] { return preferred_node() + " " + taken(anywhere); }, {.group = last}).get() + " " +
+         taken(e.memory(last));
+}
+
+void check_node_memory(verdict& v) {
+  set_module("online_movable");
+  engine_at_work e("a node loses its memory", v);
+  const auto from = [&](const std::string& when, const std::string& nodes) {
+    std::string seen;
+    static_cast<void>(within(patience, [&] { return (seen = nodes_of_last_group(e.running())) == nodes; }));
+    e.holds(when + ", preferred by its worker, its memory, and its group's", seen, nodes);
+    e.comes_to(when, all);
+  };
+  static_cast<void>(
+      pin_this_thread(first_node)); // the system's own choice for what this thread touches is there
+  from("before", "1 1 1");
+  constexpr std::size_t size = 1 << 20;
+  std::pmr::memory_resource& near = e.running().memory(e.running().groups().groups().back().id);
+  auto* const kept = static_cast<char*>(near.allocate(size));
+  e.holds("what is kept, node", node_of_written(kept, size), "1");
+  set_module("offline");
+  from("without it", "2 2 2"); // the nearest
+  e.holds("what is kept, bytes", std::to_string(std::count(kept, kept + size, 'x')), std::to_string(size));
+  near.deallocate(kept, size);
+  set_module("online_movable");
+  from("with it again", "1 1 1");
+  e.holds("changes", std::to_string(e.running().metrics().machine_changes), "2");
+  for (const std::string& w : e.running().warnings()) e.holds("warning", w, "none");
+}
+
+int run(bool memory) {
+  using check_list = std::vector<std::pair<const char*, void (*)(verdict&)>>;
   verdict v;
-  const std::pair<const char*, void (*)(verdict&)> checks[] = {
-      {"unplugging", check_unplugging},   {"losing a node", check_losing_a_node},
-      {"clock jumps", check_clock_jumps}, {"hog", check_hog},
-      {"full node", check_full_node},     {"quota", check_quota},
-      {"partition", check_partition}};
+  const check_list checks =
+      memory ? check_list{{"node memory", check_node_memory}}
+             : check_list{{"unplugging", check_unplugging},   {"losing a node", check_losing_a_node},
+                          {"clock jumps", check_clock_jumps}, {"hog", check_hog},
+                          {"full node", check_full_node},     {"quota", check_quota},
+                          {"partition", check_partition}};
   for (const auto& [name, check] : checks) {
     const auto began = std::chrono::steady_clock::now();
     check(v);
@@ -340,13 +306,13 @@ int run() {
 
 } // namespace corewise::emulated
 
-int main() {
+int main(int argc, char** argv) {
   if (!std::filesystem::exists("/command")) {
     std::cerr << "change_check takes processors away: run it in a guest of run_on\n";
     return 2;
   }
   try {
-    return corewise::emulated::run();
+    return corewise::emulated::run(argc > 1 && argv[1] == std::string_view("memory"));
   } catch (const std::exception& e) {
     std::cout << "FAILED " << e.what() << '\n';
     return 1;

@@ -320,3 +320,15 @@ TEST_CASE(
   host.frequency(3, 3'000'000, 4'000'000);
   CHECK(read_speeds(host.root(), machine, groups).empty());
 }
+
+TEST_CASE("limits: memory comes from the nodes that have some, and of them from those that may be used") {
+  const tests::recorded_host host(2);
+  CHECK(read_host_allowance(host.root()).nodes.empty()); // not known
+  host.memory("0,2-3");
+  CHECK(read_host_allowance(host.root()).nodes.to_string() == "0,2-3");
+  host.write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-1\nMems_allowed_list:\t0-2\n");
+  CHECK(read_host_allowance(host.root()).nodes.to_string() == "0,2");
+  CHECK(read_host_allowance(host.root()).cpus.to_string() == "0-1");
+  host.memory("what is this");
+  CHECK(read_host_allowance(host.root()).nodes.empty());
+}

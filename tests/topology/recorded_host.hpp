@@ -39,6 +39,22 @@ class recorded_host {
     tree_.write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/acpi_cppc/" + figure, is + "\n");
   }
   void write(const std::string& file, const std::string& text) const { tree_.write(file, text); }
+  /// Gives it two memory nodes, with half of the CPUs each.
+  void two_nodes(int cpus) const {
+    const std::string half = std::to_string(cpus / 2);
+    const std::string lists[] = {"0-" + std::to_string(cpus / 2 - 1), half + "-" + std::to_string(cpus - 1)};
+    for (int node = 0; node < 2; ++node) {
+      const std::string folder = "sys/devices/system/node/node" + std::to_string(node) + "/";
+      tree_.write(folder + "cpulist", lists[node] + "\n");
+      tree_.write(folder + "meminfo", "Node " + std::to_string(node) + " MemTotal: 1024 kB\n");
+      tree_.write(folder + "distance", node == 0 ? "10 20\n" : "20 10\n");
+    }
+    memory("0-1");
+  }
+  /// Sets which nodes have memory.
+  void memory(const std::string& nodes) const {
+    tree_.write("sys/devices/system/node/has_memory", nodes + "\n");
+  }
   /// Puts the process into a namespace of control groups, as a container's.
   void in_container() const {
     std::filesystem::create_directories(tree_.root() / "proc/self/ns");

@@ -23,18 +23,26 @@ std::optional<cpu_set> non_empty(std::optional<cpu_set> cpus) {
   return cpus;
 }
 
-std::optional<cpu_set> read_affinity(const fs::path& status) {
-  constexpr std::string_view key = "\nCpus_allowed_list:";
-  const auto text = read_text(status);
-  const auto at = text ? text->find(key) : std::string::npos;
-  if (at == std::string::npos) return std::nullopt;
-  const auto value = at + key.size();
-  return non_empty(cpu_set::parse(std::string_view(*text).substr(value, text->find('\n', value) - value)));
+/// What the status of a thread says.
+struct thread_masks {
+  std::optional<cpu_set> cpus;  ///< the affinity mask
+  std::optional<cpu_set> nodes; ///< those from which the control group may take memory
+};
+
+thread_masks read_masks(const fs::path& status) {
+  const std::string text = read_text(status).value_or("");
+  const auto list = [&](std::string_view key) -> std::optional<cpu_set> {
+    const auto at = text.find(key);
+    if (at == std::string::npos) return std::nullopt;
+    const auto value = at + key.size();
+    return non_empty(cpu_set::parse(std::string_view(text).substr(value, text.find('\n', value) - value)));
+  };
+  return {list("\nCpus_allowed_list:"), list("\nMems_allowed_list:")};
 }
 
-std::optional<cpu_set> own_affinity(const fs::path& root) {
-  if (auto mask = read_affinity(root / "proc/thread-self/status")) return mask;
-  return read_affinity(root / "proc/self/status");
+thread_masks own_masks(const fs::path& root) {
+  if (thread_masks masks = read_masks(root / "proc/thread-self/status"); masks.cpus) return masks;
+  return read_masks(root / "proc/self/status");
 }
 
 /// Returns the largest frequency that a CPU is allowed, in percent of its own. 100: not known.
@@ -52,7 +60,7 @@ std::uint32_t allowed_percent(const fs::path& root, std::uint32_t cpu) {
 
 host_limits read_limits(const fs::path& root) {
   host_limits limits;
-  limits.affinity = own_affinity(root);
+  limits.affinity = own_masks(root).cpus;
   limits.cpuset = cgroup_cpus(root);
   limits.quota_cpus = cgroup_quota(root);
   limits.part_hidden = limits_may_be_hidden(root);
@@ -108,8 +116,9 @@ namespace corewise {
 
 namespace {
 
+constexpr const char* nodes_with_memory = "sys/devices/system/node/has_memory";
 constexpr std::array allowance_files{"proc/self/status", "proc/self/mountinfo", "proc/self/cgroup",
-                                     "sys/devices/system/cpu/online"};
+                                     "sys/devices/system/cpu/online", nodes_with_memory};
 
 } // namespace
 
@@ -119,11 +128,13 @@ host_allowance read_host_allowance(const std::filesystem::path& root, int thread
   if (const auto cpus = cgroup_cpus(root)) allowed.cpuset = *cpus;
   if (const auto online = read_online_cpus(root))
     allowed.cpuset = allowed.cpuset.empty() ? *online : allowed.cpuset & *online;
-  std::optional<cpu_set> mask;
-  if (thread != 0) mask = read_affinity(root / "proc/self/task" / std::to_string(thread) / "status");
-  if (!mask) mask = own_affinity(root);
+  thread_masks masks;
+  if (thread != 0) masks = read_masks(root / "proc/self/task" / std::to_string(thread) / "status");
+  if (!masks.cpus) masks = own_masks(root);
   allowed.cpus = allowed.cpuset;
-  if (mask) allowed.cpus = allowed.cpus.empty() ? *mask : allowed.cpus & *mask;
+  if (masks.cpus) allowed.cpus = allowed.cpus.empty() ? *masks.cpus : allowed.cpus & *masks.cpus;
+  if (const auto text = read_text(root / nodes_with_memory))
+    if (auto nodes = cpu_set::parse(*text)) allowed.nodes = masks.nodes ? *nodes & *masks.nodes : *nodes;
   allowed.quota_cpus = cgroup_quota(root);
   return allowed;
 }

@@ -22,4 +22,30 @@ std::optional<std::uint32_t> near_nodes::standing_for(std::uint32_t os_index) co
   return at->nearest;
 }
 
+std::vector<std::optional<std::uint32_t>> memory_nodes(const topology& machine, const locality_groups& groups,
+                                                       const cpu_set& with_memory) {
+  const auto& nodes = machine.nodes();
+  const auto nearest = [&](std::uint32_t home) -> std::optional<std::uint32_t> {
+    if (with_memory.empty() || with_memory.contains(nodes[home].os_index)) return nodes[home].os_index;
+    std::optional<std::uint32_t> best;
+    for (std::uint32_t n = 0; n < nodes.size(); ++n)
+      if (with_memory.contains(nodes[n].os_index) &&
+          (!best || machine.distance(home, n) < machine.distance(home, *best)))
+        best = n;
+    if (best) return nodes[*best].os_index;
+    return std::nullopt;
+  };
+  std::vector<std::optional<std::uint32_t>> of_groups;
+  for (const locality_group& g : groups.groups())
+    of_groups.push_back(g.node ? nearest(*g.node) : std::nullopt);
+  return of_groups;
+}
+
+cpu_set nodes_with_memory(const topology& machine) {
+  cpu_set with_memory;
+  for (const numa_node& n : machine.nodes())
+    if (n.memory_bytes != 0) with_memory.insert(n.os_index);
+  return with_memory;
+}
+
 } // namespace corewise::detail

@@ -25,4 +25,13 @@ class near_nodes {
   std::vector<node> nodes_; // ascending os_index; empty where no worker has a node
 };
 
+/// Returns from which node each group's memory comes, by the operating system's number: from its own where that has
+/// memory, else from the nearest one that has, by SLIT distance, the first of equally near ones. Nothing: from any node.
+/// `with_memory`: the numbers of those that have; empty: not known, then each counts.
+std::vector<std::optional<std::uint32_t>> memory_nodes(const topology& machine, const locality_groups& groups,
+                                                       const cpu_set& with_memory);
+
+/// Returns the numbers of the nodes that had memory when the machine was discovered.
+cpu_set nodes_with_memory(const topology& machine);
+
 } // namespace corewise::detail

@@ -6,6 +6,7 @@
 #include <corewise/topology/binding.hpp>
 
 #include <memory_resource>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 
@@ -16,6 +17,7 @@ class node_pages final : public std::pmr::memory_resource {
  public:
   /// `node` is the operating system's number; nothing: any node.
   explicit node_pages(std::optional<std::uint32_t> node) noexcept : node_(node) {}
+  std::optional<std::uint32_t>& node() noexcept { return node_; }
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
@@ -32,6 +34,17 @@ class node_pages final : public std::pmr::memory_resource {
 class node_resource final : public std::pmr::memory_resource {
  public:
   explicit node_resource(std::optional<std::uint32_t> node) : pages_(node) {}
+
+  /// Takes new memory from that node from now on. What it has, in use or not, stays where it is. Cost: a lock.
+  void move_to(std::optional<std::uint32_t> node) noexcept {
+    const std::scoped_lock lock(mutex_);
+    pages_.node() = node;
+  }
+  /// Returns the node from which new memory comes; nothing: from any. Cost: a lock.
+  std::optional<std::uint32_t> node() noexcept {
+    const std::scoped_lock lock(mutex_);
+    return pages_.node();
+  }
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;

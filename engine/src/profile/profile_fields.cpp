@@ -95,7 +95,10 @@ rows workers() {
                            "balances the threads inside it"}),
       with(choice_field<profile, memory_on>("workers.memory", COREWISE_AT(workers.memory),
                                             {{"node", memory_on::node}, {"anywhere", memory_on::anywhere}}),
-           restart, {.description = "The origin of a worker's memory: its own NUMA node, or any node"}),
+           restart,
+           {.description =
+                "The origin of a worker's memory: its own NUMA node, or the nearest that has memory; or "
+                "any node"}),
   };
 }
 

@@ -80,9 +80,9 @@ rows following() {
       with(follow(), live,
            {.description =
                 "How often, while tasks run, the engine looks at what the host allows it: CPU quota, "
-                "cpuset, affinity mask, CPUs online, the speed that its cores may have. Workers retire at "
-                "once when that is less, and "
-                "come back, as far as `workers.headroom` goes, when looks have seen more for 2 s. `auto`: "
+                "cpuset, affinity mask, CPUs online, the speed that its cores may have, the memory nodes. "
+                "Workers retire at once when that is less, and come back, as far as `workers.headroom` goes, "
+                "when looks have seen more for 2 s. `auto`: "
                 "every second, of engines that share the machine every half; `off`: only when the program "
                 "says so, by `engine::refresh`"}),
       with(flag_field<profile>("topology.hfi", COREWISE_AT(topology.hfi)), restart,

@@ -30,8 +30,22 @@ std::string speeds_text(const std::vector<std::uint32_t>& speeds, std::string_vi
   return text + fmt::format(" of {};", of);
 }
 
-/// Says what changed, and what it led to.
-std::string text_of(const machine_change& c) {
+/// Says of which groups the memory comes from another node than before.
+std::string moves_text(std::span<const std::optional<std::uint32_t>> before,
+                       std::span<const std::optional<std::uint32_t>> now) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  std::size_t moved = 0;
+  for (std::size_t g = 0; g < now.size(); ++g)
+    if (now[g] != before[g] && ++moved <= most)
+      text += fmt::format("{} group {} takes it from {}", moved == 1 ? ":" : ",", g,
+                          now[g] ? fmt::format("node {}", *now[g]) : "any node");
+  if (moved > most) text += fmt::format(", and {} more from others", moved - most);
+  return text + ";";
+}
+
+/// Says what changed, and what it led to. `moves`: what that is for the memory of groups.
+std::string text_of(const machine_change& c, const std::string& moves) {
   std::string text = c.now == c.before ? "like tasks take other times than the capacities of cores say:" +
                                              speeds_text(c.measured, "its capacity")
                                        : "the host has changed what it allows:";
@@ -45,6 +59,9 @@ std::string text_of(const machine_change& c) {
     text +=
         fmt::format(" quota {}, before {};", quota_text(c.now.quota_cpus), quota_text(c.before.quota_cpus));
   if (c.now.speeds != c.before.speeds) text += speeds_text(c.now.speeds, "the speed");
+  if (c.now.nodes != c.before.nodes)
+    text += fmt::format(" memory on nodes {}, before {}{}", cpus_text(c.now.nodes), cpus_text(c.before.nodes),
+                        moves);
   if (c.workers_now == c.workers_before)
     return text + fmt::format(" still {} workers take tasks", c.workers_now);
   return text + fmt::format(" {} workers take tasks, before {}", c.workers_now, c.workers_before);
@@ -86,7 +103,14 @@ std::vector<std::uint32_t> runtime::speeds_at(const host_allowance& allowed) con
   return speed_meter_ ? speed_meter_->of(allowed.speeds) : allowed.speeds;
 }
 
-/// Looks, and puts in force what has changed. Throws `std::bad_alloc`; then nothing has changed.
+/// Makes the groups' new memory come from these nodes. Workers look when they take newer rules.
+void runtime::place_memory(std::span<const std::optional<std::uint32_t>> nodes) noexcept {
+  if (!wants_node_memory(*this)) return;
+  for (std::size_t g = 0; g < nodes.size(); ++g) memory_[g]->move_to(nodes[g]);
+}
+
+/// Looks, and puts in force what has changed. Throws `std::bad_alloc`; then nothing has changed, but for where new memory
+/// comes from.
 runtime::followed runtime::go_by_host(bool at_once) {
   followed found;
   const std::scoped_lock lock(apply_mutex_);
@@ -106,8 +130,13 @@ runtime::followed runtime::go_by_host(bool at_once) {
   const std::vector<std::uint32_t> workers = detail::wanted_workers(*this, settings, change.now);
   for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
   change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
-  change.text = text_of(change);
+  const auto memory = detail::memory_nodes(machine_, groups_, change.now.nodes);
+  const bool placed = settings.workers.memory == memory_on::node && machine_.nodes().size() > 1;
+  change.text = text_of(
+      change,
+      placed ? moves_text(detail::memory_nodes(machine_, groups_, change.before.nodes), memory) : ";");
   host_allowance now = change.now;
+  if (change.now.nodes != change.before.nodes) place_memory(memory);
   put_in_force(std::move(settings), workers, speeds); // last of what may throw and would have to be undone
   host_.go_by(std::move(now));
   const bool of_host = change.now != change.before;
@@ -116,6 +145,9 @@ runtime::followed runtime::go_by_host(bool at_once) {
   if (const cpu_set unknown = host_.unknown(); !unknown.empty())
     found.advice = "the host allows CPUs " + unknown.to_string() +
                    " too, of which nothing was known when the engine began: a restart would use them";
+  if (const cpu_set unknown = host_.unknown_nodes(); !unknown.empty())
+    found.advice += (found.advice.empty() ? "memory nodes " : "; memory nodes ") + unknown.to_string() +
+                    " have come, of which nothing was known when the engine began: a restart would use them";
   found.change = std::move(change);
   return found;
 }

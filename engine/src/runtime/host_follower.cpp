@@ -100,6 +100,7 @@ std::optional<host_allowance> host_follower::see(host_allowance seen, monotonic:
     cpus_since_ = now;
   if (seen.quota_cpus != seen_.quota_cpus) quota_since_ = now;
   if (seen.speeds != seen_.speeds) speeds_since_ = now;
+  if (seen.nodes != seen_.nodes) nodes_since_ = now;
   seen_ = std::move(seen);
   host_allowance next = seen_;
   const auto waits = [&](monotonic::time_point since) { return !at_once && now - since < calm; };
@@ -110,9 +111,18 @@ std::optional<host_allowance> host_follower::see(host_allowance seen, monotonic:
   }
   if (waits(quota_since_)) next.quota_cpus = tighter(in_force_.quota_cpus, seen_.quota_cpus);
   if (waits(speeds_since_)) next.speeds = slower(in_force_.speeds, seen_.speeds);
+  if (waits(nodes_since_)) next.nodes = in_both(in_force_.nodes, seen_.nodes);
+  if (next.nodes.empty()) next.nodes = seen_.nodes;
   if (next.cpus.empty()) next.cpus = seen_.cpus; // others, of which none was allowed before
   if (next == in_force_) return std::nullopt;
   return next;
+}
+
+cpu_set host_follower::unknown_nodes() const {
+  cpu_set more = in_force_.nodes - begin_.nodes;
+  if (machine_ != nullptr)
+    for (const numa_node& n : machine_->nodes()) more.erase(n.os_index);
+  return more;
 }
 
 cpu_set host_follower::unknown() const {

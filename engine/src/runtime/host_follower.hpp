@@ -20,7 +20,8 @@ namespace corewise::detail {
 
 /// What an engine goes by of what the host allows it. It takes less at once, since workers on CPUs that are gone, or
 /// beyond a quota, hold up the tasks that they have begun. It takes more when the host has allowed the same for
-/// `calm`, since CPUs that come and go would cost more than they bring: CPUs, quota and speeds each for themselves. Call from one thread at a time.
+/// `calm`, since CPUs that come and go would cost more than they bring: CPUs, quota, speeds and memory nodes each for
+/// themselves. Call from one thread at a time.
 class host_follower {
  public:
   static constexpr std::chrono::seconds calm{2};
@@ -50,6 +51,8 @@ class host_follower {
   const host_allowance& in_force() const noexcept { return in_force_; }
   /// Returns the CPUs that are allowed and were not at the start, so that nothing is known of them.
   cpu_set unknown() const;
+  /// Returns the numbers of the memory nodes that have come and of which nothing is known.
+  cpu_set unknown_nodes() const;
   /// Returns whether a look at the start would find something to go by: groups that are slowed, others that share.
   bool has_more_to_see() const noexcept {
     return shares_.has_value() || !begin_.speeds.empty() || !deaf_.empty();
@@ -72,6 +75,7 @@ class host_follower {
   monotonic::time_point cpus_since_;
   monotonic::time_point quota_since_;
   monotonic::time_point speeds_since_;
+  monotonic::time_point nodes_since_;
 
   std::string name_; // of the engine, for those with which it shares
   const topology* machine_ = nullptr;

@@ -101,9 +101,6 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   /// Returns the group of the calling thread's worker, or the group that has the CPU that the thread is on,
   /// or else some group.
   group_id group_here() const noexcept;
-  /// Returns memory for the group's data, which outlives the engine as long as it is held. Throws
-  /// `std::out_of_range`.
-  const std::shared_ptr<std::pmr::memory_resource>& memory(group_id g) const { return memory_.at(g.value); }
 
   // --- timers (timers.cpp)
 
@@ -154,6 +151,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   struct followed;
   followed go_by_host(bool at_once);
   void follow_host() noexcept;
+  void place_memory(std::span<const std::optional<std::uint32_t>> nodes) noexcept;
   void show_seats() noexcept;
   void set_active(std::span<const std::uint32_t> workers) noexcept;
 

@@ -213,15 +213,11 @@ bool worker_threads::sit(thread_record& me, seat_offer offered) {
 void worker_threads::bind(thread_record& me, const worker& seat) {
   const worker_place& place = seat.place();
   name(me, place);
+  prefer_memory_of(engine_, place.group);
   const bool at_home = me.bound_to != nullptr && me.bound_to->group == place.group;
   const bool tied =
       at_home && (engine_.settings().workers.pin != pin_to::core || me.bound_to->core == place.core);
   if (!me.on_core && tied) return;
-  const locality_group& g = engine_.groups()[place.group];
-  if (!at_home && g.node && wants_node_memory(engine_))
-    if (const refusal why = prefer_node(engine_.machine().nodes()[*g.node].os_index))
-      engine_.notices().try_warn_once(log_code::not_on_node, "workers' memory is not bound to their node",
-                                      *why);
   refusal why;
   {
     const std::scoped_lock lock(mutex_); // with `tie_to`: the later of the two knows the CPUs and the seat

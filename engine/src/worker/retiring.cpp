@@ -16,6 +16,7 @@ void worker::renew_rules() noexcept {
   if (!rules_.take(engine_.newest_rules())) return;
   retired_ = !engine_.active(id());
   follow_rules();
+  prefer_memory_of(engine_, place().group);
   if (!lifo_.has_slot()) // a task in the slot would never have its turn
     if (task_header* t = queues().lifo.take()) {
       supply_.push(t);

@@ -1,6 +1,6 @@
 #include "worker/shared.hpp"
 
-#include "memory/node_resource.hpp"
+#include "memory/near_nodes.hpp"
 
 #include <corewise/topology/binding.hpp>
 
@@ -50,14 +50,25 @@ bool wants_node_memory(const shared& engine) noexcept {
          engine.machine().nodes().size() > 1;
 }
 
+void prefer_memory_of(shared& engine, group_id g) noexcept {
+  constinit static thread_local std::optional<std::uint32_t> preferred; // a thread belongs to one engine
+  if (!wants_node_memory(engine)) return;
+  const std::optional<std::uint32_t> node = engine.memory(g)->node();
+  if (!node || node == preferred) return;
+  preferred = node;
+  if (const refusal why = prefer_node(*node))
+    engine.notices().try_warn_once(log_code::not_on_node, "workers' memory is not bound to their node", *why);
+}
+
 void shared::make_groups() {
+  const auto nodes = memory_nodes(machine_, groups_, nodes_with_memory(machine_));
   const group_state::sizes sizes{.ring = std::bit_ceil(settings_.queues.local),
                                  .inbox =
                                      settings_.queues.inbox ? std::bit_ceil(*settings_.queues.inbox) : 0};
   for (const locality_group& g : groups_.groups()) {
     const auto workers = layout_.of_group(g.id);
     std::optional<std::uint32_t> node;
-    if (g.node && wants_node_memory(*this)) node = machine_.nodes()[*g.node].os_index;
+    if (wants_node_memory(*this)) node = nodes[g.id.value];
     refusal why;
     group_states_.push_back(std::make_unique<group_state>(workers, sizes, node, &why));
     if (why) notices_.warn_once(log_code::not_on_node, "queues are not bound to their node: " + *why);
@@ -76,9 +87,7 @@ void shared::make_groups() {
 
 void shared::make_classes() {
   for (const std::vector<group_id>& domain : groups_.domains()) {
-    const locality_group& first = groups_[domain.front()];
-    std::optional<std::uint32_t> node;
-    if (first.node && wants_node_memory(*this)) node = machine_.nodes()[*first.node].os_index;
+    const std::optional<std::uint32_t> node = memory_[domain.front().value]->node();
     refusal why;
     node_arena& arena = *class_memory_.emplace_back(
         std::make_unique<node_arena>(domain_classes::cells_needed * sizeof(inbox::cell), node, &why));

@@ -7,6 +7,7 @@
 #include "books/submitter.hpp"
 #include "books/suspended_table.hpp"
 #include "idle/idle.hpp"
+#include "memory/node_resource.hpp"
 #include "recording/recording.hpp"
 #include "rules/rules.hpp"
 #include "worker/dropping.hpp"
@@ -22,7 +23,6 @@
 
 #include <unistd.h>
 
-#include <memory_resource>
 #include <span>
 
 namespace corewise::detail {
@@ -76,6 +76,9 @@ class shared {
   worker& seat(worker_id w) const noexcept { return *seats_[w.value]; }
   group_state& group(group_id g) const noexcept { return *group_states_[g.value]; }
   group_board& board(group_id g) const noexcept { return *boards_[g.value]; }
+  /// Returns memory for the group's data, which outlives the engine as long as it is held. Throws
+  /// `std::out_of_range`.
+  const std::shared_ptr<node_resource>& memory(group_id g) const { return memory_.at(g.value); }
   injection_queue& injection(group_id g) const noexcept { return *injection_[g.value]; }
   /// Returns the class queues of a group's domain.
   domain_classes& classes(group_id g) const noexcept { return *classes_[groups_[g].domain]; }
@@ -195,7 +198,7 @@ class shared {
   atomic<bool> resumptions_return_; // to their worker, by the policy; relaxed: workers find them either way
 
   std::vector<std::unique_ptr<group_state>> group_states_;
-  std::vector<std::shared_ptr<std::pmr::memory_resource>> memory_; // by group
+  std::vector<std::shared_ptr<node_resource>> memory_; // by group
   std::vector<std::unique_ptr<group_board>> boards_;
   std::vector<injection_queue*> injection_;
   std::vector<std::unique_ptr<node_arena>> class_memory_; // by domain
@@ -222,6 +225,9 @@ class shared {
 
 /// Returns whether queues and data lie on the nodes of their groups.
 bool wants_node_memory(const shared& engine) noexcept;
+/// Makes the calling thread's new memory come from the node that the group's comes from. Call from a thread of the engine.
+/// Cost: a lock; where that is another node than the last time, a system call.
+void prefer_memory_of(shared& engine, group_id g) noexcept;
 
 template <class F> void shared::for_each_holder(const F& f) const {
   for (const worker* seat : seats_) f(seat->held_rules());

@@ -111,6 +111,23 @@ TEST_CASE("host follower: a lower speed holds at once, a higher one after calm, 
   CHECK(f.in_force().speeds.empty());
 }
 
+TEST_CASE("host follower: a memory node that goes counts at once, one that comes after calm") {
+  host_allowance seen = allowing("0-3");
+  seen.nodes = cpus("0-2");
+  host_follower f(seen);
+  const monotonic::time_point t{1h};
+  seen.nodes = cpus("0,3");
+  CHECK(step(f, seen, t));
+  CHECK(f.in_force().nodes == cpus("0"));
+  CHECK_FALSE(step(f, seen, t + 1s));
+  CHECK(step(f, seen, t + 2s));
+  CHECK(f.in_force().nodes == cpus("0,3"));
+  CHECK(f.unknown_nodes() == cpus("3"));
+  seen.nodes = cpus("1"); // none of before is left
+  CHECK(step(f, seen, t + 3s));
+  CHECK(f.in_force().nodes == cpus("1"));
+}
+
 TEST_CASE("host follower: a described machine has no limits to follow") {
   profile p;
   p.topology.machine.source = synthetic_source{"pack:1 core:4 pu:1"};

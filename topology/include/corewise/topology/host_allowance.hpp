@@ -20,6 +20,8 @@ struct host_allowance {
   std::uint32_t others = 0;
   /// The part of its speed that each locality group is allowed now, in percent, in steps of five; empty: all of it.
   std::vector<std::uint32_t> speeds = {};
+  /// The numbers of the memory nodes that have memory and that the thread's control group may use; empty: not known.
+  cpu_set nodes = {};
 
   friend bool operator==(const host_allowance&, const host_allowance&) = default;
 };
