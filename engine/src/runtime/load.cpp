@@ -16,7 +16,6 @@ namespace {
 /// Adds what each worker has counted, and does now.
 void sample_workers(const detail::shared& engine, detail::load_sample& s) {
   for (const locality_group& g : engine.groups().groups()) {
-    s.cpus += static_cast<double>(g.cpus.size());
     const double capacity = static_cast<double>(g.capacity) / full_capacity;
     const auto now_at = static_cast<double>(engine.group(g.id).at_speed(g.capacity)) / full_capacity;
     for (const worker_place& place : engine.layout().of_group(g.id)) {

@@ -94,7 +94,8 @@ load_report load_history::add(load_sample now) {
 }
 
 /// Returns which share of the workers' capacity the quotas leave. A quota that others of the control group
-/// use up shows only by the time for which it has stopped threads. That time is of all CPUs together.
+/// use up shows only by the time for which it has stopped CPUs on which the group had something to run. A group that is
+/// stopped uses its quota, so that it would have used the sum of both.
 double load_history::share_left(const load_sample& now) {
   if (now.throttling_at > throttling_at_) {
     const seconds between = now.throttling_at - std::exchange(throttling_at_, now.throttling_at);
@@ -103,8 +104,7 @@ double load_history::share_left(const load_sample& now) {
   }
   const auto& quota = now.throttling.quota_cpus;
   if (!quota || now.workers == 0) return 1;
-  const double lost = now.cpus > 0 ? lost_cpus_ / now.cpus : 0;
-  return std::clamp(std::min(*quota / now.workers, 1 - lost), 0.0, 1.0);
+  return std::clamp(std::min(*quota / now.workers, *quota / std::max(*quota + lost_cpus_, 1e-9)), 0.0, 1.0);
 }
 
 } // namespace corewise::detail

@@ -39,7 +39,6 @@ struct load_sample {
   std::chrono::duration<double> busy_cpus{0}; ///< busy time of all workers × their capacity; only grows
   time_histogram waited;                      ///< of all workers and classes; only grows
   std::vector<queue_head> heads;              ///< always as many, in the same order
-  double cpus = 0;                            ///< of the machine
   cpu_throttling throttling;
   monotonic::time_point throttling_at{}; ///< when the system was asked for it
   std::optional<request_sample> requests;

@@ -22,7 +22,6 @@ load_sample four_workers(detail::monotonic::time_point at) {
   s.at = at;
   s.workers = 4;
   s.capacity = s.active = 4;
-  s.cpus = 8;
   s.heads.resize(2);
   return s;
 }
@@ -92,12 +91,12 @@ TEST_CASE("load: a quota bounds the capacity, and so does time for which others'
 
   s.at += 2s;
   s.throttling_at = s.at;
-  s.throttling.throttled = 8s; // of 8 CPUs in 2 s: half
+  s.throttling.throttled = 6s; // in 2 s: 3 CPUs beside the 3 that the group may use
   load_history since_start(four_workers(begin), 1s);
   static_cast<void>(since_start.add(s)); // the first look has none before it to compare with
   s.at += 2s;
   s.throttling_at = s.at;
-  s.throttling.throttled += 8s;
+  s.throttling.throttled += 6s;
   r = since_start.add(s);
   CHECK(r.effective_capacity == doctest::Approx(2));
   s.at += 500ms; // the system was not asked again
@@ -105,6 +104,18 @@ TEST_CASE("load: a quota bounds the capacity, and so does time for which others'
   s.at += 500ms;
   s.throttling_at = s.at;
   CHECK(since_start.add(s).effective_capacity == doctest::Approx(3));
+}
+
+TEST_CASE("load: a large machine does not hide that others use the quota up") {
+  load_sample s = four_workers(begin);
+  s.throttling.quota_cpus = 4;
+  s.throttling_at = s.at;
+  load_history history(s, 1s);
+  s.at += 2s;
+  s.throttling_at = s.at;
+  s.throttling.throttled =
+      4s; // in 2 s, of the 64 CPUs on which the group may run: it wants 6 CPUs and gets 4
+  CHECK(history.add(s).effective_capacity == doctest::Approx(4 * 4 / 6.0));
 }
 
 TEST_CASE("load: waiting times are those of the window; without samples there are none") {

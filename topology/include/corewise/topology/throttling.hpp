@@ -13,7 +13,7 @@ struct cpu_throttling {
   std::optional<double> quota_cpus; ///< in CPUs; nothing: there is none
   std::uint64_t periods = 0;        ///< in which there was work
   std::uint64_t throttled_periods = 0;
-  std::chrono::nanoseconds throttled{0}; ///< of all CPUs together
+  std::chrono::nanoseconds throttled{0}; ///< the sum over the CPUs on which the group had something to run
   std::filesystem::path group;           ///< that with the quota, as a directory; empty: none
 };
 
