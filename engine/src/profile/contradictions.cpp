@@ -92,6 +92,9 @@ void check_sharing(contradiction_list& found, const profile& p) {
         {{"topology.follow", "sharing.file"},
          "found follow off; an engine that shares its machine follows it, so that it notices when others "
          "come and go"});
+  if (p.workers.pin == pin_to::none)
+    found.push_back({{"workers.pin", "sharing.file"},
+                     "found pin none; a share is CPUs, to which the threads of the engine are tied"});
 }
 
 /// Checks that names mean described kinds. Where kinds are described by hand, there are no others.

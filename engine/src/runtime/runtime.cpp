@@ -73,7 +73,7 @@ void runtime::check_machine() {
                                          "): workers are not pinned and memory is not bound");
     return;
   }
-  if (settings_.workers.pin == pin_to::none) return;
+  if (settings_.workers.pin == pin_to::none || !settings_.sharing.file.empty()) return;
   cpu_set used;
   for (const worker_place& p : layout_.workers()) used |= groups_[p.group].cpus;
   claim_ = detail::cpu_claim(std::move(used));

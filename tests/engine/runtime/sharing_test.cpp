@@ -398,6 +398,25 @@ TEST_CASE("sharing: a described machine is shared with nobody, and says so") {
   CHECK_FALSE(std::filesystem::exists(file.path()));
 }
 
+TEST_CASE("sharing: engines of one process are not warned of each other") {
+  const new_file file;
+  profile p;
+  p.topology.follow = {follow_setting::mode::fixed, 20ms};
+  p.sharing.file = file.path();
+  const engine one(p);
+  const engine other(p);
+  for (const std::string& warning : other.warnings())
+    CHECK(warning.find("another engine of this process") == std::string::npos);
+}
+
+TEST_CASE("sharing: threads that are tied to no CPU share none, so the profile is refused") {
+  const new_file file;
+  profile p;
+  p.sharing.file = file.path();
+  p.workers.pin = pin_to::none;
+  CHECK_THROWS_WITH_AS(engine{p}, doctest::Contains("workers.pin"), profile_error);
+}
+
 TEST_CASE("sharing: a file that cannot be used is an error at the start") {
   const recorded_host host(2);
   CHECK_THROWS_AS(engine(sharing(host, "/nowhere/at/all")), topology_error);
