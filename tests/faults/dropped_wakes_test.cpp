@@ -196,3 +196,27 @@ TEST_CASE(
   }
   tests::refuse_supervisor(false);
 }
+
+TEST_CASE("where the system gives no thread for a supervisor, a hook that hears of it at a reload may call "
+          "the engine") {
+  profile p = sleepy_profile();
+  std::atomic<engine*> made{nullptr};
+  std::atomic<int> heard{0};
+  engine_hooks hooks;
+  hooks.on_log_record = [&](const log_record& record) {
+    engine* const e = made.load();
+    if (e == nullptr || record.code != log_code::no_supervision) return;
+    static_cast<void>(e->refresh());
+    ++heard;
+  };
+  tests::refuse_supervisor(true);
+  {
+    engine e(p, hooks);
+    made = &e;
+    p.blocking.stuck_after = 123ms;
+    CHECK(e.apply(p).applied()); // no task has made the supervisor begin
+    CHECK(heard == 1);
+    made = nullptr;
+  }
+  tests::refuse_supervisor(false);
+}

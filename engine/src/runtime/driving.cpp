@@ -11,9 +11,13 @@ namespace corewise {
 using detail::this_execution;
 
 bool runtime::attach(std::vector<std::shared_ptr<driver>> drivers) {
-  const std::scoped_lock lock(apply_mutex_);
-  if (now() != stage::open || !idle_->attach(std::move(drivers))) return false;
-  supervisor_.set(rules_.newest()->settings); // it watches drivers from now on
+  bool calls = false;
+  {
+    const std::scoped_lock lock(apply_mutex_);
+    if (now() != stage::open || !idle_->attach(std::move(drivers))) return false;
+    calls = supervisor_.set(rules_.newest()->settings); // it watches drivers from now on
+  }
+  if (calls) supervisor_.call();
   return true;
 }
 

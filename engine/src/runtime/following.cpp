@@ -81,13 +81,15 @@ struct runtime::followed {
   std::optional<machine_change> change;
   std::string advice; // for people; may be empty
   refusal untied;
-  std::string doubt; // the same
+  std::string doubt;  // the same
+  bool calls = false; // the supervisor
 };
 
 std::optional<machine_change> runtime::follow(bool at_once) {
   if (after_process_fork()) return std::nullopt;
   followed now = go_by_host(at_once);
   // Without the lock: hooks may call the engine.
+  if (now.calls) supervisor_.call();
   if (!now.doubt.empty()) notices_.warn_once(log_code::machine_changed, now.doubt);
   if (!now.change) return std::nullopt;
   const log_record::number numbers[] = {{"workers", now.change->workers_now},
@@ -137,7 +139,8 @@ runtime::followed runtime::go_by_host(bool at_once) {
       placed ? moves_text(detail::memory_nodes(machine_, groups_, change.before.nodes), memory) : ";");
   host_allowance now = change.now;
   if (change.now.nodes != change.before.nodes) place_memory(memory);
-  put_in_force(std::move(settings), workers, speeds); // last of what may throw and would have to be undone
+  found.calls = put_in_force(std::move(settings), workers,
+                             speeds); // last of what may throw and would have to be undone
   host_.go_by(std::move(now));
   const bool of_host = change.now != change.before;
   if (of_host && !allowed.empty()) found.untied = threads_.tie_to(std::move(allowed));

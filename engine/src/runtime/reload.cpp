@@ -14,13 +14,17 @@ apply_result runtime::apply(profile next) {
   if (std::vector<profile_issue> issues = check_profile(next); !issues.empty())
     throw profile_error(std::move(issues));
   next.workers.quota_part = settings_.workers.quota_part; // no profile of a file has it
-  const std::scoped_lock lock(apply_mutex_);
-  if (now() != stage::open) return stopping();
-  std::vector<std::uint32_t> workers;
-  if (apply_result result{detail::what_it_cannot(*this, next, host_.in_force(), workers)}; !result.applied())
-    return result;
-
-  put_in_force(std::move(next), workers, speeds_at(host_.in_force()));
+  bool calls = false;
+  {
+    const std::scoped_lock lock(apply_mutex_);
+    if (now() != stage::open) return stopping();
+    std::vector<std::uint32_t> workers;
+    if (apply_result result{detail::what_it_cannot(*this, next, host_.in_force(), workers)};
+        !result.applied())
+      return result;
+    calls = put_in_force(std::move(next), workers, speeds_at(host_.in_force()));
+  }
+  if (calls) supervisor_.call();
   reloads_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
@@ -28,8 +32,9 @@ apply_result runtime::apply(profile next) {
 /// Changes, in this order: the active workers; the words that are read behind fences; the rules that each
 /// worker takes in its own time. Then it makes every worker look up once. So a worker that has taken the
 /// rules knows whether it is active, and a worker that sleeps under older rules does not stay asleep. Call with the lock
-/// of `apply` held. Throws `std::bad_alloc`; then nothing has changed.
-void runtime::put_in_force(profile next, std::span<const std::uint32_t> workers,
+/// of `apply` held. Returns whether to call the supervisor, without the lock. Throws `std::bad_alloc`; then nothing has
+/// changed.
+bool runtime::put_in_force(profile next, std::span<const std::uint32_t> workers,
                            std::span<const std::uint32_t> speeds) {
   auto made = std::make_unique<const detail::rules>(std::move(next), groups_, layout_, speeds);
   const detail::rules& in_force = *made; // not replaced while the lock is held
@@ -43,10 +48,11 @@ void runtime::put_in_force(profile next, std::span<const std::uint32_t> workers,
   blocking_calls_.change(in_force.settings);
   resumptions_return_.store(in_force.placing->returns(), std::memory_order_relaxed);
   rules_.replace(std::move(made));
-  supervisor_.set(in_force.settings);
+  const bool calls = supervisor_.set(in_force.settings);
   threads_.look_again(); // for a shorter time as spares, and fewer of them
   idle_->wake_all();
   rules_.reclaim([this](const auto& f) { for_each_holder(f); });
+  return calls;
 }
 
 /// More workers first: meanwhile there is always one.

@@ -145,7 +145,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   class waking;
 
   std::size_t outdated_rules() const noexcept;
-  void put_in_force(profile next, std::span<const std::uint32_t> workers,
+  bool put_in_force(profile next, std::span<const std::uint32_t> workers,
                     std::span<const std::uint32_t> speeds);
   std::vector<std::uint32_t> speeds_at(const host_allowance& allowed) const;
   struct followed;

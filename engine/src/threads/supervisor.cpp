@@ -63,16 +63,19 @@ void supervisor::set_words(const profile& p) noexcept {
   attends_.store(p.blocking.spares_max != 0 || !watches(), std::memory_order_relaxed);
 }
 
-void supervisor::set(const profile& p) noexcept {
+bool supervisor::set(const profile& p) noexcept {
   const auto before = stuck_.limit();
   const bool watched = watches();
   stuck_.set(p);
   set_words(p);
-  // Awake workers have not called.
-  if (watches() && (!watched || stuck_.limit() != before)) static_cast<void>(wake());
   full_fence(); // with B2: the look below sees a lender that reads the older word
-  if (any_lent())
-    static_cast<void>(attend()); // for want of spare threads, or of the mark, the seat may have been missed
+  // Awake workers have not called; and for want of spare threads, or of the mark, a lent seat may have been missed.
+  return (watches() && (!watched || stuck_.limit() != before)) || any_lent();
+}
+
+void supervisor::call() noexcept {
+  if (watches()) static_cast<void>(wake());
+  if (any_lent()) static_cast<void>(attend());
 }
 
 // --- what workers call
@@ -140,12 +143,14 @@ void supervisor::stop() noexcept {
     ending = std::move(thread_);
   }
   if (ending.joinable()) ending.join();
+  tid_.store(0, std::memory_order_relaxed); // another thread may get the number
 }
 
 pid_t supervisor::tid() const noexcept {
   if (!started_.load(std::memory_order_acquire)) return 0; // pairs: started
   for (;;) {
     if (const pid_t tid = tid_.load(std::memory_order_relaxed); tid != 0) return tid;
+    if (stopping_.load(std::memory_order_relaxed)) return 0;
     sleep_for(20us);
   }
 }

@@ -91,8 +91,11 @@ class supervisor final : public thread_service {
   supervisor& operator=(const supervisor&) = delete;
 
   /// Puts a new profile in force. The boards already show which seats are lent. Call from one thread at a
-  /// time. Cost: a word for 64 workers, and a system call when the supervisor has work to do.
-  void set(const profile& settings) noexcept;
+  /// time. Returns whether `call` must follow. Cost: a word for 64 workers.
+  [[nodiscard]] bool set(const profile& settings) noexcept;
+  /// Makes the supervisor look, since workers may have had no reason to. Call without a lock: where there can be no thread the
+  /// log is told, and its hook may call the engine. Cost: a system call.
+  void call() noexcept;
 
   bool offer(worker& seat, std::uint64_t lending) noexcept override;
   bool attend() noexcept override;
