@@ -54,6 +54,7 @@ void trace_session::collect_for(any_duration d, const std::stop_token& stop) {
 engine_trace engine::trace(any_duration d, std::size_t most_events) const {
   if (this_worker())
     throw std::logic_error("engine::trace on one of its workers; call it within corewise::blocking");
+  if (runtime_->after_process_fork()) return {};
   trace_session session(*this, most_events);
   session.collect_for(d);
   return session.finish();

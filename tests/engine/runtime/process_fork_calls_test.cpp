@@ -63,6 +63,7 @@ void call_all(engine& parents, answers& all) {
   WANT(parents.shutdown(1s).clean());
   WANT(parents.metrics().workers.empty());
   WANT(parents.dump().seats.empty());
+  WANT(parents.trace(1h).events.empty());
   WANT(parents.warnings().empty());
   WANT(parents.configuration().workers.total == 2U);
   WANT(parents.groups().size() != 0 && parents.workers().size() == 2);
