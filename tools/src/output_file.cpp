@@ -43,10 +43,12 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
+/// Does nothing where there is no disk, as behind a pipe.
+int sync_to_disk(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
+
 int write_and_close(int fd, std::string_view text) {
   int error = write_all(fd, text);
-  if (error == 0 && ::fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-    error = errno; // a pipe has no disk
+  if (error == 0) error = sync_to_disk(fd);
   if (::close(fd) != 0 && error == 0) error = errno;
   return error;
 }
@@ -72,12 +74,13 @@ int make_new(const fs::path& file, std::string_view text) {
   const int nameless = ::open(folder_of(file).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
   if (nameless >= 0) {
     int error = write_all(nameless, text);
-    if (error == 0 && ::fsync(nameless) != 0) error = errno;
+    if (error == 0) error = sync_to_disk(nameless);
     const std::string now = "/proc/self/fd/" + std::to_string(nameless);
-    if (error == 0 && ::linkat(AT_FDCWD, now.c_str(), AT_FDCWD, file.c_str(), AT_SYMLINK_FOLLOW) != 0)
-      error = errno;
-    ::close(nameless);
-    if (error != ENOENT) return error; // else there is no /proc
+    const bool named =
+        error == 0 && ::linkat(AT_FDCWD, now.c_str(), AT_FDCWD, file.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    if (error == 0 && !named && errno == EEXIST) error = EEXIST;
+    if (::close(nameless) != 0 && error == 0) error = errno;
+    if (error != 0 || named) return error; // else there is no /proc, or the file system gives no names
   }
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return errno;
