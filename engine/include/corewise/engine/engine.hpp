@@ -237,8 +237,8 @@ class engine {
   /// after another, each at the end of its tick. When it asks for fewer workers, those that are too many give
   /// their waiting tasks away, finish their task and sleep until a later profile asks for them. The number of
   /// workers may grow up to that of the seats (`workers.headroom`). An engine that shuts down refuses.
-  /// Call from any thread, tasks included; it waits for no other thread. Cost: a new policy object, and a
-  /// wake-up for each sleeper. Throws `profile_error` with all that is wrong with the profile,
+  /// Call from any thread, tasks included; it waits for no other thread but one that looks at the host just now, some
+  /// files. Cost: a new policy object, and a wake-up for each sleeper. Throws `profile_error` with all that is wrong with the profile,
   /// `std::bad_alloc`; then nothing has changed.
   apply_result apply(profile p);
 

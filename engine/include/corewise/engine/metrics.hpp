@@ -144,7 +144,7 @@ struct metrics_snapshot {
   std::uint64_t blocking_calls_waited = 0;  ///< that have had to wait for a place
   std::uint64_t blocking_calls_refused = 0; ///< that threw `blocking_full`
   /// Memory of the process's recycled blocks, of all engines together: in pages that the system has given and
-  /// not got back; of these, in tasks and frames, and in the blocks that each thread keeps, 64 of a size.
+  /// not got back; of these, in tasks and frames, and in the blocks that each thread keeps, up to 95 of a size.
   std::uint64_t memory_blocks_held_bytes = 0;
   std::uint64_t memory_blocks_used_bytes = 0;
   std::uint64_t memory_pages_refused = 0; ///< pages that the system did not take back, as under `mlockall`
