@@ -75,14 +75,14 @@ void operation::set_timer(std::chrono::nanoseconds within) noexcept {
 }
 
 void operation::limit_wait(std::optional<early_end>& spare, std::chrono::nanoseconds time) noexcept {
-  if (context_ == nullptr) return;
+  if (context_ == nullptr || kept_) return; // nothing of an engine that has ended is touched
   if (early_ == nullptr) early_ = &spare.emplace(*this, std::nullopt);
   if (!early_->within_ && !early_->timed_) set_timer(time);
 }
 
 /// A timer that fires just now cancels the operation, which goes on until then. It is not set again.
 void operation::end_limit() noexcept {
-  if (early_ == nullptr || early_->within_ || !early_->timed_) return;
+  if (kept_ || early_ == nullptr || early_->within_ || !early_->timed_) return;
   if (!driving::cancel_timer(early_->timer_, early_->by_time_)) return;
   early_->timed_ = false;
   std::construct_at(&early_->timer_);            // one that was stopped cannot be set again

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <malloc.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -259,6 +262,41 @@ TEST_CASE("operation: of a stream of another engine, which goes on when the own 
       write("0123456789");
     CHECK(comes_to_rest(other.io));
     other.engine.run([] {}).get(); // its only worker has left the stream
+  }
+}
+
+TEST_CASE(
+    "operation: a wait limit on a stream of another engine touches nothing of the own one that has ended") {
+  served_engine other(1);
+  for (const bool composed : {false, true}) {
+    CAPTURE(composed);
+    auto ends = make_pair(other.io);
+    ends.first.limit_waits(1h, 1h);
+    std::stop_source stop;
+    std::string got(2, '\0');
+    ::mallopt(M_PERTURB, 85); // memory that is freed is overwritten
+    {
+      engine own(served_engine::profile_of(1));
+      auto part =
+          own.run([](io::unix_stream& from, std::string& to, bool whole, std::stop_token until) -> task<> {
+            io::error_code why;
+            if (whole)
+              co_await asio::async_read(from, asio::buffer(to), io::use_task(std::move(until)).into(why));
+            else
+              co_await from.async_read_some(asio::buffer(to), io::use_task.into(why));
+          }(ends.first, got, composed, stop.get_token()));
+      while (own.dump().suspended.empty()) std::this_thread::yield();
+      CHECK(own.shutdown(0s).kept.size() == 1);
+      CHECK_THROWS_AS(part.get(), not_run);
+    }
+    for (int i = 0; i < (composed ? 2 : 1); ++i) { // the first byte of two has it wait once more
+      CHECK(::send(ends.second.native_handle(), "x", 1, MSG_NOSIGNAL) == 1);
+      const auto came = [&] { return got[static_cast<std::size_t>(i)] == 'x'; };
+      CHECK(within(5s, [&] { return other.engine.run(came).get(); }));
+    }
+    CHECK(comes_to_rest(other.io));
+    other.engine.run([] {}).get(); // its only worker has left the stream
+    ::mallopt(M_PERTURB, 0);
   }
 }
 

@@ -145,7 +145,8 @@ class operation : protected suspension {
   void note_wait(corewise::wait_kind kind, int descriptor, const sockaddr* peer = nullptr,
                  std::size_t size = 0) noexcept;
   /// Limits one wait of an operation that has no time of its own: it is cancelled after `time`, unless `end_limit` comes
-  /// before. `spare` is for one that cannot end early otherwise, and lives until it has ended. Call both within a step.
+  /// before. `spare` is for one that cannot end early otherwise, and lives until it has ended; no other one uses it. Where
+  /// the engine has ended and the frame is kept, both do nothing. Call both within a step.
   void limit_wait(std::optional<early_end>& spare, std::chrono::nanoseconds time) noexcept;
   void end_limit() noexcept;
   /// Returns whether its time, or that of a wait, was over.
