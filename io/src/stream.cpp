@@ -1,5 +1,7 @@
 #include <corewise/io/stream.hpp>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,6 +44,11 @@ int open_socket(int family, int type, int protocol) noexcept {
 }
 
 void close_socket(int fd) noexcept { ::close(fd); }
+
+void limit_unsent(int fd) noexcept {
+  const int bytes = 64 * 1024;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes); // not for unix sockets
+}
 
 void wait_limits::begin(wait_kind kind, operation& of) noexcept {
   one& limit = kind == wait_kind::read ? read : write;

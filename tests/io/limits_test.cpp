@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -141,6 +142,33 @@ TEST_CASE("limits: a listener ends connections that are idle, and those that do 
   CHECK(within(5s, [&] { return of_write != none; }));
   CHECK(of_read == 0);
   CHECK(of_write == asio::error::timed_out);
+}
+
+TEST_CASE("limits: a client that reads slowly, but steadily, is served") {
+  served_engine on(2);
+  constexpr int none = -1;
+  std::atomic<int> of_write{none};
+  const auto handle = [&](io::tcp_stream peer) -> task<> {
+    const std::string much(20'000'000, 'x');
+    io::error_code why;
+    co_await asio::async_write(peer, asio::buffer(much), io::use_task.into(why));
+    of_write = why.value();
+  };
+  const io::listener server = io::listen(on.io, on_loopback(), {.write = 1s}, handle);
+  asio::io_context elsewhere;
+  tcp::socket slow(elsewhere, tcp::v4());
+  slow.set_option(asio::socket_base::receive_buffer_size(64 * 1024));
+  slow.connect(on_loopback(server.port()));
+  std::string some(20'000, ' ');
+  const auto begun = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begun < 3s && of_write == none) {
+    asio::read(slow, asio::buffer(some));
+    std::this_thread::sleep_for(50ms); // 400 kB a second; a third of a send buffer takes longer than 1 s
+  }
+  CHECK(of_write == none);
+  slow.close();
+  CHECK(within(5s, [&] { return of_write != none; }));
+  CHECK(of_write != asio::error::timed_out);
 }
 
 TEST_CASE("limits: a stream keeps them when it connects, and when it is moved") {

@@ -41,6 +41,8 @@ template <class Buffers> struct io_vector {
 /// Opens a socket that is closed on exec and does not block. Returns -1 where the system refuses.
 int open_socket(int family, int type, int protocol) noexcept;
 void close_socket(int fd) noexcept;
+/// Has a socket of TCP hold little that is not sent yet, so that it can be written to soon after the peer has read some.
+void limit_unsent(int fd) noexcept;
 
 /// Returns a stream that has taken the descriptor over. Where there can be none, closes it. Throws `system_error`,
 /// `std::bad_alloc`.
@@ -139,7 +141,9 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   /// Limits how long each wait of its reads and its writes lasts, in operations of `use_task`, composed ones too: then they end
   /// with `asio::error::timed_out`. 0: no limit. Where an operation has a time of its own (`use_task.within`), that one counts
   /// alone. Outside of an engine's coroutines no time is kept. One read and one write may wait at once, no more: all reads share
-  /// the place of one timer, and so do all writes. Call while no operation is under way. Cost of a limit: a timer for each wait,
+  /// the place of one timer, and so do all writes. A socket of TCP with a limit of its writes holds at most 64 KiB that are not
+  /// on their way (TCP_NOTSENT_LOWAT): else it could be written to only when a third of its buffer, of megabytes, is free, and
+  /// the limit would cut off a peer that is slow and steady. Call while no operation is under way. Cost of a limit: a timer for each wait,
   /// set and stopped. Throws `std::bad_alloc`.
   void limit_waits(any_duration read, any_duration write) {
     limits_.reset();
@@ -147,6 +151,7 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     limits_ = std::make_unique<detail::wait_limits>();
     limits_->read.time = read;
     limits_->write.time = write;
+    prepare_to_limit_writes();
   }
 
   /// Connects to a peer. The socket is closed on exec, and does not block.
@@ -178,9 +183,14 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
       auto limits = std::move(limits_);
       *this = detail::adopted<basic_stream>(this->get_executor(), protocol, fd);
       limits_ = std::move(limits);
+      prepare_to_limit_writes();
     } catch (const std::exception&) {
       return; // it is closed
     }
+  }
+  void prepare_to_limit_writes() noexcept {
+    if (limits_ != nullptr && limits_->write.time.count() > 0 && this->is_open())
+      detail::limit_unsent(this->native_handle());
   }
   /// Asio does it late, at the first operation that waits, and then two operations must not begin at once.
   void become_non_blocking() {
