@@ -26,13 +26,28 @@ error_code error_of(int result) {
   }
 }
 
-endpoints look_up(const std::string& host, const std::string& service) {
+int call_system(const std::string& host, const std::string& service, int flags, addrinfo*& first) {
   addrinfo wish{};
   wish.ai_family = AF_UNSPEC;
   wish.ai_socktype = SOCK_STREAM;
-  wish.ai_flags = AI_ADDRCONFIG;
+  wish.ai_flags = flags;
+  return ::getaddrinfo(host.c_str(), service.c_str(), &wish, &first);
+}
+
+/// Asks for the families only of which the host has addresses. That hides addresses that are given as such, and names of
+/// the loopback, where the host has addresses of the other family: so it takes literals first, and asks for all in the end.
+int find(const std::string& host, const std::string& service, addrinfo*& first) {
+  if (const int result = call_system(host, service, AI_NUMERICHOST, first); result != EAI_NONAME)
+    return result;
+  const int result = call_system(host, service, AI_ADDRCONFIG, first);
+  const bool may_be_hidden =
+      result == EAI_NONAME || result == EAI_ADDRFAMILY || result == EAI_NODATA || result == EAI_AGAIN;
+  return may_be_hidden ? call_system(host, service, 0, first) : result;
+}
+
+endpoints look_up(const std::string& host, const std::string& service) {
   addrinfo* first = nullptr;
-  if (const int result = ::getaddrinfo(host.c_str(), service.c_str(), &wish, &first); result != 0)
+  if (const int result = find(host, service, first); result != 0)
     throw system_error(error_of(result), "cannot resolve " + host + ", " + service);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(first, &::freeaddrinfo);
   endpoints found;
