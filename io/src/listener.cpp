@@ -96,7 +96,8 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   /// Begins to accept from these sockets.
   void start(std::vector<descriptor> sockets) {
     port_ = port_of(sockets.front().get());
-    to_lightest_ = options_.balance == listen_options::balancing::lightest || sockets.size() < groups_.size();
+    to_lightest_ = options_.balance == listen_options::balancing::lightest || !options_.adopted.empty() ||
+                   sockets.size() < groups_.size();
     engine_stop_.emplace(engine_.stop_token(), stopper{this});
     for (std::size_t i = 0; i < sockets.size(); ++i) {
       group_record& g = *groups_[i % groups_.size()];

@@ -27,20 +27,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Connects as a plain client does. Returns the socket.
-int connect_plainly(std::uint16_t port) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const tcp::endpoint to = on_loopback(port);
-  REQUIRE(::connect(fd, to.data(), static_cast<socklen_t>(to.size())) == 0);
-  return fd;
-}
-
-/// Returns whether an echo answers on that socket.
-bool answers(int fd) {
-  char byte = 0;
-  return ::send(fd, "x", 1, MSG_NOSIGNAL) == 1 && ::recv(fd, &byte, 1, 0) == 1;
-}
-
 /// Runs a steering program as the kernel does.
 std::uint32_t run(const std::vector<sock_filter>& program, std::uint32_t cpu) {
   std::uint32_t a = 0;

@@ -5,6 +5,9 @@
 #include <corewise/engine/engine.hpp>
 #include <corewise/io/listen.hpp>
 
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -53,6 +56,20 @@ inline corewise::task<> echo(corewise::io::tcp_stream peer) {
     co_await asio::async_write(peer, asio::buffer(bytes, n), corewise::io::use_task.into(why));
     if (why) co_return;
   }
+}
+
+/// Connects as a plain client does. Returns the socket.
+inline int connect_plainly(std::uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const tcp::endpoint to = on_loopback(port);
+  REQUIRE(::connect(fd, to.data(), static_cast<socklen_t>(to.size())) == 0);
+  return fd;
+}
+
+/// Returns whether an echo answers on that socket.
+inline bool answers(int fd) {
+  char byte = 0;
+  return ::send(fd, "x", 1, MSG_NOSIGNAL) == 1 && ::recv(fd, &byte, 1, 0) == 1;
 }
 
 /// Returns two streams that are connected to each other.

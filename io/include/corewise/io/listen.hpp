@@ -33,8 +33,8 @@ struct listen_options {
   any_duration write = std::chrono::nanoseconds{0};
   int backlog = 4096; ///< connections that wait in the kernel; it may allow fewer
   /// Sockets that listen already, as systemd hands them over; then no other is opened. They become the
-  /// listener's, which sets them not to block and to be closed on exec. Where they are fewer than the groups, each
-  /// connection goes to the lightest group.
+  /// listener's, which sets them not to block and to be closed on exec. Each connection goes to the lightest group: they
+  /// may be of several addresses, and not one for each group.
   std::vector<int> adopted = {};
 };
 

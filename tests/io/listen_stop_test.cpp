@@ -1,0 +1,47 @@
+#include "child_process.hpp"
+#include "sockets.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <csignal>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+// What a listener does with what waits at a stop, with sockets of others, and in a process fork; and how it counts.
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Returns a socket that listens, as systemd hands it over.
+int listening_socket() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  const tcp::endpoint at = on_loopback();
+  REQUIRE(::bind(fd, at.data(), static_cast<socklen_t>(at.size())) == 0);
+  REQUIRE(::listen(fd, 64) == 0);
+  return fd;
+}
+
+} // namespace
+
+TEST_CASE("listen: connections of several adopted sockets go to the lightest group") {
+  engine e(two_packages());
+  io::service io(e);
+  const int both[] = {listening_socket(), listening_socket()}; // two addresses, as ListenStream=80 and 443
+  const io::listener server = io::listen(io, on_loopback(), {.adopted = {both[0], both[1]}}, echo);
+  std::vector<int> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(connect_plainly(server.port())); // the first one's
+  CHECK(within(10s, [&] { return server.counts().open == 20; }));
+  CHECK(server.counts(group_id{0}).open == 10);
+  CHECK(server.counts(group_id{1}).open == 10);
+  for (const int fd : clients) ::close(fd);
+}
