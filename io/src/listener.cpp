@@ -70,6 +70,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       : engine_(io.on()),
         options_(std::move(options)),
         handler_(std::move(handler)),
+        most_waiting_(most_waiting(options_)),
         places_(options_.most_connections) {
     // Headroom alone makes no place for connections.
     for (const locality_group& g : engine_.groups().groups())
@@ -168,8 +169,8 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   static task<> accept_in(open_socket counted, group_record& own, descriptor fd) {
     listener_core& self = counted.of();
     const std::stop_token stop = self.stop_.get_token();
-    std::optional<listening_socket> ready; // once there is memory for it
-    int left = self.options_.backlog + 1;  // to accept after a stop: more cannot have come before it
+    std::optional<listening_socket> ready;      // once there is memory for it
+    std::int64_t left = self.most_waiting_ + 1; // to accept after a stop: more cannot have come before it
     for (;;) {
       const bool last =
           stop.stop_requested(); // asked first: what came before the stop is found by a look after it
@@ -323,6 +324,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   engine& engine_;
   const listen_options options_;
   const connection_handler handler_;
+  const std::int64_t most_waiting_; // in the kernel, for a socket
   std::vector<std::unique_ptr<group_record>> groups_;
   semaphore places_;
   std::stop_source stop_;

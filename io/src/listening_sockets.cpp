@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <utility>
 
 namespace corewise::io::detail {
@@ -127,6 +128,14 @@ socket_lists adopt_all(const std::vector<int>& given, std::size_t listeners) {
 }
 
 } // namespace
+
+std::int64_t most_waiting(const listen_options& options) {
+  const bool as_many_as_allowed = options.backlog < 0 || !options.adopted.empty();
+  std::int64_t allowed = 0;
+  if (std::ifstream("/proc/sys/net/core/somaxconn") >> allowed)
+    return as_many_as_allowed ? allowed : std::min<std::int64_t>(options.backlog, allowed);
+  return as_many_as_allowed ? 4096 : options.backlog; // Linux's own limit, where no one has changed it
+}
 
 std::uint16_t port_of(int fd) noexcept {
   sockaddr_storage at{};

@@ -25,6 +25,9 @@ struct listening_sockets {
 listening_sockets open_sockets(const sockaddr* address, std::size_t size, const listen_options& options,
                                const std::vector<wanted_sockets>& wanted);
 
+/// Returns how many connections may wait in the kernel for one of the sockets, at most.
+std::int64_t most_waiting(const listen_options& options);
+
 /// Returns the port of a socket of IP; 0: it has none.
 std::uint16_t port_of(int fd) noexcept;
 

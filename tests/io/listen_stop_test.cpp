@@ -45,3 +45,26 @@ TEST_CASE("listen: connections of several adopted sockets go to the lightest gro
   CHECK(server.counts(group_id{1}).open == 10);
   for (const int fd : clients) ::close(fd);
 }
+
+TEST_CASE("listen: a stop accepts what waits also where the backlog is the system's, or that of others") {
+  enum class queue { negative, largest, adopted };
+  for (const queue of : {queue::negative, queue::largest, queue::adopted}) {
+    CAPTURE(static_cast<int>(of));
+    served_engine on(1);
+    io::listen_options how{.backlog = of == queue::largest ? INT_MAX : -1};
+    if (of == queue::adopted) how = {.backlog = 0, .adopted = {listening_socket()}};
+    std::atomic<bool> accepts{false};
+    auto busy = on.engine.run([&] {
+      while (!accepts.load()) std::this_thread::sleep_for(1ms);
+    });
+    io::listener server = io::listen(on.io, on_loopback(), how, echo);
+    std::vector<int> clients;
+    for (int i = 0; i < 50; ++i) clients.push_back(connect_plainly(server.port()));
+    server.stop();
+    accepts = true;
+    busy.get();
+    server.wait_until_closed();
+    CHECK(within(5s, [&] { return server.counts().accepted == 50; }));
+    for (const int fd : clients) ::close(fd);
+  }
+}

@@ -31,7 +31,9 @@ struct listen_options {
   /// How long each wait for a client lasts, to read and to write (`basic_stream::limit_waits`). 0: no limit.
   any_duration idle = std::chrono::nanoseconds{0};
   any_duration write = std::chrono::nanoseconds{0};
-  int backlog = 4096; ///< connections that wait in the kernel; it may allow fewer
+  /// Connections that wait in the kernel, which may allow fewer (net.core.somaxconn); negative: as many as it allows. Without
+  /// effect on adopted sockets.
+  int backlog = 4096;
   /// Sockets that listen already, as systemd hands them over; then no other is opened. They become the
   /// listener's, which sets them not to block and to be closed on exec. Each connection goes to the lightest group: they
   /// may be of several addresses, and not one for each group.
@@ -76,7 +78,7 @@ class listener {
  public:
   /// Accepts no connections any more, but those that wait in the kernel's queues, as far as `most_connections` and
   /// descriptors go: they are handled, and then the sockets are closed. Of those that come meanwhile some are handled too,
-  /// `backlog` at most. The kernel resets the others, and those whose handshake is not finished. Call from any thread. The stop of `engine::stop_token` does the same.
+  /// `backlog` at most, and of an adopted socket as many as the kernel allows any. The kernel resets the others, and those whose handshake is not finished. Call from any thread. The stop of `engine::stop_token` does the same.
   void stop() noexcept;
   /// Waits until the sockets are closed, after a stop. Call from a thread outside the engine.
   void wait_until_closed() const;
