@@ -255,17 +255,11 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     ::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // not for unix sockets
     to.open.fetch_add(1, std::memory_order_relaxed);
     open_connection counted(shared_from_this(), to, has_place);
-    try {
-      const submit_result in =
-          engine_.submit(handle(std::move(counted), std::move(connection)), {.group = to.id});
-      count(in == submit_result::accepted ? to.accepted : to.refused);
-    } catch (const std::bad_alloc&) { // it is closed, too
-      count(to.refused);
-      throw;
-    }
+    // Refused, it is destroyed, and with it the connection.
+    static_cast<void>(engine_.submit(handle(std::move(counted), std::move(connection)), {.group = to.id}));
   }
 
-  /// Counts a connection as open until its handler is gone.
+  /// Counts a connection as open until its handler is gone, and as accepted or refused, once.
   class open_connection {
    public:
     open_connection(std::shared_ptr<listener_core> of, group_record& in, bool has_place) noexcept
@@ -276,18 +270,23 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     open_connection& operator=(open_connection&&) = delete;
     ~open_connection() {
       if (of_ == nullptr) return;
+      if (!is_given_) count(in_->refused);
       in_->open.fetch_sub(1, std::memory_order_relaxed);
       if (has_place_) of_->places_.release();
     }
     listener_core& of() const noexcept { return *of_; }
     const executor& here() const noexcept { return in_->here; }
-    /// Notes that there is no handler for the connection, which was accepted.
-    void note_refused() const noexcept { count(in_->refused); }
+    /// Notes that a handler has the connection.
+    void note_given() noexcept {
+      is_given_ = true;
+      count(in_->accepted);
+    }
 
    private:
     std::shared_ptr<listener_core> of_;
     group_record* in_;
     bool has_place_;
+    bool is_given_ = false;
   };
 
   static task<> handle(open_connection counted, descriptor connection) {
@@ -295,22 +294,33 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     if (handled) co_await *std::move(handled);
   }
   /// Makes the stream, and the handler's coroutine. Where there is no memory for them, or the system does not watch the
-  /// socket, the connection is closed, and no other harmed.
-  std::optional<task<>> begin_handler(const open_connection& of, descriptor connection) {
+  /// socket, the connection is closed, and no other harmed. Other exceptions are the handler's own.
+  std::optional<task<>> begin_handler(open_connection& of, descriptor connection) {
     int error = 0;
+    bool has_stream = false;
     try {
-      return handler_(of.here(), connection.release());
+      std::optional<task<>> handled = handler_(of.here(), connection.release(), has_stream);
+      of.note_given();
+      return handled;
     } catch (const std::bad_alloc&) {
       error = ENOMEM;
     } catch (const system_error& refused) {
+      if (has_stream) throw_of_handler(of);
       error = refused.code().value();
+    } catch (...) {
+      throw_of_handler(of);
     }
-    of.note_refused();
     driving::warn_once(
         driving::of(engine_), log_code::accept_paused,
         "connections are closed: there is no memory for them, or the system does not watch them",
         text_of(error));
     return std::nullopt;
+  }
+
+  /// Call in a handler of exceptions.
+  [[noreturn]] static void throw_of_handler(open_connection& of) {
+    of.note_given();
+    throw;
   }
 
   void note_closed() {

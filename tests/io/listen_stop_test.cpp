@@ -68,3 +68,29 @@ TEST_CASE("listen: a stop accepts what waits also where the backlog is the syste
     for (const int fd : clients) ::close(fd);
   }
 }
+
+TEST_CASE("listen: a connection is counted once, and what a handler throws is its own") {
+  enum class thrown { no_memory, system, nothing };
+  for (const thrown what : {thrown::no_memory, thrown::system, thrown::nothing}) {
+    CAPTURE(static_cast<int>(what));
+    profile p = served_engine::profile_of(1);
+    p.on_exception = exception_action::report;
+    engine e(p);
+    io::service io(e);
+    const io::listener server = io::listen(io, on_loopback(), {}, [&](io::tcp_stream peer) -> task<> {
+      if (what == thrown::no_memory) throw std::bad_alloc();
+      if (what == thrown::system) throw io::system_error(asio::error::access_denied);
+      return echo(std::move(peer));
+    });
+    const int client = connect_plainly(server.port());
+    CHECK(within(5s, [&] { return server.counts().accepted + server.counts().refused != 0; }));
+    ::close(client);
+    CHECK(within(5s, [&] { return server.counts().open == 0; }));
+    const bool refused = what == thrown::no_memory;
+    CHECK(server.counts().accepted == (refused ? 0 : 1));
+    CHECK(server.counts().refused == (refused ? 1 : 0));
+    CHECK(refused == std::ranges::any_of(e.warnings(), [](const std::string& w) {
+            return w.find("connections are closed") != std::string::npos;
+          }));
+  }
+}

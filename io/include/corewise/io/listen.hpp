@@ -44,7 +44,7 @@ struct listen_options {
 struct listener_counts {
   std::uint64_t accepted = 0; ///< given to the handler
   std::uint64_t open = 0;     ///< whose handlers have not ended
-  std::uint64_t refused = 0;  ///< closed at once
+  std::uint64_t refused = 0;  ///< closed without one
 };
 
 namespace detail {
@@ -52,8 +52,9 @@ namespace detail {
 /// Accepts connections in each group, and gives them to handlers.
 class listener_core;
 
-/// Begins to handle a connection, on that executor. It takes the descriptor over, also where it throws.
-using connection_handler = std::function<task<>(executor, int descriptor)>;
+/// Begins to handle a connection, on that executor. It takes the descriptor over, also where it throws, and notes when it
+/// has the stream: what is thrown afterwards is of the user's handler.
+using connection_handler = std::function<task<>(executor, int descriptor, bool& has_stream)>;
 
 /// Starts a listener for each of the services, at least one, all at one address.
 std::vector<std::shared_ptr<listener_core>> start_listeners(std::span<service* const> all,
@@ -64,9 +65,10 @@ std::vector<std::shared_ptr<listener_core>> start_listeners(std::span<service* c
 template <class Protocol, class Handler>
 connection_handler handle_by(Protocol protocol, const listen_options& options, Handler handler) {
   return [protocol, idle = options.idle, write = options.write,
-          handler = std::move(handler)](executor here, int descriptor) -> task<> {
+          handler = std::move(handler)](executor here, int descriptor, bool& has_stream) -> task<> {
     auto stream = adopted<basic_stream<Protocol>>(here, protocol, descriptor);
     stream.limit_waits(idle, write);
+    has_stream = true;
     return handler(std::move(stream));
   };
 }
