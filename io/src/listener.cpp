@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -27,27 +28,11 @@ namespace {
 constexpr int accepted_at_once = 16;
 /// The pause while the system gives no descriptor or memory for a connection.
 constexpr std::chrono::milliseconds shortage_pause{50};
+constexpr int closed = -1; // in place of a descriptor
 
 std::string_view text_of(int error) noexcept {
   const char* const text = ::strerrordesc_np(error);
   return text != nullptr ? text : "unknown error";
-}
-
-/// Whether accept failed because of the connection that it took from the queue (accept(2)), or was interrupted.
-bool is_of_connection(int error) noexcept {
-  switch (error) {
-  case EINTR:
-  case ECONNABORTED:
-  case ENETDOWN:
-  case EPROTO:
-  case ENOPROTOOPT:
-  case EHOSTDOWN:
-  case ENONET:
-  case EHOSTUNREACH:
-  case EOPNOTSUPP:
-  case ENETUNREACH: return true;
-  default: return false;
-  }
 }
 
 using listening_socket = asio::posix::basic_stream_descriptor<executor>;
@@ -100,17 +85,23 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     to_lightest_ = options_.balance == listen_options::balancing::lightest || !options_.adopted.empty() ||
                    sockets.size() < groups_.size();
     engine_stop_.emplace(engine_.stop_token(), stopper{this});
+    numbers_ = std::vector<atomic<int>>(sockets.size());
     for (std::size_t i = 0; i < sockets.size(); ++i) {
       group_record& g = *groups_[i % groups_.size()];
-      open_socket counted(shared_from_this());
+      open_socket counted(shared_from_this(), numbers_[i], std::move(sockets[i]));
       // A refused task is destroyed, and with it the socket.
-      static_cast<void>(engine_.submit(accept_in(std::move(counted), g, std::move(sockets[i])),
-                                       {.group = g.id, .daemon = true}));
+      static_cast<void>(engine_.submit(accept_in(std::move(counted), g), {.group = g.id, .daemon = true}));
     }
   }
 
-  void stop() noexcept { stop_.request_stop(); }
+  void stop() noexcept {
+    if (is_here())
+      stop_.request_stop();
+    else
+      close_here();
+  }
   void wait_until_closed() {
+    if (!is_here()) return; // the parent's threads may hold the lock for ever
     std::unique_lock lock(mutex_);
     closed_.wait(lock, [this] { return open_sockets_ == 0; });
   }
@@ -146,42 +137,68 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     void operator()() const noexcept { self->stop(); }
   };
 
+  /// Returns whether this process has the threads that accept: the child of a process fork has not.
+  bool is_here() const noexcept { return ::getpid() == process_; }
+  /// Closes the sockets of the child of a process fork, or the parent's address stays taken.
+  void close_here() noexcept {
+    for (atomic<int>& number : numbers_)
+      if (const int fd = number.exchange(closed, std::memory_order_relaxed); fd != closed) ::close(fd);
+  }
+
   // --- accepting. A coroutine for each socket.
 
-  /// Counts a listening socket as open until the coroutine that accepts from it is gone, and has closed it.
+  /// Has a listening socket, and counts it as open, until the coroutine that accepts from it is gone.
   class open_socket {
    public:
-    explicit open_socket(std::shared_ptr<listener_core> of) : of_(std::move(of)) {
+    open_socket(std::shared_ptr<listener_core> of, atomic<int>& number, descriptor fd)
+        : of_(std::move(of)),
+          number_(&number),
+          fd_(std::move(fd)) {
+      number_->store(fd_.get(), std::memory_order_relaxed);
       const std::scoped_lock lock(of_->mutex_);
       ++of_->open_sockets_;
     }
     open_socket(open_socket&& other) noexcept = default;
     open_socket& operator=(open_socket&&) = delete;
     ~open_socket() {
-      if (of_ != nullptr) of_->note_closed();
+      if (of_ == nullptr) return;
+      number_->store(closed, std::memory_order_relaxed); // before another file may get it
+      ready_.reset();
+      if (fd_.get() >= 0) ::close(fd_.release());
+      of_->note_closed();
     }
     listener_core& of() const noexcept { return *of_; }
+    /// Returns what waits for connections. Throws where there is no memory for it.
+    listening_socket& ready(const executor& here) {
+      if (!ready_) {
+        ready_.emplace(here, fd_.get());
+        fd_.release();
+      }
+      return *ready_;
+    }
 
    private:
     std::shared_ptr<listener_core> of_;
+    atomic<int>* number_;
+    descriptor fd_;
+    std::optional<listening_socket> ready_;
   };
 
-  static task<> accept_in(open_socket counted, group_record& own, descriptor fd) {
-    listener_core& self = counted.of();
+  static task<> accept_in(open_socket socket, group_record& own) {
+    listener_core& self = socket.of();
     const std::stop_token stop = self.stop_.get_token();
-    std::optional<listening_socket> ready;      // once there is memory for it
     std::int64_t left = self.most_waiting_ + 1; // to accept after a stop: more cannot have come before it
     for (;;) {
       const bool last =
           stop.stop_requested(); // asked first: what came before the stop is found by a look after it
       int error = 0;
       try {
-        if (!ready) self.make_ready(ready, own, fd);
-        error = co_await self.accept_some(own, ready->native_handle(), stop);
+        listening_socket& ready = socket.ready(own.here);
+        error = co_await self.accept_some(own, ready.native_handle(), stop);
         if (error == EAGAIN && !last) {
           error_code ignored;
           const auto until = use_task(stop).into(ignored);
-          co_await asio::async_initiate<const limited_use_task, void(error_code)>(accepting(&*ready), until);
+          co_await asio::async_initiate<const limited_use_task, void(error_code)>(accepting(&ready), until);
           continue;
         }
       } catch (const std::bad_alloc&) {
@@ -202,13 +219,6 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       if (last) break; // no connection waits any more, or none can be accepted
       co_await sleep_for(shortage_pause, stop);
     }
-    error_code ignored;
-    if (ready) ignored = ready->close(ignored);
-  }
-
-  static void make_ready(std::optional<listening_socket>& ready, const group_record& own, descriptor& fd) {
-    ready.emplace(own.here, fd.get());
-    fd.release();
   }
 
   /// Accepts some connections. Returns 0, or the error that ended it; EAGAIN: none waits.
@@ -341,6 +351,8 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   std::optional<std::stop_callback<stopper>> engine_stop_;
   std::uint16_t port_ = 0;
   bool to_lightest_ = false; // each connection goes to the lightest group, not to that of its socket
+  const pid_t process_ = ::getpid();
+  std::vector<atomic<int>> numbers_; // of open sockets, for the child of a process fork. Relaxed: numbers
   corewise::detail::mutex mutex_;
   corewise::detail::condition_variable closed_;
   std::size_t open_sockets_ = 0; // guarded

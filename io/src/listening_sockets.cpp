@@ -137,6 +137,23 @@ std::int64_t most_waiting(const listen_options& options) {
   return as_many_as_allowed ? 4096 : options.backlog; // Linux's own limit, where no one has changed it
 }
 
+/// Returns whether accept failed because of the connection that it took from the queue (accept(2)), or was interrupted.
+bool is_of_connection(int error) noexcept {
+  switch (error) {
+  case EINTR:
+  case ECONNABORTED:
+  case ENETDOWN:
+  case EPROTO:
+  case ENOPROTOOPT:
+  case EHOSTDOWN:
+  case ENONET:
+  case EHOSTUNREACH:
+  case EOPNOTSUPP:
+  case ENETUNREACH: return true;
+  default: return false;
+  }
+}
+
 std::uint16_t port_of(int fd) noexcept {
   sockaddr_storage at{};
   socklen_t size = sizeof at;

@@ -28,6 +28,9 @@ listening_sockets open_sockets(const sockaddr* address, std::size_t size, const 
 /// Returns how many connections may wait in the kernel for one of the sockets, at most.
 std::int64_t most_waiting(const listen_options& options);
 
+/// Returns whether accept failed because of the connection that it took from the queue (accept(2)), or was interrupted.
+bool is_of_connection(int error) noexcept;
+
 /// Returns the port of a socket of IP; 0: it has none.
 std::uint16_t port_of(int fd) noexcept;
 

@@ -94,3 +94,31 @@ TEST_CASE("listen: a connection is counted once, and what a handler throws is it
           }));
   }
 }
+
+TEST_CASE("listen: in the child of a process fork a stop closes the child's sockets, and no other thing") {
+  served_engine on(2);
+  io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+  const std::uint16_t port = server.port();
+  const tests::signal_pipe closed;
+  const tests::signal_pipe over;
+  const pid_t child = tests::child_that([&] {
+    ::alarm(60);
+    server.stop();
+    const int next = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0); // it takes a number that is free now
+    server.stop();
+    server.wait_until_closed();
+    const bool kept = ::fcntl(next, F_GETFD) >= 0;
+    closed.tell();
+    over.wait();
+    std::_Exit(kept ? 0 : 1);
+  });
+  closed.wait();
+  const int client = connect_plainly(port);
+  CHECK(answers(client)); // the parent's goes on
+  ::close(client);
+  server.stop();
+  server.wait_until_closed();
+  CHECK_NOTHROW(server = io::listen(on.io, on_loopback(port), {}, echo));
+  over.tell();
+  CHECK(tests::exit_status(child) == 0);
+}
