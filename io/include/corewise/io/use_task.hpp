@@ -35,8 +35,9 @@ struct limited_use_task {
 /// its engine has ended, ends with `operation_aborted`. If an operation of another context is still under way when the
 /// engine ends, its coroutine never goes on, and its frame stays.
 ///
-/// The object stays where it is, neither moved nor destroyed, until the operation has returned. To end one early, request the
-/// stop or close the object.
+/// The object stays where it is, neither moved nor destroyed, until the operation has returned. To end one early from another
+/// task or thread, request the stop, or call `shutdown(shutdown_both)` of a socket, which keeps the descriptor. Close the object
+/// when no operation is under way: else a step may use the number of the descriptor when a new connection has it.
 ///
 /// The steps of a composed operation are made where its events are found, in no strand: a strand of the socket does not
 /// keep two operations of one TLS stream apart. Bind no executor to a token with a stop or a time.
