@@ -112,17 +112,33 @@ class trials_followed {
 
 } // namespace
 
-/// A trace that is being taken. It ends with the conversation that waits for it, whatever ends that.
+/// A trace that is being taken. `conversations` keeps it until its thread has ended: to destroy it sooner would hold the
+/// server's thread up.
 struct conversations::running_trace {
   explicit running_trace(asio::io_context& in) : ended(in, asio::steady_timer::time_point::max()) {}
 
   asio::steady_timer ended;
-  bool abandoned = false; // the peer has gone
+  bool abandoned = false; // the peer has gone, or the conversation has ended
   std::optional<trace_job> job;
 };
 
+/// Stops a trace with the conversation that waits for it, whatever ends that.
+class conversations::stopped_trace {
+ public:
+  explicit stopped_trace(running_trace& of) noexcept : of_(of) {}
+  stopped_trace(const stopped_trace&) = delete;
+  stopped_trace& operator=(const stopped_trace&) = delete;
+  ~stopped_trace() {
+    of_.abandoned = true;
+    if (of_.job) of_.job->stop();
+  }
+
+ private:
+  running_trace& of_;
+};
+
 conversations::~conversations() {
-  if (const auto running = trace_.lock()) running->job.reset();
+  if (trace_) trace_->job.reset();
 }
 
 conversations::conversation conversations::with_reader(tcp::socket peer, std::string address) {
@@ -221,18 +237,16 @@ asio::awaitable<std::optional<response>> conversations::trace(const request& ask
     co_return text_answer(http::status::bad_request, *why);
   const std::optional<std::size_t> of = answers_.engines().chosen_by(query);
   if (!of) co_return text_answer(http::status::bad_request, answers_.engines().advice());
-  if (!trace_.expired())
+  if (trace_)
     co_return text_answer(http::status::conflict, "a trace is being taken; ask again when it has ended\n");
   const std::string name = answers_.engines().label(*of);
   answers_.log(fmt::format("{}: takes a trace{}", from.name, name.empty() ? name : " of " + name));
   const auto running = std::make_shared<running_trace>(context_);
+  const stopped_trace whatever_ends_this(*running);
   try {
-    running->job.emplace(answers_.engines()[*of], std::get<wanted_trace>(wanted),
-                         [this, here = std::weak_ptr(running)] {
-                           asio::post(context_, [here] {
-                             if (const auto still = here.lock()) static_cast<void>(still->ended.cancel());
-                           });
-                         });
+    running->job.emplace(answers_.engines()[*of], std::get<wanted_trace>(wanted), [this] {
+      asio::post(context_, [this] { std::exchange(trace_, nullptr)->ended.cancel(); });
+    });
   } catch (const std::system_error& error) {
     co_return text_answer(http::status::service_unavailable,
                           fmt::format("no thread for the trace: {}\n", error.what()));
@@ -240,9 +254,10 @@ asio::awaitable<std::optional<response>> conversations::trace(const request& ask
   trace_ = running;
   peer.async_wait(asio::socket_base::wait_read,
                   [&peer, here = std::weak_ptr(running)](const boost::system::error_code& why) {
-                    const auto still = here.lock(); // then the peer is here, too
-                    boost::system::error_code failed;
-                    if (why || !still || peer.available(failed) != 0) return;
+                    const auto still = here.lock();
+                    if (why || !still || still->abandoned) return;
+                    boost::system::error_code failed; // the conversation goes on, so the peer is here, too
+                    if (peer.available(failed) != 0) return;
                     still->abandoned = true; // the end of the stream can be read, or an error
                     still->ended.cancel();
                   });

@@ -40,7 +40,7 @@ class conversations {
         trials_(in, from, open) {}
   conversations(const conversations&) = delete;
   conversations& operator=(const conversations&) = delete;
-  /// Ends a trace, whose thread posts to the context. Its conversation goes with the context.
+  /// Stops a trace, whose thread posts to the context, and waits for that thread. Its conversation goes with the context.
   ~conversations();
 
   /// Answers a request from that address. With the token its caller is one of the control side.
@@ -55,6 +55,7 @@ class conversations {
 
  private:
   struct running_trace;
+  class stopped_trace;
 
   template <class Socket> conversation converse(Socket peer, caller from);
   response answer(const request& asked, const std::string& address, const caller& from);
@@ -71,7 +72,7 @@ class conversations {
   const bool changes_by_tcp_;
   limited_lines refusals_;
   trial_timer trials_;
-  std::weak_ptr<running_trace> trace_;
+  std::shared_ptr<running_trace> trace_; // until its thread has ended, which may be after its conversation
 };
 
 } // namespace corewise::admin

@@ -45,6 +45,8 @@ trace_job::trace_job(const engine& e, wanted_trace wanted, std::function<void()>
       ended_(std::move(ended)),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
+trace_job::~trace_job() { unwatched_.store(true, std::memory_order_relaxed); }
+
 response trace_job::take() {
   thread_.join();
   if (file_.empty())
@@ -53,18 +55,23 @@ response trace_job::take() {
                      wanted_.json ? "application/json" : "application/octet-stream");
 }
 
+/// Takes the trace. Returns nothing after a stop.
+std::string trace_job::file(const std::stop_token& stop) const {
+  trace_session session(engine_);
+  session.collect_for(wanted_.time, stop);
+  if (stop.stop_requested()) return {};
+  const engine_trace trace = session.finish();
+  if (stop.stop_requested()) return {};
+  return wanted_.json ? trace.to_json(stop) : trace.to_perfetto(stop);
+}
+
 void trace_job::run(const std::stop_token& stop) noexcept {
   try {
-    trace_session session(engine_);
-    session.collect_for(wanted_.time, stop);
-    if (stop.stop_requested()) return; // nothing waits for it
-    const engine_trace trace = session.finish();
-    if (stop.stop_requested()) return;
-    file_ = wanted_.json ? trace.to_json() : trace.to_perfetto();
+    file_ = file(stop);
   } catch (const std::bad_alloc&) {
     file_.clear();
   }
-  while (!stop.stop_requested()) try {
+  while (!unwatched_.load(std::memory_order_relaxed)) try {
       return ended_();
     } catch (const std::bad_alloc&) {
       std::this_thread::sleep_for(pause_without_memory);

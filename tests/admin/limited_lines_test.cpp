@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace corewise::admin;
+using corewise::admin::limited_lines;
 using namespace std::chrono_literals;
 
 TEST_CASE(

@@ -75,11 +75,14 @@ class json_writer {
 
 } // namespace
 
-std::string engine_trace::to_json() const {
+std::string engine_trace::to_json(const std::stop_token& stop) const {
   const detail::trace_picture picture(*this);
   json_writer out(*this, picture);
   out.add_threads();
-  for (const trace_mark& m : picture.marks) out.add(m);
+  for (const trace_mark& m : picture.marks) {
+    if (stop.stop_requested()) return {};
+    out.add(m);
+  }
   return out.finish();
 }
 

@@ -200,12 +200,15 @@ class perfetto_writer {
 
 } // namespace
 
-std::string engine_trace::to_perfetto() const {
+std::string engine_trace::to_perfetto(const std::stop_token& stop) const {
   const detail::trace_picture picture(*this);
   perfetto_writer out(*this);
   out.begin(picture.names);
   out.add_tracks(picture.workers);
-  for (const trace_mark& m : picture.marks) out.add(m);
+  for (const trace_mark& m : picture.marks) {
+    if (stop.stop_requested()) return {};
+    out.add(m);
+  }
   if (!picture.missing.empty()) out.add_missing(picture.missing);
   return out.finish();
 }

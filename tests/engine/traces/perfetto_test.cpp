@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -186,4 +187,16 @@ TEST_CASE("perfetto: a trace says what it has not, and names that are not UTF-8 
   CHECK(seen.notices.begin()->find("full after 1 events") != std::string::npos);
   CHECK(seen.notices.begin()->find("12 events lost") != std::string::npos);
   CHECK(seen.names.at("1").find("\\357\\277\\275") != std::string::npos); // U+FFFD, as protoc prints it
+}
+
+TEST_CASE("perfetto: a trace is not written to its end after a stop") {
+  engine_trace t;
+  t.threads = {{1, "a"}};
+  t.events = {{.at = 5ns, .task = 7, .what = trace_event::kind::queued}};
+  std::stop_source stop;
+  CHECK_FALSE(t.to_json(stop.get_token()).empty());
+  CHECK_FALSE(t.to_perfetto(stop.get_token()).empty());
+  stop.request_stop();
+  CHECK(t.to_json(stop.get_token()).empty());
+  CHECK(t.to_perfetto(stop.get_token()).empty());
 }

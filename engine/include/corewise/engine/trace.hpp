@@ -56,10 +56,11 @@ struct engine_trace {
   bool full = false; ///< there were more events than asked for; those that came later are not there
 
   /// Returns the trace for <https://ui.perfetto.dev>, in its own format: threads are tracks, tasks are slices on them,
-  /// and arrows lead from where a task was queued or stolen to where it began. Throws `std::bad_alloc`.
-  std::string to_perfetto() const;
+  /// and arrows lead from where a task was queued or stolen to where it began. Returns an empty text where a stop is
+  /// requested meanwhile. Cost: seconds for a million events. Throws `std::bad_alloc`.
+  std::string to_perfetto(const std::stop_token& stop = {}) const;
   /// Returns the same as JSON (Trace Event Format), which Perfetto and other programs read.
-  std::string to_json() const;
+  std::string to_json(const std::stop_token& stop = {}) const;
 };
 
 /// Has all threads of an engine record what they do, while it lives. For one thread at a time; `engine::trace` is
