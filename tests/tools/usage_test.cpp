@@ -91,6 +91,21 @@ TEST_CASE("whole numbers are decimal, and named with their range if they are wro
   }
 }
 
+TEST_CASE("run: workers that the profile gives each group, the machine or the headroom are counted as well") {
+  const scratch_shell shell;
+  shell.write("each.yaml", "workers: {per_group: 4096}\n");
+  shell.write("more.yaml", "workers: {per_group: 100, headroom: 4096}\n");
+  for (const std::string options :
+       {"--profile each.yaml --machine 'pack:16 core:1 pu:1'", "--machine 'pack:8 core:1024 pu:1'",
+        "--profile more.yaml --machine 'core:4 pu:1'"})
+    for (const std::string command : {"digest .", "ping-pong"}) {
+      CAPTURE(options);
+      const outcome many = shell.run("timeout 60 corewise run " + command + " " + options);
+      CHECK(many.status == 2);
+      CHECK(contains(many.err, " at most, since each is a thread here"));
+    }
+}
+
 TEST_CASE("an error about an unknown command names it and the help to try") {
   CHECK(contains(run("corewise topologie").err, "`topologie` is not a command"));
   CHECK(contains(run("corewise run digest --nonsense .").err, "corewise run digest --help"));

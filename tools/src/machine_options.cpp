@@ -21,8 +21,8 @@ namespace corewise::command {
 
 namespace {
 
-worker_options workers_of(const profile& p, const topology& machine) {
-  worker_options options{p.topology.smt, p.workers.per_group, p.workers.total, std::nullopt};
+worker_options workers_of(const profile& p, const topology& machine, std::optional<std::uint32_t> headroom) {
+  worker_options options{p.topology.smt, p.workers.per_group, p.workers.total, std::nullopt, headroom};
   if (const int cpu = ::sched_getcpu(); machine.is_this_system() && cpu >= 0)
     options.start_cpu = static_cast<std::uint32_t>(cpu);
   return options;
@@ -97,8 +97,8 @@ void add_machine_options(CLI::App& app, machine_options& options) {
 }
 
 bool refuse_workers(const profile& p) {
-  const std::uint32_t most = std::max(4096U, 4 * std::thread::hardware_concurrency());
-  const std::uint32_t wanted = p.workers.total.value_or(0);
+  const std::size_t most = std::max(4096U, 4 * std::thread::hardware_concurrency());
+  const std::size_t wanted = divided_machine(p, p.workers.headroom).workers.size();
   if (wanted <= most) return false;
   complain(fmt::format(
       "found {} workers; expected {} at most, since each is a thread here, and looks at all others for work",
@@ -106,9 +106,9 @@ bool refuse_workers(const profile& p) {
   return true;
 }
 
-divided_machine::divided_machine(const profile& p)
+divided_machine::divided_machine(const profile& p, std::optional<std::uint32_t> headroom)
     : machine(discover(p.topology.machine)),
       groups(machine, p.topology.groups),
-      workers(machine, groups, workers_of(p, machine)) {}
+      workers(machine, groups, workers_of(p, machine, headroom)) {}
 
 } // namespace corewise::command

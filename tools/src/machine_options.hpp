@@ -60,13 +60,15 @@ void add_colour_option(CLI::App& app, colour_use& colour);
 /// `--profile`, `--machine`, `--workers`, `--format`.
 void add_machine_options(CLI::App& app, machine_options& options);
 
-/// Refuses a number of workers, each of which is to be a thread here, that takes minutes and gigabytes to begin and to end.
-/// Returns whether it did.
+/// Refuses a profile for an engine in this process whose workers, each of which is a thread, would take minutes and
+/// gigabytes to begin and to end. Counts them as the engine will: in all groups, with the headroom. Returns whether it did.
+/// Throws `topology_error`.
 bool refuse_workers(const profile& p);
 
 /// A machine as an engine would divide it.
 struct divided_machine {
-  explicit divided_machine(const profile& p);
+  /// Has seats for that many more workers, as `worker_options::headroom`. Throws `topology_error`.
+  explicit divided_machine(const profile& p, std::optional<std::uint32_t> headroom = 0);
 
   topology machine;
   locality_groups groups;
