@@ -10,11 +10,13 @@
 
 namespace corewise::io {
 
-task<tcp_stream> connect(service& io, std::vector<asio::ip::tcp::endpoint> peers, any_duration within) {
+task<tcp_stream> connect(service& io, std::vector<asio::ip::tcp::endpoint> peers, any_duration within,
+                         std::stop_token stop) {
   error_code why = asio::error::host_not_found;
   for (const asio::ip::tcp::endpoint& peer : peers) {
     tcp_stream connection(io.local());
-    co_await connection.async_connect(peer, use_task.within(within).into(why));
+    // After a stop this begins nothing, so the endpoints that are left fail at once.
+    co_await connection.async_connect(peer, use_task(stop).within(within).into(why));
     if (why) continue;
     why =
         connection.set_option(asio::ip::tcp::no_delay(true), why); // without it the connection is only slower
@@ -48,7 +50,7 @@ connection_pool::connection_pool(service& io, asio::ip::tcp::endpoint peer, std:
 
 connection_pool::~connection_pool() = default;
 
-task<tcp_stream> connection_pool::take(any_duration within) {
+task<tcp_stream> connection_pool::take(any_duration within, std::stop_token stop) {
   shelf& own = *shelves_[io_.local().group().value];
   for (;;) {
     std::optional<tcp_stream> kept;
@@ -61,7 +63,7 @@ task<tcp_stream> connection_pool::take(any_duration within) {
     if (is_quiet(*kept)) co_return std::move(*kept);
   }
   std::vector<asio::ip::tcp::endpoint> only(1, peer_);
-  co_return co_await connect(io_, std::move(only), within);
+  co_return co_await connect(io_, std::move(only), within, std::move(stop));
 }
 
 void connection_pool::give_back(tcp_stream connection) {

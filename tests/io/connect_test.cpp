@@ -1,5 +1,6 @@
 #include "refused_call.hpp"
 #include "sockets.hpp"
+#include "within.hpp"
 
 #include <corewise/io/connect.hpp>
 #include <corewise/io/resolve.hpp>
@@ -11,11 +12,14 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -75,6 +79,49 @@ TEST_CASE("connect: the first endpoint that answers, or the last error") {
   CHECK(peer.is_open());
   CHECK_THROWS_AS(on.engine.run(io::connect(on.io, {on_loopback(1)}, 1s)).get(), io::system_error);
   CHECK_THROWS_AS(on.engine.run(io::connect(on.io, {}, 1s)).get(), io::system_error);
+}
+
+TEST_CASE("connect: a stop ends it, also between endpoints and in a pool") {
+  served_engine on(2);
+  asio::io_context elsewhere;
+  asio::basic_socket_acceptor<asio::ip::tcp> full(elsewhere, on_loopback());
+  full.listen(0);
+  asio::ip::tcp::socket first(elsewhere); // it takes the only place, so the kernel answers no other
+  first.connect(full.local_endpoint());
+  const io::listener server = io::listen(on.io, on_loopback(), {}, echo);
+  io::connection_pool pool(on.io, full.local_endpoint());
+  const auto ends_aborted = [&](auto begins) {
+    std::stop_source stop;
+    auto running = on.engine.run([&]() -> task<bool> {
+      try {
+        co_await begins(stop.get_token());
+      } catch (const io::system_error& error) {
+        co_return error.code() == asio::error::operation_aborted;
+      }
+      co_return false;
+    });
+    CHECK(within(5s, [&] {
+      const auto waits = on.engine.dump().socket_waits;
+      return std::ranges::count(waits, wait_kind::connect, &socket_wait::kind) == 1;
+    }));
+    stop.request_stop();
+    CHECK(running.wait_for(5s));
+    CHECK(running.get());
+  };
+  ends_aborted([&](std::stop_token stop) {
+    std::vector<asio::ip::tcp::endpoint> peers{full.local_endpoint(), on_loopback(server.port())};
+    return io::connect(on.io, std::move(peers), 1min, std::move(stop)); // the second one would answer
+  });
+  ends_aborted([&](std::stop_token stop) { return pool.take(1min, std::move(stop)); });
+
+  std::stop_source stopped;
+  stopped.request_stop();
+  try {
+    on.engine.run(io::connect(on.io, {on_loopback(server.port())}, 1s, stopped.get_token())).get();
+    FAIL("it has connected");
+  } catch (const io::system_error& error) {
+    CHECK(error.code() == asio::error::operation_aborted);
+  }
 }
 
 TEST_CASE("connection_pool: a connection is used again, unless the peer has closed it") {
