@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <semaphore>
@@ -91,8 +92,15 @@ TEST_CASE("admin: the agent check gets one line and the end, whatever it sends, 
 
 TEST_CASE("admin: the agent check is answered at once while all workers stand, with next to no weight left") {
   std::counting_semaphore<> go_on(0);
+  std::atomic<int> standing{0};
   told of;
-  for (int i = 0; i < 2; ++i) REQUIRE(of.e.submit([&] { go_on.acquire(); }) == submit_result::accepted);
+  for (int i = 0; i < 2; ++i)
+    REQUIRE(of.e.submit([&] {
+      ++standing;
+      go_on.acquire();
+    }) == submit_result::accepted);
+  REQUIRE(
+      within(60s, [&] { return standing == 2; })); // else one may run the next task first, and nothing waits
   REQUIRE(of.e.submit([] {}) == submit_result::accepted);
   CHECK(within(60s, [&] {
     const auto begin = std::chrono::steady_clock::now();

@@ -105,7 +105,10 @@ TEST_CASE("blocking limit: a reload to `throw` refuses plain calls that wait alr
     wait_for_calls(e, 1, 2 * plain.size());
   }
   future<void> alone = e.run([&] { // no engine runs its coroutine, so it waits on this thread
-    auto body = [&]() -> task<> { co_await run_blocking(call); }();
+    const auto calls = [&]() -> task<> {
+      co_await run_blocking(call);
+    }; // lives until its coroutine has ended
+    auto body = calls();
     auto&& awaiter = std::move(body).operator co_await();
     awaiter.await_suspend(std::noop_coroutine()).resume();
   });
