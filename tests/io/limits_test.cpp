@@ -119,7 +119,7 @@ TEST_CASE("limits: a listener ends connections that are idle, and those that do 
   std::atomic<int> of_read{none}, of_write{none};
   const auto handle = [&](io::tcp_stream peer) -> task<> {
     char byte = 0;
-    const std::string much(20'000'000, 'x');
+    const std::vector<char> much(20'000'000, 'x');
     io::error_code why;
     co_await peer.async_read_some(asio::buffer(&byte, 1), io::use_task.into(why));
     of_read = why.value();
@@ -149,7 +149,7 @@ TEST_CASE("limits: a client that reads slowly, but steadily, is served") {
   constexpr int none = -1;
   std::atomic<int> of_write{none};
   const auto handle = [&](io::tcp_stream peer) -> task<> {
-    const std::string much(20'000'000, 'x');
+    const std::vector<char> much(20'000'000, 'x');
     io::error_code why;
     co_await asio::async_write(peer, asio::buffer(much), io::use_task.into(why));
     of_write = why.value();

@@ -73,8 +73,8 @@ TEST_CASE("corewise simulate: profiles and the machine may come from pipes") {
       shell.run(how + "--machine <(cat two-sockets.yaml) --profile <(cat two.yaml) --profile plain.yaml");
   CHECK_MESSAGE(machine.status == 0, machine.err);
   CHECK(contains(machine.out, "busy E"));
-  const outcome stdin_ = shell.run("cat two-sockets.yaml | " + how + "--machine /dev/stdin");
-  CHECK_MESSAGE(stdin_.status == 0, stdin_.err);
+  const outcome piped = shell.run("cat two-sockets.yaml | " + how + "--machine /dev/stdin");
+  CHECK_MESSAGE(piped.status == 0, piped.err);
   CHECK(shell.run("cat two-sockets.yaml | corewise topology --machine /dev/stdin").status == 0);
   const outcome xml =
       shell.run("corewise topology --machine <(cat '" COREWISE_RECORDED_MACHINES "/three_arm_kinds.xml')");

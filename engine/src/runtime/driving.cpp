@@ -74,10 +74,10 @@ submit_result driving::submit(runtime& e, task_header* t, const hint& wish) {
 task_header* driving::named(runtime& e, task_header* t, const char* name) noexcept {
   unbegun_task made(t);
   try {
-    made = with_label(made, {.name = name}, e);
-  } catch (const std::bad_alloc&) { // dumps do without its name
+    return with_label(made, {.name = name}, e).release();
+  } catch (const std::bad_alloc&) {
+    return made.release(); // dumps do without its name
   }
-  return made.release();
 }
 
 void driving::go_on(runtime& e, task_header* t, group_id g) noexcept { e.go_on(t, g); }
