@@ -139,8 +139,8 @@ runtime::followed runtime::go_by_host(bool at_once) {
       placed ? moves_text(detail::memory_nodes(machine_, groups_, change.before.nodes), memory) : ";");
   host_allowance now = change.now;
   if (change.now.nodes != change.before.nodes) place_memory(memory);
-  found.calls = put_in_force(std::move(settings), workers,
-                             speeds); // last of what may throw and would have to be undone
+  // Last of what may throw and would have to be undone.
+  found.calls = put_in_force(std::move(settings), workers, speeds);
   host_.go_by(std::move(now));
   const bool of_host = change.now != change.before;
   if (of_host && !allowed.empty()) found.untied = threads_.tie_to(std::move(allowed));

@@ -104,7 +104,7 @@ double load_history::share_left(const load_sample& now) {
   }
   const auto& quota = now.throttling.quota_cpus;
   if (!quota || now.workers == 0) return 1;
-  return std::clamp(std::min(*quota / now.workers, *quota / std::max(*quota + lost_cpus_, 1e-9)), 0.0, 1.0);
+  return std::min({1.0, *quota / now.workers, *quota / (*quota + lost_cpus_)});
 }
 
 } // namespace corewise::detail

@@ -9,6 +9,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
 
 // Shared by the tests of engines whose host changes what it allows.
 
@@ -30,6 +33,27 @@ inline profile waiting(const recorded_host& host) { return following(host, std::
 inline void begin_supervisor(engine& e) {
   e.run([] {}).get();
 }
+
+/// Keeps what an engine's log says of changes of the machine.
+class change_log {
+ public:
+  engine_hooks hooks() {
+    engine_hooks all;
+    all.on_log_record = [this](const log_record& r) {
+      const std::scoped_lock lock(mutex_);
+      if (r.code == log_code::machine_changed) lines_.emplace_back(r.text);
+    };
+    return all;
+  }
+  std::vector<std::string> lines() const {
+    const std::scoped_lock lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
 
 /// Keeps an engine busy with tasks that submit the next, and counts them.
 class steady_load {

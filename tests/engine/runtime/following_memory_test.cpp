@@ -92,17 +92,11 @@ TEST_CASE("following memory: where memory is not put on nodes, a change is noted
 TEST_CASE("following memory: a node of which nothing was known advises a restart") {
   const recorded_host host(4);
   host.two_nodes(4);
-  std::vector<std::string> lines;
-  std::mutex mutex;
-  engine_hooks hooks;
-  hooks.on_log_record = [&](const log_record& r) {
-    const std::scoped_lock lock(mutex);
-    if (r.code == log_code::machine_changed) lines.emplace_back(r.text);
-  };
-  engine e(waiting(host), hooks);
+  change_log log;
+  engine e(waiting(host), log.hooks());
   host.memory("0-2");
   REQUIRE(e.refresh());
-  const std::scoped_lock lock(mutex);
+  const std::vector<std::string> lines = log.lines();
   CHECK(std::ranges::count_if(lines, [](const std::string& l) {
           return l.find("memory nodes 2 have come") != std::string::npos;
         }) == 1);

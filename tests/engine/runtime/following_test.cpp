@@ -40,14 +40,8 @@ std::vector<std::uint32_t> by_group(const engine& e) {
 
 TEST_CASE("following: a quota that shrinks retires workers, and one that grows calls them back") {
   const recorded_host host(8);
-  std::vector<std::string> lines;
-  std::mutex mutex;
-  engine_hooks hooks;
-  hooks.on_log_record = [&](const log_record& r) {
-    const std::scoped_lock lock(mutex);
-    if (r.code == log_code::machine_changed) lines.emplace_back(r.text);
-  };
-  engine e(waiting(host), hooks);
+  change_log log;
+  engine e(waiting(host), log.hooks());
   CHECK(active_workers(e) == 8);
   CHECK_FALSE(e.refresh());
   host.quota("250000 100000");
@@ -72,7 +66,7 @@ TEST_CASE("following: a quota that shrinks retires workers, and one that grows c
   CHECK(d.to_text().find(
             "change 2 of the machine: the host has changed what it allows: quota none, before 2.5 CPUs") !=
         std::string::npos);
-  const std::scoped_lock lock(mutex);
+  const std::vector<std::string> lines = log.lines();
   CHECK(lines.size() == 2);
   CHECK(lines.front() == less->text);
 }

@@ -238,8 +238,8 @@ class engine {
   /// their waiting tasks away, finish their task and sleep until a later profile asks for them. The number of
   /// workers may grow up to that of the seats (`workers.headroom`). An engine that shuts down refuses.
   /// Call from any thread, tasks included; it waits for no other thread but one that looks at the host just now, some
-  /// files. Cost: a new policy object, and a wake-up for each sleeper. Throws `profile_error` with all that is wrong with the profile,
-  /// `std::bad_alloc`; then nothing has changed.
+  /// files. Cost: a new policy object, and a wake-up for each sleeper. Throws `profile_error` with all that is wrong
+  /// with the profile, `std::bad_alloc`; then nothing has changed.
   apply_result apply(profile p);
 
   /// Looks now at what the host allows, the CPU quota, the cpuset, the affinity mask and the CPUs online, and goes by

@@ -80,7 +80,8 @@ class listener {
  public:
   /// Accepts no connections any more, but those that wait in the kernel's queues, as far as `most_connections` and
   /// descriptors go: they are handled, and then the sockets are closed. Of those that come meanwhile some are handled too,
-  /// `backlog` at most, and of an adopted socket as many as the kernel allows any. The kernel resets the others, and those whose handshake is not finished. Call from any thread. The stop of `engine::stop_token` does the same.
+  /// `backlog` at most, and of an adopted socket as many as the kernel allows any. The kernel resets the others, and those
+  /// whose handshake is not finished. Call from any thread. The stop of `engine::stop_token` does the same.
   /// In the child of a process fork it closes the child's descriptors of the sockets, and no more: else the address stays taken
   /// when the parent has closed its own. It may be called between `fork` and exec.
   void stop() noexcept;

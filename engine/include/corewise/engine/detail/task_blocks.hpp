@@ -22,6 +22,7 @@ constexpr std::size_t block_class(std::size_t bytes) noexcept {
 /// are compiled; that saves instructions at each block.
 inline constexpr std::size_t block_list_bytes = 2 * sizeof(void*);
 
+/// Do what those below do. `list`: where the list of the class begins among a thread's lists, in bytes.
 [[gnu::hot]] void* acquire_block_at(std::size_t list);
 [[gnu::hot]] void* try_acquire_block_at(std::size_t list) noexcept;
 [[gnu::hot]] void release_block_at(void* memory, std::size_t list) noexcept;
