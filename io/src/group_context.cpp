@@ -217,8 +217,8 @@ void group_context::wait_for_memory() noexcept { std::this_thread::sleep_for(std
 // --- the driver
 
 void group_context::count(std::size_t events) noexcept {
-  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  events_.store(events_.load(std::memory_order_relaxed) + events, std::memory_order_relaxed);
+  corewise::detail::add_own(polls_, 1);
+  corewise::detail::add_own(events_, events);
 }
 
 /// Returns how many events were handled, at most one. Where there is no memory for a handler it is gone, which its operation

@@ -29,7 +29,7 @@ inline constexpr std::uint8_t daemon_phase = phases;
 class book {
  public:
   void add(std::uint64_t n = 1) noexcept {
-    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_release); // pairs: books
+    add_own(value_, n, std::memory_order_release); // pairs: books
   }
   std::uint64_t read() const noexcept { return value_.load(std::memory_order_acquire); } // pairs: books
 

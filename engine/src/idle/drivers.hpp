@@ -163,7 +163,7 @@ class drivers {
     if (s.held.load(std::memory_order_relaxed) != holder::nobody ||
         !s.held.compare_exchange_strong(nobody, as, std::memory_order_acq_rel)) // pairs: driver
       return false;
-    s.times.store(s.times.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    add_own(s.times, 1);
     return true;
   }
 

@@ -58,7 +58,7 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
     sentinel_.hand_over_if_free(w); // the worker may have been the sentinel
     if (drives()) hand_over_driver(w);
   }
-  sleepers::count(beds.counts(w).parks);
+  add_own(beds.counts(w).parks, 1);
   const bool others_search = as.searching ? !last : search.any(domain_of(w)); // D2
   sleep(w, as.retired, sentinel_.leaves_duties(w, others_search));            // W4
 }
@@ -76,13 +76,13 @@ void idle_workers::sleep(worker_id w, bool retired, bool leaves_duties) noexcept
     sentinel_.sleep(w);
   else if (beds.sleep(w, retired ? std::nullopt : wakes_.settings().fixed_timeout()) ==
            sleepers::woken::in_time)
-    sleepers::count(beds.counts(w).timeouts);
+    add_own(beds.counts(w).timeouts, 1);
   if (beds.claim_itself(w)) { // W5
     // No waker has claimed it: its time is over, or the token was left for an earlier sleep.
     wakes_.searchers().join(domain_of(w));
   } else {
     beds.await_call(w);
-    sleepers::count(beds.counts(w).wakes);
+    add_own(beds.counts(w).wakes, 1);
   }
 }
 

@@ -61,7 +61,7 @@ void sentinel::watch(worker_id w) noexcept {
         woken == sleepers::woken::by_token && !beds.is_parked(w, std::memory_order_acquire); // pairs: claim
     if (claimed || beds.ended()) return;
   }
-  if (fixed) sleepers::count(beds.counts(w).timeouts);
+  if (fixed) add_own(beds.counts(w).timeouts, 1);
 }
 
 // --- timers

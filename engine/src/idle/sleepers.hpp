@@ -51,10 +51,6 @@ class sleepers {
     atomic<std::uint64_t> rescued{0}; // any lookout, and the next
     atomic<std::uint64_t> lifo_rescued{0};
   };
-  /// Adds one to a counter of the calling worker.
-  static void count(atomic<std::uint64_t>& counter) noexcept {
-    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
 
   /// The arguments outlive it. `boards` by group.
   sleepers(const worker_layout& layout, std::span<const std::unique_ptr<group_board>> boards)

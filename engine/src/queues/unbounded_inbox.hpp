@@ -72,8 +72,7 @@ class unbounded_inbox {
       if (second == nullptr) return nullptr; // another task came between
     }
     first_ = second;
-    slot_.owner.inbox_out.store(slot_.owner.inbox_out.load(std::memory_order_relaxed) + 1, // own
-                                std::memory_order_relaxed);
+    add_own(slot_.owner.inbox_out, 1);
     return first;
   }
 

@@ -15,8 +15,7 @@ namespace corewise {
 /// Notes that the worker took work. `stamp` grows with time: a clock, or a count. Only the board slot's
 /// owner.
 inline void touch(board_entry& slot, std::uint64_t stamp) noexcept {
-  const std::uint64_t touches = slot.owner.touches.load(std::memory_order_relaxed); // own
-  slot.owner.touches.store(touches + 1, std::memory_order_relaxed);
+  detail::add_own(slot.owner.touches, 1);
   slot.owner.touched_at.store(stamp, std::memory_order_relaxed);
 }
 

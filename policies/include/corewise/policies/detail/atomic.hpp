@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <type_traits>
 #include <utility>
 
 // The words that threads share. In every build `atomic` is `std::atomic`, but in that of tests/faults, which defines
@@ -83,5 +84,22 @@ using std::atomic_ref;
 } // namespace plain
 
 #endif
+
+/// Adds to a word that only the calling thread writes. Cost: no locked instruction.
+template <class T>
+void add_own(atomic<T>& to, std::type_identity_t<T> n,
+             std::memory_order order = std::memory_order_relaxed) noexcept {
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && !defined(COREWISE_FAULTS)
+  // One instruction, as Clang makes of the line below; GCC makes three. The processor stores in order.
+  if constexpr (sizeof(T) == 8) {
+    if (order == std::memory_order_relaxed)
+      asm("addq %1, %0" : "+m"(to) : "er"(n) : "cc");
+    else
+      asm volatile("addq %1, %0" : "+m"(to) : "er"(n) : "cc", "memory");
+    return;
+  }
+#endif
+  to.store(to.load(std::memory_order_relaxed) + n, order); // pairs: its caller says
+}
 
 } // namespace corewise::detail
