@@ -7,7 +7,7 @@
 namespace corewise::detail {
 
 /// Tells sleepers of what waits here already; the supervisor looks after what comes. Where calls were long of
-/// late and tasks wait, the worker expects this one to be long too, and calls a spare thread at once.
+/// late and tasks wait, or events may come, the worker expects this one to be long too, and calls a spare thread at once.
 std::uint64_t worker::lend() noexcept {
   worker_queues& own = queues();
   counts_.blocking.add();
@@ -20,7 +20,8 @@ std::uint64_t worker::lend() noexcept {
     if (task_header* t = own.lifo.take()) supply_.push(t);
   const bool waited_for = own.ready() || supply_.classes().ready();
   const bool in_haste =
-      lender_.expects_long_call() && (waited_for || engine_.injection(place_.group).size() != 0);
+      lender_.expects_long_call() &&
+      (waited_for || engine_.injection(place_.group).size() != 0 || engine_.idle().outstanding(place_.group));
   lender_.begin_call();
   worker_bits& unavailable = engine_.board(place_.group).unavailable;
   const std::size_t index = engine_.index_in_group(id());
