@@ -1,16 +1,24 @@
+#include <corewise/engine/detail/driving.hpp>
+#include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/run_blocking.hpp>
+#include <corewise/engine/this_task.hpp>
 #include <corewise/io/resolve.hpp>
 
 #include <netdb.h>
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
 
 namespace corewise::io {
 
 namespace {
 
+using corewise::detail::driving;
 using endpoints = std::vector<asio::ip::tcp::endpoint>;
 
 /// Returns the error that Asio has for one of getaddrinfo.
@@ -60,11 +68,40 @@ endpoints look_up(const std::string& host, const std::string& service) {
   return found;
 }
 
-} // namespace
-
-task<endpoints> resolve(std::string host, std::string service) {
+task<endpoints> look_up_blocking(std::string host, std::string service) {
   auto call = [&] { return look_up(host, service); };
   co_return co_await run_blocking(call);
+}
+
+using answer = std::variant<endpoints, std::exception_ptr>;
+
+/// Looks up in a task of its own, which may end after the one that asked.
+task<> look_up_for(oneshot_sender<answer> asked, std::string host, std::string service) {
+  answer found;
+  try {
+    found = co_await look_up_blocking(std::move(host), std::move(service));
+  } catch (...) {
+    found = std::current_exception();
+  }
+  asked.send(std::move(found));
+}
+
+} // namespace
+
+task<endpoints> resolve(std::string host, std::string service, std::stop_token stop) {
+  runtime* const engine = corewise::detail::this_execution.engine;
+  if (engine == nullptr || !stop.stop_possible())
+    co_return co_await look_up_blocking(std::move(host), std::move(service));
+  if (stop.stop_requested()) throw system_error(asio::error::operation_aborted, "resolve");
+  auto [sender, receiver] = make_oneshot<answer>();
+  task<> call = look_up_for(std::move(sender), std::move(host), std::move(service));
+  const hint as_here{.name = this_task::name(), .id = this_task::id()};
+  if (driving::submit(*engine, std::move(call).release_to(*engine), as_here) != submit_result::accepted)
+    throw system_error(asio::error::no_buffer_space, "resolve: the engine takes no task for the call");
+  std::optional<answer> got = co_await receiver.receive(stop);
+  if (!got) throw system_error(asio::error::operation_aborted, "resolve");
+  if (const auto* const why = std::get_if<std::exception_ptr>(&*got)) std::rethrow_exception(*why);
+  co_return std::get<endpoints>(std::move(*got));
 }
 
 } // namespace corewise::io
