@@ -20,6 +20,7 @@
 #include <cctype>
 #include <charconv>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <utility>
 #include <vector>
@@ -122,8 +123,8 @@ response metrics(const request& asked, std::string_view query, const served& eng
                            "text/plain; version=0.0.4; charset=utf-8");
 }
 
-/// `live`: whether the process should go on; else whether it should get requests.
-response health(const served& engines, std::string_view query, bool live, bool draining) {
+/// `live`: whether the process should go on; else whether it should get requests. `control`: peers may be named.
+response health(const served& engines, std::string_view query, bool live, bool draining, bool control) {
   const std::vector<std::size_t> which = engines.meant_by(query);
   if (which.empty()) return no_such_engine(engines);
   health_report all;
@@ -134,9 +135,13 @@ response health(const served& engines, std::string_view query, bool live, bool d
     wedged = wedged || report.state == health_state::wedged;
     for (const std::string& why : report.why)
       all.why.push_back(engines.several() ? fmt::format("{}: {}", engines.label(i), why) : why);
+    std::ranges::copy(report.socket_waits, std::back_inserter(all.socket_waits));
   }
   std::string body = fmt::format("{}\n", to_string(all.state));
   for (const std::string& why : all.why) body += why + "\n";
+  if (control)
+    for (const socket_wait& wait : all.socket_waits)
+      body += fmt::format("no worker of group {} serves sockets: {}\n", wait.group.value, to_text(wait));
   if (draining) body += "the server drains, and is about to end\n";
   const bool well = live ? !wedged : all.ok() && !draining;
   return text_answer(well ? http::status::ok : http::status::service_unavailable, std::move(body));
@@ -288,7 +293,7 @@ response answers::show(const request& asked, std::string_view path, std::string_
   if (path == "/") return entrance(asked, query, engines_, control);
   if (path == "/metrics") return metrics(asked, query, engines_);
   if (path == "/health/live" || path == "/health/ready")
-    return health(engines_, query, path == "/health/live", draining_);
+    return health(engines_, query, path == "/health/live", draining_, control);
   if (path == "/load") return show_load(asked, query);
   if (path == "/dump") return dump(asked, query, engines_);
   if (path == "/profile") return show_profile(query);

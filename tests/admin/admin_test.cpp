@@ -3,6 +3,8 @@
 
 #include <corewise/admin/server.hpp>
 #include <corewise/engine/engine.hpp>
+#include <corewise/io/service.hpp>
+#include <corewise/io/stream.hpp>
 #include <corewise/topology/machine_json.hpp>
 
 #include <doctest/doctest.h>
@@ -113,6 +115,15 @@ TEST_CASE("admin: an engine in trouble is still told of, at once") {
   std::counting_semaphore<> go_on(0);
   {
     served on(p);
+    io::service service(on.e);
+    io::unix_stream ends[]{io::unix_stream(service.local()), io::unix_stream(service.local())};
+    io::asio::local::connect_pair(ends[0], ends[1]);
+    char byte = 0;
+    auto reads = [&]() -> task<> {
+      io::error_code ended;
+      co_await ends[0].async_read_some(io::asio::buffer(&byte, 1), io::use_task.into(ended));
+    };
+    CHECK(on.e.submit(reads()) == submit_result::accepted);
     const auto stand = [&] {
       CHECK(on.e.submit([&] { go_on.acquire(); }, {.name = "<script>"}) == submit_result::accepted);
     };
@@ -128,11 +139,15 @@ TEST_CASE("admin: an engine in trouble is still told of, at once") {
       CHECK(has(on.control(what), "HTTP/1.1 "));
       CHECK(std::chrono::steady_clock::now() - begin < 10s);
     }
+    const std::string unserved = "no worker of group 0 serves sockets: io: read of descriptor ";
+    CHECK(has(on.control("GET /health/live"), unserved));
+    CHECK(!has(on.read("GET /health/live"), "descriptor")); // nor its peer
     const std::string dump = on.control("GET /dump");
     CHECK(has(dump, "<script>")); // as text
     CHECK(has(dump, "\r\nContent-Type: text/plain; charset=utf-8\r\n"));
     CHECK(!has(on.read("GET /metrics?detail=workers"), "script"));
     go_on.release(2);
+    ends[1].close();
     CHECK(within(5s, [&] { return is(on.read("GET /health/ready"), 200); }));
     static_cast<void>(on.e.shutdown(1s, 1s));
     CHECK(is(on.read("GET /health/ready"), 503));

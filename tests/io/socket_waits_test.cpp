@@ -1,6 +1,8 @@
 #include "sockets.hpp"
 
 #include <corewise/engine/dump.hpp>
+#include <corewise/engine/health.hpp>
+#include <corewise/engine/log_record.hpp>
 
 #ifdef COREWISE_STANDALONE_ASIO
 #include <asio/experimental/as_tuple.hpp>
@@ -15,6 +17,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <mutex>
+#include <semaphore>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -294,4 +298,44 @@ TEST_CASE("socket waits: of many a dump has the longest of each group, while the
   const std::vector<socket_wait> waits = on.engine.dump().socket_waits;
   for (std::size_t i = 1; i < waits.size(); ++i)
     CHECK((waits[i].group != waits[i - 1].group || waits[i].time <= waits[i - 1].time));
+}
+
+TEST_CASE("socket waits: where no worker serves a group's sockets, health and the report of its stuck worker "
+          "name them") {
+  std::mutex mutex;
+  std::string report;
+  engine_hooks hooks;
+  hooks.on_log_record = [&](const log_record& r) {
+    const std::scoped_lock lock(mutex);
+    if (r.code == log_code::stuck_worker) report = r.text;
+  };
+  profile p = served_engine::profile_of(1);
+  p.blocking.stuck_after = 20ms;
+  std::counting_semaphore<> go_on(0);
+  engine e(p, hooks);
+  io::service service(e);
+  auto ends = make_pair(service);
+  char byte = 0;
+  auto reads = [&]() -> task<std::size_t> {
+    co_return co_await ends.first.async_read_some(asio::buffer(&byte, 1));
+  };
+  future<std::size_t> bytes = e.run(reads());
+  REQUIRE(comes_to_wait(e, wait_kind::read, ends.first.native_handle(), ""));
+  CHECK(e.health().socket_waits.empty());
+
+  CHECK(e.submit([&] { go_on.acquire(); }) == submit_result::accepted);
+  CHECK(within(5s, [&] { return e.health().state == health_state::degraded; }));
+  const std::vector<socket_wait> named = e.health().socket_waits;
+  REQUIRE(named.size() == 1);
+  CHECK(named[0].descriptor == ends.first.native_handle());
+  const std::string text = "io: read of descriptor " + std::to_string(named[0].descriptor) + " for ";
+  CHECK(to_text(named[0]).starts_with(text));
+  CHECK(within(5s, [&] {
+    const std::scoped_lock lock(mutex);
+    return report.find("; no worker of its group serves sockets: " + text) != std::string::npos;
+  }));
+  go_on.release();
+  CHECK(within(5s, [&] { return e.health().ok(); }));
+  asio::write(ends.second, asio::buffer("x", 1));
+  CHECK(bytes.get() == 1);
 }

@@ -1,5 +1,7 @@
 #include "books/suspended_table.hpp"
 
+#include <fmt/format.h>
+
 #include <new>
 #include <utility>
 
@@ -25,6 +27,12 @@ std::string_view to_string(wait_kind kind) noexcept {
   case wait_kind::future: break;
   }
   return "future";
+}
+
+std::string to_text(const socket_wait& wait) {
+  return fmt::format("{} of descriptor {}{} for {:.1f} s", to_string(wait.kind), wait.descriptor,
+                     wait.peer.empty() ? "" : fmt::format(" ({})", wait.peer),
+                     std::chrono::duration<double>(wait.time).count());
 }
 
 namespace detail {

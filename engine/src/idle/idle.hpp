@@ -57,6 +57,11 @@ class idle_workers {
   bool drives() const noexcept { return wakes_.sleepers().drivers().any(); }
   /// Returns the driver of g; null: there is none. Call from any thread.
   const driver* driver_of(group_id g) const noexcept { return wakes_.sleepers().drivers().of(g); }
+  /// Returns what waits in the group's driver, if it has one, as `driver::waits` does. Throws `std::bad_alloc`.
+  std::vector<socket_wait> socket_waits(group_id g, std::size_t most) const {
+    const driver* const d = driver_of(g);
+    return d != nullptr ? d->waits(most) : std::vector<socket_wait>();
+  }
   /// See `drivers`. Call from one thread at a time.
   bool attach(std::vector<std::shared_ptr<driver>> by_group) noexcept;
   void end_drivers() noexcept { wakes_.sleepers().drivers().end(); }

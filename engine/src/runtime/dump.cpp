@@ -71,9 +71,7 @@ std::string engine_dump::to_text() const {
   for (const suspended_in& s : suspended)
     out += fmt::format("coroutines that wait for {}: {}\n", to_string(s.kind), s.coroutines);
   for (const socket_wait& w : socket_waits)
-    out += fmt::format("{} of descriptor {}{} for {:.1f} s, group {}\n", to_string(w.kind), w.descriptor,
-                       w.peer.empty() ? "" : fmt::format(" ({})", w.peer),
-                       std::chrono::duration<double>(w.time).count(), w.group.value);
+    out += fmt::format("{}, group {}\n", corewise::to_text(w), w.group.value);
   for (std::size_t g = 0; g < injection_depths.size(); ++g)
     if (injection_depths[g] != 0)
       out += fmt::format("injection queue of group {}: {} tasks\n", g, injection_depths[g]);
@@ -155,8 +153,8 @@ engine_dump runtime::dump() const {
         {domain->of(task_class::latency).depth(), domain->of(task_class::background).depth()});
   all.suspended = suspended_.count();
   for (const locality_group& g : groups_.groups())
-    if (const driver* const d = idle_->driver_of(g.id))
-      std::ranges::move(d->waits(engine_dump::most_socket_waits), std::back_inserter(all.socket_waits));
+    std::ranges::move(idle_->socket_waits(g.id, engine_dump::most_socket_waits),
+                      std::back_inserter(all.socket_waits));
   all.in_flight = metrics().in_flight();
   all.spare_threads = threads_.spares();
   all.tasks_waiting_for_a_seat = detail::tasks_waiting_for_a_seat(*this);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace corewise {
 
@@ -28,9 +29,14 @@ bool any_waits(const detail::shared& engine) noexcept {
                              [&](const worker_place& w) { return !engine.seat(w.id).queues().lifo.empty(); });
 }
 
+bool wants_spare(const detail::supervisor& supervisor, const detail::worker& seat) noexcept {
+  const auto lending = seat.lender().lending();
+  return lending && supervisor.wants_spare(seat.id(), *lending);
+}
+
 } // namespace
 
-health_report runtime::health() const {
+health_report runtime::troubles() const {
   health_report report;
   if (after_process_fork() || now(std::memory_order_relaxed) != stage::open) {
     report.state = health_state::ended;
@@ -46,8 +52,7 @@ health_report runtime::health() const {
     ++workers;
     if (supervisor_.stuck().stands(seat->id()))
       ++stuck;
-    else if (const auto lending = seat->lender().lending();
-             lending && supervisor_.wants_spare(seat->id(), *lending))
+    else if (wants_spare(supervisor_, *seat))
       ++want_spares;
   }
   if (stuck != 0)
@@ -60,6 +65,21 @@ health_report runtime::health() const {
   if (!report.why.empty()) {
     const bool all_stand = stuck + want_spares == workers && supervisor_.nothing_begins();
     report.state = all_stand && any_waits(*this) ? health_state::wedged : health_state::degraded;
+  }
+  return report;
+}
+
+health_report runtime::health() const {
+  health_report report = troubles();
+  if (report.state != health_state::degraded && report.state != health_state::wedged) return report;
+  for (const locality_group& g : groups_.groups()) {
+    const bool serves = std::ranges::any_of(seats_, [&](const detail::worker* seat) {
+      return seat->place().group == g.id && active(seat->id()) && !supervisor_.stuck().stands(seat->id()) &&
+             !wants_spare(supervisor_, *seat);
+    });
+    if (!serves)
+      std::ranges::move(idle_->socket_waits(g.id, health_report::most_socket_waits),
+                        std::back_inserter(report.socket_waits));
   }
   return report;
 }

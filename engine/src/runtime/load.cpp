@@ -42,7 +42,7 @@ void sample_workers(const detail::shared& engine, detail::load_sample& s) {
 /// Waits for no worker, and takes no lock of the queues.
 detail::load_sample runtime::sample_load() const {
   detail::load_sample s;
-  s.state = health().state;
+  s.state = troubles().state;
   s.at = detail::monotonic::now();
   if (after_process_fork()) return s; // threads that are not here may hold locks for ever
   for (std::uint8_t phase = 0; phase < detail::phases; ++phase) {

@@ -85,7 +85,7 @@ void runtime::count_workers(metrics_snapshot& m) const {
 
 metrics_snapshot runtime::metrics() const {
   metrics_snapshot m;
-  m.health = health().state;
+  m.health = troubles().state;
   if (after_process_fork()) return m; // threads that are not here may hold locks for ever
   count_workers(m);
   for (const locality_group& g : groups_.groups())

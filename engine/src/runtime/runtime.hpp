@@ -72,6 +72,8 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   detail::load_sample sample_load() const;
   engine_dump dump() const;
   health_report health() const;
+  /// Returns the same without what waits for sockets.
+  health_report troubles() const;
   std::vector<std::string> warnings() const {
     return after_process_fork() ? std::vector<std::string>() : notices_.warnings();
   }

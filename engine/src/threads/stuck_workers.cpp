@@ -4,6 +4,8 @@
 #include "worker/shared.hpp"
 #include "worker/task_label.hpp"
 
+#include <corewise/engine/health.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,11 +28,6 @@ std::optional<std::chrono::nanoseconds> cpu_time(clockid_t clock) noexcept {
   timespec t{};
   if (::clock_gettime(clock, &t) != 0) return std::nullopt;
   return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
-}
-
-/// Adds to a count of which the supervisor is the only writer.
-void add_stuck(atomic<std::int64_t>& to, std::chrono::nanoseconds time) noexcept {
-  to.store(to.load(std::memory_order_relaxed) + time.count(), std::memory_order_relaxed);
 }
 
 std::int64_t milliseconds(std::chrono::nanoseconds t) noexcept { return t / 1ms; }
@@ -99,7 +96,7 @@ void stuck_workers::look_at(worker_id w, nanoseconds passed, monotonic::time_poi
     return;
   }
   sight.age += passed;
-  if (sight.reported) add_stuck(seats_[w.value].stuck_ns, passed);
+  if (sight.reported) add_own(seats_[w.value].stuck_ns, passed.count());
   const nanoseconds longest = limit().value_or(nanoseconds::max());
   if (sight.reported || sight.age < longest / 2) return;
   if (!sight.cpu_then) {
@@ -108,10 +105,9 @@ void stuck_workers::look_at(worker_id w, nanoseconds passed, monotonic::time_poi
   }
   if (sight.age < longest) return;
   sight.reported = true;
-  add_stuck(seats_[w.value].stuck_ns, sight.age);
+  add_own(seats_[w.value].stuck_ns, sight.age.count());
   seats_[w.value].stands.store(true, std::memory_order_relaxed);
-  atomic<std::uint64_t>& stuck = seats_[w.value].stuck;
-  stuck.store(stuck.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  add_own(seats_[w.value].stuck, 1);
   report(seat, sight, now);
 }
 
@@ -135,6 +131,7 @@ void stuck_workers::report(worker& seat, const task_sight& sight, monotonic::tim
       text += fmt::format("; of the last {} ms its thread used a CPU for {} ms",
                           milliseconds(now - sight.then), milliseconds(*cpu_now - *sight.cpu_then));
     if (waiting != 0) text += fmt::format("; {} tasks wait in its queues", waiting);
+    text += unserved_sockets(seat.place().group);
     if (const std::string stack = stack_of(seat.report().thread());
         !stack.empty() && seat.queues().started() == sight.started)
       text += "; its stack:" + stack;
@@ -152,6 +149,16 @@ void stuck_workers::report(worker& seat, const task_sight& sight, monotonic::tim
     engine_.notices().try_warn_once(log_code::no_supervision, "a stuck worker is reported without a trace",
                                     "there is no memory for it");
   }
+}
+
+std::string stuck_workers::unserved_sockets(group_id g) const {
+  for (const worker_place& p : engine_.layout().workers())
+    if (p.group == g && engine_.active(p.id) && !stands(p.id)) return {};
+  std::string text;
+  for (const socket_wait& w : engine_.idle().socket_waits(g, health_report::most_socket_waits))
+    text +=
+        fmt::format("{}{}", text.empty() ? "; no worker of its group serves sockets: " : ", ", to_text(w));
+  return text;
 }
 
 /// Gives the user's hook what happened before the task began and since.

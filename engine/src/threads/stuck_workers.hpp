@@ -88,6 +88,8 @@ class stuck_workers {
   nanoseconds interval() const noexcept;
   void look_at(worker_id w, nanoseconds passed, monotonic::time_point now) noexcept;
   void report(worker& seat, const task_sight& sight, monotonic::time_point now) noexcept;
+  /// Returns a part of a report: what waits for the sockets of a group whose workers all stand.
+  std::string unserved_sockets(group_id g) const;
   void report_trace(const task_sight& sight) const;
   /// Returns the stack of a thread of the engine, a line for each call; empty unless the profile has a
   /// `debug.stack_signal`.

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <corewise/engine/suspended.hpp>
+
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,8 +24,14 @@ std::string_view to_string(health_state state) noexcept;
 /// The answer to a watchdog. A task that has run for `blocking.stuck_after` outside `blocking` counts as one
 /// that does not end; where that is `never`, none does.
 struct health_report {
+  static constexpr std::size_t most_socket_waits = 3;
+
   health_state state = health_state::ok;
   std::vector<std::string> why; ///< a sentence for each trouble; empty if `ok`
+  /// What waits for sockets in groups of which every worker stands or lacks a spare thread: only workers of other groups serve
+  /// these sockets then. Those that have waited longest come first, at most `most_socket_waits` of a group. Has addresses of
+  /// peers.
+  std::vector<socket_wait> socket_waits;
 
   bool ok() const noexcept { return state == health_state::ok; }
 };

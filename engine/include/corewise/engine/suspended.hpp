@@ -51,5 +51,7 @@ struct socket_wait {
   std::string peer;
   std::chrono::nanoseconds time{0}; ///< for how long, to some milliseconds
 };
+/// Returns "io: read of descriptor 12 (10.0.0.7:443) for 3.2 s".
+std::string to_text(const socket_wait& wait);
 
 } // namespace corewise
