@@ -216,9 +216,21 @@ void group_context::wait_for_memory() noexcept { std::this_thread::sleep_for(std
 
 // --- the driver
 
-void group_context::count(std::size_t events) noexcept {
+void group_context::count_look(std::size_t events) noexcept {
   corewise::detail::add_own(polls_, 1);
   corewise::detail::add_own(events_, events);
+}
+
+driver_counts group_context::count() const noexcept {
+  const auto read = [](const atomic<std::uint64_t>& number) {
+    return number.load(std::memory_order_relaxed);
+  };
+  return {.operations = operations(),
+          .polls = read(polls_),
+          .events = read(events_),
+          .open = read(connections_.open),
+          .accepted = read(connections_.accepted),
+          .refused = read(connections_.refused)};
 }
 
 /// Returns how many events were handled, at most one. Where there is no memory for a handler it is gone, which its operation
@@ -239,20 +251,20 @@ std::size_t group_context::poll(std::size_t most, ready_tasks& found) noexcept {
   if (single_looks_ != 0) {
     --single_looks_;
     const std::size_t event = look_once(/*sleeps=*/false);
-    count(event);
+    count_look(event);
     return event;
   }
   std::size_t events = 0;
   while (events < most && look_once(/*sleeps=*/false) != 0) ++events;
   if (events == 1) single_looks_ = single_looks;
-  count(events);
+  count_look(events);
   return events;
 }
 
 void group_context::sleep(std::optional<std::chrono::nanoseconds> time, ready_tasks& found) noexcept {
   const looking here(*this, found);
   if (time) arm(*time);
-  count(look_once(/*sleeps=*/true));
+  count_look(look_once(/*sleeps=*/true));
 }
 
 /// What is posted is run by the holder, or by the next one: so it ends a sleep that is under way, and one that

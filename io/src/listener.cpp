@@ -110,9 +110,9 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     listener_counts sum;
     for (const auto& g : groups_) {
       if (of && g->id != *of) continue;
-      sum.accepted += g->accepted.load(std::memory_order_relaxed);
-      sum.open += g->open.load(std::memory_order_relaxed);
-      sum.refused += g->refused.load(std::memory_order_relaxed);
+      sum.accepted += g->own.accepted.load(std::memory_order_relaxed);
+      sum.open += g->own.open.load(std::memory_order_relaxed);
+      sum.refused += g->own.refused.load(std::memory_order_relaxed);
     }
     return sum;
   }
@@ -122,15 +122,19 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     group_record(group_id g, std::uint64_t of_group, executor e) noexcept
         : id(g),
           capacity(of_group),
-          here(std::move(e)) {}
+          here(std::move(e)),
+          of_service(static_cast<group_context&>(here.query(asio::execution::context)).connections()) {}
 
     const group_id id;
     const std::uint64_t capacity;
     const executor here;
-    // Relaxed, all: numbers.
-    alignas(64) atomic<std::uint64_t> open{0};
-    atomic<std::uint64_t> accepted{0};
-    atomic<std::uint64_t> refused{0};
+    connection_counts& of_service; // of this group
+    alignas(64) connection_counts own;
+
+    void add(atomic<std::uint64_t> connection_counts::* number, std::int64_t n = 1) noexcept {
+      for (connection_counts* to : {&own, &of_service})
+        (to->*number).fetch_add(static_cast<std::uint64_t>(n), std::memory_order_relaxed);
+    }
   };
   struct stopper {
     listener_core* self;
@@ -239,7 +243,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       }
       descriptor connection(accepted);
       if (limited && !waits && !places_.try_acquire()) {
-        count(own.refused);
+        own.add(&connection_counts::refused);
         continue;
       }
       begin(choose(own), std::move(connection), /*has_place=*/limited);
@@ -252,7 +256,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     if (!to_lightest_) return own;
     group_record* best = &own;
     const auto load = [](const group_record& g) {
-      return (g.open.load(std::memory_order_relaxed) + 1) * 1024 * 1024 /
+      return (g.own.open.load(std::memory_order_relaxed) + 1) * 1024 * 1024 /
              std::max<std::uint64_t>(1, g.capacity);
     };
     for (const auto& g : groups_)
@@ -263,7 +267,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   void begin(group_record& to, descriptor connection, bool has_place) {
     const int on = 1;
     ::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // not for unix sockets
-    to.open.fetch_add(1, std::memory_order_relaxed);
+    to.add(&connection_counts::open);
     open_connection counted(shared_from_this(), to, has_place);
     // Refused, it is destroyed, and with it the connection.
     static_cast<void>(engine_.submit(handle(std::move(counted), std::move(connection)), {.group = to.id}));
@@ -280,8 +284,8 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     open_connection& operator=(open_connection&&) = delete;
     ~open_connection() {
       if (of_ == nullptr) return;
-      if (!is_given_) count(in_->refused);
-      in_->open.fetch_sub(1, std::memory_order_relaxed);
+      if (!is_given_) in_->add(&connection_counts::refused);
+      in_->add(&connection_counts::open, -1);
       if (has_place_) of_->places_.release();
     }
     listener_core& of() const noexcept { return *of_; }
@@ -289,7 +293,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     /// Notes that a handler has the connection.
     void note_given() noexcept {
       is_given_ = true;
-      count(in_->accepted);
+      in_->add(&connection_counts::accepted);
     }
 
    private:
@@ -336,9 +340,6 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   void note_closed() {
     const std::scoped_lock lock(mutex_);
     if (--open_sockets_ == 0) closed_.notify_all();
-  }
-  static void count(atomic<std::uint64_t>& counter) noexcept {
-    counter.fetch_add(1, std::memory_order_relaxed);
   }
 
   engine& engine_;

@@ -26,19 +26,14 @@ executor service::of(group_id g) const {
 
 service::counts service::count() const noexcept {
   counts all;
-  for (std::uint32_t g = 0; g < contexts_.size(); ++g) {
-    const counts one = count(group_id{g});
-    all.operations += one.operations;
-    all.polls += one.polls;
-    all.events += one.events;
-  }
+  for (const auto& context : contexts_)
+    if (context != nullptr) all += context->count();
   return all;
 }
 
 service::counts service::count(group_id g) const {
   const auto& context = contexts_.at(g.value);
-  if (context == nullptr) return {};
-  return {context->operations(), context->polls(), context->events()};
+  return context != nullptr ? context->count() : counts();
 }
 
 } // namespace corewise::io

@@ -4,7 +4,7 @@
 
 namespace corewise::detail {
 
-void stamp(task_header& t) noexcept {
+void stamp(task_header& t, bool by_driver) noexcept {
   const auto now = monotonic::now();
   execution& here = this_execution;
   const bool begins = here.draw == 0; // the first task of a thread: as likely a sample as others
@@ -12,7 +12,7 @@ void stamp(task_header& t) noexcept {
   here.draw = here.draw * 1'664'525 + 1'013'904'223;
   here.until_sample = 1 + (here.draw >> 16) % 127;
   if (begins && (here.draw >> 8) % 64 != 0) return;
-  t.queued_at = queue_stamp::at(now);
+  t.queued_at = queue_stamp::at(now, by_driver);
   t.relocatable = false; // a copy would have no stamp
 }
 

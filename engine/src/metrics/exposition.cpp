@@ -84,9 +84,9 @@ class exposition {
 };
 
 /// A part of an engine, and its labels.
-struct part {
+template <class T> struct part {
   std::string labels;
-  worker_metrics numbers;
+  T numbers;
 };
 
 /// Returns the label of an engine that is not alone.
@@ -95,8 +95,8 @@ std::string label_of(const metrics_snapshot& m) {
 }
 
 /// Returns the parts that have numbers of their own.
-std::vector<part> parts_of(std::span<const metrics_snapshot> engines, metrics_detail of) {
-  std::vector<part> parts;
+std::vector<part<worker_metrics>> parts_of(std::span<const metrics_snapshot> engines, metrics_detail of) {
+  std::vector<part<worker_metrics>> parts;
   for (const metrics_snapshot& m : engines) {
     const std::string engine = label_of(m);
     if (of == metrics_detail::sums) {
@@ -111,6 +111,30 @@ std::vector<part> parts_of(std::span<const metrics_snapshot> engines, metrics_de
     }
   }
   return parts;
+}
+
+/// Returns the same of the I/O: groups, or sums. Engines without drivers have none.
+std::vector<part<io_metrics>> io_parts_of(std::span<const metrics_snapshot> engines, metrics_detail of) {
+  std::vector<part<io_metrics>> parts;
+  for (const metrics_snapshot& m : engines) {
+    const std::string engine = label_of(m);
+    if (of != metrics_detail::sums) {
+      for (const io_metrics& g : m.io)
+        parts.push_back({joined(engine, fmt::format("group=\"{}\"", g.group.value)), g});
+    } else if (!m.io.empty()) {
+      parts.push_back({engine, m.io_total()});
+    }
+  }
+  return parts;
+}
+
+/// Returns how many series histograms may have: classes that have had no tasks may still get some.
+template <class T>
+std::size_t most_series_of(std::span<const histogram_row<T>> rows, const std::vector<part<T>>& parts) {
+  std::size_t histograms = 0;
+  for (const histogram_row<T>& row : rows)
+    for (const part<T>& p : parts) histograms += row.value(p.numbers).size();
+  return histograms * (time_histogram::bounds + 3);
 }
 
 template <class T, class Add>
@@ -140,10 +164,21 @@ void expose_groups(exposition& to, std::span<const metrics_snapshot> engines) {
              "1");
 }
 
-void expose_times(exposition& to, const std::vector<part>& parts) {
-  for (const histogram_row& row : histogram_rows()) {
+/// Exposes the numbers of these parts.
+template <class T>
+void expose_parts(exposition& to, std::span<const metric_row<T>> rows, const std::vector<part<T>>& parts) {
+  if (parts.empty()) return;
+  expose(to, rows, [&](const auto& row, const std::string& label) {
+    for (const part<T>& p : parts) to.add(joined(p.labels, label), value_text(row, p.numbers));
+  });
+}
+
+template <class T>
+void expose_times(exposition& to, std::span<const histogram_row<T>> rows, const std::vector<part<T>>& parts) {
+  if (parts.empty()) return;
+  for (const histogram_row<T>& row : rows) {
     to.begin(row.name, "histogram", "seconds", row.help);
-    for (const part& p : parts)
+    for (const part<T>& p : parts)
       for_each_class(row, p.numbers, [&](std::string_view label, const time_histogram& times) {
         to.add(joined(p.labels, label.empty() ? std::string() : fmt::format("class=\"{}\"", label)), times);
       });
@@ -156,15 +191,19 @@ std::string expose(std::span<const metrics_snapshot> engines, metrics_detail of,
   to.add(fmt::format("version=\"{}\"", COREWISE_VERSION), "1");
   if (engines.empty()) return to.end();
 
-  std::vector<part> parts = parts_of(engines, of);
-  const std::vector<part> sums = parts_of(engines, metrics_detail::sums);
+  auto parts = parts_of(engines, of);
+  auto io_parts = io_parts_of(engines, of);
+  const auto sums = parts_of(engines, metrics_detail::sums);
+  const auto io_sums = io_parts_of(engines, metrics_detail::sums);
   const bool automatic = of == metrics_detail::automatic;
-  constexpr std::size_t of_times = (time_histogram::bounds + 3) * class_count;
   const std::size_t series = process_rows().size() + engines.size() * engine_rows().size() +
-                             parts.size() * (worker_rows().size() + 1) +
-                             sums.size() * histogram_rows().size() * of_times;
+                             parts.size() * (worker_rows().size() + 1) + io_parts.size() * io_rows().size() +
+                             most_series_of(worker_times(), sums) + most_series_of(io_times(), io_sums);
   const bool summed = of == metrics_detail::sums || (automatic && series > engines.size() * most_series);
-  if (summed) parts = sums;
+  if (summed) {
+    parts = sums;
+    io_parts = io_sums;
+  }
 
   expose_profiles(to, engines);
   expose(to, engine_rows(), [&](const auto& row, const std::string& label) {
@@ -172,11 +211,11 @@ std::string expose(std::span<const metrics_snapshot> engines, metrics_detail of,
   });
   expose(to, process_rows(),
          [&](const auto& row, const std::string& label) { to.add(label, value_text(row, engines.front())); });
-  expose(to, worker_rows(), [&](const auto& row, const std::string& label) {
-    for (const part& p : parts) to.add(joined(p.labels, label), value_text(row, p.numbers));
-  });
+  expose_parts(to, worker_rows(), parts);
+  expose_parts(to, io_rows(), io_parts);
   if (!summed) expose_groups(to, engines);
-  expose_times(to, automatic ? sums : parts);
+  expose_times(to, worker_times(), automatic ? sums : parts);
+  expose_times(to, io_times(), automatic ? io_sums : io_parts);
   return to.end();
 }
 

@@ -8,6 +8,7 @@ namespace {
 
 using engine_row = metric_row<metrics_snapshot>;
 using worker_row = metric_row<worker_metrics>;
+using io_row = metric_row<io_metrics>;
 using enum metric_type;
 
 template <level L> std::uint64_t stolen_at(const worker_metrics& w) {
@@ -235,7 +236,7 @@ constexpr worker_row of_workers[] = {
     {"ticks", counter, "times", "Ticks that ended", [](const worker_metrics& w) { return w.ticks; }},
 };
 
-constexpr histogram_row times[] = {
+constexpr histogram_row<worker_metrics> of_worker_times[] = {
     {"task_wait_seconds",
      "Time that tasks waited in queues before they were begun or went on; one of 64 is sampled",
      [](const worker_metrics& w) -> std::span<const time_histogram> { return w.waited; },
@@ -246,6 +247,30 @@ constexpr histogram_row times[] = {
     {"timer_lateness_seconds", "Time from when a timer was due to when it fired",
      [](const worker_metrics& w) { return std::span<const time_histogram>(&w.timers_late, 1); },
      "CorewiseTimersLate"},
+};
+
+constexpr io_row of_io[] = {
+    {"io_connections_open", gauge, "connections", "Connections of listeners whose handlers have not ended",
+     [](const io_metrics& g) { return g.driver.open; }},
+    {"io_connections_accepted", counter, "connections", "Connections that listeners gave to handlers",
+     [](const io_metrics& g) { return g.driver.accepted; }},
+    {"io_connections_refused", counter, "connections",
+     "Connections that listeners closed without a handler: there were too many, or no memory was left",
+     [](const io_metrics& g) { return g.driver.refused; }},
+    {"io_operations_waiting", gauge, "operations", "Operations that wait for their events",
+     [](const io_metrics& g) { return g.driver.operations; }},
+    {"io_polls", counter, "times", "Times that a worker looked for events, or slept where they come",
+     [](const io_metrics& g) { return g.driver.polls; }},
+    {"io_events", counter, "events",
+     "Events that these looks found; each wake-up of the worker that sleeps there is one",
+     [](const io_metrics& g) { return g.driver.events; }},
+};
+
+constexpr histogram_row<io_metrics> of_io_times[] = {
+    {"io_ready_wait_seconds",
+     "Time from when a worker found an event until the coroutine or task that awaited it went on; one of 64 "
+     "is sampled",
+     [](const io_metrics& g) { return std::span<const time_histogram>(&g.ready_waited, 1); }},
 };
 
 } // namespace
@@ -260,6 +285,8 @@ std::string value_text(std::uint64_t value, std::string_view unit) {
 std::span<const engine_row> engine_rows() noexcept { return of_engine; }
 std::span<const engine_row> process_rows() noexcept { return of_process; }
 std::span<const worker_row> worker_rows() noexcept { return of_workers; }
-std::span<const histogram_row> histogram_rows() noexcept { return times; }
+std::span<const histogram_row<worker_metrics>> worker_times() noexcept { return of_worker_times; }
+std::span<const io_row> io_rows() noexcept { return of_io; }
+std::span<const histogram_row<io_metrics>> io_times() noexcept { return of_io_times; }
 
 } // namespace corewise::detail

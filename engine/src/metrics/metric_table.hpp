@@ -34,17 +34,17 @@ template <class Of> struct metric_row {
   std::string_view alerts{};
 };
 
-/// Times of a worker, or the sum of several: one histogram, or one for each class.
-struct histogram_row {
+/// Times of `Of`: one histogram, or one for each class.
+template <class Of> struct histogram_row {
   std::string_view name; ///< in seconds
   std::string_view help;
-  std::span<const time_histogram> (*value)(const worker_metrics& of);
+  std::span<const time_histogram> (*value)(const Of& of);
   std::string_view alerts{};
 };
 
 /// Calls `f(label, times)` for each histogram of the row; `label`: the class, or empty. Classes that have
 /// had no tasks are left out, except the normal one.
-template <class F> void for_each_class(const histogram_row& row, const worker_metrics& of, const F& f) {
+template <class Of, class F> void for_each_class(const histogram_row<Of>& row, const Of& of, const F& f) {
   const std::span<const time_histogram> times = row.value(of);
   if (times.size() == 1) return f(std::string_view(), times.front());
   for (const task_class which : {task_class::normal, task_class::latency, task_class::background}) {
@@ -57,7 +57,9 @@ std::span<const metric_row<metrics_snapshot>> engine_rows() noexcept;
 /// Of the process and its control group: the same in all engines.
 std::span<const metric_row<metrics_snapshot>> process_rows() noexcept;
 std::span<const metric_row<worker_metrics>> worker_rows() noexcept; ///< of a worker, or the sum of several
-std::span<const histogram_row> histogram_rows() noexcept;
+std::span<const histogram_row<worker_metrics>> worker_times() noexcept;
+std::span<const metric_row<io_metrics>> io_rows() noexcept; ///< of a group, or the sum of several
+std::span<const histogram_row<io_metrics>> io_times() noexcept;
 
 /// Returns the sums of each group that has workers, by group.
 std::vector<worker_metrics> by_group(const std::vector<worker_metrics>& workers);

@@ -19,12 +19,20 @@ constexpr std::string_view head = R"(# Metrics
 the names below. `to_text()` and `to_json()` have the same names, without `corewise_` and `_total`; `to_json()` has all workers,
 or groups or sums in their place.
 
-The metrics of workers have the label `group`; if that were more than {} series for an engine they are sums over all groups. On request
+The metrics of workers and of I/O have the label `group`; if that were more than {} series for an engine they are sums over all groups. On request
 (`metrics_detail`) they have the label `worker` as well, or none. The sum over a label is the value for the engine. Where a
 process has several engines (`engine_set`), all but the metrics of the process have the label `engine`. Counters begin at 0
 with the engine and survive a reload; those of CPU quotas begin with the control group, and those of memory with the process. What the
 system says of the process is a second old at most. Sums over workers that run are approximate by what happens meanwhile, and
 exact at rest.
+
+)";
+
+constexpr std::string_view io_head = R"(
+## The I/O of an engine
+
+An engine has these if it has an `io::service`. The connections are those of listeners, in the group that handles them; those
+of listeners that are gone stay counted.
 
 )";
 
@@ -62,6 +70,12 @@ void append_table(std::string& out, std::span<const metric_row<T>> rows, std::st
   }
 }
 
+template <class T> void append_rows(std::string& out, std::span<const detail::histogram_row<T>> rows) {
+  for (const detail::histogram_row<T>& row : rows)
+    fmt::format_to(std::back_inserter(out), "| `corewise_{}` | {} | {} |\n", row.name, row.help,
+                   links_to(row.alerts));
+}
+
 } // namespace
 
 std::string metrics_reference() {
@@ -75,6 +89,8 @@ std::string metrics_reference() {
   append_table(out, detail::process_rows(), {});
   out += "\n## The workers of an engine\n\n";
   append_table(out, detail::worker_rows(), "`group`");
+  out += io_head;
+  append_table(out, detail::io_rows(), "`group`");
   fmt::format_to(
       std::back_inserter(out),
       "\n## Times of tasks\n\nHistograms, with bounds from 1 us to {:.1f} s by powers of two, and the label "
@@ -82,13 +98,12 @@ std::string metrics_reference() {
       "all "
       "groups unless more is asked for. One task of\n64 is sampled, with gaps that are drawn, so that bursts "
       "do "
-      "not distort them: the counts are those of the samples. A wait of more than 18 minutes is taken for a "
+      "not distort them: the counts are those of the samples. A wait of more than 9 minutes is taken for a "
       "shorter one, and a run in\nwhich a blocking call gave the worker away is not counted.\n\n| metric | "
       "meaning | alert |\n|---|---|---|\n",
       std::chrono::duration<double>(time_histogram::bound(time_histogram::bounds - 1)).count());
-  for (const detail::histogram_row& row : detail::histogram_rows())
-    fmt::format_to(std::back_inserter(out), "| `corewise_{}` | {} | {} |\n", row.name, row.help,
-                   links_to(row.alerts));
+  append_rows(out, detail::worker_times());
+  append_rows(out, detail::io_times());
   return out;
 }
 

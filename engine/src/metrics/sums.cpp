@@ -61,9 +61,21 @@ worker_metrics& worker_metrics::operator+=(const worker_metrics& w) noexcept {
   return *this;
 }
 
+io_metrics& io_metrics::operator+=(const io_metrics& other) noexcept {
+  driver += other.driver;
+  ready_waited += other.ready_waited;
+  return *this;
+}
+
 worker_metrics metrics_snapshot::total() const {
   worker_metrics all;
   for (const worker_metrics& w : workers) all += w;
+  return all;
+}
+
+io_metrics metrics_snapshot::io_total() const {
+  io_metrics all;
+  for (const io_metrics& g : io) all += g;
   return all;
 }
 

@@ -31,16 +31,25 @@ std::string time_text(std::chrono::nanoseconds time) {
   return fmt::format("{} us", time.count() / 1000);
 }
 
-void append_text(std::string& out, const worker_metrics& w) {
-  append_text(out, w, worker_rows());
-  for (const histogram_row& row : histogram_rows())
-    for_each_class(row, w, [&](std::string_view label, const time_histogram& times) {
+template <class T>
+void append_text(std::string& out, const T& values, std::span<const histogram_row<T>> rows) {
+  for (const histogram_row<T>& row : rows)
+    for_each_class(row, values, [&](std::string_view label, const time_histogram& times) {
       if (times.count() == 0) return;
       const std::string name =
           label.empty() ? std::string(row.name) : fmt::format("{} ({})", row.name, label);
       fmt::format_to(std::back_inserter(out), "  {:<36} p50 {}, p99 {}, {} samples; {}\n", name,
                      time_text(times.quantile(.5)), time_text(times.quantile(.99)), times.count(), row.help);
     });
+}
+
+void append_text(std::string& out, const worker_metrics& w) {
+  append_text(out, w, worker_rows());
+  append_text(out, w, worker_times());
+}
+void append_text(std::string& out, const io_metrics& g) {
+  append_text(out, g, io_rows());
+  append_text(out, g, io_times());
 }
 
 template <class T>
@@ -57,13 +66,38 @@ void add_to(nlohmann::ordered_json& out, const T& values, std::span<const metric
   }
 }
 
+nlohmann::ordered_json json_of(const time_histogram& times) {
+  return {{"counts", times.counts}, {"sum", seconds(times.sum)}};
+}
+
+template <class T>
+void add_to(nlohmann::ordered_json& out, const T& values, std::span<const histogram_row<T>> rows) {
+  for (const histogram_row<T>& row : rows)
+    for_each_class(row, values, [&](std::string_view label, const time_histogram& times) {
+      nlohmann::ordered_json& of = out[std::string(row.name)];
+      (label.empty() ? of : of[std::string(label)]) = json_of(times);
+    });
+}
+
 void add_to(nlohmann::ordered_json& out, const worker_metrics& w) {
   add_to(out, w, worker_rows());
-  for (const histogram_row& row : histogram_rows())
-    for_each_class(row, w, [&](std::string_view label, const time_histogram& times) {
-      nlohmann::ordered_json& of = out[std::string(row.name)];
-      (label.empty() ? of : of[std::string(label)]) = {{"counts", times.counts}, {"sum", seconds(times.sum)}};
-    });
+  add_to(out, w, worker_times());
+}
+void add_to(nlohmann::ordered_json& out, const io_metrics& g) {
+  add_to(out, g, io_rows());
+  add_to(out, g, io_times());
+}
+
+/// Adds the I/O, unless the engine has no drivers.
+void add_io_to(nlohmann::ordered_json& out, const metrics_snapshot& m, metrics_detail of) {
+  if (m.io.empty()) return;
+  if (of == metrics_detail::sums) return add_to(out["all_io"], m.io_total());
+  out["io"] = nlohmann::ordered_json::array();
+  for (const io_metrics& g : m.io) {
+    nlohmann::ordered_json one = {{"group", g.group.value}};
+    add_to(one, g);
+    out["io"].push_back(std::move(one));
+  }
 }
 
 /// Returns the name of the group's kind of core, or null.
@@ -99,6 +133,7 @@ nlohmann::ordered_json json_of(const metrics_snapshot& m, metrics_detail of) {
       out["groups"].push_back(std::move(one));
     }
   }
+  add_io_to(out, m, of);
   return out;
 }
 
@@ -122,6 +157,10 @@ std::string metrics_snapshot::to_text() const {
   for (const worker_metrics& w : workers) {
     fmt::format_to(std::back_inserter(out), "worker {} of group {}\n", w.worker.value, w.group.value);
     detail::append_text(out, w);
+  }
+  for (const io_metrics& g : io) {
+    fmt::format_to(std::back_inserter(out), "I/O of group {}\n", g.group.value);
+    detail::append_text(out, g);
   }
   return out;
 }

@@ -83,6 +83,17 @@ void runtime::count_workers(metrics_snapshot& m) const {
   }
 }
 
+void runtime::count_io(metrics_snapshot& m) const {
+  if (!idle_->drives()) return;
+  for (const locality_group& g : groups_.groups()) {
+    const driver* const d = idle_->driver_of(g.id);
+    if (d == nullptr) continue;
+    io_metrics& of_group = m.io.emplace_back(io_metrics{.group = g.id, .driver = d->count()});
+    for (const worker_place& place : layout_.of_group(g.id))
+      of_group.ready_waited += seats_[place.id.value]->counts().ready_waited.read();
+  }
+}
+
 metrics_snapshot runtime::metrics() const {
   metrics_snapshot m;
   m.health = troubles().state;
@@ -90,6 +101,7 @@ metrics_snapshot runtime::metrics() const {
   count_workers(m);
   for (const locality_group& g : groups_.groups())
     if (!layout_.of_group(g.id).empty()) m.groups.push_back({g.id, machine_.kinds()[g.kind].name});
+  count_io(m);
   for (std::uint8_t phase = 0; phase < detail::phases; ++phase) {
     const counts c = sum(phase);
     m.finished += c.finished;

@@ -158,6 +158,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   void set_active(std::span<const std::uint32_t> workers) noexcept;
 
   void count_workers(metrics_snapshot& m) const;
+  void count_io(metrics_snapshot& m) const;
   detail::host_usage::seen look_at_host(detail::monotonic::time_point now) const;
   bool quiet(std::uint8_t phase) const;
 

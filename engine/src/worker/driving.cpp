@@ -31,14 +31,14 @@ void worker::hand_on(ready_tasks& found, group_id g) noexcept {
   const bool here = g == place_.group && !retired_;
   task_chain ready;
   while (resumption* const place = found.take_resumed()) {
-    note_queued(*place, engine_.number());
+    note_queued(*place, engine_.number(), /*by_driver=*/true);
     if (here && resumes_here(*place->root))
       ready.push(place);
     else
       engine_.send_home(place, *place->root);
   }
   while (task_header* const t = found.take_begun()) {
-    note_queued(*t, engine_.number());
+    note_queued(*t, engine_.number(), /*by_driver=*/true);
     engine_.limit().enter_anyway();
     t->phase = engine_.drains().open_phase();
     books_.submitted[t->phase].add();

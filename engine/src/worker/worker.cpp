@@ -247,7 +247,10 @@ worker::turn_end worker::execute_observed(task_header& t) {
   if (t.queued_at == 0) return execute_recorded(t);
   const auto of = static_cast<std::size_t>(class_of(t));
   const auto begun = monotonic::now();
-  counts_.waited[of].add(queue_stamp::age(std::exchange(t.queued_at, 0), begun));
+  const std::uint32_t stamp = std::exchange(t.queued_at, 0);
+  const auto waited = queue_stamp::age(stamp, begun);
+  counts_.waited[of].add(waited);
+  if (queue_stamp::is_by_driver(stamp)) counts_.ready_waited.add(waited);
   tick_.look_next(); // so a yield comes back here, and the coroutine that goes on is not counted
   const std::uintptr_t kind = counts_.alike != nullptr ? kind_of_first_part(t) : 0;
   const std::uint64_t not_its_own = counts_.expired.read() + counts_.blocking.read();

@@ -36,6 +36,7 @@ struct worker_counters {
   std::array<time_book, class_count> ran;
   std::unique_ptr<like_tasks> alike; // null: speeds are not measured
   time_book timers_late;
+  time_book ready_waited;                         // the samples of `waited` that a driver has found
   atomic<std::uint64_t> executed_without_seat{0}; // relaxed: a count
 
   /// Counts a task that ended, or was suspended, on a thread that has lost the seat. Call from that thread.

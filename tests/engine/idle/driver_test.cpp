@@ -88,6 +88,9 @@ class made_driver final : public driver {
     changed_.notify_all();
   }
   bool outstanding() const noexcept override { return true; }
+  driver_counts count() const noexcept override {
+    return {.polls = static_cast<std::uint64_t>(polls.load()), .accepted = accepted};
+  }
   void end() noexcept override {
     ++ends;
     for (detail::resumption* place : waiting_) place->wake();
@@ -99,6 +102,7 @@ class made_driver final : public driver {
   std::atomic<int> poll_us{0}; // how long a look takes
   std::atomic<bool> sleeper{false};
   std::atomic<int> ends{0};
+  std::uint64_t accepted = 0;
 
  private:
   std::size_t take(std::size_t most, ready_tasks& found) {
@@ -241,6 +245,44 @@ TEST_CASE(
     second->happen();
     REQUIRE(f.wait_for(20s)); // nothing else wakes a worker
   }
+}
+
+TEST_CASE("driver: metrics have its numbers, and how long what it found waited for workers of which group") {
+  constexpr int events = 3200; // 50 samples
+  profile p = two_package_profile(1);
+  p.steal.policy = "none";
+  engine e(p);
+  CHECK(e.metrics().io.empty());
+  const auto first = std::make_shared<made_driver>();
+  const auto second = std::make_shared<made_driver>();
+  second->accepted = 3;
+  REQUIRE(detail::driving::attach(e, {first, second}));
+  const auto await_events = [&] {
+    std::vector<future<void>> waiting;
+    for (int i = 0; i < events; ++i)
+      waiting.push_back(e.run([](made_driver& d) -> task<> { co_await made_driver::next{d}; }(*second),
+                              {.group = group_id{1}}));
+    REQUIRE(within(20s, [&] { return second->waiting() == events; }));
+    second->happen();
+    for (auto& f : waiting) f.get();
+  };
+  await_events();
+  metrics_snapshot m = e.metrics();
+  REQUIRE(m.io.size() == 2);
+  CHECK(m.io[1].group == group_id{1});
+  CHECK(m.io[0].driver.accepted == 0);
+  CHECK(m.io[1].driver.accepted == 3);
+  CHECK(m.io[1].driver.polls > 0);
+  CHECK(m.io[0].ready_waited.count() == 0);
+  CHECK(m.io[1].ready_waited.count() > 20);
+  CHECK(m.io[1].ready_waited.count() < m.total().waited[0].count());
+
+  p.workers.per_group.reset();
+  p.workers.total = 1; // the worker of the second group retires, and sends on what its driver finds
+  REQUIRE(e.apply(p).applied());
+  REQUIRE(within(60s, [&] { return second->slept_in(); }));
+  await_events();
+  CHECK(e.metrics().io[0].ready_waited.count() > 20);
 }
 
 TEST_CASE("driver: what is ready runs before the tasks that wait already") {

@@ -60,6 +60,16 @@ metrics_snapshot of_workers(std::uint32_t workers, std::uint32_t per_group) {
   return m;
 }
 
+/// Adds I/O to each group.
+void add_io(metrics_snapshot& m) {
+  for (std::uint32_t g = 0; g <= m.workers.back().group.value; ++g) {
+    io_metrics& io = m.io.emplace_back();
+    io.group = group_id{g};
+    io.driver = {.operations = 1, .polls = 2, .events = 3, .open = 4, .accepted = 10 + g, .refused = 5};
+    io.ready_waited.counts[1] = 6;
+  }
+}
+
 } // namespace
 
 TEST_CASE("exposition: the sum over a label is the engine's number, in each detail") {
@@ -92,10 +102,62 @@ TEST_CASE("exposition: the counts of a histogram are those of all times below a 
 }
 
 TEST_CASE("exposition: at most 500 series, also of 1,024 workers") {
-  for (const std::uint32_t per_group : {1U, 8U, 128U, 1024U})
-    CHECK(scraped(of_workers(1024, per_group).to_prometheus()).series.size() <= 500);
+  for (const std::uint32_t per_group : {1U, 8U, 128U, 256U, 342U, 1024U}) {
+    metrics_snapshot m = of_workers(1024, per_group);
+    CHECK(scraped(m.to_prometheus()).series.size() <= 500);
+    add_io(m);
+    CHECK(scraped(m.to_prometheus()).series.size() <= 500);
+    CHECK(scraped(m.to_prometheus()).sum("corewise_io_polls_total") == 2. * static_cast<double>(m.io.size()));
+  }
   CHECK(scraped(of_workers(1024, 8).to_prometheus()).sum("corewise_tasks_executed_total") == 1024 * 1023 / 2);
   CHECK(scraped(of_workers(1024, 8).to_prometheus(metrics_detail::workers)).series.size() > 1024);
+}
+
+TEST_CASE("exposition: I/O is by group or summed, and an engine without drivers shows none") {
+  metrics_snapshot m = of_workers(8, 4);
+  m.engine = "without";
+  for (const std::string& text :
+       {m.to_prometheus(), m.to_openmetrics(metrics_detail::workers), m.to_text(), m.to_json(),
+        m.to_json(metrics_detail::groups), m.to_json(metrics_detail::sums), to_prometheus({&m, 1})}) {
+    CHECK(text.find("io_") == std::string::npos);
+    CHECK(text.find("\"io\"") == std::string::npos);
+  }
+  metrics_snapshot with = m;
+  with.engine = "";
+  add_io(with);
+  for (const auto of :
+       {metrics_detail::automatic, metrics_detail::sums, metrics_detail::groups, metrics_detail::workers}) {
+    const scraped seen(with.to_prometheus(of));
+    CHECK(seen.sum("corewise_io_operations_waiting") == 2);
+    CHECK(seen.sum("corewise_io_polls_total") == 4);
+    CHECK(seen.sum("corewise_io_events_total") == 6);
+    CHECK(seen.sum("corewise_io_connections_open") == 8);
+    CHECK(seen.sum("corewise_io_connections_accepted_total") == 21);
+    CHECK(seen.sum("corewise_io_connections_refused_total") == 10);
+    CHECK(seen.sum("corewise_io_ready_wait_seconds_count") == 12);
+    CHECK(seen.types.at("corewise_io_ready_wait_seconds") == "histogram");
+    const bool summed = of == metrics_detail::sums;
+    const char* const of_second = summed ? "corewise_io_connections_accepted_total"
+                                         : R"(corewise_io_connections_accepted_total{group="1"})";
+    CHECK(seen.series.at(of_second) == (summed ? 21 : 11));
+  }
+  CHECK(scraped(with.to_prometheus(metrics_detail::groups))
+            .series.at(R"(corewise_io_ready_wait_seconds_count{group="1"})") == 6);
+  CHECK(with.to_text().find("I/O of group 1\n") != std::string::npos);
+  const auto groups = nlohmann::json::parse(with.to_json(metrics_detail::groups))["io"];
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[1]["group"] == 1);
+  CHECK(groups[1]["io_connections_accepted"] == 11);
+  CHECK(groups[1]["io_ready_wait_seconds"]["counts"][1] == 6);
+  CHECK(nlohmann::json::parse(with.to_json(metrics_detail::sums))["all_io"]["io_connections_open"] == 8);
+
+  with.engine = "with";
+  const metrics_snapshot both[] = {m, with};
+  const scraped seen(to_prometheus(both));
+  CHECK(seen.sum("corewise_io_connections_open") == 8);
+  CHECK(seen.series.at(R"(corewise_io_connections_open{engine="with",group="1"})") == 4);
+  for (const auto& [key, value] : seen.series)
+    if (key.rfind("corewise_io_", 0) == 0) CHECK(key.find("without") == std::string::npos);
 }
 
 TEST_CASE("exposition: OpenMetrics names its counters without _total, and ends") {

@@ -1,3 +1,4 @@
+#include "books/sampling.hpp"
 #include "small_engine.hpp"
 #include "within.hpp"
 #include "worker/worker_report.hpp"
@@ -173,6 +174,23 @@ TEST_CASE("metrics: each way to go on is sampled") {
           static_cast<void>(e.submit(send()));
           for (int i = 0; i < times; ++i) static_cast<void>(co_await to.receive());
         }) > 20);
+}
+
+TEST_CASE(
+    "metrics: a stamp tells its age, also from one round of stamps to the next, and who found the task") {
+  using detail::queue_stamp;
+  constexpr std::chrono::nanoseconds round{(std::int64_t{1} << 31) * 256};
+  for (const auto begin : {0ns, 100ns, std::chrono::nanoseconds{1h}, round - 2ms, round, 2 * round - 1ms})
+    for (const bool by_driver : {false, true}) {
+      const detail::monotonic::time_point then{begin};
+      const std::uint32_t stamp = queue_stamp::at(then, by_driver);
+      CHECK(stamp != 0);
+      CHECK(queue_stamp::is_by_driver(stamp) == by_driver);
+      CHECK(queue_stamp::age(stamp, then) <= 256ns);
+      const auto age = queue_stamp::age(stamp, then + 5ms);
+      CHECK(age > 5ms - 1us);
+      CHECK(age < 5ms + 1us);
+    }
 }
 
 TEST_CASE("metrics: each timer tells how late it fired") {

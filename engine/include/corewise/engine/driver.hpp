@@ -2,6 +2,7 @@
 
 #include <corewise/engine/detail/resumption.hpp>
 #include <corewise/engine/detail/task_chain.hpp>
+#include <corewise/engine/driver_counts.hpp>
 #include <corewise/engine/suspended.hpp>
 
 #include <chrono>
@@ -51,6 +52,9 @@ class driver {
   /// Returns which coroutines wait to read or write sockets here, at most `most`; those that have waited longest come first.
   /// Call from any thread. Cost: some locks, and a system call for each. Throws `std::bad_alloc`.
   virtual std::vector<socket_wait> waits(std::size_t most) const = 0;
+  /// Returns its numbers. Those of polls and events, of accepted and refused connections never fall. Call from any thread,
+  /// also after `end`. Cost: some loads; takes no lock.
+  virtual driver_counts count() const noexcept = 0;
   /// Gives up what waits for events, for no thread will look here any more. What still waited for one is
   /// resumed, to be dropped. Called once, when the engine has ended.
   virtual void end() noexcept = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/driver_counts.hpp>
 #include <corewise/engine/health.hpp>
 #include <corewise/policies/task_class.hpp>
 #include <corewise/topology/groups.hpp>
@@ -94,6 +95,17 @@ enum class metrics_detail : std::uint8_t {
   workers,
 };
 
+/// The I/O of a locality group, or the sums of several.
+struct io_metrics {
+  group_id group;
+  driver_counts driver;
+  /// How long coroutines and tasks waited from when some worker had found their event until a worker of this group went on
+  /// with them. Samples: these are among those of `worker_metrics::waited`.
+  time_histogram ready_waited{};
+
+  io_metrics& operator+=(const io_metrics& other) noexcept; ///< adds the numbers
+};
+
 /// What does not change of a locality group.
 struct group_facts {
   group_id group;
@@ -106,6 +118,7 @@ struct metrics_snapshot {
   std::string engine;                  ///< its name among several (`engine_set`); empty: it is alone
   std::vector<worker_metrics> workers; ///< by worker id
   std::vector<group_facts> groups;     ///< by group, of those that have workers
+  std::vector<io_metrics> io; ///< by group, of those that have a driver: without an `io::service`, none
   health_state health = health_state::ok;
   std::string profile_hash;   ///< of the profile in force, as text; 8 hexadecimal digits
   std::string profile_source; ///< where it came from (`profile::source`)
@@ -160,6 +173,7 @@ struct metrics_snapshot {
     return total().load + injected + latency_queued + background_queued;
   }
   worker_metrics total() const;
+  io_metrics io_total() const;
 
   /// Return all numbers; docs/metrics.md has their names.
   std::string to_text() const;

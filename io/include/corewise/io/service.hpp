@@ -1,5 +1,6 @@
 #pragma once
 
+#include <corewise/engine/driver_counts.hpp>
 #include <corewise/engine/engine.hpp>
 #include <corewise/io/executor.hpp>
 
@@ -31,11 +32,7 @@ class service {
   executor of(group_id g) const;
 
   engine& on() const noexcept { return engine_; }
-  struct counts {
-    std::uint64_t operations = 0; ///< that wait for events now
-    std::uint64_t polls = 0;      ///< looks of workers for events
-    std::uint64_t events = 0;     ///< that they have found
-  };
+  using counts = driver_counts;
   /// Return the sums over all groups, and the numbers of one. Call from any thread.
   counts count() const noexcept;
   counts count(group_id g) const;

@@ -21,6 +21,13 @@ namespace corewise::io::detail {
 using corewise::detail::atomic;
 using corewise::detail::driving;
 
+/// The connections of listeners. Relaxed, all: numbers.
+struct connection_counts {
+  atomic<std::uint64_t> open{0};
+  atomic<std::uint64_t> accepted{0};
+  atomic<std::uint64_t> refused{0};
+};
+
 /// The `io_context` of one locality group, in which only the group's workers look. It has work as long as it
 /// lives, and is never stopped. The engine co-owns it, so it lives as long as any of its tasks.
 ///
@@ -40,9 +47,8 @@ class group_context final : public asio::io_context, public driver {
 
   group_id group() const noexcept { return group_; }
 
-  /// Returns how often a worker has looked here, and how many events it has found.
-  std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
-  std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
+  /// Returns the sums over all listeners, those that are gone included.
+  connection_counts& connections() noexcept { return connections_; }
 
   // --- operations. Call from any thread.
 
@@ -87,6 +93,7 @@ class group_context final : public asio::io_context, public driver {
   void sleep(std::optional<std::chrono::nanoseconds> time, ready_tasks& found) noexcept override;
   void interrupt() noexcept override;
   bool outstanding() const noexcept override { return operations() != 0; }
+  driver_counts count() const noexcept override;
   void end() noexcept override;
 
  private:
@@ -101,7 +108,7 @@ class group_context final : public asio::io_context, public driver {
   }
 
   class looking;
-  void count(std::size_t events) noexcept;
+  void count_look(std::size_t events) noexcept;
   template <class T> struct interrupt_allocator;
 
   std::size_t look_once(bool sleeps) noexcept;
@@ -137,6 +144,7 @@ class group_context final : public asio::io_context, public driver {
   atomic<std::uint64_t> events_{0};
   atomic<bool> interrupting_{false}; // the memory below is in use
   alignas(std::max_align_t) std::byte interrupt_memory_[256];
+  alignas(64) connection_counts connections_;
 };
 
 /// A task in a block of the context.
