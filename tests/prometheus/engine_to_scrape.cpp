@@ -3,6 +3,7 @@
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>
+#include <corewise/io/service.hpp>
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -110,6 +111,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   corewise::engine e(profile_of(trouble));
+  const corewise::io::service io(e); // so the metrics of I/O are there as well
   begin(e, trouble);
   if (prints) {
     std::this_thread::sleep_for(1s);
