@@ -102,8 +102,12 @@ TEST_CASE("exposition: the counts of a histogram are those of all times below a 
 }
 
 TEST_CASE("exposition: at most 500 series, also of 1,024 workers") {
-  for (const std::uint32_t per_group : {1U, 8U, 128U, 256U, 342U, 1024U}) {
+  for (const std::uint32_t per_group : {1U, 8U, 128U, 147U, 171U, 205U, 256U, 342U, 512U, 1024U}) {
     metrics_snapshot m = of_workers(1024, per_group);
+    m.profile_hash = "12345678";
+    for (std::uint32_t g = 0; g <= m.workers.back().group.value; ++g) m.groups.push_back({group_id{g}, "P"});
+    for (time_histogram& of_class : m.workers[0].waited) of_class.counts[2] = 1;
+    for (time_histogram& of_class : m.workers[0].ran) of_class.counts[2] = 1;
     CHECK(scraped(m.to_prometheus()).series.size() <= 500);
     add_io(m);
     CHECK(scraped(m.to_prometheus()).series.size() <= 500);
