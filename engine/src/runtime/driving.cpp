@@ -86,6 +86,14 @@ void driving::warn_once(runtime& e, log_code code, const char* what, std::string
   e.notices().try_warn_once(code, what, why);
 }
 
+bool driving::others_wait(const coroutine_root& of) noexcept {
+  const execution& here = this_execution;
+  return here.engine == of.engine && here.seat != nullptr && here.seat->resumes_here(of) &&
+         !here.seat->queues().ring.nothing_waits();
+}
+
+void driving::queue_behind(resumption& place) noexcept { this_execution.seat->queue_again(place); }
+
 std::optional<group_id> driving::running_in(const runtime& e) noexcept {
   const execution& here = this_execution;
   if (here.engine != &e || here.seat == nullptr) return std::nullopt;

@@ -10,6 +10,7 @@ namespace corewise::detail {
 
 bool worker::poll_driver(group_id g) noexcept {
   ready_tasks found;
+  queued_again_ = 0;
   const std::size_t most = rules_in_force().settings.io.batch;
   const std::size_t events = engine_.idle().poll(id(), g, most, found);
   if (events != 0 && recording()) [[unlikely]]
@@ -23,6 +24,13 @@ bool worker::poll_all_drivers() noexcept {
   for (const group_id g : engine_.groups()[place_.group].steal_order)
     if (engine_.idle().outstanding(g)) any = poll_driver(g) || any;
   return any;
+}
+
+/// Looks for events after as many as it takes of these at a time, so that the others have their turn.
+void worker::queue_again(resumption& place) noexcept {
+  note_queued(place, engine_.number());
+  push_yielded(&place);
+  if (++queued_again_ >= rules_in_force().settings.io.batch) tick_.look_next();
 }
 
 /// Queues what a driver of group g has found: here, or near where it ran last if the driver is another

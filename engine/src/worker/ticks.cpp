@@ -39,9 +39,9 @@ void worker::look_at_clock() noexcept {
   const auto now = monotonic::now();
   report_.note_clock(now);
   engine_.timers().look(*this, place_.group, now);
-  if (!tick_.ends(now, budget)) return;
-  end_tick(now);
-  if (engine_.idle().drives()) [[unlikely]]
+  const bool ends = tick_.ends(now, budget);
+  if (ends) end_tick(now);
+  if ((ends || queued_again_ != 0) && engine_.idle().drives()) [[unlikely]]
     poll_driver(place_.group);
 }
 

@@ -87,6 +87,9 @@ class alignas(128) worker {
   /// loop, or none: then the loop goes on.
   [[nodiscard]] std::coroutine_handle<> give_way(task_header& waits) noexcept;
 
+  /// Queues a read that may be done when the tasks have run that wait in the ring, as a task that yields. Call where they wait.
+  void queue_again(resumption& place) noexcept; // driving.cpp
+
   // --- forks (forks.hpp)
 
   /// Pushes a forked task into the worker's deque. The newest fork runs first, and before the ring. Returns
@@ -187,6 +190,7 @@ class alignas(128) worker {
   task_header* rotated_ = nullptr; // taken by `give_way`; the loop's next
   bool retired_ = false;           // under the rules in force
   bool working_ = false;           // between begin_work and end_work
+  std::uint32_t queued_again_ = 0; // reads, since the worker last looked for events
   bool noted_awake_ = false;       // the supervisor was told, since the worker slept last
   searcher searcher_;
   worker_report report_;

@@ -274,10 +274,17 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     if constexpr (detail::runs_steps<Handler>) {
       if (done_in_place<detail::try_receive>(read_tries_, handler, into)) return;
       if (this->is_open() && asio::buffer_size(into) != 0)
-        return wait_until(ready<wait_kind::read, std::decay_t<Handler>, Buffers>{
+        return read_when_due(ready<wait_kind::read, std::decay_t<Handler>, Buffers>{
             this, into, std::forward<Handler>(handler)});
     }
     base::async_read_some(into, std::forward<Handler>(handler));
+  }
+  /// Where tasks wait on this worker, tries again when they have run: a busy peer has sent something meanwhile, and the
+  /// driver has nothing to do with it.
+  template <wait_kind Kind, class... Parts> void read_when_due(ready<Kind, Parts...>&& then) {
+    detail::operation& of = executor_of(then.handler).of();
+    if (!of.others_wait_here()) return wait_until(std::move(then));
+    of.make_step_behind([again = std::move(then)]() mutable { again(error_code()); });
   }
   template <wait_kind Kind, class... Parts> void wait_until(ready<Kind, Parts...>&& then) {
     const detail::step_executor steps = executor_of(then.handler);

@@ -42,6 +42,11 @@ class driving {
   /// the engine has ended it is destroyed, unrun.
   static void go_on(runtime& e, task_header* t, group_id g) noexcept;
 
+  /// Returns whether tasks wait in the ring of the calling worker, on which that root would go on.
+  static bool others_wait(const coroutine_root& of) noexcept;
+  /// Queues it behind them, and wakes no worker for it. Call where they wait.
+  static void queue_behind(resumption& place) noexcept;
+
   /// Returns a task that runs `t` and has the name. Without memory for it returns `t`. Cost: as that of `hint::name`.
   static task_header* named(runtime& e, task_header* t, const char* name) noexcept;
 

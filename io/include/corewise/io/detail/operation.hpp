@@ -120,12 +120,13 @@ class operation : protected suspension {
     return context_ != nullptr && context_->polled_here() && is_own_context();
   }
   /// Has the worker that takes the coroutine up make a step, and go on with the coroutine if that was the last.
-  template <class F> void make_step_later(F&& f) {
-    using later = later_step<std::decay_t<F>>;
-    void* const at = allocate(sizeof(later));
-    enter();
-    group_context::resume(*::new (at) later(*this, std::forward<F>(f)));
+  template <class F> void make_step_later(F&& f) { group_context::resume(later(std::forward<F>(f))); }
+  /// Returns whether tasks wait on the calling worker, one of the coroutine's engine.
+  bool others_wait_here() const noexcept {
+    return this->root != nullptr && driving::others_wait(*this->root);
   }
+  /// Makes a step when these have run. Call where they wait.
+  template <class F> void make_step_behind(F&& f) { driving::queue_behind(later(std::forward<F>(f))); }
   /// Notes that the handler was called, or is gone.
   void complete() noexcept;
   /// Notes the executor of the socket, or of whatever the operation is of.
@@ -269,6 +270,12 @@ class operation : protected suspension {
     F function;
     operation& of;
   };
+
+  template <class F> later_step<std::decay_t<F>>& later(F&& f) {
+    void* const at = allocate(sizeof(later_step<std::decay_t<F>>));
+    enter();
+    return *::new (at) later_step<std::decay_t<F>>(*this, std::forward<F>(f));
+  }
 
   static const void* me() noexcept { return &corewise::detail::this_execution; }
   /// Returns whether the calling thread holds the lock.
