@@ -96,8 +96,7 @@ std::vector<std::string> hidden_facts(const fs::path& root, const host_limits& l
       break;
     }
   const char* const cpus = "sys/devices/system/cpu";
-  std::error_code error;
-  if (fs::directory_iterator(root / cpus, error) == fs::directory_iterator())
+  if (names_in(root / cpus).empty())
     hidden(cpus, "the CPUs that are online, their cores, caches and speeds are");
   else if (const char* const online = "sys/devices/system/cpu/online";
            !read_online_cpus(root) && !shows_own_cpus(root)) {

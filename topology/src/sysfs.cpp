@@ -1,5 +1,6 @@
 #include "sysfs.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <memory>
 #include <sstream>
 
 namespace corewise::detail {
@@ -38,13 +40,26 @@ bool append_all(int file, std::string& text) {
 } // namespace
 
 // Uses plain system calls: a large machine has thousands of such files, and most of them do not exist.
+std::vector<std::string> names_in(const fs::path& directory) {
+  const std::unique_ptr<DIR, decltype([](DIR* d) { ::closedir(d); })> open(::opendir(directory.c_str()));
+  std::vector<std::string> names;
+  if (!open) return names;
+  while (const dirent* const entry = ::readdir(open.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
+}
+
 std::optional<std::string> read_text(const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;
+  struct closing {
+    int file;
+    ~closing() { ::close(file); }
+  } const at_end{descriptor};
   std::string text;
-  const bool read = append_all(descriptor, text);
-  ::close(descriptor);
-  if (!read) return std::nullopt;
+  if (!append_all(descriptor, text)) return std::nullopt;
   return std::string(trimmed(text));
 }
 
@@ -126,9 +141,7 @@ std::optional<cpu_set> fact_tree::cpus(const std::vector<std::string>& lists,
 std::vector<std::uint32_t> fact_tree::numbered(const std::string& directory,
                                                const std::string& prefix) const {
   std::vector<std::uint32_t> numbers;
-  std::error_code error;
-  for (fs::directory_iterator at(root_ / directory, error), end; !error && at != end; at.increment(error)) {
-    const auto name = at->path().filename().string();
+  for (const std::string& name : names_in(root_ / directory)) {
     if (!name.starts_with(prefix)) continue;
     const auto number = parse_number(std::string_view(name).substr(prefix.size()));
     if (number && *number <= cpu_set::largest) numbers.push_back(static_cast<std::uint32_t>(*number));

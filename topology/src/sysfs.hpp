@@ -3,12 +3,17 @@
 #include <corewise/topology/cpu_set.hpp>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace corewise::detail {
 
 /// Reads the text of a small file of /proc or /sys, without blanks at its ends. Returns nothing when the file
 /// cannot be read.
 std::optional<std::string> read_text(const std::filesystem::path& file);
+/// Returns the names in a directory; none where it cannot be read. (The iterator of std::filesystem ends the process
+/// where there is no memory.) Throws `std::bad_alloc`.
+std::vector<std::string> names_in(const std::filesystem::path& directory);
 
 /// Reads a mask of CPUs as the kernel writes it, "00000001,0000000f": words of 32 bits in hexadecimal, the
 /// highest first. Returns nothing when `text` is anything else or names a CPU above `cpu_set::largest`.

@@ -37,7 +37,7 @@ constexpr std::chrono::seconds for_a_cpu{5};
 
 } // namespace
 
-worker_threads::worker_threads(shared& engine, runtime& whole) noexcept
+worker_threads::worker_threads(shared& engine, runtime& whole)
     : engine_(engine),
       whole_(whole),
       seats_(engine.layout().size()),

@@ -25,7 +25,7 @@ namespace corewise::detail {
 class worker_threads {
  public:
   /// Makes the object without threads. The threads put `whole` into `this_execution`.
-  worker_threads(shared& engine, runtime& whole) noexcept;
+  worker_threads(shared& engine, runtime& whole);
   worker_threads(const worker_threads&) = delete;
   worker_threads& operator=(const worker_threads&) = delete;
   ~worker_threads();

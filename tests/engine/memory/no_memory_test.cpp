@@ -7,6 +7,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <iterator>
 #include <new>
 #include <string>
 #include <thread>
@@ -121,4 +124,38 @@ TEST_CASE("no memory: a task that fails, or forks calls, without memory reports 
     CHECK(ended >= 9);
     CHECK(e.metrics().in_flight() == 0);
   });
+}
+
+TEST_CASE(
+    "no memory: a constructor that finds none throws and leaves no descriptor, and a refresh does the same") {
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  profile p;
+  p.workers.total = 2;
+  const auto refused_in_turn = [](const auto& act) {
+    int thrown = 0;
+    for (int n = 1; n < 100'000; ++n) {
+      spared = false;
+      before_refusal.store(n);
+      try {
+        act();
+      } catch (const std::exception&) {
+        ++thrown;
+      }
+      spared = true;
+      if (before_refusal.exchange(0) > 0) break; // it has asked less often
+    }
+    return thrown;
+  };
+  {
+    const engine warm(p);
+  }
+  const auto before = descriptors();
+  CHECK(refused_in_turn([&] { const engine e(p); }) > 100);
+  {
+    engine e(p);
+    CHECK(refused_in_turn([&] { static_cast<void>(e.refresh()); }) > 10);
+  }
+  CHECK(descriptors() == before);
 }
