@@ -1,5 +1,6 @@
 #include "event_queue.hpp"
 #include "fleet_rules.hpp"
+#include "time_limit.hpp"
 
 #include <corewise/engine/load.hpp>
 #include <corewise/simulator/fleet.hpp>
@@ -39,6 +40,12 @@ double gap_ns_of(const fleet_options& o) {
   double places = static_cast<double>(o.servers - 1) * o.places + last;
   if (!o.slow_phase) places -= last * (1 - o.slow_speed);
   return static_cast<double>(o.service.count()) / (places * o.load);
+}
+
+/// Returns a time in whole ns; one that no run reaches as the latest one.
+std::int64_t whole(double ns) noexcept {
+  constexpr auto most = static_cast<double>(latest_time_ns);
+  return ns < most ? static_cast<std::int64_t>(ns) : latest_time_ns;
 }
 
 /// A request on its way.
@@ -151,7 +158,7 @@ class fleet_run final : detail::asked_servers {
 
   void push_arrival() {
     arrives_ns_ += gap_ns_ * arrivals_.exponential();
-    events_.push(static_cast<std::int64_t>(arrives_ns_), {kind::arrival, 0});
+    events_.push(whole(arrives_ns_), {kind::arrival, 0});
   }
 
   double draw_service() {
@@ -194,8 +201,9 @@ class fleet_run final : detail::asked_servers {
         continue;
       }
       ++s.busy;
-      const double time = requests_[id].service_ns / speed_of(which);
-      events_.push(now_ns_ + static_cast<std::int64_t>(time), {kind::end, id});
+      const std::int64_t end = now_ns_ + whole(requests_[id].service_ns / speed_of(which));
+      check(end < latest_time_ns, "a request would end after the simulated time, which is 146 years at most");
+      events_.push(end, {kind::end, id});
     }
   }
 
@@ -293,7 +301,9 @@ void check_fleet(const fleet_options& o) {
   check(!o.slow_phase || o.slow_phase->count() > 0, "a server is slowed for longer than 0");
   check(!o.deadline || o.deadline->count() > 0, "a deadline is above 0");
   check(o.settle.count() >= 0 && o.time.count() > 0, "the time that is counted is above 0");
-  check(static_cast<double>((o.settle + o.time).count()) / gap_ns_of(o) <= 1e9,
+  const double all_ns = static_cast<double>(o.settle.count()) + static_cast<double>(o.time.count());
+  check(all_ns < static_cast<double>(latest_time_ns), "a run ends within 146 years");
+  check(all_ns / gap_ns_of(o) <= 1e9,
         "a run has at most 1,000,000,000 requests: take a longer service, a lower load or less time");
 }
 

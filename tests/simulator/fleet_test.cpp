@@ -200,3 +200,14 @@ TEST_CASE("fleet: a run of more than a billion requests is refused") {
   o.servers = 1000;
   CHECK_THROWS_AS(simulate_fleet(o), std::invalid_argument);
 }
+
+TEST_CASE("fleet: times that no run reaches are refused") {
+  fleet_options o;
+  o.service = o.settle = o.time = std::chrono::nanoseconds::max();
+  CHECK_THROWS_AS(simulate_fleet(o), std::invalid_argument);
+  o = {};
+  o.time = 1s;
+  o.slow_speed = 1e-300; // the last server never gets done with a request
+  o.slow_phase = std::chrono::hours{1};
+  CHECK_THROWS_AS(simulate_fleet(o), std::invalid_argument);
+}

@@ -64,12 +64,13 @@ struct fleet_report {
   std::uint64_t events = 0;   ///< that were simulated, also those before and after the time that is counted
 };
 
-/// Throws `std::invalid_argument` for options that make no sense, and for those that bring more than 10^9
-/// requests.
+/// Throws `std::invalid_argument` for options that make no sense, for those that bring more than 10^9
+/// requests, and for a time that ends after 146 years.
 void check_fleet(const fleet_options& options);
 
 /// Simulates one run. The same options give the same report on every machine; two rules with one seed meet the same
-/// requests. Cost: about 1 us a request, for `prequal` 3 us. Throws as `check_fleet`.
+/// requests. Cost: about 1 us a request, for `prequal` 3 us. Throws as `check_fleet`,
+/// and `std::invalid_argument` also where a request would end later than that.
 fleet_report simulate_fleet(const fleet_options& options);
 
 } // namespace corewise
