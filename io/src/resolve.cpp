@@ -7,6 +7,7 @@
 #include <netdb.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -42,6 +43,14 @@ int call_system(const std::string& host, const std::string& service, int flags, 
   return ::getaddrinfo(host.c_str(), service.c_str(), &wish, &first);
 }
 
+/// Returns whether a service is a number that no port has: the system would take its lower 16 bits.
+bool is_beyond_ports(const std::string& service) {
+  constexpr unsigned long last = 65535;
+  char* end = nullptr;
+  const unsigned long number = std::strtoul(service.c_str(), &end, 10); // as the system reads it
+  return end != service.c_str() && *end == '\0' && number > last;
+}
+
 /// Asks for the families only of which the host has addresses. That hides addresses that are given as such, and names of
 /// the loopback, where the host has addresses of the other family: so it takes literals first, and asks for all in the end.
 int find(const std::string& host, const std::string& service, addrinfo*& first) {
@@ -55,8 +64,8 @@ int find(const std::string& host, const std::string& service, addrinfo*& first) 
 
 endpoints look_up(const std::string& host, const std::string& service) {
   addrinfo* first = nullptr;
-  if (const int result = find(host, service, first); result != 0)
-    throw system_error(error_of(result), "cannot resolve " + host + ", " + service);
+  const int result = is_beyond_ports(service) ? EAI_SERVICE : find(host, service, first);
+  if (result != 0) throw system_error(error_of(result), "cannot resolve " + host + ", " + service);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(first, &::freeaddrinfo);
   endpoints found;
   for (const addrinfo* a = first; a != nullptr; a = a->ai_next) {

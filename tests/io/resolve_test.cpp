@@ -73,6 +73,16 @@ TEST_CASE("resolve: a literal address, a name, and what is neither") {
   CHECK_THROWS_AS(on.engine.run(io::resolve("127.0.0.1", "no service")).get(), io::system_error);
 }
 
+TEST_CASE("resolve: a number that no port has is an error, not another port") {
+  served_engine on(1);
+  const auto port_of = [&](const char* number) {
+    return on.engine.run(io::resolve("127.0.0.1", number)).get().front().port();
+  };
+  CHECK(port_of("65535") == 65535);
+  for (const char* number : {"65536", "99999", "4294967376", "99999999999999999999", "-4294967216"})
+    CHECK_THROWS_AS(port_of(number), io::system_error);
+}
+
 TEST_CASE("resolve: an address of IPv6 on a host that has only some of IPv4") {
   const int answer = tests::exit_status(tests::child_that([] {
     ::alarm(60);

@@ -13,8 +13,8 @@ namespace corewise::io {
 /// blocks, and runs in `run_blocking`; Asio's own resolver would start a thread. Of a name it gives the addresses of the
 /// families of which the host has some itself, and all where there is none of those; an address as such is always taken.
 /// A stop ends the wait with `asio::error::operation_aborted`; nothing can end the call itself, which goes on in a task of its
-/// own until the system answers. Throws `system_error` of Asio's categories (`asio::error::host_not_found`), `std::bad_alloc`,
-/// `blocking_full`.
+/// own until the system answers. Throws `system_error` of Asio's categories (`asio::error::host_not_found`; `service_not_found`,
+/// also for a number above 65535), `std::bad_alloc`, `blocking_full`.
 task<std::vector<asio::ip::tcp::endpoint>> resolve(std::string host, std::string service,
                                                    std::stop_token stop = {});
 
