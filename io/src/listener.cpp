@@ -56,7 +56,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
         options_(std::move(options)),
         handler_(std::move(handler)),
         most_waiting_(most_waiting(options_)),
-        places_(options_.most_connections) {
+        places_(std::min(options_.most_connections, semaphore::largest)) { // more are never open at once
     // Headroom alone makes no place for connections.
     for (const locality_group& g : engine_.groups().groups())
       if (const std::uint64_t workers = engine_.workers().at_begin(g.id); workers != 0)

@@ -175,6 +175,14 @@ TEST_CASE("listen: most connections wait, or are refused") {
   }
 }
 
+TEST_CASE("listen: the largest number of connections is as good as no limit") {
+  served_engine on(1);
+  const io::listener server = io::listen(on.io, on_loopback(), {.most_connections = UINT32_MAX}, echo);
+  const int client = connect_plainly(server.port());
+  CHECK(answers(client));
+  ::close(client);
+}
+
 TEST_CASE("listen: without descriptors connections wait") {
 #if defined(__has_feature)
 #if __has_feature(undefined_behavior_sanitizer)

@@ -28,7 +28,7 @@ struct listen_options {
   } on_excess = excess::wait;
 
   std::uint32_t most_connections = 0; ///< open at once, of all groups; 0: no limit
-  /// How long each wait for a client lasts, to read and to write (`basic_stream::limit_waits`). 0: no limit.
+  /// How long each wait for a client lasts, to read and to write (`basic_stream::limit_waits`). 0 or less: no limit.
   any_duration idle = std::chrono::nanoseconds{0};
   any_duration write = std::chrono::nanoseconds{0};
   /// Connections that wait in the kernel, which may allow fewer (net.core.somaxconn); negative: as many as it allows. Without

@@ -139,12 +139,12 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   ~basic_stream() = default;
 
   /// Limits how long each wait of its reads and its writes lasts, in operations of `use_task`, composed ones too: then they end
-  /// with `asio::error::timed_out`. 0: no limit. Where an operation has a time of its own (`use_task.within`), that one counts
-  /// alone. Outside of an engine's coroutines no time is kept. One read and one write may wait at once, no more: all reads share
-  /// the place of one timer, and so do all writes. A socket of TCP with a limit of its writes holds at most 64 KiB that are not
-  /// on their way (TCP_NOTSENT_LOWAT): else it could be written to only when a third of its buffer, of megabytes, is free, and
-  /// the limit would cut off a peer that is slow and steady. Call while no operation is under way. Cost of a limit: a timer for each wait,
-  /// set and stopped. Throws `std::bad_alloc`.
+  /// with `asio::error::timed_out`. 0 or less: no limit. Where an operation has a time of its own (`use_task.within`), that one
+  /// counts alone. Outside of an engine's coroutines no time is kept. One read and one write may wait at once, no more: all
+  /// reads share the place of one timer, and so do all writes. A socket of TCP with a limit of its writes holds at most 64 KiB
+  /// that are not on their way (TCP_NOTSENT_LOWAT): else it could be written to only when a third of its buffer, of megabytes,
+  /// is free, and the limit would cut off a peer that is slow and steady. Call while no operation is under way. Cost of a limit:
+  /// a timer for each wait, set and stopped. Throws `std::bad_alloc`.
   void limit_waits(any_duration read, any_duration write) {
     limits_.reset();
     if (std::max<std::chrono::nanoseconds>(read, write).count() <= 0) return;
