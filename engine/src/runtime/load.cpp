@@ -101,7 +101,7 @@ class load_meter::inside {
   load_report last_;
 };
 
-load_meter::load_meter(const engine& of, const request_meter* requests, std::chrono::nanoseconds window)
+load_meter::load_meter(const engine& of, const request_meter* requests, any_duration window)
     : inside_(std::make_unique<inside>(*of.runtime_, requests, window)) {}
 load_meter::~load_meter() = default;
 

@@ -228,6 +228,19 @@ TEST_CASE("load: threads read one meter, within 50 ms the same report; meters do
   CHECK(one.read().window >= 60ms);
 }
 
+TEST_CASE("load: a window that is longer than any time has all since the meter was made") {
+  engine e(small_profile(1));
+  load_meter always(e, nullptr, std::chrono::hours::max());
+  load_meter between_readings(e, nullptr, std::chrono::duration<double>(-1e300));
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(60ms);
+    static_cast<void>(between_readings.read());
+    const load_report r = always.read();
+    CHECK(r.window >= 60ms * (i + 1));
+  }
+  CHECK(between_readings.read().window >= 60ms);
+}
+
 TEST_CASE("load: that of several engines is their sum, and the worst of what has none") {
   load_report a{.state = health_state::ok};
   a.tasks_in_flight = 10, a.tasks_queued = 3, a.tasks_running = 2;

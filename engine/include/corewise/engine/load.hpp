@@ -2,6 +2,7 @@
 
 #include <corewise/engine/fwd.hpp>
 #include <corewise/engine/health.hpp>
+#include <corewise/policies/any_duration.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -88,7 +89,7 @@ class load_meter {
   /// `load_report::requests`. `window`: over which rates are taken; if nothing was read for longer, since the
   /// last reading.
   explicit load_meter(const engine& of, const request_meter* requests = nullptr,
-                      std::chrono::nanoseconds window = default_window);
+                      any_duration window = default_window);
   load_meter(const load_meter&) = delete;
   load_meter& operator=(const load_meter&) = delete;
   ~load_meter();
