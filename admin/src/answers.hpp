@@ -32,6 +32,7 @@ struct caller {
   bool control = false;   ///< by the control socket, or with the token
   std::string name;       ///< for the log: its user, or its address
   bool may_change = true; ///< what only the control side may
+  bool stranger = false;  ///< in none of the networks
 };
 
 /// Makes an answer, of HTTP 1.1.

@@ -145,6 +145,10 @@ conversations::conversation conversations::with_reader(tcp::socket peer, std::st
   return converse(std::move(peer), {false, std::move(address)});
 }
 
+conversations::conversation conversations::with_stranger(tcp::socket peer, std::string address) {
+  return converse(std::move(peer), {false, std::move(address), false, true});
+}
+
 conversations::conversation conversations::with_operator(local::socket peer, std::string user) {
   return converse(std::move(peer), {true, std::move(user)});
 }
@@ -209,17 +213,21 @@ response conversations::answer(const request& asked, const std::string& address,
   return answers_.to(asked, from);
 }
 
-/// Lets a caller do more that shows the token. Returns false if it shows another one, or none where one is needed.
+/// Lets a caller do more that shows the token, unless it is a stranger. Returns false if it shows another one, or none where
+/// one is needed.
 bool conversations::show_token(const request& asked, caller& from) {
   if (from.control || !token_) return true;
-  if (asked.count(http::field::authorization) == 0)
-    return !answers::is_for_control(split_target({asked.target().data(), asked.target().size()}).path);
+  if (asked.count(http::field::authorization) == 0) {
+    if (from.stranger) log_refusal(from.name + ": refused, it is in none of the networks and shows no token");
+    return !from.stranger && !token_for_all_ &&
+           !answers::is_for_control(split_target({asked.target().data(), asked.target().size()}).path);
+  }
   const auto shown = asked[http::field::authorization];
   if (!token_.is_in({shown.data(), shown.size()})) {
     log_refusal(from.name + ": refused, it has shown another token");
     return false;
   }
-  from = {true, from.name + " with the token", changes_by_tcp_};
+  if (!from.stranger) from = {true, from.name + " with the token", changes_by_tcp_};
   return true;
 }
 

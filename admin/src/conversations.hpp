@@ -36,6 +36,7 @@ class conversations {
         open_(open),
         hosts_(o.hosts),
         token_(o.token),
+        token_for_all_(o.token_for_all),
         changes_by_tcp_(o.changes_by_tcp),
         trials_(in, from, open) {}
   conversations(const conversations&) = delete;
@@ -45,6 +46,8 @@ class conversations {
 
   /// Answers a request from that address. With the token its caller is one of the control side.
   conversation with_reader(tcp::socket peer, std::string address);
+  /// Answers a request from an address that is in none of the networks: with the token, what a reader gets without.
+  conversation with_stranger(tcp::socket peer, std::string address);
   /// Answers a request of an operator: this process's user, or root.
   conversation with_operator(local::socket peer, std::string user);
   /// Writes the line of the agent check. What HAProxy may send is not looked at.
@@ -69,6 +72,7 @@ class conversations {
   open_connections& open_;
   const std::vector<std::string> hosts_;
   const token token_;
+  const bool token_for_all_;
   const bool changes_by_tcp_;
   limited_lines refusals_;
   trial_timer trials_;

@@ -49,6 +49,7 @@ constexpr auto in_tuple = asio::as_tuple(asio::use_awaitable);
 void check(const options& o) {
   if (!o.token.empty() && o.read_only.empty())
     throw std::invalid_argument("a token without a read-only address, where it would be shown");
+  if (o.token_for_all && o.token.empty()) throw std::invalid_argument("a token for all, but no token");
   if (o.changes_by_tcp && o.token.empty()) throw std::invalid_argument("changes by TCP without a token");
 }
 
@@ -64,12 +65,16 @@ class server::plane {
     if (!o.read_only.empty()) {
       read_only_.emplace(listen_at(context_, o.read_only));
       port_ = read_only_->local_endpoint().port();
-      asio::co_spawn(context_, accept_by_tcp(*read_only_, &conversations::with_reader), &end_of_coroutine);
+      asio::co_spawn(context_,
+                     accept_by_tcp(*read_only_, &conversations::with_reader,
+                                   o.token.empty() ? nullptr : &conversations::with_stranger),
+                     &end_of_coroutine);
     }
     if (!o.agent.empty()) {
       agent_.emplace(listen_at(context_, o.agent));
       agent_port_ = agent_->local_endpoint().port();
-      asio::co_spawn(context_, accept_by_tcp(*agent_, &conversations::with_balancer), &end_of_coroutine);
+      asio::co_spawn(context_, accept_by_tcp(*agent_, &conversations::with_balancer, nullptr),
+                     &end_of_coroutine);
     }
     if (!o.control.empty()) {
       control_.emplace(adopted<local::acceptor>(context_, local(), new_socket(AF_UNIX)));
@@ -130,13 +135,16 @@ class server::plane {
       }
   }
 
-  asio::awaitable<void> accept_by_tcp(tcp::acceptor& at, conversation_by_tcp begin) {
+  /// `others`: with peers that are in none of the networks; null: there is none.
+  asio::awaitable<void> accept_by_tcp(tcp::acceptor& at, conversation_by_tcp listed,
+                                      conversation_by_tcp others) {
     for (;;) try {
         tcp::socket peer = co_await accept(at);
         boost::system::error_code gone;
         const tcp::endpoint from = peer.remote_endpoint(gone);
         if (gone) continue;
-        if (!allowed(from.address(), networks_)) {
+        const conversation_by_tcp begin = allowed(from.address(), networks_) ? listed : others;
+        if (begin == nullptr) {
           conversations_.log_refusal(
               fmt::format("{}: refused, it is in none of the networks", from.address().to_string()));
           continue;

@@ -5,7 +5,10 @@
 #include <corewise/admin/server.hpp>
 #include <corewise/engine/engine.hpp>
 
+#include <arpa/inet.h>
 #include <doctest/doctest.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 
 #include <mutex>
 #include <stdexcept>
@@ -21,17 +24,32 @@ namespace {
 const std::string secret = "0123456789abcdef-secret";
 const std::string host = "Host: localhost\r\n";
 
+/// Returns an address of this machine that is none of the loopback's; 0: there is none.
+in_addr_t address_elsewhere() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return 0;
+  in_addr_t found = 0;
+  for (const ifaddrs* i = first; i != nullptr && found == 0; i = i->ifa_next)
+    if (i->ifa_addr != nullptr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_LOOPBACK) == 0)
+      found = ntohl(reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr);
+  ::freeifaddrs(first);
+  return found;
+}
+
 std::string with(const std::string& token) { return host + "Authorization: Bearer " + token + "\r\n"; }
 
 /// An engine whose admin server has a token, and the log.
 struct guarded {
-  explicit guarded(bool changes) : e(small(1)), server(e, options(*this, changes)) {}
+  explicit guarded(bool changes, bool for_all = false)
+      : e(small(1)),
+        server(e, options(*this, changes, for_all)) {}
 
-  static admin::options options(guarded& self, bool changes) {
+  static admin::options options(guarded& self, bool changes, bool for_all) {
     admin::options o;
     o.read_only = "127.0.0.1:0";
     o.token = self.files.write("token", secret + "\nnot this\n");
     o.changes_by_tcp = changes;
+    o.token_for_all = for_all;
     o.log = [&self](std::string_view line) {
       const std::scoped_lock lock(self.mutex);
       self.lines.emplace_back(line);
@@ -87,6 +105,45 @@ TEST_CASE("admin token: another one is refused, also where none is needed, and t
   CHECK_FALSE(s.logged("secret"));
 }
 
+TEST_CASE("admin token: a caller from an unlisted network reads with it, and does no more") {
+  const in_addr_t elsewhere = address_elsewhere();
+  if (elsewhere == 0) {
+    MESSAGE("skipped: this machine has no address beside the loopback's");
+    return;
+  }
+  guarded s(true);
+  const auto from_there = [&](const std::string& line, const std::string& fields,
+                              const std::string& body = "") {
+    return tests::ask(client(s.server.port(), elsewhere), line, fields, body);
+  };
+  const std::string without = from_there("GET /metrics", host);
+  CHECK(is(without, 401));
+  CHECK(has(without, "\r\nWWW-Authenticate: Bearer\r\n"));
+  CHECK(s.logged(": refused, it is in none of the networks and shows no token"));
+  CHECK(is(from_there("GET /health/live", host), 401));
+  CHECK(is(from_there("GET /metrics", with(secret + "x")), 401));
+  for (const char* path : {"/metrics", "/load", "/health/ready"})
+    CHECK(is(from_there(std::string("GET ") + path, with(secret)), 200));
+  for (const char* path : {"/dump", "/profile", "/trace?seconds=1"})
+    CHECK(is(from_there(std::string("GET ") + path, with(secret)), 404));
+  CHECK(is(from_there("PUT /profile", with(secret), "name: from elsewhere\n"), 404));
+  CHECK(s.e.configuration().name != "from elsewhere");
+
+  admin::options o;
+  o.read_only = "127.0.0.1:0";
+  const admin::server without_token(s.e, o);
+  CHECK(tests::ask(client(without_token.port(), elsewhere), "GET /metrics", with(secret)).empty());
+}
+
+TEST_CASE("admin token: the own machine needs it as well where that is asked for") {
+  const guarded s(false, true);
+  for (const char* path : {"/metrics", "/health/live", "/"}) {
+    CHECK(is(s.ask(std::string("GET ") + path, host), 401));
+    CHECK_FALSE(is(s.ask(std::string("GET ") + path, with(secret)), 401));
+  }
+  CHECK(is(s.ask("GET /dump", with(secret)), 200));
+}
+
 TEST_CASE("admin token: a page of another site gets nothing, with the token either") {
   const guarded s(true);
   CHECK(is(s.ask("GET /dump", "Host: evil.example\r\nAuthorization: Bearer " + secret + "\r\n"), 403));
@@ -122,5 +179,8 @@ TEST_CASE("admin token: a file that is not there, or has no token, is an error")
   o.token.clear();
   o.read_only = "127.0.0.1:0";
   o.changes_by_tcp = true;
+  CHECK_THROWS_AS(admin::server(e, o), const std::invalid_argument&);
+  o.changes_by_tcp = false;
+  o.token_for_all = true;
   CHECK_THROWS_AS(admin::server(e, o), const std::invalid_argument&);
 }

@@ -23,15 +23,19 @@ struct options {
   /// Where HAProxy's agent check reads how much of its weight this server can take: an address as above. A
   /// connection gets one line, and is closed. Empty: nowhere.
   std::string agent;
-  /// The networks that may read at these addresses, beside the own machine: "10.0.0.0/8", "fd00::/8".
+  /// The networks that may read at these addresses, beside the own machine: "10.0.0.0/8", "fd00::/8". Others may read at
+  /// `read_only` with the token.
   std::vector<std::string> networks;
   /// Names by which they may ask for this machine, beside its address there and `localhost`. A page of the
   /// web that asks by a name of its own gets nothing.
   std::vector<std::string> hosts;
   /// A file with a token in its first line, of 16 characters at least. A client that asks at the read-only address
   /// with `Authorization: Bearer TOKEN` reads what the control socket shows, and takes traces. The token is sent as it
-  /// is, so use it on the own machine, or behind a proxy with TLS. Empty: none.
+  /// is, so use it on the own machine, or behind a proxy with TLS. A client that is in none of `networks` reads with it what
+  /// the read-only address shows without, and nothing more. Empty: none, and such clients get no answer.
   std::filesystem::path token;
+  /// Whether clients of the own machine and of `networks` need the token as well, for everything at the read-only address.
+  bool token_for_all = false;
   /// Whether a token allows changes of the profile, too.
   bool changes_by_tcp = false;
   /// Null, or what counts the server's requests: it must live longer. `/load` and the agent check then count
