@@ -161,6 +161,9 @@ TEST_CASE("admin token: the profile is changed only where that is asked for") {
   CHECK(is(open.ask("PUT /profile", with(secret), next), 200));
   CHECK(open.e.configuration().name == "by tcp");
   CHECK(open.logged("127.0.0.1 with the token: changed the profile"));
+  for (const char* file :
+       {"topology: {source: {xml: /etc/passwd}}\n", "sharing: {file: /tmp/corewise_share}\n"})
+    CHECK(is(open.ask("PUT /profile", with(secret), next + file), 422)); // it can name no file
 }
 
 TEST_CASE("admin token: a file that is not there, or has no token, is an error") {
