@@ -39,7 +39,6 @@ using local = conversations::local;
 constexpr std::uint32_t longest_header = 8 * 1024;
 constexpr std::uint64_t longest_body = 256 * 1024;
 constexpr auto time_for_header = 5s;
-constexpr auto time_for_rest = 10s;
 
 constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -157,7 +156,7 @@ conversations::conversation conversations::with_balancer(tcp::socket peer, std::
   const open_connections::counted here(open_, address);
   beast::basic_stream<tcp> stream(std::move(peer));
   const std::string line = answers_.agent_line();
-  stream.expires_after(time_for_rest);
+  stream.expires_after(for_body_);
   co_await asio::async_write(stream, asio::buffer(line), in_tuple);
   co_await close_gently(stream);
 }
@@ -172,7 +171,7 @@ template <class Socket> conversations::conversation conversations::converse(Sock
   parser.body_limit(longest_body);
   stream.expires_after(time_for_header);
   auto [why, ignored] = co_await http::async_read_header(stream, buffer, parser, in_tuple);
-  stream.expires_after(time_for_rest);
+  stream.expires_after(for_body_);
   if (!why && !parser.is_done()) {
     // Source: RFC 9110, 10.1.1.
     if (beast::iequals(parser.get()[http::field::expect], "100-continue"))
@@ -193,8 +192,7 @@ template <class Socket> conversations::conversation conversations::converse(Sock
     res = *std::move(taken);
   } else
     res = answer(parser.get(), address, from);
-  stream.expires_after(time_for_rest +
-                       std::chrono::seconds(res.body().size() >> 20)); // a trace is of many MB
+  stream.expires_after(for_body_ + std::chrono::seconds(res.body().size() >> 20)); // a trace is of many MB
   const bool head = !why && parser.get().method() == http::verb::head;
   finish(res, head);
   http::response_serializer<http::string_body> out(res);

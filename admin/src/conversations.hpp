@@ -14,6 +14,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,9 +30,13 @@ class conversations {
   using local = boost::asio::local::stream_protocol;
   using conversation = boost::asio::awaitable<void>;
 
-  /// Throws as `token`.
-  conversations(boost::asio::io_context& in, answers& from, open_connections& open, const options& o)
+  static constexpr std::chrono::seconds time_for_body{10};
+
+  /// `for_body`: how long a body may take, and an answer; tests have no time. Throws as `token`.
+  conversations(boost::asio::io_context& in, answers& from, open_connections& open, const options& o,
+                std::chrono::milliseconds for_body = time_for_body)
       : context_(in),
+        for_body_(for_body),
         answers_(from),
         open_(open),
         hosts_(o.hosts),
@@ -68,6 +73,7 @@ class conversations {
                                                         Socket& peer);
 
   boost::asio::io_context& context_;
+  const std::chrono::milliseconds for_body_;
   answers& answers_;
   open_connections& open_;
   const std::vector<std::string> hosts_;
