@@ -9,16 +9,17 @@
 
 namespace corewise::admin {
 
-token::token(const std::filesystem::path& file) {
-  if (file.empty()) return;
+std::string read_token(const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!in) throw std::system_error(errno, std::system_category(), file.string());
-  std::getline(in, secret_);
-  const auto last = secret_.find_last_not_of(" \t\r");
-  secret_.resize(last == std::string::npos ? 0 : last + 1);
-  if (secret_.size() < shortest)
+  std::string secret;
+  std::getline(in, secret);
+  const auto last = secret.find_last_not_of(" \t\r");
+  secret.resize(last == std::string::npos ? 0 : last + 1);
+  if (secret.size() < token::shortest)
     throw std::invalid_argument(file.string() + ": the first line is no token; it has fewer than " +
-                                std::to_string(shortest) + " characters");
+                                std::to_string(token::shortest) + " characters");
+  return secret;
 }
 
 bool token::is_in(std::string_view authorization) const noexcept {

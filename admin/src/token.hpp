@@ -6,14 +6,17 @@
 
 namespace corewise::admin {
 
+/// Reads a token from the file's first line, without blanks at its end. Throws `std::system_error` if the file cannot be
+/// read, `std::invalid_argument` if the line has fewer than `token::shortest` characters.
+std::string read_token(const std::filesystem::path& file);
+
 /// The secret by which callers from elsewhere show that they may do more than read.
 class token {
  public:
   static constexpr std::size_t shortest = 16;
 
-  /// Reads it from the file's first line; no file: there is none. Throws `std::system_error` if the file cannot be read,
-  /// `std::invalid_argument` if it has fewer than `shortest` characters.
-  explicit token(const std::filesystem::path& file);
+  /// No file: there is none. Throws as `read_token`.
+  explicit token(const std::filesystem::path& file) : secret_(file.empty() ? "" : read_token(file)) {}
 
   explicit operator bool() const noexcept { return !secret_.empty(); }
   /// Returns whether the field `Authorization` is "Bearer" with the secret. The time that it takes says nothing of the

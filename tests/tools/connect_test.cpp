@@ -35,6 +35,8 @@ const std::string two_workers = "topology: {source: {synthetic: \"core:2 pu:1\"}
 /// An engine of two workers and its admin server, whose control socket is "c.sock" in the shell's directory.
 struct served {
   served() : engine(made_profile()), server(engine, made_options()) {}
+  /// The same with a token, which is in the file "token" in the shell's directory.
+  explicit served(const std::string& token) : engine(made_profile()), server(engine, made_options(token)) {}
   ~served() { go_on.release(100); }
   served(const served&) = delete;
   served& operator=(const served&) = delete;
@@ -46,6 +48,13 @@ struct served {
     corewise::admin::options o;
     o.control = shell.directory() / "work/c.sock";
     o.read_only = "127.0.0.1:0";
+    return o;
+  }
+  corewise::admin::options made_options(const std::string& token) const {
+    shell.write("token", token + "\n");
+    corewise::admin::options o = made_options();
+    o.token = shell.directory() / "work/token";
+    o.changes_by_tcp = true;
     return o;
   }
   /// Runs `corewise COMMAND --connect ...`, with the control socket and with the read-only address.
@@ -251,6 +260,40 @@ TEST_CASE("top: a running engine is watched, recorded, and its stuck tasks are n
   CHECK(outside.status == 0);
   CHECK(contains(outside.out, "stuck    1 worker  the control socket has the names of the tasks\n"));
   CHECK(!contains(outside.out, "the <long> task"));
+}
+
+TEST_CASE("with the token a read-only address answers all commands, and without it says what is missing") {
+  served d("0123456789abcdef-secret");
+  d.stand("the <long> task");
+  d.shell.write("good.yaml", two_workers + "queues: {budget: 77}\n");
+  d.shell.write("wrong", "0123456789abcdef-another");
+  for (const char* command : {"dump", "trace --output t", "reload good.yaml"}) {
+    CAPTURE(command);
+    const outcome without = d.read(command);
+    CHECK(without.status == 1);
+    CHECK_MESSAGE(contains(without.err, " needs the token; name its file with --token, or connect to"),
+                  without.err);
+    const outcome with = d.read(std::string(command) + " --token token");
+    CHECK_MESSAGE(with.status == 0, with.err);
+  }
+  CHECK(contains(d.read("dump --token token").out, "(the <long> task) for "));
+  CHECK(d.engine.configuration().queues.budget == 77);
+  CHECK(contains(d.read("top --once --token token").out, "  the <long> task\n"));
+  CHECK(contains(d.read("top --once").out,
+                 "stuck    1 worker  the control socket has the names of the tasks\n"));
+  for (const char* command : {"health", "dump", "top --once", "trace --output other", "reload good.yaml"}) {
+    CAPTURE(command);
+    const outcome wrong = d.read(std::string(command) + " --token wrong");
+    CHECK(wrong.status == 1);
+    CHECK_MESSAGE(contains(wrong.err, ": the token is another one than the server's\n"), wrong.err);
+    CHECK_FALSE(contains(wrong.err, "0123456789abcdef"));
+    CHECK(contains(d.read(std::string(command) + " --token nowhere").err, "nowhere: No such file"));
+  }
+  d.shell.write("short", "0123");
+  CHECK(contains(d.read("health --token short").err, "short: the first line is no token"));
+  CHECK(contains(d.control("dump --token token").out, "(the <long> task) for ")); // where none is needed
+  CHECK(contains(served().read("dump --token " + (d.shell.directory() / "work/token").string()).err,
+                 "there is no /dump for you; the server has no token"));
 }
 
 TEST_CASE("top: readings that were missed are not made up for in a burst") {

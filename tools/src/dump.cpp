@@ -37,7 +37,7 @@ void add_dump(CLI::App& app, action& chosen) {
   add_format_option(*sub, options->format);
   sub->add_flag_callback(
       "--json", [options] { options->format = output_format::for_programs; }, "The same as --format json");
-  sub->footer("Only the control socket has it: it names tasks.\n\n"
+  sub->footer("Only the control socket has it, or a read-only address with the token: it names tasks.\n\n"
               "Examples:\n"
               "  corewise dump --connect /run/mydaemon/corewise.sock\n"
               "  corewise dump --connect corewise.sock --format json | jq '.seats[] | select(.stuck)'");

@@ -97,7 +97,8 @@ void add_reload(CLI::App& app, action& chosen) {
       ->check(CLI::Validator(check_trial, ""));
   sub->footer(
       "The profile holds as a whole, or not at all. Then all errors go to standard error, as those of\n"
-      "`corewise check`, and the exit status is 1. Only the control socket takes a profile.\n\n"
+      "`corewise check`, and the exit status is 1. Only the control socket takes a profile, or a\n"
+      "read-only address with the token.\n\n"
       "Examples:\n"
       "  corewise reload --connect /run/mydaemon/corewise.sock tuned.yaml\n"
       "  corewise reload --connect corewise.sock tuned.yaml --revert-after 5m");

@@ -206,7 +206,7 @@ void add_top(CLI::App& app, action& chosen) {
   sub->footer("On a terminal the picture stays in its place: arrows and page keys move the list of groups, q "
               "ends. Elsewhere\n"
               "each reading is printed below the one before it; COLUMNS says how wide.\n"
-              "A read-only address has no names of tasks.\n\n"
+              "A read-only address has no names of tasks without the token.\n\n"
               "Examples:\n"
               "  corewise top --connect /run/mydaemon/corewise.sock\n"
               "  corewise top --connect 127.0.0.1:9464 --interval 10s --record night.jsonl > night.txt\n"

@@ -54,9 +54,11 @@ void add_trace(CLI::App& app, action& chosen) {
       ->capture_default_str();
   sub->add_flag("--json", options->json, "As JSON (Trace Event Format), not in Perfetto's own format");
   sub->add_flag("--force", options->force, "Overwrite the file if it exists");
-  sub->footer("Only the control socket gives a trace: it names tasks. docs/traces.md says what is in it.\n\n"
-              "Examples:\n"
-              "  corewise trace --connect /run/mydaemon/corewise.sock --seconds 5 --output daemon.perfetto");
+  sub->footer(
+      "Only the control socket gives a trace, or a read-only address with the token: it names tasks.\n"
+      "docs/traces.md says what is in it.\n\n"
+      "Examples:\n"
+      "  corewise trace --connect /run/mydaemon/corewise.sock --seconds 5 --output daemon.perfetto");
   sub->callback([options, &chosen] { chosen = [options] { return take_trace(*options); }; });
 }
 

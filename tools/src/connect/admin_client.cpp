@@ -2,6 +2,7 @@
 
 #include "../streams.hpp"
 #include "query.hpp" // of admin/: what both ends of a request agree on
+#include "token.hpp" // of admin/
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -111,10 +112,12 @@ reply ask(asio::io_context& in, const Endpoints& at, const request& asked, const
   return converse(in, stream, asked, address, within);
 }
 
-request request_for(http::verb verb, std::string_view target, const std::string& host) {
+request request_for(http::verb verb, std::string_view target, const std::string& host,
+                    const std::string& token) {
   request asked(verb, beast::string_view(target.data(), target.size()), 11);
   asked.set(http::field::host, host);
   asked.set(http::field::user_agent, "corewise/" COREWISE_VERSION);
+  if (!token.empty()) asked.set(http::field::authorization, "Bearer " + token);
   return asked;
 }
 
@@ -151,10 +154,11 @@ std::string check_address(const std::string& address) {
 
 } // namespace
 
-admin_client::admin_client(admin_address address)
-    : address_(std::move(address.where)),
+admin_client::admin_client(const admin_address& address)
+    : address_(address.where),
       name_(address.engine.empty() ? address_ : fmt::format("{}, {}", address_, address.engine)),
-      engine_(admin::encoded(address.engine)) {
+      engine_(admin::encoded(address.engine)),
+      token_(address.token.empty() ? "" : admin::read_token(address.token)) {
   port_ = port_in(address_);
   if (port_.empty()) return; // a path
   host_ = address_.substr(0, address_.size() - port_.size() - 1);
@@ -168,13 +172,15 @@ std::string admin_client::with_engine(std::string_view target) const {
 }
 
 reply admin_client::get(std::string_view target, std::string_view accept, std::chrono::seconds within) const {
-  request asked = request_for(http::verb::get, with_engine(target), is_control() ? "localhost" : address_);
+  request asked =
+      request_for(http::verb::get, with_engine(target), is_control() ? "localhost" : address_, token_);
   asked.set(http::field::accept, beast::string_view(accept.data(), accept.size()));
   return send(asked, address_, host_, port_, within);
 }
 
 reply admin_client::put(std::string_view target, const std::string& body) const {
-  request asked = request_for(http::verb::put, with_engine(target), is_control() ? "localhost" : address_);
+  request asked =
+      request_for(http::verb::put, with_engine(target), is_control() ? "localhost" : address_, token_);
   asked.body() = body;
   asked.prepare_payload();
   return send(asked, address_, host_, port_, time_limit);
@@ -182,6 +188,9 @@ reply admin_client::put(std::string_view target, const std::string& body) const 
 
 CLI::Option* add_connect_option(CLI::App& app, admin_address& address) {
   app.add_option("--engine", address.engine, "The engine, where the daemon has several")->type_name("NAME");
+  app.add_option("--token", address.token,
+                 "The file with the admin server's token, for its read-only address")
+      ->type_name("FILE");
   return app
       .add_option("--connect", address.where,
                   "The admin server of the daemon: the path of its control socket, or its read-only address")
@@ -189,13 +198,25 @@ CLI::Option* add_connect_option(CLI::App& app, admin_address& address) {
       ->check(CLI::Validator(check_address, ""));
 }
 
-void complain_about(const reply& answer, const admin_client& from, std::string_view target) {
+std::string text_of_refusal(const reply& answer, const admin_client& from, std::string_view target) {
   const std::string_view path = target.substr(0, target.find('?'));
+  if (answer.status == 401)
+    return from.has_token() ? fmt::format("{}: the token is another one than the server's", from.address())
+                            : fmt::format("{}: {} needs the token; name its file with --token, or connect to "
+                                          "the control socket, a path",
+                                          from.address(), path);
+  if (answer.status == 404 && from.has_token() && !from.is_control())
+    return fmt::format("{}: there is no {} for you; the server has no token, or does not list your network",
+                       from.address(), path);
   if (answer.status == 404 && !from.is_control())
-    return complain(fmt::format("{}: a read-only address has no {}; connect to the control socket, a path",
-                                from.address(), path));
-  complain(fmt::format("{}: {} was answered with status {}: {}", from.address(), path, answer.status,
-                       answer.body.substr(0, answer.body.find('\n'))));
+    return fmt::format("{}: a read-only address has no {}; connect to the control socket, a path",
+                       from.address(), path);
+  return fmt::format("{}: {} was answered with status {}: {}", from.address(), path, answer.status,
+                     answer.body.substr(0, answer.body.find('\n')));
+}
+
+void complain_about(const reply& answer, const admin_client& from, std::string_view target) {
+  complain(text_of_refusal(answer, from, target));
 }
 
 } // namespace corewise::command

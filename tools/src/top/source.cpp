@@ -46,11 +46,11 @@ class live_source final : public reading_source {
   std::string ask(std::string_view target, std::string_view accept, unsigned also = 200) const {
     reply answer = from_.get(target, accept);
     if (answer.status == 200 || answer.status == also) return std::move(answer.body);
-    throw reading_error(fmt::format("{}: {} was answered with status {}: {}", from_.address(), target,
-                                    answer.status, answer.body.substr(0, answer.body.find('\n'))));
+    throw reading_error(text_of_refusal(answer, from_, target));
   }
-  json ask_for_json(std::string_view target) const {
-    json answer = json::parse(ask(target, "application/json"), nullptr, false);
+  json ask_for_json(std::string_view target) const { return parsed(ask(target, "application/json"), target); }
+  json parsed(const std::string& text, std::string_view target) const {
+    json answer = json::parse(text, nullptr, false);
     if (!answer.is_discarded()) return answer;
     throw reading_error(
         fmt::format("{}: {} is no JSON; is the daemon's corewise older?", from_.address(), target));
@@ -73,19 +73,25 @@ class live_source final : public reading_source {
       reasons.push_back(health.substr(at + 1, end - at - 1));
       at = end;
     }
-    json stuck;
-    if (from_.is_control()) {
-      stuck = json::array();
-      if (stands(metrics)) {
-        json dump = ask_for_json("/dump");
-        for (json& seat : dump["seats"])
-          if (seat.value("stuck", false)) stuck.push_back(std::move(seat));
-      }
-    }
+    json stuck = stuck_in(metrics);
     return {{"at_seconds", begin_at_.count() + since_begin.count()},
             {"reasons", std::move(reasons)},
             {"metrics", std::move(metrics)},
             {"stuck", std::move(stuck)}};
+  }
+
+  /// Returns the seats with stuck tasks; null where names are not shown.
+  json stuck_in(const json& metrics) const {
+    if (!from_.is_control() && !from_.has_token()) return {};
+    json found = json::array();
+    if (!stands(metrics)) return found;
+    const reply answer = from_.get("/dump", "application/json");
+    if (answer.status == 404 && !from_.is_control()) return {}; // the token lets this network only read
+    if (answer.status != 200) throw reading_error(text_of_refusal(answer, from_, "/dump"));
+    json dump = parsed(answer.body, "/dump");
+    for (json& seat : dump["seats"])
+      if (seat.value("stuck", false)) found.push_back(std::move(seat));
+    return found;
   }
 
   /// Returns whether any task is stuck: only then is there something to ask a dump for.
