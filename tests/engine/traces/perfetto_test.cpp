@@ -173,6 +173,26 @@ TEST_CASE("perfetto: where events were lost, slices close all the same") {
   CHECK(nlohmann::json::accept(t.to_json()));
 }
 
+TEST_CASE("perfetto: a flow leads from where a task was stolen to where it begins") {
+  using kind = trace_event::kind;
+  engine_trace t;
+  t.threads = {{1, "thief"}, {2, "victim"}};
+  t.texts = {"a"};
+  const auto event = [](std::int64_t at, kind what, std::uint64_t task) {
+    return trace_event{
+        .at = std::chrono::nanoseconds{at}, .task = task, .worker = 1, .text = 0, .what = what};
+  };
+  t.events = {event(1, kind::stolen, 7), event(2, kind::stolen, 8), // of 8 the beginning is not there
+              event(3, kind::begun, 7), event(4, kind::ended, 7)};
+  const seen_trace from_steal(decoded(t.to_perfetto()));
+  CHECK(from_steal.flows.size() == 1);
+  CHECK(from_steal.flows == from_steal.ended_flows);
+  t.events.insert(t.events.begin(), event(0, kind::queued, 7));
+  const seen_trace from_both(decoded(t.to_perfetto()));
+  CHECK(from_both.flows.size() == 2); // from where it was submitted, too
+  CHECK(from_both.flows == from_both.ended_flows);
+}
+
 TEST_CASE("perfetto: a trace says what it has not, and names that are not UTF-8 can be read") {
   engine_trace t;
   t.threads = {{1, "thr\xE9"
