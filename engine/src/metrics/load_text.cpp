@@ -49,6 +49,7 @@ nlohmann::ordered_json orca(const load_report& r) {
   nlohmann::ordered_json named = {{"in_flight", r.requests ? r.requests->in_flight : r.tasks_in_flight},
                                   {"expected_delay", r.expected_delay},
                                   {"effective_capacity_cpus", r.effective_capacity}};
+  if (r.wait_p50) named["wait_p50_seconds"] = in_seconds(r.wait_p50);
   if (r.requests && r.requests->latency) named["latency_seconds"] = in_seconds(r.requests->latency);
   nlohmann::ordered_json out = {{"cpu_utilization", r.cpu_utilization},
                                 {"application_utilization", r.utilization}};

@@ -51,13 +51,14 @@ TEST_CASE("load: as ORCA, in both forms that are readable") {
       orca_text(some_load()) ==
       "TEXT cpu_utilization=0.25,application_utilization=0.75,rps_fractional=40.5,eps=0.5,"
       "named_metrics.in_flight=6,named_metrics.expected_delay=1.5,named_metrics.effective_capacity_cpus=2.5,"
-      "named_metrics.latency_seconds=0.002");
+      "named_metrics.wait_p50_seconds=0.00025,named_metrics.latency_seconds=0.002");
   CHECK(orca_json(some_load()) ==
         "JSON {\"cpu_utilization\":0.25,\"application_utilization\":0.75,\"rps_fractional\":40.5,\"eps\":0.5,"
         "\"named_metrics\":{\"in_flight\":6,\"expected_delay\":1.5,\"effective_capacity_cpus\":2.5,"
-        "\"latency_seconds\":0.002}}");
+        "\"wait_p50_seconds\":0.00025,\"latency_seconds\":0.002}}");
   CHECK(has(orca_text(load_report()), "named_metrics.in_flight=0"));
   CHECK_FALSE(has(orca_text(load_report()), "rps"));
+  CHECK_FALSE(has(orca_text(load_report()), "wait_p50"));
 }
 
 TEST_CASE("load: docs/load.md says what each figure means") {
