@@ -127,6 +127,7 @@ metrics_snapshot runtime::metrics() const {
   m.profile_source = in_force.source;
   m.oldest_wait = supervisor_.oldest_wait();
   m.spare_threads = threads_.spares();
+  m.spare_threads_in_use = threads_.count().seatless;
   m.spare_threads_max = in_force.blocking.spares_max;
   count_in(m, detail::count_block_memory());
   m.short_of_spares = supervisor_.short_of_spares() ? 1 : 0;

@@ -360,7 +360,7 @@ std::size_t worker_threads::spares() const {
 worker_threads::number worker_threads::count() const {
   const std::size_t most = most_threads();
   const std::scoped_lock lock(mutex_);
-  return {alive_, most};
+  return {alive_, static_cast<std::size_t>(std::ranges::count_if(threads_, &thread_record::seatless)), most};
 }
 
 } // namespace corewise::detail

@@ -56,8 +56,9 @@ class worker_threads {
   /// Returns how many threads wait for a seat.
   std::size_t spares() const;
   struct number {
-    std::size_t alive; ///< threads on seats, in tasks without a seat, and spare ones
-    std::size_t most;  ///< as many as the profile allows
+    std::size_t alive;    ///< threads on seats, in tasks without a seat, and spare ones
+    std::size_t seatless; ///< of these, in tasks without a seat
+    std::size_t most;     ///< as many as the profile allows
   };
   number count() const;
 

@@ -191,9 +191,13 @@ TEST_CASE(
   for (int i = 0; i < calls; ++i)
     REQUIRE(e.submit([&] { blocking([&] { held.pass(); }); }) == submit_result::accepted);
   held.wait_for(calls);
+  const std::uint64_t in_use = e.metrics().spare_threads_in_use;
+  CHECK(in_use >= calls - 1); // the last one may have its seat still
+  CHECK(in_use <= calls);
   held.open();
   e.drain();
   REQUIRE(within(60s, [&] { return e.metrics().spare_threads >= calls - 1; }));
+  CHECK(within(60s, [&] { return e.metrics().spare_threads_in_use == 0; }));
   p.blocking.spares_max = 2;
   REQUIRE(e.apply(p).applied());
   CHECK(within(60s, [&] { return e.metrics().spare_threads <= 2; }));

@@ -144,10 +144,11 @@ struct metrics_snapshot {
   /// For how long at least the oldest queued task has waited: how long no task was taken from some queue in which tasks
   /// wait, to 100 ms. Tasks in LIFO slots and forks do not count. 0 where the supervisor watches nothing.
   std::chrono::nanoseconds oldest_wait{0};
-  std::uint64_t spare_threads = 0;
-  std::uint64_t spare_threads_max = 0; ///< `blocking.spares_max`
-  std::uint64_t short_of_spares = 0;   ///< 1: workers stand still for want of a spare thread now
-  std::uint64_t spares_exhausted = 0;  ///< times that workers stood still for want of a spare thread
+  std::uint64_t spare_threads = 0;        ///< threads that wait for a seat
+  std::uint64_t spare_threads_in_use = 0; ///< threads in blocking calls, whose seats spare threads have taken
+  std::uint64_t spare_threads_max = 0;    ///< `blocking.spares_max`
+  std::uint64_t short_of_spares = 0;      ///< 1: workers stand still for want of a spare thread now
+  std::uint64_t spares_exhausted = 0;     ///< times that workers stood still for want of a spare thread
   /// Tasks that wait for workers whose tasks are in blocking calls, and that no spare thread has relieved.
   std::uint64_t tasks_waiting_for_a_seat = 0;
   /// Calls of `blocking` and `run_blocking` that have a place under `blocking.max_concurrent`. Without that
