@@ -58,9 +58,9 @@ void idle_workers::park(worker_id w, const parking& as) noexcept {
     sentinel_.hand_over_if_free(w); // the worker may have been the sentinel
     if (drives()) hand_over_driver(w);
   }
-  add_own(beds.counts(w).parks, 1);
+  beds.count_park(w, as.begun);
   const bool others_search = as.searching ? !last : search.any(domain_of(w)); // D2
-  sleep(w, as.retired, sentinel_.leaves_duties(w, others_search));            // W4
+  sleep(w, as, sentinel_.leaves_duties(w, others_search));                    // W4
 }
 
 /// The worker may have slept in the driver when others of its group lay down (K4).
@@ -70,19 +70,21 @@ void idle_workers::hand_over_driver(worker_id w) noexcept {
   if (wakes_.sleepers().drivers().want(g)) wakes_.wake_any(g);
 }
 
-void idle_workers::sleep(worker_id w, bool retired, bool leaves_duties) noexcept {
+void idle_workers::sleep(worker_id w, const parking& as, bool leaves_duties) noexcept {
   sleepers& beds = wakes_.sleepers();
-  if (!retired && !leaves_duties && sentinel_.take_duties(w))
+  if (!as.retired && !leaves_duties && sentinel_.take_duties(w))
     sentinel_.sleep(w);
-  else if (beds.sleep(w, retired ? std::nullopt : wakes_.settings().fixed_timeout()) ==
+  else if (beds.sleep(w, as.retired ? std::nullopt : wakes_.settings().fixed_timeout()) ==
            sleepers::woken::in_time)
     add_own(beds.counts(w).timeouts, 1);
   if (beds.claim_itself(w)) { // W5
     // No waker has claimed it: its time is over, or the token was left for an earlier sleep.
     wakes_.searchers().join(domain_of(w));
+    beds.note_wake(w, {});
   } else {
     beds.await_call(w);
     add_own(beds.counts(w).wakes, 1);
+    beds.note_wake(w, as.retired ? std::optional<std::uint64_t>() : as.begun);
   }
 }
 

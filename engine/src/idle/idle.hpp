@@ -119,6 +119,7 @@ class idle_workers {
     bool searching = false;    ///< the worker is counted as a searcher now
     bool retired = false;      ///< it goes by rules under which it has retired
     const rules* by = nullptr; ///< the rules that it goes by
+    std::uint64_t begun = 0;   ///< how many tasks it has begun
   };
   /// Puts worker w to sleep until it is woken, unless it sees work in a last look, or newer rules. When
   /// this returns w is counted as a searcher.
@@ -126,7 +127,7 @@ class idle_workers {
 
  private:
   std::uint32_t domain_of(worker_id w) const noexcept { return groups_[layout_[w].group].domain; }
-  [[gnu::hot]] void sleep(worker_id w, bool retired, bool leaves_duties) noexcept;
+  [[gnu::hot]] void sleep(worker_id w, const parking& as, bool leaves_duties) noexcept;
   void hand_over_driver(worker_id w) noexcept;
 
   const locality_groups& groups_;

@@ -45,9 +45,10 @@ class sleepers {
  public:
   /// What is counted about a worker's sleeps. Relaxed: numbers for people.
   struct counters {
-    atomic<std::uint64_t> parks{0}; // single writer, and the next two: the worker
+    atomic<std::uint64_t> parks{0}; // single writer, and the next three: the worker
     atomic<std::uint64_t> wakes{0};
     atomic<std::uint64_t> timeouts{0};
+    atomic<std::uint64_t> wakes_in_vain{0};
     atomic<std::uint64_t> rescued{0}; // any lookout, and the next
     atomic<std::uint64_t> lifo_rescued{0};
   };
@@ -117,6 +118,16 @@ class sleepers {
 
   // --- the sleeper
 
+  /// Counts that worker w goes to sleep, after so many tasks that it has begun.
+  void count_park(worker_id w, std::uint64_t begun) noexcept {
+    bed& b = beds_[w.value];
+    add_own(b.counts.parks, 1);
+    if (b.begun_at_wake == begun) add_own(b.counts.wakes_in_vain, 1);
+  }
+  /// Notes how many tasks w had begun when another thread woke it; nothing: its sleep ended otherwise.
+  void note_wake(worker_id w, std::optional<std::uint64_t> begun) noexcept {
+    beds_[w.value].begun_at_wake = begun;
+  }
   /// Step W1. It is counted before its bit is set, so that a waker cannot count down before.
   void lie_down(worker_id w, bool retired) noexcept {
     const std::uint64_t weight = retired ? one_retired : one_active;
@@ -163,7 +174,9 @@ class sleepers {
     atomic<bool> counted{false};
     atomic<std::uint64_t> weight{one_active}; // its part of `asleep_`; published by its parked bit
     counters counts;
-    ready_tasks found; // the owner's
+    ready_tasks found; // the owner's, and the next
+    /// How many tasks the worker had begun when another thread woke it; nothing: its last sleep ended otherwise.
+    std::optional<std::uint64_t> begun_at_wake;
   };
 
   // The two halves of `asleep_`.

@@ -47,6 +47,7 @@ worker_metrics& worker_metrics::operator+=(const worker_metrics& w) noexcept {
   lifo_rescued += w.lifo_rescued;
   parks += w.parks;
   wakes += w.wakes;
+  wakes_in_vain += w.wakes_in_vain;
   timeouts += w.timeouts;
   rescued_by_timeout += w.rescued_by_timeout;
   blocking_calls += w.blocking_calls;

@@ -73,6 +73,7 @@ void runtime::count_workers(metrics_snapshot& m) const {
     const auto& idle = idle_->counts(seat->id());
     w.parks = idle.parks.load(std::memory_order_relaxed);
     w.wakes = idle.wakes.load(std::memory_order_relaxed);
+    w.wakes_in_vain = idle.wakes_in_vain.load(std::memory_order_relaxed);
     w.timeouts = idle.timeouts.load(std::memory_order_relaxed);
     w.lifo_rescued = idle.lifo_rescued.load(std::memory_order_relaxed);
     w.rescued_by_timeout = idle.rescued.load(std::memory_order_relaxed);

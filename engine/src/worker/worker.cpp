@@ -175,7 +175,10 @@ template <class D> task_header* worker::rest(D rules) noexcept {
   assert(queues().lifo.empty()); // no thread looks there while the worker sleeps
   if (recording()) [[unlikely]]
     record_worker(*this, event_code::parked);
-  engine_.idle().park(id(), {.searching = supply_.is_searching(), .retired = retired_, .by = rules_.get()});
+  engine_.idle().park(id(), {.searching = supply_.is_searching(),
+                             .retired = retired_,
+                             .by = rules_.get(),
+                             .begun = counts_.executed.read() + counts_.taken.read()});
   supply_.note_searching();
   noted_awake_ = false;
   if (recording()) [[unlikely]]

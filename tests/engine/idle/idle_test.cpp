@@ -277,6 +277,31 @@ TEST_CASE("idle: a worker that is woken again and again hands over sentinel duty
   CHECK(e.counts(1).wakes - before <= rounds / 2);
 }
 
+TEST_CASE("idle: a wake-up after which a worker sleeps again without a task is counted as one in vain") {
+  held_engine e(small_profile(2));
+  const timer far_off = e.get().after(1h, [] {}); // the sentinel waits for it
+  for (std::uint32_t w = 0; w < 2; ++w) e.hold(w);
+  for (std::uint32_t w = 0; w < 2; ++w) {
+    e.release(w);
+    REQUIRE(in_the_end([&] { return e.parked(w); })); // worker 0 as the sentinel
+  }
+  REQUIRE(e.settled());
+  const worker_metrics before = e.counts(1);
+  gate held;
+  e.submit_to(0, [&] { held.pass(); }); // worker 0 wakes worker 1 for its duties, which is no task
+  held.wait_for(1);
+  REQUIRE(in_the_end([&] { return e.counts(1).wakes_in_vain != before.wakes_in_vain && e.parked(1); }));
+  CHECK(e.counts(1).wakes == before.wakes + 1);
+  for (std::uint64_t i = 1; i <= 2; ++i) { // a sleep that has only just begun may be counted late
+    e.submit_to(1, [] {});
+    REQUIRE(in_the_end([&] { return e.counts(1).executed == before.executed + i && e.parked(1); }));
+  }
+  CHECK(e.counts(1).wakes == before.wakes + 3);
+  CHECK(e.counts(1).wakes_in_vain == before.wakes_in_vain + 1);
+  held.open();
+  e.get().drain();
+}
+
 /// Worker 0, the sentinel, is woken for a task and wakes worker 1 for its duties. Worker 1 looks for work
 /// first. In the middle of that worker 2 begins to look for work, and gets a task when worker 1 has lain
 /// down. Returns whether worker 2 found worker 1 as the sentinel, so that it did not wake it.

@@ -64,7 +64,9 @@ struct worker_metrics {
   std::uint64_t lifo_rescued = 0; ///< taken from its LIFO slot, where they had aged, and given to others
   std::uint64_t parks = 0;        ///< times that it went to sleep
   std::uint64_t wakes = 0;        ///< times that another thread woke it
-  std::uint64_t timeouts = 0;     ///< times that a time-out of `idle.park_timeout` woke it
+  /// Of these wake-ups, those after which it went to sleep again without having begun a task.
+  std::uint64_t wakes_in_vain = 0;
+  std::uint64_t timeouts = 0;           ///< times that a time-out of `idle.park_timeout` woke it
   std::uint64_t rescued_by_timeout = 0; ///< lost wake-ups: only a time-out found the work; stays 0
   std::uint64_t blocking_calls = 0;     ///< times that a task lent its seat, to block
   std::uint64_t regained_seats = 0;     ///< of these calls, ended before a spare thread had come
