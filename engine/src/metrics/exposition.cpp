@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -113,6 +114,20 @@ std::vector<part<worker_metrics>> parts_of(std::span<const metrics_snapshot> eng
   return parts;
 }
 
+/// Returns the sums of the workers on each kind of core; nothing of an engine whose groups are not told.
+std::vector<part<worker_metrics>> kinds_of(std::span<const metrics_snapshot> engines) {
+  std::vector<part<worker_metrics>> parts;
+  for (const metrics_snapshot& m : engines) {
+    std::map<std::string_view, worker_metrics> kinds;
+    for (const worker_metrics& w : m.workers)
+      if (const auto g = std::ranges::find(m.groups, w.group, &group_facts::group); g != m.groups.end())
+        kinds[g->kind] += w;
+    for (const auto& [kind, sum] : kinds)
+      parts.push_back({joined(label_of(m), fmt::format("kind=\"{}\"", escaped(kind))), sum});
+  }
+  return parts;
+}
+
 /// Returns the same of the I/O: groups, or sums. Engines without drivers have none.
 std::vector<part<io_metrics>> io_parts_of(std::span<const metrics_snapshot> engines, metrics_detail of) {
   std::vector<part<io_metrics>> parts;
@@ -164,12 +179,14 @@ void expose_groups(exposition& to, std::span<const metrics_snapshot> engines) {
              "1");
 }
 
-/// Exposes the numbers of these parts.
+/// Exposes the numbers of these parts. `kinds`: in their place for the rows by kind; may be empty.
 template <class T>
-void expose_parts(exposition& to, std::span<const metric_row<T>> rows, const std::vector<part<T>>& parts) {
+void expose_parts(exposition& to, std::span<const metric_row<T>> rows, const std::vector<part<T>>& parts,
+                  const std::vector<part<T>>& kinds = {}) {
   if (parts.empty()) return;
   expose(to, rows, [&](const auto& row, const std::string& label) {
-    for (const part<T>& p : parts) to.add(joined(p.labels, label), value_text(row, p.numbers));
+    for (const part<T>& p : row.by_kind && !kinds.empty() ? kinds : parts)
+      to.add(joined(p.labels, label), value_text(row, p.numbers));
   });
 }
 
@@ -211,7 +228,7 @@ std::string expose(std::span<const metrics_snapshot> engines, metrics_detail of,
   });
   expose(to, process_rows(),
          [&](const auto& row, const std::string& label) { to.add(label, value_text(row, engines.front())); });
-  expose_parts(to, worker_rows(), parts);
+  expose_parts(to, worker_rows(), parts, summed ? kinds_of(engines) : std::vector<part<worker_metrics>>());
   expose_parts(to, io_rows(), io_parts);
   if (!summed) expose_groups(to, engines);
   expose_times(to, worker_times(), automatic ? sums : parts);

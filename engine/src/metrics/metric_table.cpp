@@ -31,6 +31,12 @@ template <class Row> constexpr Row read_by(std::string_view alerts, Row row) {
   return row;
 }
 
+/// Returns the row of a metric whose sums are by kind of core.
+constexpr worker_row by_kind(worker_row row) {
+  row.by_kind = true;
+  return row;
+}
+
 constexpr engine_row of_engine[] = {
     read_by("CorewiseWedged CorewiseQueueStands",
             engine_row{"health", gauge, "", "1 for the state of the engine", is_in<health_state::ok>, "state",
@@ -162,8 +168,9 @@ constexpr engine_row of_process[] = {
 constexpr worker_row of_workers[] = {
     {"workers_active", gauge, "workers", "Workers that take tasks; the others are headroom, or retired",
      [](const worker_metrics& w) { return w.active; }},
-    {"capacity", gauge, "", "Capacity of the cores of active workers; one on the fastest kind has 1024",
-     [](const worker_metrics& w) { return w.capacity; }},
+    by_kind({"capacity", gauge, "",
+             "Capacity of the cores of active workers; one on the fastest kind has 1024",
+             [](const worker_metrics& w) { return w.capacity; }}),
     {"load", gauge, "tasks", "Tasks queued for workers or run by them now",
      [](const worker_metrics& w) { return w.load; }},
     {"workers_running", gauge, "workers", "Workers that run a task now; these tasks are in the load",

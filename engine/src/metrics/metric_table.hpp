@@ -32,6 +32,7 @@ template <class Of> struct metric_row {
   std::string_view label_value{};
   /// The rules in configs/prometheus/alerts.yaml that read it, separated by blanks; in the first row of the name.
   std::string_view alerts{};
+  bool by_kind = false; ///< a scraper sees sums over all groups by kind of core
 };
 
 /// Times of `Of`: one histogram, or one for each class.

@@ -19,7 +19,8 @@ constexpr std::string_view head = R"(# Metrics
 the names below. `to_text()` and `to_json()` have the same names, without `corewise_` and `_total`; `to_json()` has all workers,
 or groups or sums in their place.
 
-The metrics of workers and of I/O have the label `group`; if that were more than {} series for an engine they are sums over all groups. On request
+The metrics of workers and of I/O have the label `group`; if that were more than {} series for an engine they are sums over all groups, and
+`corewise_capacity` has the label `kind`: the kind of core. On request
 (`metrics_detail`) they have the label `worker` as well, or none. The sum over a label is the value for the engine. Where a
 process has several engines (`engine_set`), all but the metrics of the process have the label `engine`. Counters begin at 0
 with the engine and survive a reload; those of CPU quotas begin with the control group, and those of memory with the process. What the

@@ -189,6 +189,10 @@ workers: {per_group: 2, pin: none}
   CHECK(seen.series.at(R"(corewise_capacity{group="1"})") == 1024);
   CHECK(seen.series.at(R"(corewise_group_info{group="0",kind="big \"P\""})") == 1);
   CHECK(seen.series.at(R"(corewise_group_info{group="1",kind="E"})") == 1);
+  const scraped summed(e.metrics().to_prometheus(metrics_detail::sums));
+  CHECK(summed.series.at(R"(corewise_capacity{kind="big \"P\""})") == 2048);
+  CHECK(summed.series.at(R"(corewise_capacity{kind="E"})") == 1024);
+  CHECK(summed.sum("corewise_capacity") == 3072);
   const auto groups = nlohmann::json::parse(e.metrics().to_json(metrics_detail::groups))["groups"];
   REQUIRE(groups.size() == 2);
   CHECK(groups[0]["kind"] == "big \"P\"");
