@@ -1,3 +1,4 @@
+#include "listener_groups.hpp"
 #include "listening_sockets.hpp"
 
 #include <corewise/engine/detail/lock.hpp>
@@ -56,22 +57,18 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
         options_(std::move(options)),
         handler_(std::move(handler)),
         most_waiting_(most_waiting(options_)),
-        places_(std::min(options_.most_connections, semaphore::largest)) { // more are never open at once
-    // Headroom alone makes no place for connections.
-    for (const locality_group& g : engine_.groups().groups())
-      if (const std::uint64_t workers = engine_.workers().at_begin(g.id); workers != 0)
-        groups_.push_back(std::make_unique<group_record>(g.id, g.capacity * workers, io.of(g.id)));
-  }
+        groups_(io),
+        places_(std::min(options_.most_connections, semaphore::largest)) {} // more are never open at once
   listener_core(const listener_core&) = delete;
   listener_core& operator=(const listener_core&) = delete;
 
   /// Returns what its sockets are to receive: one for each group, or one for all.
   wanted_sockets wanted() const {
     const bool by_cpu = options_.balance == listen_options::balancing::receiving_cpu;
-    wanted_sockets sockets(by_cpu ? groups_.size() : 1);
+    wanted_sockets sockets(by_cpu ? groups_.with_socket() : 1);
     if (engine_.machine().is_this_system())
-      for (std::size_t g = 0; g < groups_.size(); ++g)
-        sockets[by_cpu ? g : 0] |= engine_.groups()[groups_[g]->id].cpus;
+      for (std::size_t g = 0; g < groups_.with_socket(); ++g)
+        sockets[by_cpu ? g : 0] |= engine_.groups()[groups_[g].id].cpus;
     return sockets;
   }
   void warn_not_steered(int error) const {
@@ -83,11 +80,11 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   void start(std::vector<descriptor> sockets) {
     port_ = port_of(sockets.front().get());
     to_lightest_ = options_.balance == listen_options::balancing::lightest || !options_.adopted.empty() ||
-                   sockets.size() < groups_.size();
+                   sockets.size() < groups_.with_socket();
     engine_stop_.emplace(engine_.stop_token(), stopper{this});
     numbers_ = std::vector<atomic<int>>(sockets.size());
     for (std::size_t i = 0; i < sockets.size(); ++i) {
-      group_record& g = *groups_[i % groups_.size()];
+      listener_group& g = groups_[i % groups_.with_socket()];
       open_socket counted(shared_from_this(), numbers_[i], std::move(sockets[i]));
       // A refused task is destroyed, and with it the socket.
       static_cast<void>(engine_.submit(accept_in(std::move(counted), g), {.group = g.id, .daemon = true}));
@@ -106,36 +103,9 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     closed_.wait(lock, [this] { return open_sockets_ == 0; });
   }
   std::uint16_t port() const noexcept { return port_; }
-  listener_counts counts(std::optional<group_id> of = {}) const noexcept {
-    listener_counts sum;
-    for (const auto& g : groups_) {
-      if (of && g->id != *of) continue;
-      sum.accepted += g->own.accepted.load(std::memory_order_relaxed);
-      sum.open += g->own.open.load(std::memory_order_relaxed);
-      sum.refused += g->own.refused.load(std::memory_order_relaxed);
-    }
-    return sum;
-  }
+  listener_counts counts(std::optional<group_id> of = {}) const noexcept { return groups_.counts(of); }
 
  private:
-  struct group_record {
-    group_record(group_id g, std::uint64_t of_group, executor e) noexcept
-        : id(g),
-          capacity(of_group),
-          here(std::move(e)),
-          of_service(static_cast<group_context&>(here.query(asio::execution::context)).connections()) {}
-
-    const group_id id;
-    const std::uint64_t capacity;
-    const executor here;
-    connection_counts& of_service; // of this group
-    alignas(64) connection_counts own;
-
-    void add(atomic<std::uint64_t> connection_counts::* number, std::int64_t n = 1) noexcept {
-      for (connection_counts* to : {&own, &of_service})
-        (to->*number).fetch_add(static_cast<std::uint64_t>(n), std::memory_order_relaxed);
-    }
-  };
   struct stopper {
     listener_core* self;
     void operator()() const noexcept { self->stop(); }
@@ -188,7 +158,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
     std::optional<listening_socket> ready_;
   };
 
-  static task<> accept_in(open_socket socket, group_record& own) {
+  static task<> accept_in(open_socket socket, listener_group& own) {
     listener_core& self = socket.of();
     const std::stop_token stop = self.stop_.get_token();
     std::int64_t left = self.most_waiting_ + 1; // to accept after a stop: more cannot have come before it
@@ -226,7 +196,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   }
 
   /// Accepts some connections. Returns 0, or the error that ended it; EAGAIN: none waits.
-  task<int> accept_some(group_record& own, int fd, std::stop_token stop) {
+  task<int> accept_some(listener_group& own, int fd, std::stop_token stop) {
     for (int i = 0; i < accepted_at_once; ++i) {
       const bool limited = options_.most_connections != 0;
       const bool waits = options_.on_excess == listen_options::excess::wait;
@@ -246,25 +216,12 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
         own.add(&connection_counts::refused);
         continue;
       }
-      begin(choose(own), std::move(connection), /*has_place=*/limited);
+      begin(to_lightest_ ? groups_.lightest(own) : own, std::move(connection), /*has_place=*/limited);
     }
     co_return 0;
   }
 
-  /// Returns the group to which the next connection goes.
-  group_record& choose(group_record& own) const noexcept {
-    if (!to_lightest_) return own;
-    group_record* best = &own;
-    const auto load = [](const group_record& g) {
-      return (g.own.open.load(std::memory_order_relaxed) + 1) * 1024 * 1024 /
-             std::max<std::uint64_t>(1, g.capacity);
-    };
-    for (const auto& g : groups_)
-      if (load(*g) < load(*best)) best = g.get();
-    return *best;
-  }
-
-  void begin(group_record& to, descriptor connection, bool has_place) {
+  void begin(listener_group& to, descriptor connection, bool has_place) {
     const int on = 1;
     ::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // not for unix sockets
     to.add(&connection_counts::open);
@@ -276,7 +233,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   /// Counts a connection as open until its handler is gone, and as accepted or refused, once.
   class open_connection {
    public:
-    open_connection(std::shared_ptr<listener_core> of, group_record& in, bool has_place) noexcept
+    open_connection(std::shared_ptr<listener_core> of, listener_group& in, bool has_place) noexcept
         : of_(std::move(of)),
           in_(&in),
           has_place_(has_place) {}
@@ -298,7 +255,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
 
    private:
     std::shared_ptr<listener_core> of_;
-    group_record* in_;
+    listener_group* in_;
     bool has_place_;
     bool is_given_ = false;
   };
@@ -346,7 +303,7 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
   const listen_options options_;
   const connection_handler handler_;
   const std::int64_t most_waiting_; // in the kernel, for a socket
-  std::vector<std::unique_ptr<group_record>> groups_;
+  listener_groups groups_;
   semaphore places_;
   std::stop_source stop_;
   std::optional<std::stop_callback<stopper>> engine_stop_;

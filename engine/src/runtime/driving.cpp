@@ -108,6 +108,20 @@ group_id driving::nearest(const runtime& e, group_id g) noexcept {
   return g;
 }
 
+std::uint64_t driving::capacity_now(const runtime& e, group_id g) noexcept {
+  return e.active_in(g) * e.group(g).at_speed(e.groups()[g].capacity);
+}
+
+std::chrono::nanoseconds driving::busy(const runtime& e, group_id g) noexcept {
+  std::chrono::nanoseconds sum{0};
+  for (const worker_place& place : e.layout().of_group(g)) {
+    worker& seat = e.seat(place.id);
+    sum += std::chrono::nanoseconds{static_cast<std::int64_t>(seat.counts().busy_ns.read())} +
+           seat.report().busy_for().value_or(std::chrono::nanoseconds{0});
+  }
+  return sum;
+}
+
 } // namespace detail
 
 } // namespace corewise

@@ -2,6 +2,8 @@
 
 #include "runtime/runtime.hpp"
 
+#include <corewise/engine/detail/driving.hpp>
+
 #include <numeric>
 #include <stdexcept>
 
@@ -11,7 +13,7 @@ detail::loop_share_list runtime::loop_shares(std::uint64_t size) const {
   std::vector<std::uint64_t, detail::recycling_allocator<std::uint64_t>> weights;
   weights.reserve(groups_.size());
   for (const locality_group& g : groups_.groups())
-    weights.push_back(std::uint64_t{active_in(g.id)} * group(g.id).at_speed(g.capacity));
+    weights.push_back(detail::driving::capacity_now(*this, g.id));
   return detail::deal_out(size, weights);
 }
 

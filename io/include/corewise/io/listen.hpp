@@ -18,7 +18,11 @@ struct listen_options {
   /// The group to which a connection goes.
   enum class balancing : std::uint8_t {
     receiving_cpu, ///< that of the CPU that receives its packets; the kernel chooses for other CPUs
-    lightest,      ///< that with the fewest open connections for its capacity
+    /// That with the least (open connections + 1) × 1024 / capacity of its active workers, as a reload and the host leave
+    /// it now. Of several, that whose workers were less busy in the last second; where no connection came for longer,
+    /// since then. A group without active workers gets none. Cost: some loads for each group, once a second some for
+    /// each worker.
+    lightest,
   } balance = balancing::receiving_cpu;
   /// What is done with connections in excess of `most_connections`. While the engine is full
   /// (`limits.in_flight`) they are closed at once.

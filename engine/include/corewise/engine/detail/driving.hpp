@@ -7,6 +7,8 @@
 #include <corewise/engine/submit_result.hpp>
 #include <corewise/topology/ids.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -58,6 +60,11 @@ class driving {
   /// Returns the group that is nearest to the calling thread, or to g, and has workers.
   static group_id nearest(const runtime& e) noexcept;
   static group_id nearest(const runtime& e, group_id g) noexcept;
+  /// Returns the capacity of the workers of g that are active now, at the speed that their cores have now; 0: no
+  /// worker is active. Cost: two loads.
+  static std::uint64_t capacity_now(const runtime& e, group_id g) noexcept;
+  /// Returns for how long the workers of g have been busy, all together. Cost: two loads for each worker.
+  static std::chrono::nanoseconds busy(const runtime& e, group_id g) noexcept;
 };
 
 } // namespace corewise::detail
