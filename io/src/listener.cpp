@@ -216,7 +216,9 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
         own.add(&connection_counts::refused);
         continue;
       }
-      begin(to_lightest_ ? groups_.lightest(own) : own, std::move(connection), /*has_place=*/limited);
+      // The kernel gives a group connections also when its workers have retired: they are not to stay there.
+      const bool stays = !to_lightest_ && groups_.is_active(own);
+      begin(stays ? own : groups_.lightest(own), std::move(connection), /*has_place=*/limited);
     }
     co_return 0;
   }

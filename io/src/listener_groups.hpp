@@ -43,6 +43,10 @@ class listener_groups {
   std::size_t with_socket() const noexcept { return with_socket_; }
   listener_group& operator[](std::size_t i) const noexcept { return *groups_[i]; }
 
+  /// Returns whether the group has workers now. Cost: two loads.
+  bool is_active(const listener_group& g) const noexcept {
+    return driving::capacity_now(driving::of(engine_), g.id) != 0;
+  }
   /// Returns the lightest group (`listen_options::lightest`), of equal ones `own` or else the first. Cost: some loads for
   /// each group, once a second two for each worker.
   listener_group& lightest(listener_group& own) noexcept;

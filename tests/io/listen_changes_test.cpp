@@ -111,3 +111,23 @@ TEST_CASE("listen: nothing accepted is lost while profiles change, workers retir
           "are no spares") {
   change_under_load(0);
 }
+
+TEST_CASE("listen: what the kernel gives to a group whose workers have retired goes to one that has some") {
+  profile p = two_packages();
+  p.workers.per_group.reset();
+  p.workers.total = 2;
+  engine e(p);
+  io::service io(e);
+  const io::listener server =
+      io::listen(io, on_loopback(), {}, echo); // its kernel knows no CPU of this machine
+  p.workers.total = 1;
+  REQUIRE(e.apply(p).applied());
+  std::vector<int> clients;
+  for (int i = 0; i < 50; ++i) clients.push_back(connect_plainly(server.port()));
+  CHECK(within(10s, [&] { return server.counts().open == 50; }));
+  CHECK(server.counts(group_id{1}).open == 0);
+  for (const int fd : clients) {
+    CHECK(answers(fd));
+    ::close(fd);
+  }
+}

@@ -17,7 +17,10 @@ namespace corewise::io {
 struct listen_options {
   /// The group to which a connection goes.
   enum class balancing : std::uint8_t {
-    receiving_cpu, ///< that of the CPU that receives its packets; the kernel chooses for other CPUs
+    /// That of the CPU that receives its packets; the kernel chooses for other CPUs. While that group has no active workers
+    /// its socket goes on getting connections: they are accepted near by, and go to the lightest group. That costs each
+    /// one way from group to group.
+    receiving_cpu,
     /// That with the least (open connections + 1) × 1024 / capacity of its active workers, as a reload and the host leave
     /// it now. Of several, that whose workers were less busy in the last second; where no connection came for longer,
     /// since then. A group without active workers gets none. Cost: some loads for each group, once a second some for
