@@ -93,7 +93,7 @@ corewise::task<> serve(io::tcp_stream peer, server& all, const corewise::engine&
       if (const auto format = parser.get()[corewise::orca_request_field]; !format.empty())
         res.set(corewise::orca_field,
                 (format == "JSON" ? corewise::orca_json : corewise::orca_text)(all.load->read()));
-      keep = parser.get().keep_alive() && !all.ending.stop_requested();
+      keep = parser.get().keep_alive() && (buffer.size() != 0 || !all.ending.stop_requested());
     } else if (why.category() != io::error_code(http::error::bad_method).category()) {
       co_return; // the client has gone, or is too slow
     }

@@ -43,20 +43,30 @@ class client {
   bool send(const std::string& text) const {
     return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }
+  /// Has the destructor reset the connection, instead of closing it in order.
+  void reset_at_end() const {
+    const linger none{1, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+  }
   void end_of_sending() const { ::shutdown(fd_, SHUT_WR); }
+  /// Returns what has come, or comes next; nothing at the end of the connection, and after an error (`errno`).
+  std::string some() const {
+    std::array<char, 4096> bytes{};
+    const ssize_t n = ::recv(fd_, bytes.data(), bytes.size(), 0);
+    return {bytes.data(), n > 0 ? static_cast<std::size_t>(n) : 0};
+  }
   /// Returns what comes, up to the end of a response, or of the connection.
   std::string response() const {
     std::string all;
-    std::array<char, 4096> bytes{};
     for (;;) {
       const std::size_t head = all.find("\r\n\r\n");
       if (head != std::string::npos) {
         const std::size_t at = all.find("Content-Length: ");
         if (at != std::string::npos && all.size() >= head + 4 + std::stoul(all.substr(at + 16))) return all;
       }
-      const ssize_t n = ::recv(fd_, bytes.data(), bytes.size(), 0);
-      if (n <= 0) return all;
-      all.append(bytes.data(), static_cast<std::size_t>(n));
+      const std::string more = some();
+      if (more.empty()) return all;
+      all += more;
     }
   }
   /// Returns all that comes until the connection is closed.
