@@ -4,9 +4,11 @@
 #include <corewise/io/connect.hpp>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <stop_token>
 #include <string>
@@ -24,6 +26,23 @@ TEST_CASE("connect: the first endpoint that answers, or the last error") {
   CHECK(peer.is_open());
   CHECK_THROWS_AS(on.engine.run(io::connect(on.io, {on_loopback(1)}, 1s)).get(), io::system_error);
   CHECK_THROWS_AS(on.engine.run(io::connect(on.io, {}, 1s)).get(), io::system_error);
+}
+
+TEST_CASE("connect: sockets that were accepted or connected are closed on exec, and do not block") {
+  served_engine on(2);
+  const auto flags_of = [](io::tcp_stream& s) {
+    CHECK((::fcntl(s.native_handle(), F_GETFD) & FD_CLOEXEC) != 0);
+    CHECK((::fcntl(s.native_handle(), F_GETFL) & O_NONBLOCK) != 0);
+  };
+  std::atomic<int> seen{0};
+  const io::listener server = io::listen(on.io, on_loopback(), {}, [&](io::tcp_stream peer) -> task<> {
+    flags_of(peer);
+    ++seen;
+    co_return;
+  });
+  io::tcp_stream peer = on.engine.run(io::connect(on.io, {on_loopback(server.port())}, 5s)).get();
+  flags_of(peer);
+  CHECK(within(5s, [&] { return seen == 1; }));
 }
 
 TEST_CASE("connect: a stop ends it, also between endpoints and in a pool") {

@@ -9,8 +9,10 @@
 #include <atomic>
 #include <filesystem>
 #include <future>
+#include <memory>
 #include <semaphore>
 #include <thread>
+#include <vector>
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -285,6 +287,43 @@ TEST_CASE("io::on: a coroutine of Asio's awaits a call on an engine") {
   CHECK(result == 42);
   CHECK(failed);
   CHECK(refused);
+}
+
+TEST_CASE("io::on: a call that the engine refuses for its limit, or has accepted and drops, completes with "
+          "not_run") {
+  profile p = served_engine::profile_of(1);
+  p.limits.in_flight = 2;
+  engine e(p);
+  std::atomic<bool> begun{false};
+  const auto over = std::make_shared<std::atomic<bool>>(false); // the task outlives the shutdown
+  REQUIRE(e.submit([&begun, over] { // keeps the worker, so that the accepted call stays in a queue
+    begun = true;
+    while (!*over) std::this_thread::sleep_for(1ms);
+  }) == submit_result::accepted);
+  REQUIRE(within(5s, [&] { return begun.load(); }));
+  asio::io_context elsewhere;
+  std::atomic<int> called{0};
+  std::vector<bool> not_runs;
+  const auto ask = [&]() -> asio::awaitable<void> {
+    try {
+      co_await io::on(e, [&] { ++called; }, asio::use_awaitable);
+      not_runs.push_back(false);
+    } catch (const not_run&) {
+      not_runs.push_back(true);
+    }
+  };
+  asio::co_spawn(elsewhere, ask, asio::detached); // accepted
+  asio::co_spawn(elsewhere, ask, asio::detached); // refused
+  CHECK(within(5s, [&] {                          // the accepted one goes on waiting
+    elsewhere.poll();
+    return !not_runs.empty();
+  }));
+  CHECK(not_runs == std::vector{true});
+  CHECK_FALSE(e.shutdown(0s).clean());
+  *over = true;
+  elsewhere.run();
+  CHECK(not_runs == std::vector{true, true});
+  CHECK(called == 0);
 }
 
 TEST_CASE("io::service: an engine has one") {
