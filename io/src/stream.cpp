@@ -31,11 +31,8 @@ bool ended(ssize_t bytes, transfer& done) noexcept {
   return true;
 }
 
-bool has_room(const msghdr& m) noexcept {
-  for (std::size_t i = 0; i < m.msg_iovlen; ++i)
-    if (m.msg_iov[i].iov_len != 0) return true;
-  return false;
-}
+/// An `io_vector` has no empty parts.
+bool has_room(const msghdr& m) noexcept { return m.msg_iovlen != 0; }
 
 } // namespace
 
