@@ -1,8 +1,5 @@
-#include "shell.hpp"
+#include "served_engine.hpp"
 #include "within.hpp"
-
-#include <corewise/admin/server.hpp>
-#include <corewise/engine/engine.hpp>
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
@@ -12,70 +9,18 @@
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 #include <cstdint>
-#include <fstream>
-#include <memory>
-#include <semaphore>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
-// The subcommands that ask a running engine: health, dump, reload, top. The engine is in this process.
+// The subcommands that ask a running engine: health, dump, reload; what all of them do about tokens and addresses.
 
 using namespace corewise::tests;
 using namespace std::chrono_literals;
 using nlohmann::json;
 
 namespace {
-
-const std::string two_workers = "topology: {source: {synthetic: \"core:2 pu:1\"}}\nworkers: {pin: none}\n";
-
-/// An engine of two workers and its admin server, whose control socket is "c.sock" in the shell's directory.
-struct served {
-  served() : engine(made_profile()), server(engine, made_options()) {}
-  /// The same with a token, which is in the file "token" in the shell's directory.
-  explicit served(const std::string& token) : engine(made_profile()), server(engine, made_options(token)) {}
-  ~served() { go_on.release(100); }
-  served(const served&) = delete;
-  served& operator=(const served&) = delete;
-
-  static corewise::profile made_profile() {
-    return corewise::parse_profile(two_workers + "blocking: {stuck_after: 50ms}\n");
-  }
-  corewise::admin::options made_options() const {
-    corewise::admin::options o;
-    o.control = shell.directory() / "work/c.sock";
-    o.read_only = "127.0.0.1:0";
-    return o;
-  }
-  corewise::admin::options made_options(const std::string& token) const {
-    shell.write("token", token + "\n");
-    corewise::admin::options o = made_options();
-    o.token = shell.directory() / "work/token";
-    o.changes_by_tcp = true;
-    return o;
-  }
-  /// Runs `corewise COMMAND --connect ...`, with the control socket and with the read-only address.
-  outcome control(const std::string& command) const {
-    return shell.run("corewise " + command + " --connect c.sock");
-  }
-  outcome read(const std::string& command) const {
-    return shell.run("corewise " + command + " --connect 127.0.0.1:" + std::to_string(server.port()));
-  }
-  /// Makes a task stand, and waits until the engine knows.
-  void stand(const char* name) {
-    REQUIRE(engine.submit([this] { go_on.acquire(); }, {.name = name}) == corewise::submit_result::accepted);
-    const auto before = engine.metrics().total().standing;
-    while (engine.metrics().total().standing == before) std::this_thread::sleep_for(1ms);
-  }
-
-  scratch_shell shell;
-  std::counting_semaphore<> go_on{0};
-  corewise::engine engine;
-  corewise::admin::server server;
-};
 
 /// A server that answers one connection with these bytes, whatever it is asked.
 class other_server {
@@ -235,33 +180,6 @@ TEST_CASE("reload: a relative path of the machine's XML is explained") {
   CHECK(shell.run("sed \"s|m.xml|$PWD/m.xml|\" p.yaml | corewise reload - --connect c.sock").status == 0);
 }
 
-TEST_CASE("top: a running engine is watched, recorded, and its stuck tasks are named") {
-  served d;
-  for (int i = 0; i < 1000; ++i) CHECK(d.engine.submit([] {}) == corewise::submit_result::accepted);
-  d.engine.drain();
-  d.stand("the <long> task");
-  const outcome seen = d.control("top --interval 100ms --count 2 --record seen.jsonl");
-  CHECK(seen.status == 0);
-  CHECK(seen.err.empty());
-  CHECK(contains(seen.out, "corewise c.sock  "));
-  CHECK(contains(seen.out,
-                 "since the engine began\nhealth   degraded  1 of 2 workers run tasks that do not end"));
-  CHECK(contains(seen.out, "tasks    finished 1000  in flight 1 "));
-  CHECK(contains(seen.out, "\n\ncorewise c.sock  "));
-  CHECK(contains(seen.out, "tasks    finished 0/s  in flight 1 "));
-  CHECK(contains(seen.out, "\nstuck    worker "));
-  CHECK(contains(seen.out, "  the <long> task\n"));
-  const outcome again =
-      d.shell.run("corewise top --replay seen.jsonl | sed 's/seen.jsonl (recorded)/c.sock/'");
-  CHECK(again.out == seen.out);
-  CHECK(contains(d.control("top --once --record seen.jsonl").err, "seen.jsonl: File exists"));
-
-  const outcome outside = d.read("top --once");
-  CHECK(outside.status == 0);
-  CHECK(contains(outside.out, "stuck    1 worker  the control socket has the names of the tasks\n"));
-  CHECK(!contains(outside.out, "the <long> task"));
-}
-
 TEST_CASE("with the token a read-only address answers all commands, and without it says what is missing") {
   served d("0123456789abcdef-secret");
   d.stand("the <long> task");
@@ -294,60 +212,6 @@ TEST_CASE("with the token a read-only address answers all commands, and without 
   CHECK(contains(d.control("dump --token token").out, "(the <long> task) for ")); // where none is needed
   CHECK(contains(served().read("dump --token " + (d.shell.directory() / "work/token").string()).err,
                  "there is no /dump for you; the server has no token"));
-}
-
-TEST_CASE("top: readings that were missed are not made up for in a burst") {
-  served d;
-  const outcome seen =
-      d.shell.run("corewise top --connect c.sock --interval 100ms --count 20 --record r >seen & "
-                  "until [ -s r ]; do sleep .01; done; "
-                  "kill -STOP $!; sleep 1; kill -CONT $!; wait $! && jq .at_seconds r");
-  REQUIRE_MESSAGE(seen.status == 0, seen.err);
-  std::vector<double> at;
-  std::istringstream lines(seen.out);
-  for (double seconds = 0; lines >> seconds;) at.push_back(seconds);
-  REQUIRE(at.size() == 20);
-  // A late reading may be near the next one, but not nearer to the one after that than an interval, and so on.
-  int too_near = 0;
-  for (std::size_t i = 0; i < at.size(); ++i)
-    for (std::size_t later = i + 2; later < at.size(); ++later)
-      too_near += at[later] - at[i] < .1 * static_cast<double>(later - i - 1) - .001 ? 1 : 0;
-  CHECK_MESSAGE(too_near == 0, seen.out);
-}
-
-TEST_CASE("top: a recording begins with the first reading, so without an engine there is none") {
-  const served d;
-  const outcome none = d.shell.run("corewise top --connect nowhere.sock --once --record r; echo $?; ls r");
-  CHECK(none.out == "3\n");
-  CHECK(d.control("top --once --record r").status == 0);
-  CHECK(count_of("\n", d.shell.run("cat r").out) == 1);
-}
-
-TEST_CASE("top: an engine that ends is missed, and one that comes in its place is a new one") {
-  auto first = std::make_unique<served>();
-  for (int i = 0; i < 1000; ++i) CHECK(first->engine.submit([] {}) == corewise::submit_result::accepted);
-  first->engine.drain();
-  const scratch_shell shell;
-  corewise::admin::options o;
-  o.control = shell.directory() / "work/e.sock";
-  auto server = std::make_unique<corewise::admin::server>(first->engine, o);
-  std::thread watching([&] {
-    static_cast<void>(shell.run("corewise top --connect e.sock --interval 100ms >seen 2>missed & echo $! "
-                                ">id.new; mv id.new id; wait"));
-  });
-  const auto text_of = [&](const char* file) {
-    std::ostringstream text;
-    text << std::ifstream(shell.directory() / "work" / file).rdbuf();
-    return text.str();
-  };
-  CHECK(within(60s, [&] { return contains(text_of("seen"), "tasks    finished 0/s"); }));
-  server.reset();
-  CHECK(within(60s, [&] { return contains(text_of("missed"), "e.sock: there is no such socket"); }));
-  served next;
-  server = std::make_unique<corewise::admin::server>(next.engine, o);
-  CHECK(within(60s, [&] { return contains(text_of("seen"), "the engine has restarted\n"); }));
-  ::kill(static_cast<pid_t>(std::stol(text_of("id"))), SIGTERM);
-  watching.join();
 }
 
 TEST_CASE("where no engine answers, the exit status is 3 and the reason is said") {
