@@ -39,7 +39,6 @@ bool append_all(int file, std::string& text) {
 
 } // namespace
 
-// Uses plain system calls: a large machine has thousands of such files, and most of them do not exist.
 std::vector<std::string> names_in(const fs::path& directory) {
   const std::unique_ptr<DIR, decltype([](DIR* d) { ::closedir(d); })> open(::opendir(directory.c_str()));
   std::vector<std::string> names;
@@ -51,6 +50,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
+// Uses plain system calls: a large machine has thousands of such files, and most of them do not exist.
 std::optional<std::string> read_text(const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;

@@ -178,7 +178,7 @@ template <class D> task_header* worker::rest(D rules) noexcept {
   engine_.idle().park(id(), {.searching = supply_.is_searching(),
                              .retired = retired_,
                              .by = rules_.get(),
-                             .begun = counts_.executed.read() + counts_.taken.read()});
+                             .begun = queues().started()});
   supply_.note_searching();
   noted_awake_ = false;
   if (recording()) [[unlikely]]
