@@ -105,8 +105,10 @@ task<endpoints> resolve(std::string host, std::string service, std::stop_token s
   auto [sender, receiver] = make_oneshot<answer>();
   task<> call = look_up_for(std::move(sender), std::move(host), std::move(service));
   const hint as_here{.name = this_task::name(), .id = this_task::id()};
-  if (driving::submit(*engine, std::move(call).release_to(*engine), as_here) != submit_result::accepted)
-    throw system_error(asio::error::no_buffer_space, "resolve: the engine takes no task for the call");
+  const submit_result sent = driving::submit(*engine, std::move(call).release_to(*engine), as_here);
+  if (sent == submit_result::full)
+    throw system_error(asio::error::no_buffer_space, "resolve: the engine is full");
+  if (sent != submit_result::accepted) throw system_error(asio::error::operation_aborted, "resolve");
   std::optional<answer> got = co_await receiver.receive(stop);
   if (!got) throw system_error(asio::error::operation_aborted, "resolve");
   if (const auto* const why = std::get_if<std::exception_ptr>(&*got)) std::rethrow_exception(*why);

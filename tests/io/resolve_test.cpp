@@ -21,6 +21,7 @@
 #include <latch>
 #include <stop_token>
 #include <string>
+#include <thread>
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -122,4 +123,33 @@ TEST_CASE("resolve: a stop ends the wait for a nameserver that does not answer, 
   answers.count_down();
   on.engine.drain();
   nameserver_answers = nullptr;
+}
+
+TEST_CASE("resolve: with a token the call is a task of its own, which an engine that is full or shuts down "
+          "refuses") {
+  std::stop_source stop;
+  const auto refusal = [&](engine& e, const auto& meanwhile) {
+    io::error_code why;
+    auto asks = [&]() -> task<> {
+      meanwhile();
+      try {
+        co_await io::resolve("127.0.0.1", "80", stop.get_token());
+      } catch (const io::system_error& refused) {
+        why = refused.code();
+      }
+    };
+    e.run(asks()).get();
+    return why;
+  };
+  profile p = served_engine::profile_of(1);
+  p.limits.in_flight = 1; // the one that asks
+  engine full(p);
+  CHECK(refusal(full, [] {}) == asio::error::no_buffer_space);
+  served_engine on(1);
+  std::thread ends;
+  CHECK(refusal(on.engine, [&] {
+          ends = std::thread([&] { static_cast<void>(on.engine.shutdown(5s, 5s)); });
+          while (!on.engine.stop_token().stop_requested()) std::this_thread::sleep_for(1ms);
+        }) == asio::error::operation_aborted);
+  ends.join();
 }
