@@ -189,7 +189,14 @@ std::coroutine_handle<> join_point::drop_parent() noexcept {
   return std::noop_coroutine();
 }
 
-bool join_point::drop_parent_from_task() noexcept { return discard(parent_strand(), parent_to_unwind()); }
+bool join_point::drop_parent_from_task() noexcept {
+  dropping& drops = parent_strand().engine->dropping(); // read first: all may be gone
+  if (!discard_parent()) return false;
+  drops.count();
+  return true;
+}
+
+bool join_point::discard_parent() noexcept { return discard(parent_strand(), parent_to_unwind()); }
 
 strand& join_point::top_of(coroutine_root& s) noexcept {
   auto* at = static_cast<strand*>(&s);

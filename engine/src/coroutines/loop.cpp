@@ -59,7 +59,7 @@ bool loop::perform(task_header* t, task_action action) {
   loop& all = *p->all;
   if (action == task_action::discard) {
     all.note_discarded();
-    return all.arrive() && all.drop_parent_from_task();
+    return all.arrive() && all.discard_parent();
   }
   if (!all.work(p)) return false;
   return all.was_discarded() ? all.drop_parent_from_task() : all.resume_parent_from_task();

@@ -220,6 +220,29 @@ TEST_CASE("shutdown: a fork that has not begun is dropped with its parent") {
   CHECK(n == 1);
 }
 
+TEST_CASE("shutdown: a task whose last child runs to its end, after another was dropped, is dropped as well, "
+          "and counted") {
+  auto held = std::make_shared<gate>();
+  const auto forever = []() -> task<> {
+    for (;;) co_await yield();
+  };
+  const auto passes = [](std::shared_ptr<gate> way) -> task<> {
+    way->pass();
+    co_return;
+  };
+  const auto body = [&](std::shared_ptr<gate> way) -> task<> {
+    co_await when_all(forever(), passes(std::move(way)));
+  };
+  engine e(small_profile(1));
+  REQUIRE(e.submit(body(held)) == submit_result::accepted);
+  held->wait_for(1);
+  CHECK(e.shutdown(std::chrono::milliseconds{0}).running.size() == 1);
+  CHECK(e.metrics().dropped == 0);
+  held->open();
+  while (e.metrics().in_flight() != 0) std::this_thread::yield();
+  CHECK(e.metrics().dropped == 1);
+}
+
 TEST_CASE("retiring workers give away their forks") {
   engine e(small_profile(4));
   std::atomic<bool> stop{false};

@@ -194,10 +194,13 @@ class join_point {
       return foreign_failed();
     }
   }
-  /// Drops the parent when all children have come and one was dropped. Returns what goes on in its place.
+  /// Drops the parent when all children have come, one was dropped, and the last of them has run to its end. Counts the
+  /// task, if all of it is dropped now. Returns what goes on in its place.
   std::coroutine_handle<> drop_parent() noexcept;
   /// Does the same where the last child was no coroutine. Returns whether the root of all ended.
   bool drop_parent_from_task() noexcept;
+  /// Does the same where the last child was dropped as well, by a thread that counts. Returns whether the root of all ended.
+  bool discard_parent() noexcept;
   /// Notes that the parent must be dropped as well, once all children have come.
   void note_discarded() noexcept { discarded_.store(true, std::memory_order_relaxed); }
   bool was_discarded() const noexcept { return discarded_.load(std::memory_order_relaxed); }
