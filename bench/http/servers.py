@@ -64,7 +64,8 @@ def free_port():
 
 @contextlib.contextmanager
 def running(name, program, threads, before=()):
-    """Starts a server, and ends it. `before`: words before its command, for example those of taskset. Gives its port."""
+    """Starts a server, and ends it. `before`: words before its command, for example those of taskset. Gives its port and its
+    process."""
     with tempfile.TemporaryDirectory() as folder:
         if name == "nginx":
             port = free_port()
@@ -75,7 +76,7 @@ def running(name, program, threads, before=()):
             command = [program, "0", str(threads)]
         with subprocess.Popen([*before, *command], stdout=subprocess.PIPE, text=True) as server:
             try:
-                yield port if name == "nginx" else int(server.stdout.readline() or 0)
+                yield port if name == "nginx" else int(server.stdout.readline() or 0), server.pid
             finally:
                 server.terminate()
 
@@ -102,8 +103,42 @@ def check(port, path):
 
 
 @contextlib.contextmanager
-def idle_connections(port, count):
+def idle_connections(port, count, asks=False):
+    """Opens connections; with `asks`, each has made a request, and its response was read."""
     with contextlib.ExitStack() as all_of_them:
         for _ in range(count):
-            all_of_them.enter_context(socket.create_connection(("127.0.0.1", port)))
+            peer = all_of_them.enter_context(socket.create_connection(("127.0.0.1", port)))
+            if asks:
+                peer.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                got = b""
+                while not got.endswith(b"hello\n"):
+                    more = peer.recv(4096)
+                    if not more:
+                        raise Failed("a connection ended without a response")
+                    got += more
         yield
+
+
+def processes_of(pid):
+    """Returns a process and its descendants."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [pid] + [one for child in file.read().split() for one in processes_of(int(child))]
+
+
+def resident_bytes(pid):
+    """Returns the resident memory of a server, without what its processes share."""
+    total = 0
+    for process in processes_of(pid):
+        with open(f"/proc/{process}/smaps_rollup", encoding="ascii") as file:
+            total += sum(1024 * int(line.split()[1]) for line in file if line.startswith("Private_"))
+    return total
+
+
+def wakeups(pid):
+    """Returns how often the threads of a server have gone to sleep since they began."""
+    count = 0
+    for process in processes_of(pid):
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{thread}/status", encoding="ascii") as file:
+                count += sum(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
+    return count
