@@ -11,10 +11,12 @@ namespace corewise::detail {
 
 /// Finds drivers in which no thread looks while events may come: the workers of the group that are awake are in
 /// long tasks. Then a sleeper is woken to look there: one of the group after `patience`, else one of another
-/// group after `far_patience`.
+/// group after `far_patience`. What that one finds it also runs, where workers steal: the group would let it wait until its
+/// tasks are known to be long.
 ///
-/// It looks every `far_patience` while events may come anywhere and a worker sleeps, half as often while none
-/// does, and every `patience` while a sleeper of a group could look there. Call from one thread at a time.
+/// It looks every `far_patience`, half as often while no worker sleeps, and every `patience` while a sleeper of a group could
+/// look there. It looks also while no event may come: a worker that begins an operation does not call. Call from one thread at a
+/// time.
 class driver_watch {
  public:
   static constexpr std::chrono::nanoseconds patience = std::chrono::microseconds{50};
@@ -29,12 +31,11 @@ class driver_watch {
   };
 
   /// `sleepers`: any worker sleeps. `see(group)` returns nothing where no event may come. `wake(group, far)`
-  /// wakes a sleeper of that group, or of the nearest. Returns how long the thread may sleep until the next
-  /// look; nothing: no event may come.
+  /// wakes a sleeper of that group, or of the nearest. Returns how long the thread may sleep until the next look.
   template <class See, class Wake>
-  std::optional<std::chrono::nanoseconds> look(monotonic::time_point now, bool sleepers, const See& see,
-                                               const Wake& wake) noexcept {
-    std::optional<std::chrono::nanoseconds> rest;
+  std::chrono::nanoseconds look(monotonic::time_point now, bool sleepers, const See& see,
+                                const Wake& wake) noexcept {
+    std::chrono::nanoseconds rest = sleepers ? far_patience : 2 * far_patience;
     for (std::uint32_t g = 0; g < seen_.size(); ++g) {
       const std::optional<sight> at = see(g);
       wait& before = seen_[g];
@@ -48,10 +49,7 @@ class driver_watch {
         wake(g, !at->has_sleeper);
         before.since = now;
       }
-      const auto next = !sleepers                          ? 2 * far_patience
-                        : at->neglected && at->has_sleeper ? patience
-                                                           : far_patience;
-      rest = std::min(rest.value_or(next), next);
+      if (sleepers && at->neglected && at->has_sleeper) rest = patience;
     }
     return rest;
   }

@@ -95,6 +95,16 @@ class drivers {
     return seats_[g.value].times.load(std::memory_order_relaxed);
   }
 
+  /// Notes that the workers of g are in long tasks: another group's worker that comes next serves what it finds. Call from one
+  /// thread at a time.
+  void note_neglected(group_id g) noexcept {
+    seats_[g.value].neglected_at.store(times_held(g), std::memory_order_relaxed);
+  }
+  /// Returns whether that was noted, and no thread has held it since. Call from any thread.
+  bool is_neglected(group_id g) const noexcept {
+    return seats_[g.value].neglected_at.load(std::memory_order_relaxed) == times_held(g);
+  }
+
   /// Looks into the driver of g, unless another thread holds it. Returns the number of events. Call from a
   /// worker of g.
   std::size_t poll(group_id g, std::size_t most, ready_tasks& found) noexcept {
@@ -154,7 +164,8 @@ class drivers {
   struct alignas(128) seat {
     atomic<driver*> of{nullptr};
     atomic<holder> held{holder::nobody};
-    atomic<std::uint64_t> times{0}; // written by the holder
+    atomic<std::uint64_t> times{0};            // written by the holder
+    atomic<std::uint64_t> neglected_at{~0ULL}; // of `times`; relaxed: a hint where to run what is found
   };
 
   bool take(group_id g, holder as) noexcept {

@@ -73,6 +73,7 @@ class idle_workers {
   std::size_t poll(worker_id w, group_id g, std::size_t most, ready_tasks& found) noexcept;
   /// Returns whether events may come to the driver of g.
   bool outstanding(group_id g) const noexcept { return wakes_.sleepers().drivers().outstanding(g); }
+  bool is_neglected(group_id g) const noexcept { return wakes_.sleepers().drivers().is_neglected(g); }
   /// Returns what came while w slept in the driver of its group.
   ready_tasks& found(worker_id w) noexcept { return wakes_.sleepers().found(w); }
 

@@ -18,8 +18,7 @@ std::optional<std::chrono::nanoseconds> lookout::look(monotonic::time_point now)
   const auto by = [&](std::chrono::nanoseconds other) { rest = std::min(rest.value_or(other), other); };
   if (slots_age() && !wakes_.sleepers().all()) by(look_at_slots(now));
   if (others_help() && !wakes_.sleepers().all()) by(look_at_domains(now));
-  if (watches_drivers() && layout_.size() > 1 && !wakes_.sleepers().all())
-    if (const auto next = look_at_drivers(now)) by(*next);
+  if (watches_drivers() && layout_.size() > 1 && !wakes_.sleepers().all()) by(look_at_drivers(now));
   if (rescues()) {
     look_for_lost(now);
     by(lost_.rest(now));
@@ -40,8 +39,8 @@ std::chrono::nanoseconds lookout::look_at_domains(monotonic::time_point now) noe
 
 // --- drivers
 
-std::optional<std::chrono::nanoseconds> lookout::look_at_drivers(monotonic::time_point now) noexcept {
-  const drivers& all = wakes_.sleepers().drivers();
+std::chrono::nanoseconds lookout::look_at_drivers(monotonic::time_point now) noexcept {
+  drivers& all = wakes_.sleepers().drivers();
   return drivers_.look(
       now, wakes_.sleepers().any_for_work(),
       [&](std::uint32_t at) -> std::optional<driver_watch::sight> {
@@ -50,10 +49,10 @@ std::optional<std::chrono::nanoseconds> lookout::look_at_drivers(monotonic::time
         return driver_watch::sight{all.free(g), all.times_held(g), wakes_.has_sleeper(g)};
       },
       [&](std::uint32_t at, bool far) {
-        if (far)
-          wakes_.wake_nearest(group_id{at});
-        else
-          wakes_.wake_any(group_id{at});
+        const group_id g{at};
+        if (!far) return static_cast<void>(wakes_.wake_any(g));
+        if (wakes_.settings().stealing()) all.note_neglected(g);
+        wakes_.wake_nearest(g);
       });
 }
 

@@ -54,7 +54,7 @@ class lookout {
   std::chrono::nanoseconds look_at_domains(monotonic::time_point now) noexcept;
   std::chrono::nanoseconds look_at_slots(monotonic::time_point now) noexcept;
   bool any_slot_full(monotonic::time_point now) noexcept;
-  std::optional<std::chrono::nanoseconds> look_at_drivers(monotonic::time_point now) noexcept;
+  std::chrono::nanoseconds look_at_drivers(monotonic::time_point now) noexcept;
   void look_for_lost(monotonic::time_point now) noexcept;
   std::optional<worker_id> sleeper_with_work() const noexcept;
 

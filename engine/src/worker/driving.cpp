@@ -10,12 +10,13 @@ namespace corewise::detail {
 
 bool worker::poll_driver(group_id g) noexcept {
   ready_tasks found;
+  const bool serves = g == place_.group || engine_.idle().is_neglected(g);
   queued_again_ = 0;
   const std::size_t most = rules_in_force().settings.io.batch;
   const std::size_t events = engine_.idle().poll(id(), g, most, found);
   if (events != 0 && recording()) [[unlikely]]
     record_worker(*this, event_code::polled, events);
-  hand_on(found, g);
+  hand_on(found, g, serves);
   return events != 0;
 }
 
@@ -33,10 +34,9 @@ void worker::queue_again(resumption& place) noexcept {
   if (++queued_again_ >= rules_in_force().settings.io.batch) tick_.look_next();
 }
 
-/// Queues what a driver of group g has found: here, or near where it ran last if the driver is another
-/// group's.
-void worker::hand_on(ready_tasks& found, group_id g) noexcept {
-  const bool here = g == place_.group && !retired_;
+/// Queues what the driver of group g has found: here, if this worker serves the group, or else near where it ran last.
+void worker::hand_on(ready_tasks& found, group_id g, bool serves) noexcept {
+  const bool here = serves && !retired_;
   task_chain ready;
   while (resumption* const place = found.take_resumed()) {
     note_queued(*place, engine_.number(), /*by_driver=*/true);

@@ -184,7 +184,7 @@ template <class D> task_header* worker::rest(D rules) noexcept {
   if (recording()) [[unlikely]]
     record_worker(*this, event_code::woken);
   if (engine_.idle().drives()) [[unlikely]]
-    hand_on(engine_.idle().found(id()), place_.group);
+    hand_on(engine_.idle().found(id()), place_.group, /*serves=*/true);
   return nullptr;
 }
 

@@ -168,7 +168,7 @@ class alignas(128) worker {
   void note_task_time() noexcept;
 
   // driving.cpp
-  void hand_on(ready_tasks& found, group_id g) noexcept;
+  void hand_on(ready_tasks& found, group_id g, bool serves) noexcept;
 
   // retiring.cpp
   void follow_rules() noexcept;

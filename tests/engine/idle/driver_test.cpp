@@ -345,7 +345,7 @@ TEST_CASE("driver watch: it wakes a sleeper of the group after its patience, or 
   look(20ms);
   CHECK(woken.size() == 2);
   first.reset(); // no event may come: the time before counts no more
-  CHECK_FALSE(look(30ms));
+  CHECK(look(30ms) == detail::driver_watch::far_patience); // an operation may begin unseen
   first = sight{true, 8, true};
   look(30ms + 10us);
   CHECK(woken.size() == 2);

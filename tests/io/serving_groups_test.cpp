@@ -1,0 +1,104 @@
+#include "sockets.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+// Which group's workers serve a connection.
+
+using namespace corewise;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Returns the group of the worker that runs the calling task.
+group_id group_here(const engine& e) { return e.workers().workers()[e.this_worker()->value].group; }
+
+} // namespace
+
+TEST_CASE("serving groups: where a group's only worker is in a long task, an idle worker of another group "
+          "serves its "
+          "connections at once, and needs no theft") {
+  const group_id first{0};
+  int thefts = 0; // none, unless the worker comes by itself at that moment
+  constexpr int all_rounds = 10;
+  for (int rounds = 0; rounds < all_rounds;) {
+    std::atomic<bool> over{false};
+    std::atomic<bool> held_by_first{false};
+    std::atomic<bool> holds{false};
+    std::atomic<bool> served_by_other{false};
+    engine e(two_packages()); // a new one knows of no task that it is long
+    io::service io(e);
+    std::pair<io::unix_stream, io::unix_stream> ends(io.of(first), io.of(first));
+    asio::local::connect_pair(ends.first, ends.second);
+    const auto reads = [&]() -> task<> {
+      char byte = 0;
+      co_await ends.first.async_read_some(asio::buffer(&byte, 1));
+      served_by_other = group_here(e) != first;
+    };
+    future<void> reader = e.run(reads(), hint{.group = first});
+    REQUIRE(within(30s, [&] { return io.count(first).operations == 1; }));
+    future<void> holder = e.run(
+        [&] {
+          held_by_first = group_here(e) == first;
+          holds = true;
+          while (!over) std::this_thread::sleep_for(100us); // without `blocking`: it keeps its worker
+        },
+        hint{.worker = worker_id{0}});
+    REQUIRE(within(30s, [&] { return holds.load(); }));
+    const auto stolen = [&] {
+      const auto by_level = e.metrics().total().stolen;
+      return std::accumulate(by_level.begin(), by_level.end(), std::uint64_t{0});
+    };
+    const std::uint64_t before = stolen();
+    REQUIRE(::send(ends.second.native_handle(), "x", 1, MSG_NOSIGNAL) == 1);
+    CHECK(within(30s, [&] { return reader.ready(); }));
+    over = true;
+    reader.get();
+    holder.get();
+    if (!held_by_first) continue; // another worker has stolen it
+    ++rounds;
+    CHECK(served_by_other);
+    thefts += stolen() != before ? 1 : 0;
+  }
+  CHECK(thefts <= all_rounds / 2);
+}
+
+TEST_CASE("serving groups: nearly all of what connections do is served in their groups") {
+  profile p;
+  p.workers.pin = pin_to::none;
+  p.topology.machine.source = synthetic_source{"pack:4 numa:1 l3:1 core:2 pu:1"};
+  engine e(p);
+  io::service io(e);
+  std::atomic<std::uint64_t> served{0};
+  std::atomic<std::uint64_t> at_home{0};
+  const auto counts = [&](io::tcp_stream peer) -> task<> {
+    const group_id home = peer.get_executor().group();
+    for (char byte = 0;;) {
+      io::error_code why;
+      co_await peer.async_read_some(asio::buffer(&byte, 1), io::use_task.into(why));
+      if (why) co_return;
+      served.fetch_add(1);
+      at_home.fetch_add(group_here(e) == home ? 1 : 0);
+      co_await asio::async_write(peer, asio::buffer(&byte, 1), io::use_task.into(why));
+      if (why) co_return;
+    }
+  };
+  io::listen_options options;
+  options.balance = io::listen_options::balancing::lightest;
+  const io::listener server = io::listen(io, on_loopback(), options, counts);
+  std::vector<int> clients;
+  for (int i = 0; i < 40; ++i) clients.push_back(connect_plainly(server.port()));
+  for (int round = 0; round < 100; ++round)
+    for (const int fd : clients) REQUIRE(answers(fd));
+  for (const int fd : clients) ::close(fd);
+  for (std::uint32_t g = 0; g < 4; ++g) CHECK(server.counts(group_id{g}).accepted == 10);
+  CHECK(served == 4000);
+  // 99.6% to 99.9% while other programs have all CPUs. The rest was ready while no worker of the group had a CPU.
+  CHECK(at_home * 100 >= served * 95);
+}
