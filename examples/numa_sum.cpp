@@ -12,7 +12,7 @@
 namespace {
 
 corewise::task<double> mean_square(std::size_t size) {
-  // Whoever writes a page first has it on its node, and gets the same part again in the loops below.
+  // The worker that writes a page first has it on its node, and gets the same part again in the loops below.
   auto numbers = co_await corewise::make_first_touch<double>(
       size, [](std::size_t i) { return static_cast<double>(i % 1000) - 499.5; });
 

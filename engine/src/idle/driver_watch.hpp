@@ -9,6 +9,9 @@
 
 namespace corewise::detail {
 
+/// Invariant: while a worker sleeps, no driver to which events may come is left for longer than `far_patience` and the time
+/// between two looks.
+///
 /// Finds drivers in which no thread looks while events may come: the workers of the group that are awake are in
 /// long tasks. Then a sleeper is woken to look there: one of the group after `patience`, else one of another
 /// group after `far_patience`. What that one finds it also runs, where workers steal: the group would let it wait until its

@@ -5,7 +5,8 @@
 #include "rules/rules.hpp"
 
 // How a worker goes to sleep and is woken, and why no task is stranded meanwhile. Each protocol has a file,
-// which opens with its invariant and ends its comment with its memory orders:
+// which opens with its invariant and ends its comment with its memory orders. The lookout has none of its own: it takes
+// looks for the four watches that it includes, each of which opens with its invariant.
 //
 //     sleepers.hpp         one waker wins each sleep                                      W1-W5, C1-C4
 //     wake_ups.hpp         no task waits while a worker sleeps that may take it           P1-P4, W1-W4

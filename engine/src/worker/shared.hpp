@@ -59,7 +59,7 @@ class shared {
   const worker_layout& layout() const noexcept { return layout_; }
   /// Returns the CPU of the thread that made the engine.
   const std::optional<std::uint32_t>& start_cpu() const noexcept { return start_cpu_; }
-  /// Returns whether this process is a fork of the one that made the engine: then only the memory is there,
+  /// Returns whether this process is a process fork of the one that made the engine: then only the memory is there,
   /// not the threads, and locks may be held for ever. Cost: two loads.
   bool after_process_fork() const noexcept { return now(std::memory_order_relaxed) == stage::forked; }
   /// Ends the child of a process fork whose thread comes back from the task, or the hook, that forked:

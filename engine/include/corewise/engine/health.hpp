@@ -17,7 +17,7 @@ enum class health_state : std::uint8_t {
   /// Tasks wait, every worker stands in a task that does not end, or lacks a spare thread, and no task has begun for
   /// a second.
   wedged,
-  ended, ///< it shuts down, or this process is a fork of the one that made it
+  ended, ///< it shuts down, or this process is a process fork of the one that made it
 };
 std::string_view to_string(health_state state) noexcept;
 
