@@ -3,6 +3,7 @@
 #include <corewise/engine/dump.hpp>
 #include <corewise/engine/health.hpp>
 #include <corewise/engine/log_record.hpp>
+#include <corewise/engine/trace.hpp>
 
 #ifdef COREWISE_STANDALONE_ASIO
 #include <asio/experimental/as_tuple.hpp>
@@ -338,4 +339,53 @@ TEST_CASE("socket waits: where no worker serves a group's sockets, health and th
   CHECK(within(5s, [&] { return e.health().ok(); }));
   asio::write(ends.second, asio::buffer("x", 1));
   CHECK(bytes.get() == 1);
+}
+
+TEST_CASE(
+    "socket waits: a trace says for which operation a coroutine has waited, and whose steps are whose") {
+  served_engine on(1);
+  auto ends = make_pair(on.io);
+  trace_session session(on.engine);
+  const std::string much(3'000'000, 'x');
+  const auto run = [&](const char* name, auto waits, wait_kind what, const auto& then) {
+    auto running = on.engine.run(waits(), {.name = name});
+    REQUIRE(within(5s, [&] { return comes_to_wait(on.engine, what, ends.first.native_handle(), ""); }));
+    then();
+    running.get();
+  };
+  run(
+      "reads",
+      [&]() -> task<> {
+        char byte = 0;
+        co_await asio::async_read(ends.first, asio::buffer(&byte, 1), io::use_task);
+      },
+      wait_kind::read, [&] { CHECK(::send(ends.second.native_handle(), "x", 1, 0) == 1); });
+  run(
+      "writes",
+      [&]() -> task<> {
+        io::error_code why;
+        co_await asio::async_write(ends.first, asio::buffer(much), io::use_task.into(why));
+      },
+      wait_kind::write, [&] { ends.second.close(); });
+  on.engine.drain();
+  REQUIRE(within(5s, [&] { return on.engine.dump().seats[0].state == seat_state::parked; }));
+  const engine_trace t = session.finish();
+  const auto waits = [&](const std::string& name) {
+    std::uint64_t task = 0;
+    std::size_t begun = 0;
+    for (const trace_event& e : t.events) {
+      if (e.what != trace_event::kind::begun || t.texts[e.text].find(name) == std::string::npos) continue;
+      if (task != 0) CHECK(e.task == task);
+      task = e.task;
+      ++begun;
+    }
+    CHECK(begun > 1);
+    std::vector<wait_kind> all;
+    for (const trace_event& e : t.events)
+      if (e.task == task && e.what == trace_event::kind::suspended && e.waited) all.push_back(*e.waited);
+    return all;
+  };
+  CHECK(waits("reads") == std::vector{wait_kind::read});
+  CHECK(waits("writes") == std::vector{wait_kind::write});
+  for (const std::string& text : t.texts) CHECK(text.find("a step of") == std::string::npos);
 }

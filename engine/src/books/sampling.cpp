@@ -18,7 +18,8 @@ void stamp(task_header& t, bool by_driver) noexcept {
 
 void record_queued(task_header& t, const engine_number& of) noexcept {
   t.relocatable = false; // a copy would be another task
-  record(event_code::queued, of, 0, identity_of(t));
+  const wait_record* const wait = wait_of(t);
+  record(event_code::queued, of, 0, identity_of(t), wait != nullptr ? 1 + std::uint64_t(wait->kind) : 0);
 }
 
 } // namespace corewise::detail

@@ -19,7 +19,7 @@ namespace corewise::detail {
 enum class event_code : std::uint8_t {
   none,
   // In the order of `trace_event::kind`.
-  queued,    // from here on the task waits for a worker
+  queued,    // from here on the task waits for a worker; word 3: 1 + the `wait_kind` that is over, or 0
   begun,     // value: the worker, and how word 3 tells the kind (task_event.hpp)
   ended,     // value: the worker
   suspended, // value: the worker

@@ -34,8 +34,12 @@ class drawing {
             stolen_);
       break;
     case kind::begun: begin_task(e); break;
-    case kind::ended:
-    case kind::suspended: close(e.thread, e.at); break;
+    case kind::suspended:
+      if (e.waited)
+        mark({.at = e.at, .thread = e.thread, .name = name(fmt::format("waits: {}", to_string(*e.waited)))});
+      close(e.thread, e.at);
+      break;
+    case kind::ended: close(e.thread, e.at); break;
     case kind::parked:
       close(e.thread, e.at);
       open(e.thread, e.at, name("asleep"));

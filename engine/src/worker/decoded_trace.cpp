@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -52,11 +53,37 @@ class decoder {
 
   engine_trace finish() {
     std::ranges::stable_sort(out_.events, {}, &trace_event::at);
+    note_waits();
     for (trace_thread& t : out_.threads) t.name = name_of_thread(t.id);
     return std::move(out_);
   }
 
  private:
+  /// Notes for what suspended tasks waited: the thread that ends a wait says it. It may do so before the worker has said that
+  /// the task is suspended.
+  void note_waits() {
+    struct part {
+      trace_event* suspended = nullptr;
+      std::optional<wait_kind> waited;
+    };
+    std::unordered_map<std::uint64_t, part> last; // by task
+    for (trace_event& e : out_.events) {
+      if (e.what == trace_event::kind::begun || e.what == trace_event::kind::ended) {
+        last.erase(e.task);
+      } else if (e.what == trace_event::kind::suspended) {
+        part& of = last[e.task];
+        e.waited = std::exchange(of.waited, std::nullopt);
+        of.suspended = e.waited ? nullptr : &e;
+      } else if (e.what == trace_event::kind::queued && e.waited) {
+        part& of = last[e.task];
+        if (of.suspended != nullptr)
+          std::exchange(of.suspended, nullptr)->waited = e.waited;
+        else
+          of.waited = e.waited;
+      }
+    }
+  }
+
   /// Whether an event is one of its own, not a part of the one before it.
   static bool known(event_code what) noexcept {
     return what >= event_code::queued && what <= event_code::load;
@@ -80,6 +107,8 @@ class decoder {
       e.count = from[3] >> 8;
     } else if (head.what == event_code::polled || head.what == event_code::load) {
       e.count = from[3];
+    } else if (head.what == event_code::queued && from[3] != 0) {
+      e.waited = static_cast<wait_kind>(from[3] - 1);
     }
     return e;
   }

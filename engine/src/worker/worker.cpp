@@ -238,8 +238,7 @@ task_class class_of(const task_header& t) noexcept {
 
 /// Returns the kind of a task that is about to begin; 0: it goes on, and its parts are not alike.
 std::uintptr_t kind_of_first_part(const task_header& t) noexcept {
-  const bool goes_on = t.act == &resumption::perform || t.act == &resumption::perform_foreign;
-  return goes_on ? 0 : kind_of(t).word;
+  return resumption_of(t) != nullptr ? 0 : kind_of(t).word;
 }
 
 } // namespace

@@ -4,6 +4,8 @@
 #include "within.hpp"
 
 #include <corewise/engine/channel.hpp>
+#include <corewise/engine/event.hpp>
+#include <corewise/engine/mutex.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>
 #include <corewise/engine/yield.hpp>
@@ -14,8 +16,10 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace corewise;
@@ -97,6 +101,47 @@ TEST_CASE("trace: a coroutine is one task through its waits, with its name and i
                                            kind::begun, kind::suspended, kind::begun, kind::ended});
   CHECK(own[3].at - own[1].at >
         900us); // its sleep of 1 ms began between these, and the clocks differ a little
+}
+
+TEST_CASE("trace: a coroutine that goes on says for what it has waited") {
+  engine e(small_profile(1));
+  event happened;
+  mutex guard;
+  trace_session session(e);
+  mutex_guard held;
+  e.run([&]() -> task<> { held = co_await guard.lock(); }()).get();
+  auto waits = e.run(
+      [&]() -> task<> {
+        co_await happened.wait();
+        const auto own = co_await guard.lock();
+        co_await sleep_for(1us);
+      }(),
+      {.name = "waits"});
+  const auto comes_to_wait = [&](wait_kind what) {
+    return within(5s, [&] {
+      const auto all = e.dump().suspended;
+      return all.size() == 1 && all[0].kind == what;
+    });
+  };
+  REQUIRE(comes_to_wait(wait_kind::event));
+  happened.set();
+  REQUIRE(comes_to_wait(wait_kind::mutex));
+  held.unlock();
+  waits.get();
+  REQUIRE(within(5s, [&] { return e.dump().seats[0].state == seat_state::parked; }));
+  const engine_trace t = session.finish();
+  std::vector<std::pair<kind, std::optional<wait_kind>>> own;
+  for (const trace_event& seen : of_task(t, first(t, kind::begun, named(t, "waits")).task))
+    if (seen.what == kind::queued || seen.what == kind::suspended) own.emplace_back(seen.what, seen.waited);
+  const std::vector<std::pair<kind, std::optional<wait_kind>>> expected{{kind::queued, {}},
+                                                                        {kind::suspended, wait_kind::event},
+                                                                        {kind::queued, wait_kind::event},
+                                                                        {kind::suspended, wait_kind::mutex},
+                                                                        {kind::queued, wait_kind::mutex},
+                                                                        {kind::suspended, {}}, // it sleeps
+                                                                        {kind::queued, {}}};
+  CHECK(own == expected);
+  CHECK(t.to_json().find(R"("name":"waits: mutex")") != std::string::npos);
 }
 
 TEST_CASE("trace: workers sleep and wake, tasks block, and stolen ones say from where") {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <corewise/engine/fwd.hpp>
+#include <corewise/engine/suspended.hpp>
 #include <corewise/policies/any_duration.hpp>
 #include <corewise/topology/groups.hpp>
 
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -40,6 +42,9 @@ struct trace_event {
   std::uint32_t text = none;   ///< of `begun`: the task's place in `engine_trace::texts`
   kind what = kind::queued;
   level distance = level::same_group; ///< to the victim, of `stolen`
+  /// Of `suspended`, and of `queued` where the task goes on: for what it waited. None: it has yielded, slept or waited for its
+  /// children; or, of `suspended`, it still waits at the end of the trace.
+  std::optional<wait_kind> waited = {};
 };
 
 struct trace_thread {

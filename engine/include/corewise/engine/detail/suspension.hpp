@@ -133,4 +133,14 @@ struct suspension : resumption {
   void free_entry_locked() noexcept;
 };
 
+/// A task that is queued in place of a suspended coroutine, and makes a step of that for which the coroutine waits. It has the
+/// coroutine's root, so that traces show it as a part of the coroutine's task.
+struct suspension_step : resumption {
+  static constexpr std::uint8_t is_step = 127; ///< the `mark`, which no task of another type has
+
+  explicit suspension_step(suspension& s) noexcept : of(s) { mark = is_step; }
+
+  suspension& of;
+};
+
 } // namespace corewise::detail

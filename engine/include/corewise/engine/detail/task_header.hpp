@@ -34,7 +34,8 @@ struct task_header {
   std::uint8_t phase = 0;      ///< which of the two generations of work `drain` counts it to
   /// The class with which it was submitted; that of a resumption is its root's.
   task_class run_as = task_class::normal;
-  std::uint8_t mark = 0; ///< free for the type of the task; from 128 on: calls of a `blocking_scope`
+  /// Free for the type of the task. 127: a `suspension_step`; from 128 on: calls of a `blocking_scope`.
+  std::uint8_t mark = 0;
   /// Until the task is begun a queue may hold a copy in its place: this header and the `relocatable_bytes`
   /// behind it are all of the task.
   bool relocatable = false;

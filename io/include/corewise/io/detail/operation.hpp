@@ -246,15 +246,15 @@ class operation : protected suspension {
   };
   class posted_cancellation;
 
-  template <class F> struct later_step : corewise::detail::resumption {
-    template <class G> later_step(operation& o, G&& f) : function(std::forward<G>(f)), of(o) {
+  template <class F> struct later_step : corewise::detail::suspension_step {
+    template <class G> later_step(operation& o, G&& f) : suspension_step(o), function(std::forward<G>(f)) {
       o.stand_in(*this, &perform);
     }
     static bool perform(task_header* t, task_action action) {
       if (action == task_action::identify)
         return corewise::detail::this_execution.kind = "a step of an I/O operation", false;
       auto* const self = static_cast<later_step*>(t);
-      operation& of = self->of;
+      auto& of = static_cast<operation&>(self->of);
       {
         const locked here(of);
         of.forget_wait();
@@ -268,7 +268,6 @@ class operation : protected suspension {
       return waits.act(&waits, action);
     }
     F function;
-    operation& of;
   };
 
   template <class F> later_step<std::decay_t<F>>& later(F&& f) {
