@@ -31,12 +31,16 @@ class event_ring {
     std::uint64_t end = 0;
   };
 
-  /// Call from the ring's thread. Cost: six stores.
-  void add(const event& e) noexcept {
+  /// Call from the ring's thread. Cost: five stores. The words are written one by one, without a loop: it is called from functions
+  /// that are compiled for size.
+  [[gnu::always_inline]] void add(const event& e) noexcept {
     const std::uint64_t at = written_.load(std::memory_order_relaxed); // own
     place& to = places_[at % capacity];
-    for (std::size_t i = 0; i < e.size(); ++i) to[i].store(e[i], std::memory_order_release); // pairs: word
-    written_.store(at + 1, std::memory_order_release);                                       // pairs: written
+    to[0].store(e[0], std::memory_order_release);      // pairs: word
+    to[1].store(e[1], std::memory_order_release);      // pairs: word
+    to[2].store(e[2], std::memory_order_release);      // pairs: word
+    to[3].store(e[3], std::memory_order_release);      // pairs: word
+    written_.store(at + 1, std::memory_order_release); // pairs: written
   }
 
   /// Returns how many events were written. Call from any thread.

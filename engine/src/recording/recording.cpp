@@ -76,11 +76,22 @@ thread_ring* find_ring() noexcept {
   return own = found;
 }
 
-void add(event_head head, std::uint64_t first, std::uint64_t third, std::uint64_t fourth) noexcept {
-  thread_ring* const to = own != nullptr ? own : take_ring();
-  if (to == nullptr) return;
-  head.thread = to->thread;
-  to->events.add({first, head.word(), third, fourth});
+[[gnu::always_inline]] inline void add(thread_ring& to, event_head head, std::uint64_t first,
+                                       std::uint64_t third, std::uint64_t fourth) noexcept {
+  head.thread = to.thread;
+  to.events.add({first, head.word(), third, fourth});
+}
+
+/// Adds the first event of a thread. Apart, so that the others save no registers.
+[[gnu::noinline]] void add_first(event_head head, std::uint64_t first, std::uint64_t third,
+                                 std::uint64_t fourth) noexcept {
+  if (thread_ring* const to = take_ring(); to != nullptr) add(*to, head, first, third, fourth);
+}
+
+[[gnu::always_inline]] inline void add(event_head head, std::uint64_t first, std::uint64_t third,
+                                       std::uint64_t fourth) noexcept {
+  if (own == nullptr) return add_first(head, first, third, fourth);
+  add(*own, head, first, third, fourth);
 }
 
 } // namespace
