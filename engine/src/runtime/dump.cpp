@@ -1,3 +1,4 @@
+#include "base/json_text.hpp"
 #include "runtime/runtime.hpp"
 #include "worker/lent_seats.hpp"
 #include "worker/task_label.hpp"
@@ -6,10 +7,12 @@
 #include <corewise/engine/dump.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace corewise {
 
@@ -20,18 +23,41 @@ std::optional<std::int64_t> microseconds(const std::optional<std::chrono::nanose
   return std::chrono::duration_cast<std::chrono::microseconds>(*t).count();
 }
 
-nlohmann::ordered_json json_of(const seat_dump& s) {
-  nlohmann::ordered_json out{
-      {"worker", s.worker.value}, {"group", s.group.value},   {"state", to_string(s.state)},
-      {"load", s.load.total()},   {"ring", s.ring_depth},     {"inbox", s.inbox_depth},
-      {"forks", s.fork_depth},    {"lifo_slot", s.load.slot}, {"task_kind", nullptr},
-      {"task_name", nullptr},     {"task_id", nullptr},       {"task_age_us", nullptr},
-      {"stuck", s.stuck}};
-  if (!s.task_kind.empty()) out["task_kind"] = s.task_kind;
-  if (!s.task_name.empty()) out["task_name"] = s.task_name;
-  if (s.task_id) out["task_id"] = to_string(s.task_id);
-  if (const auto us = microseconds(s.task_age)) out["task_age_us"] = *us;
-  return out;
+std::string text_or_null(std::string_view text) { return text.empty() ? "null" : detail::json_text(text); }
+
+std::string json_of(const seat_dump& s) {
+  const auto age = microseconds(s.task_age);
+  return fmt::format(
+      R"({{"worker": {}, "group": {}, "state": "{}", "load": {}, "ring": {}, "inbox": {}, "forks": {}, )"
+      R"("lifo_slot": {}, "task_kind": {}, "task_name": {}, "task_id": {}, "task_age_us": {}, "stuck": {}}})",
+      s.worker.value, s.group.value, to_string(s.state), s.load.total(), s.ring_depth, s.inbox_depth,
+      s.fork_depth, s.load.slot, text_or_null(s.task_kind), text_or_null(s.task_name),
+      text_or_null(s.task_id ? to_string(s.task_id) : std::string()), age ? std::to_string(*age) : "null",
+      s.stuck);
+}
+
+std::string json_of(const socket_wait& w) {
+  return fmt::format(R"({{"group": {}, "kind": "{}", "descriptor": {}, "peer": {}, "time_us": {}}})",
+                     w.group.value, to_string(w.kind), w.descriptor, detail::json_text(w.peer),
+                     *microseconds(w.time));
+}
+
+std::string json_of(const class_depths& c) {
+  return fmt::format(R"({{"latency": {}, "background": {}}})", c.latency, c.background);
+}
+
+/// Returns a list with a line for each element.
+template <class T> std::string json_of(const std::vector<T>& all) {
+  std::string out;
+  for (const T& one : all) out += (out.empty() ? "[\n    " : ",\n    ") + json_of(one);
+  return out.empty() ? "[]" : out + "\n  ]";
+}
+
+std::string json_of(const std::vector<suspended_in>& all) {
+  std::string out;
+  for (const suspended_in& s : all)
+    out += fmt::format(R"({}"{}": {})", out.empty() ? "" : ", ", to_string(s.kind), s.coroutines);
+  return "{" + out + "}";
 }
 
 } // namespace
@@ -82,29 +108,28 @@ std::string engine_dump::to_text() const {
 }
 
 std::string engine_dump::to_json() const {
-  nlohmann::ordered_json out{{"in_flight", in_flight},
-                             {"spare_threads", spare_threads},
-                             {"tasks_waiting_for_a_seat", tasks_waiting_for_a_seat},
-                             {"blocking_calls_running", blocking_calls_running},
-                             {"blocking_calls_waiting", blocking_calls_waiting},
-                             {"machine_changes", machine_changes},
-                             {"last_machine_change", last_machine_change},
-                             {"suspended", nlohmann::ordered_json::object()},
-                             {"socket_waits", nlohmann::ordered_json::array()},
-                             {"injection_depths", injection_depths},
-                             {"class_queues", nlohmann::ordered_json::array()},
-                             {"seats", nlohmann::ordered_json::array()}};
-  for (const suspended_in& s : suspended) out["suspended"][to_string(s.kind)] = s.coroutines;
-  for (const socket_wait& w : socket_waits)
-    out["socket_waits"].push_back({{"group", w.group.value},
-                                   {"kind", to_string(w.kind)},
-                                   {"descriptor", w.descriptor},
-                                   {"peer", w.peer},
-                                   {"time_us", *microseconds(w.time)}});
-  for (const auto& [latency, background] : class_queues)
-    out["class_queues"].push_back({{"latency", latency}, {"background", background}});
-  for (const seat_dump& s : seats) out["seats"].push_back(json_of(s));
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  std::string out = fmt::format(R"({{
+  "in_flight": {},
+  "spare_threads": {},
+  "tasks_waiting_for_a_seat": {},
+  "blocking_calls_running": {},
+  "blocking_calls_waiting": {},
+  "machine_changes": {},
+  "last_machine_change": {},
+  "suspended": {},
+)",
+                                in_flight, spare_threads, tasks_waiting_for_a_seat, blocking_calls_running,
+                                blocking_calls_waiting, machine_changes,
+                                detail::json_text(last_machine_change), json_of(suspended));
+  out += fmt::format(R"(  "socket_waits": {},
+  "injection_depths": [{}],
+  "class_queues": {},
+  "seats": {}
+}}
+)",
+                     json_of(socket_waits), fmt::join(injection_depths, ", "), json_of(class_queues),
+                     json_of(seats));
+  return out;
 }
 
 namespace {

@@ -1,7 +1,7 @@
+#include "base/json_text.hpp"
 #include "traces/picture.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <iterator>
@@ -12,11 +12,8 @@ namespace corewise {
 
 namespace {
 
+using detail::json_text;
 using detail::trace_mark;
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 /// Writes the events of one trace. Times are in us.
 class json_writer {
@@ -27,13 +24,13 @@ class json_writer {
             "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"clock\":\"monotonic\",\"lost\":{},\"full\":{}}},"
             "\"traceEvents\":[",
             of.lost, of.full)) {
-    for (const std::string& name : picture.names) names_.push_back(quoted(name));
+    for (const std::string& name : picture.names) names_.push_back(json_text(name));
   }
 
   void add_threads() {
     for (const trace_thread& t : of_.threads)
       line(R"("ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}})", pid_, t.id,
-           quoted(t.name.empty() ? fmt::format("thread {}", t.id) : t.name));
+           json_text(t.name.empty() ? fmt::format("thread {}", t.id) : t.name));
   }
 
   void add(const trace_mark& m) {

@@ -41,6 +41,24 @@ bool has(const std::vector<std::string>& warnings, const std::string& part) {
                              [&](const std::string& w) { return w.find(part) != std::string::npos; });
 }
 
+/// Calls `act()` again and again, and refuses another of its allocations each time, the first one first. Returns how
+/// often it has thrown.
+template <class F> int refused_in_turn(const F& act) {
+  int thrown = 0;
+  for (int n = 1; n < 100'000; ++n) {
+    spared = false;
+    before_refusal.store(n);
+    try {
+      act();
+    } catch (const std::exception&) {
+      ++thrown;
+    }
+    spared = true;
+    if (before_refusal.exchange(0) > 0) break; // it has asked less often
+  }
+  return thrown;
+}
+
 } // namespace
 
 TEST_CASE("no memory: an engine that cannot have a supervisor, or tie a thread, runs its tasks and warns") {
@@ -126,6 +144,21 @@ TEST_CASE("no memory: a task that fails, or forks calls, without memory reports 
   });
 }
 
+TEST_CASE("no memory: the texts of a dump throw, and the process goes on") {
+  engine_dump d;
+  d.seats.resize(3);
+  d.seats[1].task_kind = d.seats[1].task_name = std::string(100, 'x');
+  d.seats[1].task_id = {1, 2};
+  d.suspended = {{wait_kind::event, 1}, {wait_kind::mutex, 2}};
+  d.socket_waits.resize(2);
+  d.socket_waits[1].peer = std::string(100, 'y');
+  d.class_queues.resize(2);
+  d.injection_depths = {1, 2, 3};
+  const std::string whole = d.to_json();
+  CHECK(refused_in_turn([&] { CHECK(d.to_json() == whole); }) > 10);
+  CHECK(refused_in_turn([&] { static_cast<void>(d.to_text()); }) > 5);
+}
+
 TEST_CASE(
     "no memory: a constructor that finds none throws and leaves no descriptor, and a refresh does the same") {
   const auto descriptors = [] {
@@ -133,21 +166,6 @@ TEST_CASE(
   };
   profile p;
   p.workers.total = 2;
-  const auto refused_in_turn = [](const auto& act) {
-    int thrown = 0;
-    for (int n = 1; n < 100'000; ++n) {
-      spared = false;
-      before_refusal.store(n);
-      try {
-        act();
-      } catch (const std::exception&) {
-        ++thrown;
-      }
-      spared = true;
-      if (before_refusal.exchange(0) > 0) break; // it has asked less often
-    }
-    return thrown;
-  };
   {
     const engine warm(p);
   }

@@ -73,7 +73,7 @@ struct engine_dump {
   std::uint64_t machine_changes = 0; ///< times that the host, or measured speeds, have changed
   std::string last_machine_change;   ///< what changed then, and what it led to; empty: nothing has
 
-  std::string to_text() const;
+  std::string to_text() const; ///< throws `std::bad_alloc`, as `to_json` does
   std::string to_json() const;
 };
 
