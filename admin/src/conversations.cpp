@@ -153,7 +153,7 @@ conversations::conversation conversations::with_operator(local::socket peer, std
 }
 
 conversations::conversation conversations::with_balancer(tcp::socket peer, std::string address) {
-  const open_connections::counted here(open_, address);
+  const open_connections::counted here(open_, address, /*stranger=*/false);
   beast::basic_stream<tcp> stream(std::move(peer));
   const std::string line = answers_.agent_line();
   stream.expires_after(for_body_);
@@ -162,7 +162,7 @@ conversations::conversation conversations::with_balancer(tcp::socket peer, std::
 }
 
 template <class Socket> conversations::conversation conversations::converse(Socket peer, caller from) {
-  const open_connections::counted here(open_, from.name);
+  const open_connections::counted here(open_, from.name, from.stranger);
   const std::string address = own_address(peer);
   beast::basic_stream<typename Socket::protocol_type> stream(std::move(peer));
   beast::flat_buffer buffer;

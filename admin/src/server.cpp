@@ -41,6 +41,7 @@ namespace {
 constexpr std::size_t most_connections = open_connections::most;
 constexpr std::size_t kept_for_control = 4; // of these
 constexpr std::size_t most_of_one_address = 16;
+constexpr std::size_t most_of_strangers = 8; // of all addresses that are in none of the networks
 constexpr auto pause_without_descriptors = 100ms;
 constexpr auto pause_after_exception = 10ms;
 
@@ -152,6 +153,7 @@ class server::plane {
         std::string name = from.address().to_string();
         if (open_.count() >= most_connections - kept_for_control || open_.count(name) >= most_of_one_address)
           continue;
+        if (begin == others && open_.strangers() >= most_of_strangers) continue;
         asio::co_spawn(context_, (conversations_.*begin)(std::move(peer), std::move(name)),
                        &end_of_coroutine);
       } catch (...) { // no memory, or the program's log has thrown: the next one may come

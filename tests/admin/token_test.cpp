@@ -1,6 +1,7 @@
 #include "asking.hpp"
 #include "token.hpp"
 #include "topology/temporary_tree.hpp"
+#include "within.hpp"
 
 #include <corewise/admin/server.hpp>
 #include <corewise/engine/engine.hpp>
@@ -10,6 +11,8 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 
+#include <chrono>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -18,6 +21,7 @@
 
 using namespace corewise;
 using namespace corewise::tests;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -133,6 +137,25 @@ TEST_CASE("admin token: a caller from an unlisted network reads with it, and doe
   o.read_only = "127.0.0.1:0";
   const admin::server without_token(s.e, o);
   CHECK(tests::ask(client(without_token.port(), elsewhere), "GET /metrics", with(secret)).empty());
+}
+
+TEST_CASE("admin token: idle connections from unlisted networks take no place from the others") {
+  const in_addr_t elsewhere = address_elsewhere();
+  if (elsewhere == 0) {
+    MESSAGE("skipped: this machine has no address beside the loopback's");
+    return;
+  }
+  const guarded s(false);
+  std::vector<std::unique_ptr<client>> idle;
+  for (int i = 0; i < 8; ++i) idle.push_back(std::make_unique<client>(s.server.port(), elsewhere));
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 4; ++i) CHECK(client(s.server.port(), elsewhere).rest().empty());
+  CHECK(std::chrono::steady_clock::now() - begin < 3s); // closed at once
+  CHECK(is(s.ask("GET /metrics", host), 200));
+  idle.clear();
+  CHECK(within(5s, [&] {
+    return is(tests::ask(client(s.server.port(), elsewhere), "GET /metrics", with(secret)), 200);
+  }));
 }
 
 TEST_CASE("admin token: the own machine needs it as well where that is asked for") {
