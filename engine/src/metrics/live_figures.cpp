@@ -1,100 +1,107 @@
+#include "base/json_text.hpp"
+
 #include <corewise/engine/live_figures.hpp>
 #include <corewise/topology/costs.hpp>
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <vector>
 
 namespace corewise {
 
 namespace {
 
-using live_json = nlohmann::ordered_json;
+/// Returns a list of `text(element)`.
+template <class Range, class F> std::string list_of(const Range& all, F text) {
+  std::string out;
+  for (const auto& one : all) {
+    out += out.empty() ? '[' : ',';
+    out += text(one);
+  }
+  return out.empty() ? "[]" : out + ']';
+}
+
+template <class Range> std::string numbers(const Range& all) {
+  return list_of(all, [](auto n) { return std::to_string(n); });
+}
 
 /// Makes a list with a number of each worker.
-template <class F> live_json column(const metrics_snapshot& m, F number) {
-  live_json list = live_json::array();
-  for (const worker_metrics& w : m.workers) list.push_back(number(w));
-  return list;
+template <class F> std::string column(const metrics_snapshot& m, F number) {
+  return list_of(m.workers, [&](const worker_metrics& w) { return std::to_string(number(w)); });
 }
 
 /// Lists a number of each worker by level.
-template <class F> live_json columns_by_level(const metrics_snapshot& m, F number) {
-  live_json lists;
+template <class F> std::string columns_by_level(const metrics_snapshot& m, F number) {
+  std::string lists;
   for (std::size_t l = 0; l < level_count; ++l)
-    lists[std::string(machine_costs::name_of(static_cast<level>(l)))] =
-        column(m, [&](const worker_metrics& w) { return number(w, l); });
-  return lists;
+    lists += fmt::format(R"({}"{}":{})", l == 0 ? "{" : ",", machine_costs::name_of(static_cast<level>(l)),
+                         column(m, [&](const worker_metrics& w) { return number(w, l); }));
+  return lists + '}';
 }
 
-live_json workers_in(const metrics_snapshot& m) {
-  return {
-      {"active", column(m, [](const worker_metrics& w) { return w.active; })},
-      {"load", column(m, [](const worker_metrics& w) { return w.load; })},
-      {"busy_ns", column(m, [](const worker_metrics& w) { return w.busy.count(); })},
-      {"executed", column(m, [](const worker_metrics& w) { return w.executed; })},
-      {"spilled", column(m, [](const worker_metrics& w) { return w.spilled; })},
-      {"parks", column(m, [](const worker_metrics& w) { return w.parks; })},
-      {"standing", column(m, [](const worker_metrics& w) { return w.standing; })},
-      {"stolen", columns_by_level(m, [](const worker_metrics& w, std::size_t l) { return w.stolen[l]; })},
-      {"victims",
-       columns_by_level(m, [](const worker_metrics& w, std::size_t l) { return w.victims[l].value; })},
+std::string workers_in(const metrics_snapshot& m) {
+  std::string out;
+  const auto add = [&](std::string_view name, const std::string& list) {
+    fmt::format_to(std::back_inserter(out), R"({}"{}":{})", out.empty() ? "{" : ",", name, list);
   };
+  add("active", column(m, [](const worker_metrics& w) { return w.active; }));
+  add("load", column(m, [](const worker_metrics& w) { return w.load; }));
+  add("busy_ns", column(m, [](const worker_metrics& w) { return w.busy.count(); }));
+  add("executed", column(m, [](const worker_metrics& w) { return w.executed; }));
+  add("spilled", column(m, [](const worker_metrics& w) { return w.spilled; }));
+  add("parks", column(m, [](const worker_metrics& w) { return w.parks; }));
+  add("standing", column(m, [](const worker_metrics& w) { return w.standing; }));
+  add("stolen", columns_by_level(m, [](const worker_metrics& w, std::size_t l) { return w.stolen[l]; }));
+  add("victims",
+      columns_by_level(m, [](const worker_metrics& w, std::size_t l) { return w.victims[l].value; }));
+  return out + '}';
 }
 
 /// Lists how long tasks of all classes waited, by group.
-live_json waiting_in(const metrics_snapshot& m) {
+std::string waiting_in(const metrics_snapshot& m) {
   std::vector<time_histogram> of_groups;
   for (const worker_metrics& w : m.workers) {
     of_groups.resize(std::max<std::size_t>(of_groups.size(), w.group.value + 1));
     for (const time_histogram& of_class : w.waited) of_groups[w.group.value] += of_class;
   }
-  live_json list = live_json::array();
-  for (const time_histogram& times : of_groups) list.push_back(times.counts);
-  return list;
+  return list_of(of_groups, [](const time_histogram& times) { return numbers(times.counts); });
 }
 
-live_json bounds_of_waiting() {
-  live_json list = live_json::array();
-  for (std::size_t i = 0; i < time_histogram::bounds; ++i) list.push_back(time_histogram::bound(i).count());
-  return list;
+std::string bounds_of_waiting() {
+  std::vector<std::int64_t> bounds;
+  for (std::size_t i = 0; i < time_histogram::bounds; ++i) bounds.push_back(time_histogram::bound(i).count());
+  return numbers(bounds);
 }
 
-live_json json_of(const node_usage& n) {
-  return {{"node", n.os_index},
-          {"total_bytes", n.total_bytes},
-          {"free_bytes", n.free_bytes},
-          {"cache_bytes", n.cache_bytes}};
+std::string json_of(const node_usage& n) {
+  return fmt::format(R"({{"node":{},"total_bytes":{},"free_bytes":{},"cache_bytes":{}}})", n.os_index,
+                     n.total_bytes, n.free_bytes, n.cache_bytes);
 }
 
 } // namespace
 
 std::string live_figures::to_json() const {
-  live_json nodes = live_json::array();
-  for (const node_usage& n : memory) nodes.push_back(json_of(n));
-  const live_json all = {
-      {"time_ns", time.count()},
-      {"health", to_string(metrics.health)},
-      {"troubles", troubles},
-      {"tasks",
-       {{"submitted", metrics.submitted},
-        {"finished", metrics.finished},
-        {"in_flight", metrics.in_flight()},
-        {"failed", metrics.failed},
-        {"refused", metrics.rejected},
-        {"injected", metrics.injected},
-        {"latency_queued", metrics.latency_queued},
-        {"background_queued", metrics.background_queued}}},
-      {"spare_threads", metrics.spare_threads},
-      {"machine", {{"changes", metrics.machine_changes}, {"last", metrics.last_machine_change}}},
-      {"workers", workers_in(metrics)},
-      {"waiting_bounds_ns", bounds_of_waiting()},
-      {"waiting", waiting_in(metrics)},
-      {"memory", std::move(nodes)},
-  };
-  return all.dump();
+  std::string out = fmt::format(R"({{"time_ns":{},"health":"{}","troubles":{},)", time.count(),
+                                to_string(metrics.health), list_of(troubles, detail::json_text));
+  fmt::format_to(std::back_inserter(out),
+                 R"("tasks":{{"submitted":{},"finished":{},"in_flight":{},"failed":{},"refused":{},)"
+                 R"("injected":{},"latency_queued":{},"background_queued":{}}},)",
+                 metrics.submitted, metrics.finished, metrics.in_flight(), metrics.failed, metrics.rejected,
+                 metrics.injected, metrics.latency_queued, metrics.background_queued);
+  fmt::format_to(std::back_inserter(out),
+                 R"("spare_threads":{},"machine":{{"changes":{},"last":{}}},"workers":{},)",
+                 metrics.spare_threads, metrics.machine_changes,
+                 detail::json_text(metrics.last_machine_change), workers_in(metrics));
+  fmt::format_to(std::back_inserter(out), R"("waiting_bounds_ns":{},"waiting":{},"memory":{}}})",
+                 bounds_of_waiting(), waiting_in(metrics),
+                 list_of(memory, [](const node_usage& n) { return json_of(n); }));
+  return out;
 }
 
 } // namespace corewise

@@ -1,9 +1,16 @@
+#include "base/json_text.hpp"
+
 #include <corewise/engine/load.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 // What people read of a load, what programs read, and what proxies read.
 
@@ -11,86 +18,99 @@ namespace corewise {
 
 namespace {
 
-nlohmann::ordered_json in_seconds(std::optional<std::chrono::nanoseconds> time) {
-  if (!time) return nullptr;
-  return std::chrono::duration<double>(*time).count();
+/// A figure: its name, and its value as JSON; "null": not known.
+struct figure {
+  std::string_view name;
+  std::string value;
+};
+
+/// `Scalar`: a number, or a bool.
+template <class Scalar> std::string value_of(Scalar scalar) { return nlohmann::json(scalar).dump(); }
+std::string in_seconds(std::optional<std::chrono::nanoseconds> time) {
+  return time ? value_of(std::chrono::duration<double>(*time).count()) : "null";
 }
 
-/// Returns the figures by name; null: not known.
-nlohmann::ordered_json figures(const load_report& r) {
-  nlohmann::ordered_json out = {
-      {"state", to_string(r.state)},
-      {"draining", r.draining},
-      {"tasks_in_flight", r.tasks_in_flight},
-      {"tasks_queued", r.tasks_queued},
-      {"tasks_running", r.tasks_running},
+std::vector<figure> figures(const load_report& r) {
+  std::vector<figure> out{
+      {"state", detail::json_text(to_string(r.state))},
+      {"draining", value_of(r.draining)},
+      {"tasks_in_flight", value_of(r.tasks_in_flight)},
+      {"tasks_queued", value_of(r.tasks_queued)},
+      {"tasks_running", value_of(r.tasks_running)},
       {"wait_p50_seconds", in_seconds(r.wait_p50)},
       {"wait_p99_seconds", in_seconds(r.wait_p99)},
       {"oldest_wait_seconds", in_seconds(r.oldest_wait)},
-      {"expected_delay", r.expected_delay},
-      {"utilization", r.utilization},
-      {"cpu_utilization", r.cpu_utilization},
-      {"capacity_cpus", r.capacity},
-      {"effective_capacity_cpus", r.effective_capacity},
+      {"expected_delay", value_of(r.expected_delay)},
+      {"utilization", value_of(r.utilization)},
+      {"cpu_utilization", value_of(r.cpu_utilization)},
+      {"capacity_cpus", value_of(r.capacity)},
+      {"effective_capacity_cpus", value_of(r.effective_capacity)},
       {"window_seconds", in_seconds(r.window)},
   };
   if (!r.requests) return out;
-  out["requests_in_flight"] = r.requests->in_flight;
-  out["requests_mean_in_flight"] = r.requests->mean_in_flight;
-  if (r.requests->limit != 0) out["requests_limit"] = r.requests->limit;
-  out["request_latency_seconds"] = in_seconds(r.requests->latency);
-  out["rps"] = r.requests->rps;
-  out["eps"] = r.requests->eps;
+  out.push_back({"requests_in_flight", value_of(r.requests->in_flight)});
+  out.push_back({"requests_mean_in_flight", value_of(r.requests->mean_in_flight)});
+  if (r.requests->limit != 0) out.push_back({"requests_limit", value_of(r.requests->limit)});
+  out.push_back({"request_latency_seconds", in_seconds(r.requests->latency)});
+  out.push_back({"rps", value_of(r.requests->rps)});
+  out.push_back({"eps", value_of(r.requests->eps)});
   return out;
 }
 
-/// Returns the report as ORCA names it. Its numbers are finite.
-nlohmann::ordered_json orca(const load_report& r) {
-  nlohmann::ordered_json named = {{"in_flight", r.requests ? r.requests->in_flight : r.tasks_in_flight},
-                                  {"expected_delay", r.expected_delay},
-                                  {"effective_capacity_cpus", r.effective_capacity}};
-  if (r.wait_p50) named["wait_p50_seconds"] = in_seconds(r.wait_p50);
-  if (r.requests && r.requests->latency) named["latency_seconds"] = in_seconds(r.requests->latency);
-  nlohmann::ordered_json out = {{"cpu_utilization", r.cpu_utilization},
-                                {"application_utilization", r.utilization}};
-  if (r.requests) {
-    out["rps_fractional"] = r.requests->rps;
-    out["eps"] = r.requests->eps;
-  }
-  out["named_metrics"] = std::move(named);
+/// Returns the report as ORCA names it, but for the named metrics. Its numbers are finite.
+std::vector<figure> orca(const load_report& r) {
+  std::vector<figure> out{{"cpu_utilization", value_of(r.cpu_utilization)},
+                          {"application_utilization", value_of(r.utilization)}};
+  if (!r.requests) return out;
+  out.push_back({"rps_fractional", value_of(r.requests->rps)});
+  out.push_back({"eps", value_of(r.requests->eps)});
   return out;
+}
+
+std::vector<figure> named_metrics(const load_report& r) {
+  std::vector<figure> out{{"in_flight", value_of(r.requests ? r.requests->in_flight : r.tasks_in_flight)},
+                          {"expected_delay", value_of(r.expected_delay)},
+                          {"effective_capacity_cpus", value_of(r.effective_capacity)}};
+  if (r.wait_p50) out.push_back({"wait_p50_seconds", in_seconds(r.wait_p50)});
+  if (r.requests && r.requests->latency) out.push_back({"latency_seconds", in_seconds(r.requests->latency)});
+  return out;
+}
+
+std::string object_of(const std::vector<figure>& all) {
+  std::string out;
+  for (const figure& f : all) out += fmt::format(R"({}"{}":{})", out.empty() ? "" : ",", f.name, f.value);
+  return "{" + out + "}";
 }
 
 } // namespace
 
 std::string load_report::to_text() const {
   std::string out;
-  const nlohmann::ordered_json all = figures(*this);
-  for (const auto& [name, value] : all.items())
-    if (!value.is_null())
-      fmt::format_to(std::back_inserter(out), "{}={}\n", name,
-                     value.is_string() ? value.get<std::string>() : value.dump());
-  return out;
-}
-
-std::string load_report::to_json() const { return figures(*this).dump(); }
-
-std::string orca_text(const load_report& load) {
-  std::string out = "TEXT ";
-  const auto append = [&out](const std::string& name, const nlohmann::ordered_json& value) {
-    fmt::format_to(std::back_inserter(out), "{}{}={}", out.back() == ' ' ? "" : ",", name, value.dump());
-  };
-  const nlohmann::ordered_json all = orca(load);
-  for (const auto& [name, value] : all.items()) {
-    if (!value.is_object()) {
-      append(name, value);
-      continue;
-    }
-    for (const auto& [inner, of_name] : value.items()) append(name + "." + inner, of_name);
+  for (const figure& f : figures(*this)) {
+    std::string_view value = f.value;
+    if (value == "null") continue;
+    if (value.front() == '"') value = value.substr(1, value.size() - 2);
+    fmt::format_to(std::back_inserter(out), "{}={}\n", f.name, value);
   }
   return out;
 }
 
-std::string orca_json(const load_report& load) { return "JSON " + orca(load).dump(); }
+std::string load_report::to_json() const { return object_of(figures(*this)); }
+
+std::string orca_text(const load_report& load) {
+  std::string out;
+  const auto append = [&out](std::string_view in, const figure& f) {
+    fmt::format_to(std::back_inserter(out), "{}{}{}={}", out.empty() ? "TEXT " : ",", in, f.name, f.value);
+  };
+  for (const figure& f : orca(load)) append("", f);
+  for (const figure& f : named_metrics(load)) append("named_metrics.", f);
+  return out;
+}
+
+std::string orca_json(const load_report& load) {
+  std::vector<figure> all = orca(load);
+  all.push_back({"named_metrics", object_of(named_metrics(load))});
+  return "JSON " + object_of(all);
+}
 
 } // namespace corewise

@@ -3,6 +3,8 @@
 
 #include <corewise/engine/blocking_scope.hpp>
 #include <corewise/engine/event.hpp>
+#include <corewise/engine/live_figures.hpp>
+#include <corewise/engine/load.hpp>
 
 #include <doctest/doctest.h>
 
@@ -144,7 +146,7 @@ TEST_CASE("no memory: a task that fails, or forks calls, without memory reports 
   });
 }
 
-TEST_CASE("no memory: the texts of a dump throw, and the process goes on") {
+TEST_CASE("no memory: the texts of a dump, a load and the map's figures throw, and the process goes on") {
   engine_dump d;
   d.seats.resize(3);
   d.seats[1].task_kind = d.seats[1].task_name = std::string(100, 'x');
@@ -157,6 +159,20 @@ TEST_CASE("no memory: the texts of a dump throw, and the process goes on") {
   const std::string whole = d.to_json();
   CHECK(refused_in_turn([&] { CHECK(d.to_json() == whole); }) > 10);
   CHECK(refused_in_turn([&] { static_cast<void>(d.to_text()); }) > 5);
+
+  load_report load;
+  load.wait_p50 = 1ms;
+  load.requests.emplace();
+  CHECK(refused_in_turn([&] { static_cast<void>(load.to_json()); }) > 5);
+  CHECK(refused_in_turn([&] { static_cast<void>(load.to_text()); }) > 5);
+  CHECK(refused_in_turn([&] { static_cast<void>(orca_json(load)); }) > 5);
+  CHECK(refused_in_turn([&] { static_cast<void>(orca_text(load)); }) > 3);
+
+  live_figures live;
+  live.metrics.workers.resize(2);
+  live.troubles = {std::string(100, 'z')};
+  live.memory.resize(2);
+  CHECK(refused_in_turn([&] { static_cast<void>(live.to_json()); }) > 10);
 }
 
 TEST_CASE(
