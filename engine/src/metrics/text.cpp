@@ -1,3 +1,4 @@
+#include "base/json_text.hpp"
 #include "metrics/metric_table.hpp"
 
 #include <corewise/engine/metrics.hpp>
@@ -6,7 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 // What people read, and what programs read.
 
@@ -52,93 +61,141 @@ void append_text(std::string& out, const io_metrics& g) {
   append_text(out, g, io_times());
 }
 
-template <class T>
-void add_to(nlohmann::ordered_json& out, const T& values, std::span<const metric_row<T>> rows) {
+/// Writes an object, member by member. The members of one name that have labels follow each other; they are an object.
+class json_members {
+ public:
+  void add(std::string_view name, std::string_view value) {
+    close();
+    begin(name);
+    text_ += value;
+  }
+  void add(std::string_view name, std::string_view label, std::string_view value) {
+    if (label.empty()) return add(name, value);
+    if (open_ != name) {
+      close();
+      begin(name);
+      text_ += '{';
+      open_ = name;
+    }
+    begin(label);
+    text_ += value;
+  }
+  std::string finish() {
+    close();
+    text_ += '}';
+    return std::move(text_);
+  }
+
+ private:
+  void begin(std::string_view name) {
+    if (text_.back() != '{') text_ += ',';
+    text_ += json_text(name);
+    text_ += ':';
+  }
+  void close() {
+    if (!open_.empty()) text_ += '}';
+    open_ = {};
+  }
+
+  std::string text_ = "{";
+  std::string_view open_; // the name of the labels that were added last
+};
+
+std::string json_of(double number) { return nlohmann::json(number).dump(); }
+
+template <class T> void add_to(json_members& out, const T& values, std::span<const metric_row<T>> rows) {
   for (const metric_row<T>& row : rows) {
-    nlohmann::ordered_json& place = row.label.empty()
-                                        ? out[std::string(row.name)]
-                                        : out[std::string(row.name)][std::string(row.label_value)];
     const std::uint64_t value = row.value(values);
-    if (in_billionths(row.unit))
-      place = static_cast<double>(value) / 1e9;
-    else
-      place = value;
+    out.add(row.name, row.label.empty() ? std::string_view() : row.label_value,
+            in_billionths(row.unit) ? json_of(static_cast<double>(value) / 1e9) : std::to_string(value));
   }
 }
 
-nlohmann::ordered_json json_of(const time_histogram& times) {
-  return {{"counts", times.counts}, {"sum", seconds(times.sum)}};
+std::string json_of(const time_histogram& times) {
+  return fmt::format(R"({{"counts":[{}],"sum":{}}})", fmt::join(times.counts, ","),
+                     json_of(seconds(times.sum)));
 }
 
-template <class T>
-void add_to(nlohmann::ordered_json& out, const T& values, std::span<const histogram_row<T>> rows) {
+template <class T> void add_to(json_members& out, const T& values, std::span<const histogram_row<T>> rows) {
   for (const histogram_row<T>& row : rows)
     for_each_class(row, values, [&](std::string_view label, const time_histogram& times) {
-      nlohmann::ordered_json& of = out[std::string(row.name)];
-      (label.empty() ? of : of[std::string(label)]) = json_of(times);
+      out.add(row.name, label, json_of(times));
     });
 }
 
-void add_to(nlohmann::ordered_json& out, const worker_metrics& w) {
+void add_to(json_members& out, const worker_metrics& w) {
   add_to(out, w, worker_rows());
   add_to(out, w, worker_times());
 }
-void add_to(nlohmann::ordered_json& out, const io_metrics& g) {
+void add_to(json_members& out, const io_metrics& g) {
   add_to(out, g, io_rows());
   add_to(out, g, io_times());
 }
 
-/// Adds the I/O, unless the engine has no drivers.
-void add_io_to(nlohmann::ordered_json& out, const metrics_snapshot& m, metrics_detail of) {
-  if (m.io.empty()) return;
-  if (of == metrics_detail::sums) return add_to(out["all_io"], m.io_total());
-  out["io"] = nlohmann::ordered_json::array();
-  for (const io_metrics& g : m.io) {
-    nlohmann::ordered_json one = {{"group", g.group.value}};
-    add_to(one, g);
-    out["io"].push_back(std::move(one));
+/// Returns an object with those members, and the metrics.
+template <class T>
+std::string object_of(std::initializer_list<std::pair<std::string_view, std::string>> members,
+                      const T& metrics) {
+  json_members out;
+  for (const auto& [name, value] : members) out.add(name, value);
+  add_to(out, metrics);
+  return out.finish();
+}
+
+/// Returns a list of `text(element)`.
+template <class T, class F> std::string list_of(const std::vector<T>& all, F text) {
+  std::string out;
+  for (const T& one : all) {
+    out += out.empty() ? '[' : ',';
+    out += text(one);
   }
+  return out.empty() ? "[]" : out + ']';
+}
+
+/// Adds the I/O, unless the engine has no drivers.
+void add_io_to(json_members& out, const metrics_snapshot& m, metrics_detail of) {
+  if (m.io.empty()) return;
+  if (of == metrics_detail::sums) return out.add("all_io", object_of({}, m.io_total()));
+  out.add("io", list_of(m.io, [](const io_metrics& g) {
+            return object_of({{"group", std::to_string(g.group.value)}}, g);
+          }));
 }
 
 /// Returns the name of the group's kind of core, or null.
-nlohmann::ordered_json kind_of(const std::vector<group_facts>& groups, group_id g) {
+std::string kind_of(const std::vector<group_facts>& groups, group_id g) {
   const auto found = std::ranges::find(groups, g, &group_facts::group);
-  return found == groups.end() ? nlohmann::ordered_json() : nlohmann::ordered_json(found->kind);
+  return found == groups.end() ? "null" : json_text(found->kind);
 }
 
-nlohmann::ordered_json json_of(const metrics_snapshot& m, metrics_detail of) {
-  nlohmann::ordered_json out;
-  out["profile_hash"] = m.profile_hash;
-  out["profile_source"] = m.profile_source;
-  out["last_machine_change"] = m.last_machine_change;
-  add_to(out, m, engine_rows());
-  add_to(out, m, process_rows());
-  nlohmann::ordered_json& bounds = out["bounds_seconds"] = nlohmann::ordered_json::array();
+std::string json_of_bounds() {
+  std::vector<double> bounds;
   for (std::size_t i = 0; i < time_histogram::bounds; ++i)
     bounds.push_back(seconds(time_histogram::bound(i)));
-  if (of == metrics_detail::workers) {
-    out["workers"] = nlohmann::ordered_json::array();
-    for (const worker_metrics& w : m.workers) {
-      nlohmann::ordered_json one = {{"worker", w.worker.value}, {"group", w.group.value}};
-      add_to(one, w);
-      out["workers"].push_back(std::move(one));
-    }
-  } else if (of == metrics_detail::sums) {
-    add_to(out["all_workers"], m.total());
-  } else {
-    out["groups"] = nlohmann::ordered_json::array();
-    for (const worker_metrics& g : by_group(m.workers)) {
-      nlohmann::ordered_json one = {{"group", g.group.value}, {"kind", kind_of(m.groups, g.group)}};
-      add_to(one, g);
-      out["groups"].push_back(std::move(one));
-    }
-  }
-  add_io_to(out, m, of);
-  return out;
+  return list_of(bounds, [](double b) { return json_of(b); });
 }
 
-std::string written(const nlohmann::ordered_json& out) {
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string json_of(const metrics_snapshot& m, metrics_detail of) {
+  json_members out;
+  out.add("profile_hash", json_text(m.profile_hash));
+  out.add("profile_source", json_text(m.profile_source));
+  out.add("last_machine_change", json_text(m.last_machine_change));
+  add_to(out, m, engine_rows());
+  add_to(out, m, process_rows());
+  out.add("bounds_seconds", json_of_bounds());
+  if (of == metrics_detail::workers)
+    out.add("workers", list_of(m.workers, [](const worker_metrics& w) {
+              return object_of(
+                  {{"worker", std::to_string(w.worker.value)}, {"group", std::to_string(w.group.value)}}, w);
+            }));
+  else if (of == metrics_detail::sums)
+    out.add("all_workers", object_of({}, m.total()));
+  else
+    out.add("groups", list_of(by_group(m.workers), [&](const worker_metrics& g) {
+              return object_of(
+                  {{"group", std::to_string(g.group.value)}, {"kind", kind_of(m.groups, g.group)}}, g);
+            }));
+  add_io_to(out, m, of);
+  return out.finish();
 }
 
 } // namespace
@@ -165,14 +222,14 @@ std::string metrics_snapshot::to_text() const {
   return out;
 }
 
-std::string metrics_snapshot::to_json(metrics_detail of) const {
-  return detail::written(detail::json_of(*this, of));
-}
+std::string metrics_snapshot::to_json(metrics_detail of) const { return detail::json_of(*this, of); }
 
 std::string to_json(std::span<const metrics_snapshot> engines, metrics_detail of) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::object();
-  for (const metrics_snapshot& m : engines) all["engines"][m.engine] = detail::json_of(m, of);
-  return detail::written(all);
+  std::string all;
+  for (const metrics_snapshot& m : engines)
+    all +=
+        fmt::format("{}{}:{}", all.empty() ? "" : ",", detail::json_text(m.engine), detail::json_of(m, of));
+  return all.empty() ? "{}" : fmt::format(R"({{"engines":{{{}}}}})", all);
 }
 
 } // namespace corewise

@@ -146,7 +146,8 @@ TEST_CASE("no memory: a task that fails, or forks calls, without memory reports 
   });
 }
 
-TEST_CASE("no memory: the texts of a dump, a load and the map's figures throw, and the process goes on") {
+TEST_CASE(
+    "no memory: the texts of a dump, a load, metrics and the map's figures throw, and the process goes on") {
   engine_dump d;
   d.seats.resize(3);
   d.seats[1].task_kind = d.seats[1].task_name = std::string(100, 'x');
@@ -173,6 +174,12 @@ TEST_CASE("no memory: the texts of a dump, a load and the map's figures throw, a
   live.troubles = {std::string(100, 'z')};
   live.memory.resize(2);
   CHECK(refused_in_turn([&] { static_cast<void>(live.to_json()); }) > 10);
+
+  metrics_snapshot metrics = live.metrics;
+  metrics.engine = "one";
+  metrics.io.resize(1);
+  for (const metrics_detail detail : {metrics_detail::sums, metrics_detail::groups, metrics_detail::workers})
+    CHECK(refused_in_turn([&] { static_cast<void>(to_json({&metrics, 1}, detail)); }) > 10);
 }
 
 TEST_CASE(
