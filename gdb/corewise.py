@@ -161,7 +161,7 @@ def all_engines():
     for address in addresses:
         layouts = Layouts(address)
         for at, place in enumerate(words(layouts.places, 256)):
-            view = place and layouts.word(place, "engine_place.shown_")
+            view = place and layouts.word(place, "engine_registration.shown_")
             if view:
                 engines.append(Engine(layouts, at, view))
     return engines
@@ -345,13 +345,13 @@ class Engine:
         """Of each that waits for others: for what, and its resumption. A woken one is here until it goes on."""
         l = self.l
         size = l["sizeof(suspension_entry)"]
-        slots = l["suspended_table::chunk.slots"]
-        count = (l["sizeof(suspended_table::chunk)"] - slots) // size
+        entries = l["suspended_table::chunk.entries"]
+        count = (l["sizeof(suspended_table::chunk)"] - entries) // size
         chunk = l.word(self.field("suspended"), "suspended_table.chunks_")
         for _ in range(MOST_STEPS):
             if not chunk:
                 break
-            for entry in range(chunk + slots, chunk + slots + count * size, size):
+            for entry in range(chunk + entries, chunk + entries + count * size, size):
                 record = l.word(entry, "suspension_entry.in")
                 if record:
                     kind = l.byte(record, "wait_record.kind")

@@ -87,16 +87,17 @@ descriptor make_alarm() {
 /// Resumes a coroutine that no engine runs. Where the task is dropped, that is done as well.
 class outside_resumption {
  public:
-  explicit outside_resumption(corewise::detail::resumption& place) noexcept : place_(&place) {}
-  outside_resumption(outside_resumption&& other) noexcept : place_(std::exchange(other.place_, nullptr)) {}
+  explicit outside_resumption(corewise::detail::resumption& coroutine) noexcept : coroutine_(&coroutine) {}
+  outside_resumption(outside_resumption&& other) noexcept
+      : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
   outside_resumption& operator=(outside_resumption&&) = delete;
   ~outside_resumption() { (*this)(); }
   void operator()() noexcept {
-    if (place_ != nullptr) std::exchange(place_, nullptr)->wake();
+    if (coroutine_ != nullptr) std::exchange(coroutine_, nullptr)->wake();
   }
 
  private:
-  corewise::detail::resumption* place_;
+  corewise::detail::resumption* coroutine_;
 };
 
 } // namespace
@@ -175,13 +176,13 @@ std::vector<socket_wait> group_context::waits(std::size_t most) const {
 
 // --- tasks
 
-void group_context::resume(corewise::detail::resumption& place) noexcept {
-  if (polled_ == nullptr || (place.root != nullptr && place.root->engine != &polled_->engine_))
-    place.wake();
-  else if (place.root != nullptr)
-    polled_->found_->resume(place);
+void group_context::resume(corewise::detail::resumption& coroutine) noexcept {
+  if (polled_ == nullptr || (coroutine.root != nullptr && coroutine.root->engine != &polled_->engine_))
+    coroutine.wake();
+  else if (coroutine.root != nullptr)
+    polled_->found_->resume(coroutine);
   else // no code of users runs in a look
-    polled_->found_->begin(polled_->make_completion(outside_resumption(place)));
+    polled_->found_->begin(polled_->make_completion(outside_resumption(coroutine)));
 }
 
 void group_context::go_on(task_header* t, task_class c, const char* name) noexcept {

@@ -51,7 +51,7 @@ suspended_table::~suspended_table() {
 
 void suspended_table::make_room(std::size_t threads) {
   const std::scoped_lock lock(mutex_);
-  static_assert(std::tuple_size_v<decltype(chunk::slots)> > suspension::free_entries_max);
+  static_assert(std::tuple_size_v<decltype(chunk::entries)> > suspension::free_entries_max);
   for (std::size_t i = 0; i < threads; ++i) add_chunk();
 }
 
@@ -60,7 +60,7 @@ void suspended_table::add_chunk() {
   chunk* const added = new chunk;
   added->of = this;
   added->next = chunks_.load(std::memory_order_relaxed);
-  for (suspension_entry& s : added->slots) free(s);
+  for (suspension_entry& s : added->entries) free(s);
   chunks_.store(added, std::memory_order_release); // pairs: made
 }
 
@@ -100,17 +100,17 @@ void suspended_table::give(execution& here, std::uint32_t number) noexcept {
 }
 
 void suspended_table::forget(suspension& s) noexcept {
-  auto* const bytes = reinterpret_cast<std::byte*>(s.slot);
+  auto* const bytes = reinterpret_cast<std::byte*>(s.entry);
   const std::size_t offset =
       reinterpret_cast<std::uintptr_t>(bytes) % chunk_bytes; // a chunk is aligned to its size
   suspended_table& table = *reinterpret_cast<chunk*>(bytes - offset)->of;
   if (table.process_ != process_number()) return; // the parent's: the lock may be held for ever
   const std::scoped_lock lock(table.mutex_);
-  table.free(*std::exchange(s.slot, nullptr));
+  table.free(*std::exchange(s.entry, nullptr));
 }
 
-/// Takes a coroutine out of its slot and its wait. The frame and the object that it waits for exist until the
-/// slot is free, and freeing it takes the lock. Returns nullptr if the slot is free, or the coroutine is not
+/// Takes a coroutine out of its entry and its wait. The frame and the object that it waits for exist until the
+/// entry is free, and freeing it takes the lock. Returns nullptr if the entry is free, or the coroutine is not
 /// the caller's.
 suspension* suspended_table::withdraw(suspension_entry& s) noexcept {
   const std::scoped_lock lock(mutex_);
@@ -125,7 +125,7 @@ suspension* suspended_table::withdraw(suspension_entry& s) noexcept {
     return nullptr;
   case withdrawal::of_end: break;
   }
-  waits->slot = nullptr;
+  waits->entry = nullptr;
   free(s);
   return waits;
 }
@@ -134,7 +134,7 @@ suspension* suspended_table::withdraw(suspension_entry& s) noexcept {
 bool suspended_table::any() noexcept {
   const std::scoped_lock lock(mutex_);
   for (const chunk* c = chunks_.load(std::memory_order_relaxed); c != nullptr; c = c->next)
-    for (const suspension_entry& s : c->slots)
+    for (const suspension_entry& s : c->entries)
       if (s.in.load(std::memory_order_relaxed) != nullptr) return true;
   return false;
 }
@@ -142,7 +142,7 @@ bool suspended_table::any() noexcept {
 std::vector<suspended_in> suspended_table::count() const {
   std::array<std::uint64_t, wait_kinds> coroutines{};
   for (const chunk* c = chunks_.load(std::memory_order_acquire); c != nullptr; c = c->next) // pairs: made
-    for (const suspension_entry& s : c->slots)
+    for (const suspension_entry& s : c->entries)
       if (const wait_record* in = s.in.load(std::memory_order_relaxed))
         ++coroutines[static_cast<std::size_t>(in->kind)];
   return by_kind(coroutines);

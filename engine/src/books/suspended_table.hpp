@@ -14,12 +14,12 @@ namespace corewise::detail {
 /// Returns the kinds that have any coroutines, in the order of the kinds.
 std::vector<suspended_in> by_kind(const std::array<std::uint64_t, wait_kinds>& coroutines);
 
-/// The table of an engine's suspended coroutines (suspension.hpp). The table makes slots when they are needed
-/// and keeps them. It holds the free slots that no thread has.
+/// The table of an engine's suspended coroutines (suspension.hpp). The table makes entries when they are needed
+/// and keeps them. It holds the free entries that no thread has.
 ///
 /// | tag  | release site     | acquire site               | publishes        | weakened                |
 /// |------|------------------|----------------------------|------------------|-------------------------|
-/// | made | add_chunk: store | count, withdraw_all: loads | slots, free ones | the counter follows a   |
+/// | made | add_chunk: store | count, withdraw_all: loads | entries, free ones | the counter follows a   |
 /// |      |                  |                            |                  | pointer to no record    |
 class suspended_table {
  public:
@@ -28,17 +28,17 @@ class suspended_table {
   suspended_table& operator=(const suspended_table&) = delete;
   ~suspended_table();
 
-  /// Makes more slots than so many threads keep for themselves. So a coroutine that waits allocates nothing,
+  /// Makes more entries than so many threads keep for themselves. So a coroutine that waits allocates nothing,
   /// unless many wait. Throws `std::bad_alloc`.
   void make_room(std::size_t threads);
-  /// Gives free slots to a thread of the engine that has none; without memory the thread gets none. Cost: a
+  /// Gives free entries to a thread of the engine that has none; without memory the thread gets none. Cost: a
   /// lock.
   void take(execution& here) noexcept;
-  /// Takes half of a thread's free slots back.
+  /// Takes half of a thread's free entries back.
   void give_half(execution& here) noexcept;
-  /// Takes all free slots of a thread back.
+  /// Takes all free entries of a thread back.
   void give(execution& here) noexcept;
-  /// Frees the slot of a suspended coroutine whose frame is destroyed. Call from any thread.
+  /// Frees the entry of a suspended coroutine whose frame is destroyed. Call from any thread.
   static void forget(suspension& s) noexcept;
 
   /// Returns how many coroutines wait, for each kind that has any, in the order of the kinds. Call from any
@@ -50,7 +50,7 @@ class suspended_table {
   /// no thread of the engine is left.
   template <class F> void withdraw_all(const F& f) noexcept {
     for (chunk* c = chunks_.load(std::memory_order_acquire); c != nullptr; c = c->next) // pairs: made
-      for (suspension_entry& s : c->slots)
+      for (suspension_entry& s : c->entries)
         if (suspension* const waits = withdraw(s)) f(*waits);
   }
 
@@ -60,10 +60,10 @@ class suspended_table {
   static constexpr std::size_t chunk_bytes = 1024;
   static constexpr std::uint32_t taken_at_once = suspension::free_entries_max / 2;
 
-  struct alignas(chunk_bytes) chunk { // aligned so that a slot's address tells its chunk
+  struct alignas(chunk_bytes) chunk { // aligned so that an entry's address tells its chunk
     suspended_table* of = nullptr;
     chunk* next = nullptr;
-    std::array<suspension_entry, chunk_bytes / sizeof(suspension_entry) - 1> slots{};
+    std::array<suspension_entry, chunk_bytes / sizeof(suspension_entry) - 1> entries{};
   };
   static_assert(sizeof(chunk) == chunk_bytes);
 

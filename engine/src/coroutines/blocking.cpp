@@ -26,7 +26,7 @@ blocking_limit* blocking_limit::here() noexcept {
   return !limit.limits() || engine->after_process_fork() || is_unlimited() ? nullptr : &limit;
 }
 
-bool place_for_call::try_pass(const waiter& /*w*/) noexcept {
+bool call_permit::try_pass(const waiter& /*w*/) noexcept {
   limit = blocking_limit::here();
   if (limit == nullptr || limit->try_take()) return true;
   if (this_execution.root != nullptr) return false;
@@ -49,7 +49,7 @@ blocking_turn::blocking_turn() {
   blocking_limit* const limit = blocking_limit::here();
   const bool waits = limit != nullptr && !limit->try_take_or_throw();
   if (limit != nullptr) set_unlimited(true);
-  place_ = limit;
+  limit_ = limit;
   lent_.lend(this_execution.seat);
   if (!waits || limit->wait_or_be_refused()) return;
   lent_.regain();
@@ -57,13 +57,13 @@ blocking_turn::blocking_turn() {
   throw blocking_full();
 }
 
-blocking_turn::blocking_turn(blocking_limit* taken) noexcept : place_(taken) {
+blocking_turn::blocking_turn(blocking_limit* taken) noexcept : limit_(taken) {
   if (taken != nullptr) set_unlimited(true);
   lent_.lend(this_execution.seat);
 }
 
 blocking_turn::~blocking_turn() {
-  if (place_ == nullptr) [[likely]]
+  if (limit_ == nullptr) [[likely]]
     lent_.regain();
   else
     end_in_place();
@@ -72,7 +72,7 @@ blocking_turn::~blocking_turn() {
 [[gnu::noinline, gnu::cold]] void blocking_turn::end_in_place() const noexcept {
   lent_.regain();
   set_unlimited(false);
-  place_->give();
+  limit_->give();
 }
 
 } // namespace corewise::detail

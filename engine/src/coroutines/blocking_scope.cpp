@@ -50,7 +50,7 @@ bool child_run::leave_away() noexcept {
   }
   detail::atomic<std::uint32_t>& arrived = scope_.arrived_;
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == 0) futex_wake_all(arrived); // pairs: arrived
-  return where_ == child_place::submitted;
+  return where_ == child_state::submitted;
 }
 
 } // namespace detail
@@ -130,11 +130,11 @@ void blocking_scope::start(detail::scope_child& child) {
     seat_ = seat;
     first_ = seat != nullptr ? seat->queues().forks.next_position() : 0;
   }
-  child.put(detail::child_place::away);
+  child.put(detail::child_state::away);
   child.phase = this_execution.phase;
   if (seat != nullptr && seat->try_fork(&child)) [[likely]]
     return;
-  child.put(detail::child_place::submitted);
+  child.put(detail::child_state::submitted);
   static_cast<void>(engine_->accept(&child, no_hint, /*may_wait=*/true)); // refused: it arrives, dropped
 }
 
@@ -186,7 +186,7 @@ detail::scope_child* blocking_scope::take_own() noexcept {
     if (t == nullptr) break;
     auto* const child = static_cast<detail::scope_child*>(t);
     if (detail::scope_child::is(t) && child->in == this) {
-      child->put(detail::child_place::in_place);
+      child->put(detail::child_state::in_place);
       seat->count_in_place();
       return child;
     }

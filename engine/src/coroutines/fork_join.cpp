@@ -192,7 +192,7 @@ std::coroutine_handle<> join_point::drop_parent() noexcept {
 bool join_point::drop_parent_from_task() noexcept {
   dropping& drops = parent_strand().engine->dropping(); // read first: all may be gone
   if (!discard_parent()) return false;
-  drops.count();
+  drops.note_dropped();
   return true;
 }
 

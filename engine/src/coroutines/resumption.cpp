@@ -15,18 +15,18 @@ void root_failed(runtime& engine) noexcept { engine.failed(); }
 
 namespace {
 
-bool resume(const resumption& place) noexcept {
+bool resume(const resumption& coroutine) noexcept {
   try {
-    return resume_frame(place.root, place.frame);
+    return resume_frame(coroutine.root, coroutine.frame);
   } catch (...) {
     return foreign_failed();
   }
 }
 
-/// Drops the coroutine of a queued place. Returns whether its task has ended.
-bool drop(resumption& place, strand& innermost) noexcept {
-  strand& root = static_cast<strand&>(*place.root);
-  if (place.mark == resumption::is_suspension) static_cast<suspension&>(place).free_entry();
+/// Drops a queued coroutine. Returns whether its task has ended.
+bool drop(resumption& coroutine, strand& innermost) noexcept {
+  strand& root = static_cast<strand&>(*coroutine.root);
+  if (coroutine.mark == resumption::is_suspension) static_cast<suspension&>(coroutine).free_entry();
   return join_point::discard(root, innermost);
 }
 
@@ -40,16 +40,16 @@ bool foreign_failed() noexcept {
 
 bool resumption::perform(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
-  auto& place = *static_cast<resumption*>(t);
-  if (action == task_action::run) return resume(place);
-  return drop(place, strand_at(place.frame));
+  auto& coroutine = *static_cast<resumption*>(t);
+  if (action == task_action::run) return resume(coroutine);
+  return drop(coroutine, strand_at(coroutine.frame));
 }
 
 bool resumption::perform_foreign(task_header* t, task_action action) {
   if (action == task_action::identify) return identify_coroutine();
-  auto& place = *static_cast<resumption*>(t);
-  if (action == task_action::run) return resume(place);
-  return drop(place, static_cast<strand&>(*place.root));
+  auto& coroutine = *static_cast<resumption*>(t);
+  if (action == task_action::run) return resume(coroutine);
+  return drop(coroutine, static_cast<strand&>(*coroutine.root));
 }
 
 namespace {
@@ -105,8 +105,8 @@ void resumption::wake_behind() noexcept {
 void rescheduling::move(std::coroutine_handle<> suspended, bool is_of_task) {
   if (this_execution.root == nullptr || this_execution.root->engine != &on_)
     throw std::logic_error("engine::schedule is for coroutines that the engine runs");
-  place_.suspend(suspended, is_of_task);
-  on_.place_again(place_, wish_);
+  resumption_.suspend(suspended, is_of_task);
+  on_.place_again(resumption_, wish_);
 }
 
 } // namespace corewise::detail

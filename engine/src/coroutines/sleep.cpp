@@ -24,8 +24,8 @@ bool sleeping::enter_race(const race_part& part) noexcept {
   using outcome = timer_group::outcome;
   timer_.part = &part;
   timer_.state.store(timer_state::idle, std::memory_order_relaxed); // it is in no wheel
-  const outcome it_is = place_.root->engine->timers().set(timer_, now_ns_);
-  if (it_is == outcome::closed && claim_at_end(timer_)) part.race->queued_last = &place_;
+  const outcome it_is = resumption_.root->engine->timers().set(timer_, now_ns_);
+  if (it_is == outcome::closed && claim_at_end(timer_)) part.race->queued_last = &resumption_;
   return true;
 }
 
@@ -47,21 +47,21 @@ bool sleeping::sleep_thread(const std::stop_token& token) noexcept {
 }
 
 void sleeping::prepare_timer() noexcept {
-  timer_.task = &place_;
-  timer_.group = place_.root->engine->timer_home(place_).value;
+  timer_.task = &resumption_;
+  timer_.group = resumption_.root->engine->timer_home(resumption_).value;
 }
 
 bool sleeping::set() noexcept {
   using outcome = timer_group::outcome;
-  runtime& engine = *place_.root->engine;
+  runtime& engine = *resumption_.root->engine;
   const outcome it_is = engine.timers().set(timer_, now_ns_);
   if (it_is == outcome::closed)
-    engine.wake(place_); // no timer resumes it any more: it is destroyed with the queued tasks
+    engine.wake(resumption_); // no timer resumes it any more: it is destroyed with the queued tasks
   return it_is != outcome::stopped;
 }
 
-void sleeping::stop() noexcept { place_.root->engine->stop_sleep(timer_, place_); }
+void sleeping::stop() noexcept { resumption_.root->engine->stop_sleep(timer_, resumption_); }
 
-void sleeping::forget() noexcept { place_.root->engine->cancel_timer(timer_); }
+void sleeping::forget() noexcept { resumption_.root->engine->cancel_timer(timer_); }
 
 } // namespace corewise::detail

@@ -29,7 +29,7 @@ struct open_collection {
   bool has_key = false; ///< a map's key was read and its value was not
   bool is_key = false;  ///< this collection itself stands where a key belongs
   std::string key;
-  text_place key_at;
+  text_position key_at;
   std::unordered_map<std::string, std::uint32_t> lines; ///< of the keys so far
 };
 
@@ -59,7 +59,7 @@ class document_builder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     // The parser takes text after a complete value for another document, so this also finds "a: [1] 2".
     if (documents_++ == 0) return;
-    stop(place(mark), "found more text after the end of the document; a file holds one document");
+    stop(position_of(mark), "found more text after the end of the document; a file holds one document");
   }
   void OnDocumentEnd() override {}
 
@@ -69,7 +69,7 @@ class document_builder : public YAML::EventHandler {
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    issues_.add(place(mark), path(), "found an alias; aliases are not allowed, write the value itself");
+    issues_.add(position_of(mark), path(), "found an alias; aliases are not allowed, write the value itself");
     document_node node = make(sort::nothing, mark);
     node.refused = true;
     add_value(std::move(node));
@@ -102,12 +102,12 @@ class document_builder : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
-  text_place place(const YAML::Mark& mark) const {
+  text_position position_of(const YAML::Mark& mark) const {
     if (mark.is_null()) return {};
-    return text_.place(static_cast<std::size_t>(mark.line), static_cast<std::size_t>(mark.column));
+    return text_.position_of(static_cast<std::size_t>(mark.line), static_cast<std::size_t>(mark.column));
   }
 
-  [[noreturn]] void stop(text_place at, const std::string& message) {
+  [[noreturn]] void stop(text_position at, const std::string& message) {
     issues_.add(at, path(), message);
     throw enough{};
   }
@@ -127,7 +127,7 @@ class document_builder : public YAML::EventHandler {
   document_node make(sort what, const YAML::Mark& mark) {
     document_node node;
     node.what = what;
-    node.at = place(mark);
+    node.at = position_of(mark);
     if (++nodes_ > document_nodes_max)
       stop(node.at, fmt::format("found more than {} values; a profile has about 100", document_nodes_max));
     return node;
@@ -135,14 +135,14 @@ class document_builder : public YAML::EventHandler {
 
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (anchor != 0)
-      issues_.add(place(mark), path(),
+      issues_.add(position_of(mark), path(),
                   "found an anchor; anchors are not allowed, write the value without it");
   }
 
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     // "?" and "!" are how the parser says "plain" and "in quotes" where the text has no tag.
     if (!tag.empty() && tag != "?" && tag != "!")
-      issues_.add(place(mark), path(),
+      issues_.add(position_of(mark), path(),
                   fmt::format("found the tag {}; write the value without it", quote(tag)));
   }
 
@@ -150,7 +150,7 @@ class document_builder : public YAML::EventHandler {
     const std::string_view text = text_.text();
     const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
     if (at >= text.size() || (text[at] != '"' && text[at] != '\'') || is_closed(text.substr(at))) return;
-    stop(place(mark), "found a quote that is not closed; close the text with the quote that opens it");
+    stop(position_of(mark), "found a quote that is not closed; close the text with the quote that opens it");
   }
 
   void open(sort what, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
@@ -181,7 +181,7 @@ class document_builder : public YAML::EventHandler {
     return !open_.empty() && open_.back().node.what == sort::map && !open_.back().has_key;
   }
 
-  void take_key(std::string key, text_place at) {
+  void take_key(std::string key, text_position at) {
     open_.back().has_key = true;
     open_.back().key = std::move(key);
     open_.back().key_at = at;
@@ -267,7 +267,7 @@ document_node read_document(const document_text& text, issue_list& issues) {
     const bool placed = !error.mark.is_null();
     const auto line = placed ? static_cast<std::size_t>(error.mark.line) : 0;
     const auto byte = placed ? static_cast<std::size_t>(error.mark.column) : 0;
-    issues.add(text.place(line, byte), "", explain(error.msg));
+    issues.add(text.position_of(line, byte), "", explain(error.msg));
     return {};
   }
   return std::move(builder).root();

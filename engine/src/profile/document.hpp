@@ -11,9 +11,9 @@ namespace corewise::detail {
 /// aliases, tags, keys that are not names), so no later step meets them.
 struct document_node {
   enum class sort { nothing, scalar, list, map } what = sort::nothing;
-  text_place at;
+  text_position at;
   std::string key; ///< in a map
-  text_place key_at;
+  text_position key_at;
   std::string text;       ///< of a scalar
   bool in_quotes = false; ///< of a scalar: also block scalars, which are text as well
   bool refused = false;   ///< it has an error other than its value, which has been reported

@@ -88,7 +88,7 @@ bool document_text::check_characters(issue_list& issues) const {
   for (std::size_t at = 0; at < text_.size();) {
     const std::optional<character> c = first_character(std::string_view(text_).substr(at));
     if (!c || is_control(c->code)) {
-      issues.add(place(at), "", c ? name_of_control(c->code) : name_of_encoding(text_));
+      issues.add(position_of(at), "", c ? name_of_control(c->code) : name_of_encoding(text_));
       return false;
     }
     at += c->size;
@@ -101,7 +101,7 @@ void document_text::check_tabs(issue_list& issues) const {
     const std::size_t end = l + 1 < lines_.size() ? lines_[l + 1] - 1 : text_.size();
     const std::string_view line = std::string_view(text_).substr(lines_[l], end - lines_[l]);
     if (is_tab_indented(line))
-      issues.add(place(l, line.find('\t')), "", "found a tab in the indentation; indent with spaces");
+      issues.add(position_of(l, line.find('\t')), "", "found a tab in the indentation; indent with spaces");
   }
 }
 
@@ -111,7 +111,7 @@ std::size_t document_text::characters_before(std::size_t position) const {
          characters_in(std::string_view(text_).substr(block * block_bytes, position % block_bytes));
 }
 
-text_place document_text::place(std::size_t line, std::size_t byte) const {
+text_position document_text::position_of(std::size_t line, std::size_t byte) const {
   line = std::min(line, lines_.size() - 1);
   const std::size_t begin = lines_[line];
   const std::size_t position = begin + std::min(byte, text_.size() - begin);
@@ -119,10 +119,10 @@ text_place document_text::place(std::size_t line, std::size_t byte) const {
   return {static_cast<std::uint32_t>(line + 1), static_cast<std::uint32_t>(characters + 1)};
 }
 
-text_place document_text::place(std::size_t position) const {
+text_position document_text::position_of(std::size_t position) const {
   const auto after = std::ranges::upper_bound(lines_, position);
   const auto line = static_cast<std::size_t>(after - lines_.begin()) - 1;
-  return place(line, position - lines_[line]);
+  return position_of(line, position - lines_[line]);
 }
 
 } // namespace corewise::detail

@@ -23,8 +23,8 @@ class document_text {
 
   /// Returns the position of a byte that is given by line and byte from 0. Cost: a look at a few hundred
   /// bytes, however long the line is.
-  text_place place(std::size_t line, std::size_t byte) const;
-  text_place place(std::size_t position) const;
+  text_position position_of(std::size_t line, std::size_t byte) const;
+  text_position position_of(std::size_t position) const;
 
  private:
   bool check_characters(issue_list& issues) const;

@@ -21,7 +21,7 @@ bool holds(const std::string& outer, const std::string& inner) {
 
 } // namespace
 
-void issue_list::add(text_place at, const std::string& key, const std::string& message) {
+void issue_list::add(text_position at, const std::string& key, const std::string& message) {
   keys_.insert(key);
   if (issues_.size() == most) {
     ++left_out_;

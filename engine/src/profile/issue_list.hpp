@@ -1,6 +1,6 @@
 #pragma once
 
-#include "text_place.hpp"
+#include "text_position.hpp"
 
 #include <corewise/engine/profile.hpp>
 
@@ -19,7 +19,7 @@ class issue_list {
 
   explicit issue_list(std::string file) : file_(std::move(file)) {}
 
-  void add(text_place at, const std::string& key, const std::string& message);
+  void add(text_position at, const std::string& key, const std::string& message);
   bool empty() const noexcept { return issues_.empty(); }
   /// Returns whether there is an issue at `key`, above it or below it.
   bool concerns(const std::string& key) const;

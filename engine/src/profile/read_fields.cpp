@@ -5,7 +5,7 @@
 namespace corewise::detail {
 
 void add_contradictions(const std::vector<contradiction>& found,
-                        const std::map<std::string, text_place>& places, issue_list& issues) {
+                        const std::map<std::string, text_position>& places, issue_list& issues) {
   const auto is_wrong = [&](const std::string& key) { return issues.concerns(key); };
   std::vector<const contradiction*> new_ones;
   for (const contradiction& c : found)
@@ -15,7 +15,7 @@ void add_contradictions(const std::vector<contradiction>& found,
     const auto written =
         std::ranges::find_if(c->keys, [&](const std::string& key) { return places.contains(key); });
     const std::string& key = written == c->keys.end() ? c->keys.front() : *written;
-    issues.add(written == c->keys.end() ? text_place{} : places.at(key), key, c->message);
+    issues.add(written == c->keys.end() ? text_position{} : places.at(key), key, c->message);
   }
 }
 

@@ -11,8 +11,8 @@ namespace corewise::detail {
 /// Reads a document into a struct by the table of its fields. Adds errors to `issues`. Returns the positions
 /// of the fields that the document has.
 template <class Target>
-std::map<std::string, text_place> read_fields(std::string_view text, const field_table<Target>& table,
-                                              Target& into, issue_list& issues) {
+std::map<std::string, text_position> read_fields(std::string_view text, const field_table<Target>& table,
+                                                 Target& into, issue_list& issues) {
   const document_text checked(text);
   if (!checked.check(issues)) return {};
   const document_node document = read_document(checked, issues);
@@ -28,6 +28,6 @@ std::map<std::string, text_place> read_fields(std::string_view text, const field
 
 /// Adds contradictions at the positions of their keys, except about fields that are wrong by themselves.
 void add_contradictions(const std::vector<contradiction>& found,
-                        const std::map<std::string, text_place>& places, issue_list& issues);
+                        const std::map<std::string, text_position>& places, issue_list& issues);
 
 } // namespace corewise::detail

@@ -155,7 +155,7 @@ void shape_reader::check_forms(const document_node& node, const shape& expected)
 
 void shape_reader::refuse(const document_node& node, const shape& expected) {
   // The parser places a missing value where the next value begins, which may be lines below.
-  const text_place at = node.what == sort::nothing && !node.key.empty() ? node.key_at : node.at;
+  const text_position at = node.what == sort::nothing && !node.key.empty() ? node.key_at : node.at;
   const std::string found =
       node.what == sort::map && node.children.empty() ? std::string("an empty map") : found_text(node);
   issues_.add(at, path_,

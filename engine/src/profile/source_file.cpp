@@ -10,7 +10,7 @@
 namespace corewise::detail {
 
 void resolve_source(machine_source& source, const std::filesystem::path& folder, const std::string& prefix,
-                    const std::map<std::string, text_place>& places, issue_list& issues) {
+                    const std::map<std::string, text_position>& places, issue_list& issues) {
   auto* xml = std::get_if<xml_source>(&source);
   const auto at = places.find(prefix + "source.xml");
   if (!xml || at == places.end()) return;

@@ -12,7 +12,7 @@ namespace corewise::detail {
 
 /// The memory that a worker's queues work on. It belongs to the group, and must outlive the queues.
 struct queue_memory {
-  board_entry& slot;
+  board_entry& entry;
   std::span<local_queue::cell> ring_cells;
   std::span<inbox::cell> inbox_cells; ///< empty: the inbox is unbounded
 };
@@ -23,11 +23,11 @@ struct worker_queues {
   /// `of_worker` must outlive the queues.
   worker_queues(const queue_memory& memory, sole_taker& of_worker) noexcept
       : takers(of_worker),
-        ring(memory.slot, memory.ring_cells, takers),
-        in(memory.slot, memory.inbox_cells),
-        lifo(memory.slot, takers),
-        forks(memory.slot.owner.fork_bottom, memory.slot.shared.fork_top, first_forks),
-        touches_(&memory.slot.owner.touches) {}
+        ring(memory.entry, memory.ring_cells, takers),
+        in(memory.entry, memory.inbox_cells),
+        lifo(memory.entry, takers),
+        forks(memory.entry.owner.fork_bottom, memory.entry.shared.fork_top, first_forks),
+        touches_(&memory.entry.owner.touches) {}
 
   sole_taker& takers; ///< of the ring and the slot
   local_queue ring;

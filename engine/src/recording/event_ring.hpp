@@ -12,7 +12,7 @@ namespace corewise::detail {
 /// The newest events of one thread: that thread writes over the oldest, and any thread reads meanwhile.
 ///
 /// An event is four words. The writer announces event i by `written = i + 1`, and only then writes event
-/// i + `capacity` into the same place. So a reader that has seen a word of that one finds `written` above i
+/// i + `capacity` into the same record. So a reader that has seen a word of that one finds `written` above i
 /// afterwards, and throws its copy away. tests/model/event_ring.pml proves it.
 ///
 /// | tag     | release site          | acquire site       | publishes          | weakened                   |
@@ -35,7 +35,7 @@ class event_ring {
   /// that are compiled for size.
   [[gnu::always_inline]] void add(const event& e) noexcept {
     const std::uint64_t at = written_.load(std::memory_order_relaxed); // own
-    place& to = places_[at % capacity];
+    record& to = records_[at % capacity];
     to[0].store(e[0], std::memory_order_release);      // pairs: word
     to[1].store(e[1], std::memory_order_release);      // pairs: word
     to[2].store(e[2], std::memory_order_release);      // pairs: word
@@ -56,7 +56,7 @@ class event_ring {
     const std::uint64_t first = from > oldest ? from : oldest;
     const std::size_t before = to.size();
     for (std::uint64_t i = first; i < end; ++i) {
-      const place& at = places_[i % capacity];
+      const record& at = records_[i % capacity];
       event& e = to.emplace_back();
       for (std::size_t w = 0; w < e.size(); ++w) e[w] = at[w].load(std::memory_order_acquire); // pairs: word
     }
@@ -70,10 +70,10 @@ class event_ring {
   }
 
  private:
-  using place = std::array<atomic<std::uint64_t>, 4>;
+  using record = std::array<atomic<std::uint64_t>, 4>;
 
   alignas(64) atomic<std::uint64_t> written_{0};
-  alignas(64) std::array<place, capacity> places_{};
+  alignas(64) std::array<record, capacity> records_{};
 };
 
 } // namespace corewise::detail

@@ -96,18 +96,18 @@ thread_ring* find_ring() noexcept {
 
 } // namespace
 
-constinit std::array<atomic<const engine_place*>, 256> engine_places{};
+constinit std::array<atomic<const engine_registration*>, 256> registrations{};
 
-engine_place::engine_place() noexcept {
-  for (std::size_t tries = engine_places.size(); tries != 0 && !in_table_; --tries) {
+engine_registration::engine_registration() noexcept {
+  for (std::size_t tries = registrations.size(); tries != 0 && !in_table_; --tries) {
     number_ = engine_number(next_place.fetch_add(1, std::memory_order_relaxed));
-    const engine_place* none = nullptr;
-    in_table_ = engine_places[number_.value()].compare_exchange_strong(none, this, std::memory_order_relaxed);
+    const engine_registration* none = nullptr;
+    in_table_ = registrations[number_.value()].compare_exchange_strong(none, this, std::memory_order_relaxed);
   }
 }
 
-engine_place::~engine_place() {
-  if (in_table_) engine_places[number_.value()].store(nullptr, std::memory_order_relaxed);
+engine_registration::~engine_registration() {
+  if (in_table_) registrations[number_.value()].store(nullptr, std::memory_order_relaxed);
 }
 
 void record(event_code what, engine_number of, std::uint32_t value, const void* task,

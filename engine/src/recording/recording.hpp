@@ -68,12 +68,12 @@ struct debugger_layouts;
 /// While it lives no other engine has its number, unless there are more than 256 engines: the others stand in
 /// no place. A number that became free is given again as late as possible, since older events have it. Make
 /// and destroy it on any thread.
-class engine_place {
+class engine_registration {
  public:
-  engine_place() noexcept;
-  engine_place(const engine_place&) = delete;
-  engine_place& operator=(const engine_place&) = delete;
-  ~engine_place();
+  engine_registration() noexcept;
+  engine_registration(const engine_registration&) = delete;
+  engine_registration& operator=(const engine_registration&) = delete;
+  ~engine_registration();
 
   const engine_number& number() const noexcept { return number_; }
   /// Returns whether it stands in the table.
@@ -90,7 +90,8 @@ class engine_place {
 };
 
 /// The table. Relaxed: a debugger reads it while the process stands still.
-[[gnu::visibility("hidden")]] extern constinit std::array<atomic<const engine_place*>, 256> engine_places;
+[[gnu::visibility(
+    "hidden")]] extern constinit std::array<atomic<const engine_registration*>, 256> registrations;
 
 /// How many want events: sessions (session.hpp), and the kernel for programs that trace this process by its probes.
 /// Relaxed: a thread that sees it late records late.

@@ -6,7 +6,7 @@
 
 namespace corewise::detail {
 
-/// Returns the place from which a coroutine goes on; null: the task is no coroutine, or one that begins or has yielded.
+/// Returns the task as a coroutine that goes on; null: it is none, or one that begins or has yielded.
 inline const resumption* resumption_of(const task_header& t) noexcept {
   const bool is_one = t.act == &resumption::perform || t.act == &resumption::perform_foreign ||
                       t.mark == suspension_step::is_step;
@@ -15,7 +15,7 @@ inline const resumption* resumption_of(const task_header& t) noexcept {
 
 /// Returns the root of a coroutine; null: the task is none, or belongs to no root.
 inline const coroutine_root* root_of(const task_header& t) noexcept {
-  if (const resumption* const place = resumption_of(t)) return place->root;
+  if (const resumption* const coroutine = resumption_of(t)) return coroutine->root;
   return t.act == &coroutine_root::perform ? static_cast<const coroutine_root*>(&t) : nullptr;
 }
 
@@ -27,10 +27,12 @@ inline const void* identity_of(const task_header& t) noexcept {
 
 /// Returns that for which a coroutine has waited that is being queued; null: it has not, or slept, or waited for children.
 inline const wait_record* wait_of(const task_header& t) noexcept {
-  const resumption* const place = resumption_of(t);
-  if (place == nullptr) return nullptr;
-  if (place->mark == suspension_step::is_step) return static_cast<const suspension_step*>(place)->of.record;
-  return place->mark == resumption::is_suspension ? static_cast<const suspension*>(place)->record : nullptr;
+  const resumption* const coroutine = resumption_of(t);
+  if (coroutine == nullptr) return nullptr;
+  if (coroutine->mark == suspension_step::is_step)
+    return static_cast<const suspension_step*>(coroutine)->of.record;
+  return coroutine->mark == resumption::is_suspension ? static_cast<const suspension*>(coroutine)->record
+                                                      : nullptr;
 }
 
 } // namespace corewise::detail

@@ -80,7 +80,7 @@ constexpr void debugger_layouts::add_coroutines() noexcept {
 }
 
 constexpr void debugger_layouts::add_engine() noexcept {
-  OFFSET(engine_place, shown_);
+  OFFSET(engine_registration, shown_);
   OFFSET(debugger_view, address);
   OFFSET(debugger_view, name);
   OFFSET(debugger_view, stage);
@@ -112,7 +112,7 @@ constexpr void debugger_layouts::add_engine() noexcept {
 constexpr void debugger_layouts::add_waits() noexcept {
   OFFSET(suspended_table, chunks_);
   OFFSET(suspended_table::chunk, next);
-  OFFSET(suspended_table::chunk, slots);
+  OFFSET(suspended_table::chunk, entries);
   VALUE(sizeof(suspended_table::chunk));
   VALUE(sizeof(suspension_entry));
   OFFSET(suspension_entry, in);
@@ -144,7 +144,7 @@ constexpr void debugger_layouts::add_queues() noexcept {
 
 constexpr debugger_layouts debugger_layouts::make() noexcept {
   debugger_layouts all;
-  all.places = &engine_places;
+  all.places = &registrations;
   all.add_coroutines();
   all.add_engine();
   all.add_waits();

@@ -92,7 +92,7 @@ bool driving::others_wait(const coroutine_root& of) noexcept {
          !here.seat->queues().ring.nothing_waits();
 }
 
-void driving::queue_behind(resumption& place) noexcept { this_execution.seat->queue_again(place); }
+void driving::queue_behind(resumption& coroutine) noexcept { this_execution.seat->queue_again(coroutine); }
 
 std::optional<group_id> driving::running_in(const runtime& e) noexcept {
   const execution& here = this_execution;

@@ -81,15 +81,15 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   // --- coroutines that go on (submission.cpp)
 
   /// Makes a suspended coroutine the next task of the calling thread's worker, or sends it by `send_home`.
-  void wake(detail::resumption& place) noexcept;
+  void wake(detail::resumption& coroutine) noexcept;
   /// Queues it behind the tasks that wait on that worker.
-  void wake_behind(detail::resumption& place) noexcept;
+  void wake_behind(detail::resumption& coroutine) noexcept;
   /// Places a coroutine as if it were submitted now. If the calling thread has lost its seat, `send_home`
   /// sends it.
-  void place_again(detail::resumption& place, const hint& wish) noexcept;
+  void place_again(detail::resumption& coroutine, const hint& wish) noexcept;
   /// Makes a suspended coroutine of another engine a task of this one. Ownership passes on. Returns false if
   /// the engine refuses it. Call from the thread that ran it.
-  bool take_over(detail::resumption& place);
+  bool take_over(detail::resumption& coroutine);
   /// Sends a forked task to an available worker of that group. If the group has none, `send_home` sends the
   /// task.
   void fork_to(detail::coroutine_root& child, group_id to) noexcept;
@@ -108,7 +108,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
 
   /// Returns the group whose wheel takes the timers of a coroutine that is suspended now: that of `group_here`, but
   /// on the worker where it was suspended.
-  group_id timer_home(const detail::resumption& place) const noexcept;
+  group_id timer_home(const detail::resumption& coroutine) const noexcept;
   /// Cancels t. Returns whether t was pending; then t belongs to the caller. Call from any thread.
   bool cancel_timer(detail::timer_node& t) noexcept;
   /// Does the same, and wakes the coroutine that sleeps until then, if t was pending. Call from any thread.
@@ -141,7 +141,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   [[gnu::hot]] void place_from_outside(detail::submitter& from, const detail::rules& by, task_header* t,
                                        const hint& wish) noexcept;
   hint with_node(const hint& wish) noexcept;
-  void send_woken(detail::resumption& place) noexcept;
+  void send_woken(detail::resumption& coroutine) noexcept;
   /// Keeps the engine while the calling thread, one from outside, queues a coroutine that it has taken out of what it
   /// waits for.
   class waking;

@@ -164,17 +164,17 @@ void runtime::place_entered(detail::submitter& me, task_header* t, const hint& w
 /// The coroutine ends as a task of the engine that the calling thread belongs to. That engine books it out
 /// when the thread comes back to `execute`. By then the coroutine has come in here. After that it may run
 /// already.
-bool runtime::take_over(detail::resumption& place) {
+bool runtime::take_over(detail::resumption& coroutine) {
   if (after_process_fork()) return false;
   detail::submitter& me = submitters_.mine();
-  detail::coroutine_root& root = *place.root;
+  detail::coroutine_root& root = *coroutine.root;
   std::uint8_t phase = 0;
   if (enter_without_seat(me, false, false, phase) != submit_result::accepted) return false;
   root.engine = this;
-  root.phase = place.phase = phase;
+  root.phase = coroutine.phase = phase;
   root.last = seats_.front(); // until the coroutine suspends here
   this_execution.root_ended = true;
-  place_entered(me, &place, {.run_as = root.run_as});
+  place_entered(me, &coroutine, {.run_as = root.run_as});
   return true;
 }
 
@@ -245,18 +245,18 @@ hint runtime::with_node(const hint& wish) noexcept {
   return found;
 }
 
-void runtime::wake(detail::resumption& place) noexcept {
-  detail::note_queued(place, number());
+void runtime::wake(detail::resumption& coroutine) noexcept {
+  detail::note_queued(coroutine, number());
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  if (seat != nullptr && seat->resumes_here(*place.root)) return seat->push_lifo(&place);
-  send_woken(place);
+  if (seat != nullptr && seat->resumes_here(*coroutine.root)) return seat->push_lifo(&coroutine);
+  send_woken(coroutine);
 }
 
-void runtime::wake_behind(detail::resumption& place) noexcept {
-  detail::note_queued(place, number());
+void runtime::wake_behind(detail::resumption& coroutine) noexcept {
+  detail::note_queued(coroutine, number());
   detail::worker* seat = this_execution.engine == this ? this_execution.seat : nullptr;
-  if (seat != nullptr && seat->resumes_here(*place.root)) return seat->push(&place);
-  send_woken(place);
+  if (seat != nullptr && seat->resumes_here(*coroutine.root)) return seat->push(&coroutine);
+  send_woken(coroutine);
 }
 
 /// The waker says so: from the moment at which the coroutine is queued nothing but that keeps the engine. Without
@@ -284,9 +284,9 @@ class runtime::waking {
   detail::submitter* me_ = nullptr; // null: it needs not say so
 };
 
-void runtime::send_woken(detail::resumption& place) noexcept {
+void runtime::send_woken(detail::resumption& coroutine) noexcept {
   const waking here(*this);
-  send_home(&place, *place.root);
+  send_home(&coroutine, *coroutine.root);
 }
 
 /// Without the timer the engine knows nothing of the coroutine, until it is queued.
@@ -309,12 +309,12 @@ void runtime::give_way(detail::coroutine_root& t) noexcept {
   seat->push_yielded(&t);
 }
 
-void runtime::place_again(detail::resumption& place, const hint& wish) noexcept {
-  place.root->run_as = wish.run_as;
-  detail::note_queued(place, number());
+void runtime::place_again(detail::resumption& coroutine, const hint& wish) noexcept {
+  coroutine.root->run_as = wish.run_as;
+  detail::note_queued(coroutine, number());
   detail::worker* seat = this_execution.seat;
-  if (seat == nullptr) return send_home(&place, *place.root);
-  place_from_seat(*seat, &place, wish);
+  if (seat == nullptr) return send_home(&coroutine, *coroutine.root);
+  place_from_seat(*seat, &coroutine, wish);
   if (ended()) dropping_.drop_queued(); // no worker comes for the task
 }
 

@@ -32,8 +32,8 @@ group_id runtime::group_here() const noexcept {
   return {static_cast<std::uint32_t>(mixed % groups_.size())};
 }
 
-group_id runtime::timer_home(const detail::resumption& place) const noexcept {
-  const detail::worker* seat = this_execution.seat != nullptr ? this_execution.seat : place.root->last;
+group_id runtime::timer_home(const detail::resumption& coroutine) const noexcept {
+  const detail::worker* seat = this_execution.seat != nullptr ? this_execution.seat : coroutine.root->last;
   return seat != nullptr ? seat->place().group : group_here();
 }
 

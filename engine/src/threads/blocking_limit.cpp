@@ -12,8 +12,8 @@ namespace corewise::detail {
 
 namespace {
 
-/// A place that no coroutine has begun to use for so long is a waiting thread's. Less would wake waiting
-/// threads often, more would let an engine stand still for longer when all its workers wait for places.
+/// A permit that no coroutine has begun to use for so long is a waiting thread's. Less would wake waiting
+/// threads often, more would let an engine stand still for longer when all its workers wait for permits.
 constexpr std::chrono::milliseconds unused_for{10};
 
 /// As large as its alignment: glibc takes the thread-local memory of a module back only where its size is a multiple of its
@@ -33,7 +33,7 @@ unlimited_calls::unlimited_calls() noexcept : before_(set_unlimited(true)) {}
 
 unlimited_calls::~unlimited_calls() { set_unlimited(before_); }
 
-/// A thread that waits for a place. It belongs to no root, and that tells it from a coroutine.
+/// A thread that waits for a permit. It belongs to no root, and that tells it from a coroutine.
 struct blocking_limit::sleeper : waiter {
   explicit sleeper(bool refusable) noexcept : may_be_refused(refusable) {}
 
@@ -83,7 +83,7 @@ void blocking_limit::push(waiter& w) noexcept {
   ++counts_.waited;
 }
 
-/// Passes free places to the first waiters. Returns the first of these; `wake` wakes them without the lock.
+/// Passes free permits to the first waiters. Returns the first of these; `wake` wakes them without the lock.
 waiter* blocking_limit::serve() noexcept {
   waiter* first = nullptr;
   waiter** end = &first;
@@ -112,7 +112,7 @@ waiter* blocking_limit::refuse() noexcept {
   return first;
 }
 
-/// Passes a place of a coroutine that was called up to the first waiting thread, if no coroutine has begun
+/// Passes a permit of a coroutine that was called up to the first waiting thread, if no coroutine has begun
 /// since the caller looked `before`. Returns that thread, or null.
 waiter* blocking_limit::take_over(sight& before) noexcept {
   waiter* w = nullptr;
@@ -152,7 +152,7 @@ bool blocking_limit::try_take_or_throw() {
   throw blocking_full();
 }
 
-/// Returns whether it took a place.
+/// Returns whether it took a permit.
 bool blocking_limit::wait_as(bool may_be_refused) noexcept {
   sleeper me(may_be_refused);
   sight seen;

@@ -30,17 +30,18 @@ namespace {
 constexpr std::size_t most_frames = 64;
 constexpr std::size_t frames_of_handler = 2; // the handler itself, and the kernel's way into it
 
-/// The place that the handler writes a stack to. The process has one, for ever: a signal may arrive late.
-struct place {
+/// What the handler writes a stack to. The process has one, for ever: a signal may arrive late.
+struct stack_answer {
   enum class state : int { ready, asked, writing, written };
   std::atomic<state> now{state::ready};
   std::atomic<pid_t> thread{0}; // relaxed: the change of state checks it again
   std::array<void*, most_frames> frames{};
   int count = 0;
 };
-static_assert(std::atomic<place::state>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);
+static_assert(std::atomic<stack_answer::state>::is_always_lock_free &&
+              std::atomic<pid_t>::is_always_lock_free);
 
-place answer;
+stack_answer answer;
 
 struct installation {
   struct sigaction before{};
@@ -55,7 +56,7 @@ std::array<installation, 65> installations;
 void begin_child() noexcept {
   installing.unlock();
   ::new (&asking) mutex; // a thread that is not here may hold it, for as long as a stack takes
-  answer.now.store(place::state::ready, std::memory_order_relaxed);
+  answer.now.store(stack_answer::state::ready, std::memory_order_relaxed);
 }
 
 [[maybe_unused]] const bool forks_wait =
@@ -67,12 +68,12 @@ bool is_ours(const siginfo_t& info) noexcept {
 
 void write_stack() noexcept {
   if (answer.thread.load(std::memory_order_relaxed) != ::gettid()) return;
-  auto expected = place::state::asked;
-  if (!answer.now.compare_exchange_strong(expected, place::state::writing,
+  auto expected = stack_answer::state::asked;
+  if (!answer.now.compare_exchange_strong(expected, stack_answer::state::writing,
                                           std::memory_order_acquire)) // pairs: asked
     return;
   answer.count = ::backtrace(answer.frames.data(), most_frames);
-  answer.now.store(place::state::written, std::memory_order_release); // pairs: stack
+  answer.now.store(stack_answer::state::written, std::memory_order_release); // pairs: stack
 }
 
 /// Does with the signal as the process would have done without our handler.
@@ -121,10 +122,10 @@ bool send(pid_t thread, int number) noexcept {
 bool wait_for_answer() {
   using namespace std::chrono_literals;
   const auto until = std::chrono::steady_clock::now() + 200ms;
-  while (answer.now.load(std::memory_order_acquire) != place::state::written) { // pairs: stack
-    auto expected = place::state::asked;
+  while (answer.now.load(std::memory_order_acquire) != stack_answer::state::written) { // pairs: stack
+    auto expected = stack_answer::state::asked;
     if (std::chrono::steady_clock::now() >= until &&
-        answer.now.compare_exchange_strong(expected, place::state::ready, std::memory_order_relaxed))
+        answer.now.compare_exchange_strong(expected, stack_answer::state::ready, std::memory_order_relaxed))
       return false;
     std::this_thread::sleep_for(100us);
   }
@@ -178,9 +179,9 @@ std::string stack_signal::stack_of(pid_t thread) const {
   if (is_reset(action_of(number_))) return {}; // the signal would end the process
   const std::scoped_lock lock(asking);
   answer.thread.store(thread, std::memory_order_relaxed);
-  answer.now.store(place::state::asked, std::memory_order_release); // pairs: asked
+  answer.now.store(stack_answer::state::asked, std::memory_order_release); // pairs: asked
   if (!send(thread, number_)) {
-    answer.now.store(place::state::ready, std::memory_order_relaxed);
+    answer.now.store(stack_answer::state::ready, std::memory_order_relaxed);
     return {};
   }
   if (!wait_for_answer()) return {};
@@ -188,7 +189,7 @@ std::string stack_signal::stack_of(pid_t thread) const {
   const std::span frames(answer.frames.data(), static_cast<std::size_t>(answer.count));
   for (std::size_t i = frames_of_handler; i < frames.size(); ++i)
     text += frame_text(i - frames_of_handler, frames[i]);
-  answer.now.store(place::state::ready, std::memory_order_relaxed);
+  answer.now.store(stack_answer::state::ready, std::memory_order_relaxed);
   return text;
 }
 

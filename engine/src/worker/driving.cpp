@@ -28,9 +28,9 @@ bool worker::poll_all_drivers() noexcept {
 }
 
 /// Looks for events after as many as it takes of these at a time, so that the others have their turn.
-void worker::queue_again(resumption& place) noexcept {
-  note_queued(place, engine_.number());
-  push_yielded(&place);
+void worker::queue_again(resumption& coroutine) noexcept {
+  note_queued(coroutine, engine_.number());
+  push_yielded(&coroutine);
   if (++queued_again_ >= rules_in_force().settings.io.batch) tick_.look_next();
 }
 
@@ -38,12 +38,12 @@ void worker::queue_again(resumption& place) noexcept {
 void worker::hand_on(ready_tasks& found, group_id g, bool serves) noexcept {
   const bool here = serves && !retired_;
   task_chain ready;
-  while (resumption* const place = found.take_resumed()) {
-    note_queued(*place, engine_.number(), /*by_driver=*/true);
-    if (here && resumes_here(*place->root))
-      ready.push(place);
+  while (resumption* const coroutine = found.take_resumed()) {
+    note_queued(*coroutine, engine_.number(), /*by_driver=*/true);
+    if (here && resumes_here(*coroutine->root))
+      ready.push(coroutine);
     else
-      engine_.send_home(place, *place->root);
+      engine_.send_home(coroutine, *coroutine->root);
   }
   while (task_header* const t = found.take_begun()) {
     note_queued(*t, engine_.number(), /*by_driver=*/true);

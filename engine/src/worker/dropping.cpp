@@ -96,7 +96,7 @@ void dropping::drop(task_header* t) noexcept {
   if (!t->act(t, task_action::discard)) return; // a part of a task; other parts are left
   engine_.release_one(phase);
   engine_.submitters().count_finished(phase);
-  count();
+  note_dropped();
 }
 
 /// Drops all that is queued now. Returns whether there was anything.

@@ -77,12 +77,12 @@ bool due_timers::fire_all_due(worker& seat) noexcept {
 
 void due_timers::fire(worker& seat, group_id g, timer_node& t, std::int64_t now) noexcept {
   if (t.submits) return submit_fired(seat, g, static_cast<scheduled&>(*t.task), now);
-  auto& place = static_cast<resumption&>(*t.task);
+  auto& coroutine = static_cast<resumption&>(*t.task);
   if (!resumes(t)) return;
   note_late(seat, t.deadline_ns, now);
-  note_queued(place, engine_.number());
-  if (g == seat.place().group && seat.resumes_here(*place.root)) return seat.push(&place);
-  engine_.send_home(&place, *place.root);
+  note_queued(coroutine, engine_.number());
+  if (g == seat.place().group && seat.resumes_here(*coroutine.root)) return seat.push(&coroutine);
+  engine_.send_home(&coroutine, *coroutine.root);
 }
 
 /// Submits a call as from outside: in the open phase, and not once a shutdown has begun. A call that was made

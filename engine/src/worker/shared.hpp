@@ -53,7 +53,7 @@ class shared {
   const engine_hooks& hooks() const noexcept { return hooks_; }
   /// Returns what stands for the engine in recorded events.
   const engine_number& number() const noexcept { return place_.number(); }
-  engine_place& place() noexcept { return place_; }
+  engine_registration& place() noexcept { return place_; }
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }
   const worker_layout& layout() const noexcept { return layout_; }
@@ -187,7 +187,7 @@ class shared {
 
  protected:
   const wiped_byte stage_{static_cast<std::uint8_t>(stage::open)};
-  engine_place place_;
+  engine_registration place_;
   profile settings_;
   engine_hooks hooks_;
   topology machine_;

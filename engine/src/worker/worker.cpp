@@ -16,7 +16,7 @@ worker::worker(shared& engine, worker_id id, const queue_memory& memory)
     : engine_(engine),
       stage_byte_(engine.stage_byte()),
       place_(engine.layout()[id]),
-      entry_(memory.slot),
+      entry_(memory.entry),
       supply_(engine, place_, memory, rules_, counts_),
       rng_(id.value + 1),
       searcher_(*this, supply_) {

@@ -88,7 +88,7 @@ class alignas(128) worker {
   [[nodiscard]] std::coroutine_handle<> give_way(task_header& waits) noexcept;
 
   /// Queues a read that may be done when the tasks have run that wait in the ring, as a task that yields. Call where they wait.
-  void queue_again(resumption& place) noexcept; // driving.cpp
+  void queue_again(resumption& coroutine) noexcept; // driving.cpp
 
   // --- forks (forks.hpp)
 

@@ -192,8 +192,8 @@ TEST_CASE("first_touch: parts are dealt as they were when they were written") {
     CHECK(bytes.loop_shares()[0].end == 500);
     CHECK(bytes.loop_shares()[1].end == 1001);
     CHECK(bytes.loop_shares()[1].group == group_id{1});
-    const auto places = detail::places_of(bytes);
-    CHECK(places.shares == &bytes.loop_shares());
+    const auto positions = detail::positions_of(bytes);
+    CHECK(positions.shares == &bytes.loop_shares());
   };
   sync_wait(e, all());
 }

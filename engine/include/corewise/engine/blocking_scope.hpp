@@ -53,7 +53,7 @@ class chain_walk;
 struct debugger_layouts;
 
 /// Where a child of a scope runs. These are values of `task_header::mark` that no other task in a deque has.
-enum class child_place : std::uint8_t {
+enum class child_state : std::uint8_t {
   away = 128, ///< it is in a deque, or was taken from one
   in_place,   ///< its scope waits and runs it
   submitted,  ///< a thread outside forked it, as a task of its own
@@ -63,11 +63,11 @@ enum class child_place : std::uint8_t {
 struct scope_child : task_header {
   blocking_scope* in = nullptr;
 
-  child_place where() const noexcept { return static_cast<child_place>(mark); }
-  void put(child_place where) noexcept { mark = static_cast<std::uint8_t>(where); }
+  child_state where() const noexcept { return static_cast<child_state>(mark); }
+  void put(child_state where) noexcept { mark = static_cast<std::uint8_t>(where); }
   /// Returns whether t is such a child. No other thread must be able to take t.
   static bool is(const task_header* t) noexcept {
-    return t->mark >= static_cast<std::uint8_t>(child_place::away);
+    return t->mark >= static_cast<std::uint8_t>(child_state::away);
   }
 };
 
@@ -88,7 +88,7 @@ struct away_run {
 class child_run {
  public:
   explicit child_run(const scope_child& child) noexcept : scope_(*child.in), where_(child.where()) {
-    if (where_ != child_place::in_place) enter();
+    if (where_ != child_state::in_place) enter();
   }
   child_run(const child_run&) = delete;
   child_run& operator=(const child_run&) = delete;
@@ -101,7 +101,7 @@ class child_run {
   /// Notes that the child was dropped.
   void drop() noexcept;
   /// Ends the run, when nothing is left of the child. Returns whether a task of its own has ended with it.
-  bool leave() noexcept { return where_ != child_place::in_place && leave_away(); }
+  bool leave() noexcept { return where_ != child_state::in_place && leave_away(); }
 
  private:
   friend blocking_scope;
@@ -110,7 +110,7 @@ class child_run {
   bool leave_away() noexcept;
 
   blocking_scope& scope_;
-  const child_place where_;
+  const child_state where_;
   std::optional<away_run> away_;
 };
 

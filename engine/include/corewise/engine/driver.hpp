@@ -17,7 +17,7 @@ namespace corewise {
 class ready_tasks {
  public:
   /// Appends a coroutine whose wait is over.
-  void resume(detail::resumption& place) noexcept { resumed_.push(&place); }
+  void resume(detail::resumption& coroutine) noexcept { resumed_.push(&coroutine); }
   /// Appends a task that begins now. It is accepted whatever `limits.in_flight` says.
   void begin(task_header* t) noexcept { begun_.push(t); }
 

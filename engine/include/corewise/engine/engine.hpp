@@ -35,7 +35,7 @@ namespace corewise {
 
 namespace detail {
 class driving;
-class local_places;
+class local_objects;
 class moving_to_engine;
 } // namespace detail
 
@@ -287,7 +287,7 @@ class engine {
   friend class engine_set;
   friend class trace_session;
   friend class detail::driving;
-  friend class detail::local_places;
+  friend class detail::local_objects;
   friend class load_meter;
   friend detail::moving_to_engine resume_on(engine& e) noexcept;
 
@@ -372,7 +372,7 @@ class blocking_turn {
 
  private:
   // These have no destructors, so that the constructor has no code for exceptions.
-  blocking_limit* place_ = nullptr; // null: the call needs no place
+  blocking_limit* limit_ = nullptr; // null: the call needs no permit
   lent_seat lent_;
 
   void begin_in_place();

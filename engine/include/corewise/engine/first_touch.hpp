@@ -63,7 +63,7 @@ class first_touch_array {
 /// tasks `std::logic_error`. Cost: that of `parallel_for`, and a fault for each page.
 template <class T, class F> task<first_touch_array<T>> make_first_touch(std::size_t size, F make) {
   first_touch_array<T> made(size);
-  const detail::places<std::size_t> all{0, size, &made.loop_shares()};
+  const detail::positions<std::size_t> all{0, size, &made.loop_shares()};
   const auto write = [&make, first = made.data()](std::size_t i) { ::new (first + i) T(make(i)); };
   co_await detail::for_loop<std::size_t, detail::one_by_one, decltype(write), false>(all, write, {});
   co_return std::move(made);

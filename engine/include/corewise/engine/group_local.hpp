@@ -24,15 +24,15 @@ enum class local_to : std::uint8_t {
 
 namespace detail {
 
-// One `place` for each group, or node, where an object may be built. Invariant: each builds its object at
+// One `holder` for each group, or node, in which an object may be built. Invariant: each builds its object at
 // most once.
 //
 // | tag   | release site             | acquire site                    | publishes  | weakened             |
 // |-------|--------------------------|---------------------------------|------------|----------------------|
-// | built | place::build: its store  | place::built; the lock of build | the object | a half-made one      |
-class local_places {
+// | built | holder::build: its store  | holder::built; the lock of build | the object | a half-made one      |
+class local_objects {
  public:
-  class place {
+  class holder {
    public:
     /// Returns the object, or null if it is not built yet.
     void* built() const noexcept { return object_.load(std::memory_order_acquire); } // pairs: built
@@ -50,26 +50,26 @@ class local_places {
     group_id first() const noexcept { return first_; }
 
    private:
-    friend local_places;
+    friend local_objects;
     detail::atomic<void*> object_{nullptr};
     std::shared_ptr<std::pmr::memory_resource> memory_; // it may outlive the engine
     group_id first_;
     detail::mutex making_;
   };
 
-  local_places(engine& e, local_to per);
+  local_objects(engine& e, local_to per);
 
   /// Throws `std::out_of_range`.
-  place& of(group_id g) const { return places_[place_of_.at(g.value)]; }
-  /// Returns the `place` of the calling thread. Call while the engine lives.
-  place& here() const noexcept;
-  std::span<place> all() const noexcept { return {places_.get(), count_}; }
+  holder& of(group_id g) const { return holders_[holder_of_.at(g.value)]; }
+  /// Returns the `holder` of the calling thread. Call while the engine lives.
+  holder& here() const noexcept;
+  std::span<holder> all() const noexcept { return {holders_.get(), count_}; }
 
  private:
   const runtime& engine_;
-  std::vector<std::uint32_t> place_of_; // by group
+  std::vector<std::uint32_t> holder_of_; // by group
   std::size_t count_ = 0;
-  std::unique_ptr<place[]> places_;
+  std::unique_ptr<holder[]> holders_;
 };
 
 } // namespace detail
@@ -98,7 +98,7 @@ template <class T> class group_local {
   /// it, under a lock of that `T`.
   template <class Make>
     requires std::is_invocable_r_v<T, Make&> || std::is_invocable_r_v<T, Make&, std::pmr::memory_resource&>
-  group_local(engine& e, Make make, local_to per = local_to::group) : places_(e, per) {
+  group_local(engine& e, Make make, local_to per = local_to::group) : holders_(e, per) {
     if constexpr (std::is_invocable_v<Make&, std::pmr::memory_resource&>)
       make_ = std::move(make);
     else
@@ -107,7 +107,7 @@ template <class T> class group_local {
   group_local(const group_local&) = delete;
   group_local& operator=(const group_local&) = delete;
   ~group_local() {
-    for (place& p : places_.all())
+    for (holder& p : holders_.all())
       if (T* built = static_cast<T*>(p.built()))
         std::pmr::polymorphic_allocator<>(&p.memory()).delete_object(built);
   }
@@ -115,19 +115,19 @@ template <class T> class group_local {
   /// Returns the `T` of the calling worker's group; for a thread that is not the engine's, that of the group
   /// that has the CPU on which it runs. In a coroutine it may be another one after each `co_await`. Call from
   /// any thread. Cost: some ns. Throws what building throws.
-  T& local() { return in(places_.here()); }
+  T& local() { return in(holders_.here()); }
   /// Returns the `T` of a group. Call from any thread. Throws `std::out_of_range`, and what building throws.
-  T& at(group_id g) { return in(places_.of(g)); }
+  T& at(group_id g) { return in(holders_.of(g)); }
   /// Calls `f(T&)` for each one that has been built. Call from any thread; some may be built meanwhile.
   template <class F> void for_each(F f) {
-    for (const place& p : places_.all())
+    for (const holder& p : holders_.all())
       if (T* built = static_cast<T*>(p.built())) f(*built);
   }
 
  private:
-  using place = detail::local_places::place;
+  using holder = detail::local_objects::holder;
 
-  T& in(place& p) {
+  T& in(holder& p) {
     void* built = p.built();
     if (built == nullptr) [[unlikely]]
       built = p.build([this](std::pmr::memory_resource& memory) { return build(memory); });
@@ -143,7 +143,7 @@ template <class T> class group_local {
     }
   }
 
-  detail::local_places places_;
+  detail::local_objects holders_;
   std::function<T(std::pmr::memory_resource&)> make_;
 };
 

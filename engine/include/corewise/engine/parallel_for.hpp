@@ -21,22 +21,22 @@ template <class F, class Argument> void call_in_loop(F& f, Argument&& argument) 
 
 /// Calls `f` for each element by itself.
 struct one_by_one {
-  template <class Place, class F> static void call(F& f, Place from, const Place& to) {
+  template <class Position, class F> static void call(F& f, Position from, const Position& to) {
     for (; from != to; ++from) call_in_loop(f, element(from));
   }
 };
 
 /// Calls `f` for a range of elements at once.
 struct by_ranges {
-  template <class Place, class F> static void call(F& f, Place from, const Place& to) {
+  template <class Position, class F> static void call(F& f, Position from, const Position& to) {
     call_in_loop(f, range_between(std::move(from), to));
   }
 };
 
-template <class Place, class How, class F, bool Stops>
+template <class Position, class How, class F, bool Stops>
 class [[nodiscard]] for_loop final : public loop_of<loop_piece> {
  public:
-  for_loop(places<Place> all, F f, std::stop_token stop)
+  for_loop(positions<Position> all, F f, std::stop_token stop)
       : loop_of(all.size, std::move(stop), all.shares),
         all_(std::move(all)),
         f_(std::move(f)) {}
@@ -55,7 +55,7 @@ class [[nodiscard]] for_loop final : public loop_of<loop_piece> {
     How::call(f_, all_[from], all_[to]);
   }
 
-  places<Place> all_;
+  positions<Position> all_;
   F f_;
 };
 
@@ -81,37 +81,42 @@ class [[nodiscard]] for_loop final : public loop_of<loop_piece> {
 /// and some for the groups' shares, which are allocated plainly where there are more than 32 groups. Source:
 /// A. Tzannes, G. Caragea, R. Barua and U. Vishkin, Lazy binary-splitting, PPoPP 2010,
 /// doi:10.1145/1693453.1693479.
-template <class First, class Last, class F, class Place = typename detail::common_place<First, Last>::type>
+template <class First, class Last, class F,
+          class Position = typename detail::common_position<First, Last>::type>
 auto parallel_for(First first, Last last, F f) {
-  return detail::for_loop<Place, detail::one_by_one, F, false>(
-      detail::places_between<Place>(detail::place_at<Place>(first), detail::place_at<Place>(last)),
+  return detail::for_loop<Position, detail::one_by_one, F, false>(
+      detail::positions_between<Position>(detail::position_at<Position>(first),
+                                          detail::position_at<Position>(last)),
       std::move(f), {});
 }
 /// Acts as above, until `stop` is told to stop. The await returns whether `f` was called for all elements.
-template <class First, class Last, class F, class Place = typename detail::common_place<First, Last>::type>
+template <class First, class Last, class F,
+          class Position = typename detail::common_position<First, Last>::type>
 auto parallel_for(First first, Last last, F f, std::stop_token stop) {
-  return detail::for_loop<Place, detail::one_by_one, F, true>(
-      detail::places_between<Place>(detail::place_at<Place>(first), detail::place_at<Place>(last)),
+  return detail::for_loop<Position, detail::one_by_one, F, true>(
+      detail::positions_between<Position>(detail::position_at<Position>(first),
+                                          detail::position_at<Position>(last)),
       std::move(f), std::move(stop));
 }
 
 /// Acts as above for each element of a random access range, which must not be a temporary that owns them.
 template <detail::loop_range Range, class F> auto parallel_for(Range&& range, F f) {
   return detail::for_loop<std::ranges::iterator_t<Range>, detail::one_by_one, F, false>(
-      detail::places_of(std::forward<Range>(range)), std::move(f), {});
+      detail::positions_of(std::forward<Range>(range)), std::move(f), {});
 }
 template <detail::loop_range Range, class F> auto parallel_for(Range&& range, F f, std::stop_token stop) {
   return detail::for_loop<std::ranges::iterator_t<Range>, detail::one_by_one, F, true>(
-      detail::places_of(std::forward<Range>(range)), std::move(f), std::move(stop));
+      detail::positions_of(std::forward<Range>(range)), std::move(f), std::move(stop));
 }
 
 /// Calls `f(part)` for parts that cover all elements: `blocked(range)`, `blocked(first, last)`.
-template <class Place, class F> auto parallel_for(blocked_places<Place> all, F f) {
-  return detail::for_loop<Place, detail::by_ranges, F, false>(std::move(all.all), std::move(f), {});
+template <class Position, class F> auto parallel_for(blocked_positions<Position> all, F f) {
+  return detail::for_loop<Position, detail::by_ranges, F, false>(std::move(all.all), std::move(f), {});
 }
-template <class Place, class F> auto parallel_for(blocked_places<Place> all, F f, std::stop_token stop) {
-  return detail::for_loop<Place, detail::by_ranges, F, true>(std::move(all.all), std::move(f),
-                                                             std::move(stop));
+template <class Position, class F>
+auto parallel_for(blocked_positions<Position> all, F f, std::stop_token stop) {
+  return detail::for_loop<Position, detail::by_ranges, F, true>(std::move(all.all), std::move(f),
+                                                                std::move(stop));
 }
 
 } // namespace corewise

@@ -16,8 +16,8 @@ template <class T> struct partial : loop_piece {
 
 /// Combines `sum` with `f` of each element.
 struct reduce_one_by_one {
-  template <class T, class Place, class F, class Combine>
-  static void add(std::optional<T>& sum, Place from, const Place& to, F& f, Combine& combine) {
+  template <class T, class Position, class F, class Combine>
+  static void add(std::optional<T>& sum, Position from, const Position& to, F& f, Combine& combine) {
     if (!sum) sum.emplace(f(element(from))), ++from;
     T value = *std::move(sum);
     for (; from != to; ++from) value = combine(std::move(value), f(element(from)));
@@ -27,8 +27,8 @@ struct reduce_one_by_one {
 
 /// Combines `sum` with `f` of the whole range.
 struct reduce_by_ranges {
-  template <class T, class Place, class F, class Combine>
-  static void add(std::optional<T>& sum, Place from, const Place& to, F& f, Combine& combine) {
+  template <class T, class Position, class F, class Combine>
+  static void add(std::optional<T>& sum, Position from, const Position& to, F& f, Combine& combine) {
     if (sum)
       sum = combine(*std::move(sum), f(range_between(std::move(from), to)));
     else
@@ -36,10 +36,10 @@ struct reduce_by_ranges {
   }
 };
 
-template <class Place, class How, class T, class F, class Combine, bool Stops>
+template <class Position, class How, class T, class F, class Combine, bool Stops>
 class [[nodiscard]] reduce_loop final : public loop_of<partial<T>> {
  public:
-  reduce_loop(places<Place> all, T init, F f, Combine combine, std::stop_token stop)
+  reduce_loop(positions<Position> all, T init, F f, Combine combine, std::stop_token stop)
       : loop_of<partial<T>>(all.size, std::move(stop), all.shares),
         all_(std::move(all)),
         init_(std::move(init)),
@@ -65,7 +65,7 @@ class [[nodiscard]] reduce_loop final : public loop_of<partial<T>> {
     How::add(static_cast<partial<T>&>(in).value, all_[from], all_[to], f_, combine_);
   }
 
-  places<Place> all_;
+  positions<Position> all_;
   T init_;
   F f_;
   Combine combine_;
@@ -85,42 +85,45 @@ class [[nodiscard]] reduce_loop final : public loop_of<partial<T>> {
 template <detail::loop_range Range, class T, class F, class Combine>
 auto parallel_reduce(Range&& range, T init, F f, Combine combine) {
   return detail::reduce_loop<std::ranges::iterator_t<Range>, detail::reduce_one_by_one, T, F, Combine, false>(
-      detail::places_of(std::forward<Range>(range)), std::move(init), std::move(f), std::move(combine), {});
+      detail::positions_of(std::forward<Range>(range)), std::move(init), std::move(f), std::move(combine),
+      {});
 }
 /// Acts as above, until `stop` is told to stop; then the await returns nothing.
 template <detail::loop_range Range, class T, class F, class Combine>
 auto parallel_reduce(Range&& range, T init, F f, Combine combine, std::stop_token stop) {
   return detail::reduce_loop<std::ranges::iterator_t<Range>, detail::reduce_one_by_one, T, F, Combine, true>(
-      detail::places_of(std::forward<Range>(range)), std::move(init), std::move(f), std::move(combine),
+      detail::positions_of(std::forward<Range>(range)), std::move(init), std::move(f), std::move(combine),
       std::move(stop));
 }
 
 /// Acts as above, from `first` up to `last`, whole numbers or iterators.
 template <class First, class Last, class T, class F, class Combine,
-          class Place = typename detail::common_place<First, Last>::type>
+          class Position = typename detail::common_position<First, Last>::type>
 auto parallel_reduce(First first, Last last, T init, F f, Combine combine) {
-  return detail::reduce_loop<Place, detail::reduce_one_by_one, T, F, Combine, false>(
-      detail::places_between<Place>(detail::place_at<Place>(first), detail::place_at<Place>(last)),
+  return detail::reduce_loop<Position, detail::reduce_one_by_one, T, F, Combine, false>(
+      detail::positions_between<Position>(detail::position_at<Position>(first),
+                                          detail::position_at<Position>(last)),
       std::move(init), std::move(f), std::move(combine), {});
 }
 template <class First, class Last, class T, class F, class Combine,
-          class Place = typename detail::common_place<First, Last>::type>
+          class Position = typename detail::common_position<First, Last>::type>
 auto parallel_reduce(First first, Last last, T init, F f, Combine combine, std::stop_token stop) {
-  return detail::reduce_loop<Place, detail::reduce_one_by_one, T, F, Combine, true>(
-      detail::places_between<Place>(detail::place_at<Place>(first), detail::place_at<Place>(last)),
+  return detail::reduce_loop<Position, detail::reduce_one_by_one, T, F, Combine, true>(
+      detail::positions_between<Position>(detail::position_at<Position>(first),
+                                          detail::position_at<Position>(last)),
       std::move(init), std::move(f), std::move(combine), std::move(stop));
 }
 
 /// Acts as above; `f(part)` returns the result of a whole part: `blocked(range)`, `blocked(first, last)`. So
 /// `f` may add in an order that suits the processor better.
-template <class Place, class T, class F, class Combine>
-auto parallel_reduce(blocked_places<Place> all, T init, F f, Combine combine) {
-  return detail::reduce_loop<Place, detail::reduce_by_ranges, T, F, Combine, false>(
+template <class Position, class T, class F, class Combine>
+auto parallel_reduce(blocked_positions<Position> all, T init, F f, Combine combine) {
+  return detail::reduce_loop<Position, detail::reduce_by_ranges, T, F, Combine, false>(
       std::move(all.all), std::move(init), std::move(f), std::move(combine), {});
 }
-template <class Place, class T, class F, class Combine>
-auto parallel_reduce(blocked_places<Place> all, T init, F f, Combine combine, std::stop_token stop) {
-  return detail::reduce_loop<Place, detail::reduce_by_ranges, T, F, Combine, true>(
+template <class Position, class T, class F, class Combine>
+auto parallel_reduce(blocked_positions<Position> all, T init, F f, Combine combine, std::stop_token stop) {
+  return detail::reduce_loop<Position, detail::reduce_by_ranges, T, F, Combine, true>(
       std::move(all.all), std::move(init), std::move(f), std::move(combine), std::move(stop));
 }
 

@@ -26,7 +26,7 @@ class [[nodiscard]] moving_to_group {
   void move(std::coroutine_handle<> suspended, bool is_of_task);
 
   group_id to_;
-  resumption place_;
+  resumption resumption_;
 };
 
 /// The awaiter of `resume_on(engine)`.
@@ -46,7 +46,7 @@ class [[nodiscard]] moving_to_engine {
   void move(std::coroutine_handle<> suspended, bool is_of_task, bool is_nested);
 
   runtime& to_;
-  resumption place_;
+  resumption resumption_;
 };
 
 } // namespace detail

@@ -14,25 +14,25 @@ namespace corewise {
 
 namespace detail {
 
-/// Awaits a call that blocks. Where a place is free, the call has ended before anything is suspended.
+/// Awaits a call that blocks. Where a permit is free, the call has ended before anything is suspended.
 /// Otherwise the coroutine is suspended until it is called up, and its worker makes the call before it
 /// resumes the coroutine.
 template <class F>
-class [[nodiscard]] blocking_call : protected awaiting<wait_kind::blocking_call, place_for_call> {
-  using base = awaiting<wait_kind::blocking_call, place_for_call>;
+class [[nodiscard]] blocking_call : protected awaiting<wait_kind::blocking_call, call_permit> {
+  using base = awaiting<wait_kind::blocking_call, call_permit>;
 
  public:
   using result = std::invoke_result_t<F&>;
   static_assert(!std::is_reference_v<result>, "a blocking call returns a value, not a reference");
 
   template <class G>
-  explicit blocking_call(std::in_place_t, G&& f) : base(place_for_call()),
+  explicit blocking_call(std::in_place_t, G&& f) : base(call_permit()),
                                                    function_(std::forward<G>(f)) {}
   blocking_call(const blocking_call&) = delete;
   blocking_call& operator=(const blocking_call&) = delete;
   ~blocking_call() = default;
 
-  /// Calls the function, if a place is free. Returns whether it did, and the coroutine is still on a worker,
+  /// Calls the function, if a permit is free. Returns whether it did, and the coroutine is still on a worker,
   /// or never was.
   bool await_ready() noexcept {
     if (!base::await_ready()) return false;
@@ -43,7 +43,7 @@ class [[nodiscard]] blocking_call : protected awaiting<wait_kind::blocking_call,
   template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     if (!was_called()) {
       wait(suspended, &begin);
-      if (place().enter(own())) return true;
+      if (source().enter(own())) return true;
       call();
     }
     return go_to_worker(suspended);
@@ -72,11 +72,11 @@ class [[nodiscard]] blocking_call : protected awaiting<wait_kind::blocking_call,
     wake();
     return true;
   }
-  /// Calls the function, in the place that was taken.
+  /// Calls the function, with the permit that was taken.
   void call() noexcept {
     this->resumed();
     own().state = wait_state::taken;
-    const blocking_turn turn(place().limit);
+    const blocking_turn turn(source().limit);
     try {
       if constexpr (std::is_void_v<result>)
         function_();
@@ -86,7 +86,7 @@ class [[nodiscard]] blocking_call : protected awaiting<wait_kind::blocking_call,
       error_ = std::current_exception();
     }
   }
-  /// Makes the call of a coroutine that has a place, and resumes it. Call from a worker's thread.
+  /// Makes the call of a coroutine that has a permit, and resumes it. Call from a worker's thread.
   bool call_and_resume() {
     const std::coroutine_handle<> suspended = this->frame;
     this_execution.root = this->root;
@@ -112,7 +112,7 @@ class [[nodiscard]] blocking_call : protected awaiting<wait_kind::blocking_call,
   static bool begin(task_header* t, task_action asked) {
     if (asked != task_action::run) return perform_unrun(t, asked);
     auto* const self = static_cast<blocking_call*>(t);
-    return self->place().limit->begin(self->own()) == wait_state::taken && self->call_and_resume();
+    return self->source().limit->begin(self->own()) == wait_state::taken && self->call_and_resume();
   }
 
   F function_;
@@ -139,7 +139,7 @@ template <class F> class [[nodiscard]] stoppable_blocking_call : blocking_call<F
     if (!this->was_called()) {
       this->wait(suspended, &begin);
       stopper_.emplace(token_, stopper{this}); // it may be called here, and any time from now on
-      if (this->place().enter(this->own())) return true;
+      if (this->source().enter(this->own())) return true;
       stopper_.reset();
       if (this->own().state == wait_state::stopped) return false;
       this->call();
@@ -164,7 +164,7 @@ template <class F> class [[nodiscard]] stoppable_blocking_call : blocking_call<F
   struct stopper {
     stoppable_blocking_call* self;
     void operator()() const noexcept {
-      if (!self->place().leave(self->own())) return;
+      if (!self->source().leave(self->own())) return;
       self->forgo();
       self->own().wake();
     }
@@ -173,7 +173,7 @@ template <class F> class [[nodiscard]] stoppable_blocking_call : blocking_call<F
   static bool begin(task_header* t, task_action asked) {
     if (asked != task_action::run) return base::perform_unrun(t, asked);
     auto* const self = static_cast<stoppable_blocking_call*>(t);
-    blocking_limit& limit = *self->place().limit;
+    blocking_limit& limit = *self->source().limit;
     const wait_state got = limit.begin(self->own(), self->token_);
     if (got == wait_state::queued) return false;
     self->stopper_.reset(); // waits for it

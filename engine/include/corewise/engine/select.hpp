@@ -22,7 +22,7 @@ namespace detail {
 template <class A>
 concept race_awaiter = requires(A& a, race_part& part, std::coroutine_handle<> h) {
   { a.try_race() } -> std::same_as<bool>;
-  { a.race_place() } -> std::same_as<const void*>;
+  { a.race_list() } -> std::same_as<const void*>;
   { a.enter_race(part) } -> std::same_as<bool>;
   a.join_race(h);
   a.leave_race();
@@ -114,7 +114,7 @@ template <class... A> class [[nodiscard]] selecting {
     std::array<const void*, size> lists{};
     std::array<std::size_t, size> order{};
     each([&](std::size_t place, auto& a) {
-      lists[place] = a.race_place();
+      lists[place] = a.race_list();
       std::size_t i = place;
       for (; i != 0 && std::less<>()(lists[place], lists[order[i - 1]]); --i) order[i] = order[i - 1];
       order[i] = place;

@@ -39,7 +39,7 @@ class [[nodiscard]] sleeping {
   // For `select`, as in `awaiting`.
 
   bool try_race() noexcept { return past(); }
-  static const void* race_place() noexcept { return nullptr; } // the wheel sends no race back
+  static const void* race_list() noexcept { return nullptr; } // the wheel sends no race back
   /// Throws `std::logic_error` outside of an engine's coroutines.
   template <class Promise> void join_race(std::coroutine_handle<Promise> suspended) {
     check_in_engine();
@@ -59,7 +59,7 @@ class [[nodiscard]] sleeping {
   bool sleep_thread(const std::stop_token& token) noexcept;
   void note_stopped() noexcept { timer_.state.store(timer_state::stopped, std::memory_order_relaxed); }
   template <class Promise> void prepare(std::coroutine_handle<Promise> suspended) noexcept {
-    place_.suspend(suspended);
+    resumption_.suspend(suspended);
     prepare_timer();
   }
   bool set() noexcept;
@@ -70,7 +70,7 @@ class [[nodiscard]] sleeping {
   void prepare_timer() noexcept;
   void forget() noexcept;
 
-  resumption place_;
+  resumption resumption_;
   raced_timer timer_;
   std::int64_t now_ns_;
 };

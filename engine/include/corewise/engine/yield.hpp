@@ -24,17 +24,17 @@ class [[nodiscard]] yield {
       detail::coroutine_root& root = suspended.promise();
       if (root.runs()) return root.give_way();
     }
-    std::construct_at(&place_)->suspend(suspended);
+    std::construct_at(&resumption_)->suspend(suspended);
     if (detail::nested(suspended)) [[unlikely]]
-      return place_.wake_behind(), std::noop_coroutine();
-    return place_.give_way();
+      return resumption_.wake_behind(), std::noop_coroutine();
+    return resumption_.give_way();
   }
   void await_resume() const noexcept {}
 
  private:
   static_assert(std::is_trivially_destructible_v<detail::resumption>);
   union {
-    detail::resumption place_; // made where it is filled in: it would be emptied before, at each turn
+    detail::resumption resumption_; // made where it is filled in: it would be emptied before, at each turn
   };
 };
 

@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <utility>
 
-// How a coroutine waits in a list. The coroutine waits for an object of a type `Place`, which has
+// How a coroutine waits in a list. The coroutine waits for an object of a type `Source`, which has
 //
 //     bool try_pass(W&)  returns whether the waiter has it at once; never waits
 //     bool enter(W&)     puts the waiter into the list, unless it has it at once or was stopped; returns
@@ -19,24 +19,24 @@
 // The engine's end takes a waiter out as a stop does.
 //
 // Where the waiter is a part of a race (`W::part`), `enter` takes nothing: if what the waiter waits for is
-// there, or will not come, it answers false and leaves the waiter idle, and `try_pass` takes it. A `Place`
+// there, or will not come, it answers false and leaves the waiter idle, and `try_pass` takes it. A `Source`
 // that is no reference has `list()`, the address of what it waits for.
 //
-// A `Place` whose `enter` is cheap says `enters_at_once`; then `try_pass` is not called before. One that has
+// A `Source` whose `enter` is cheap says `enters_at_once`; then `try_pass` is not called before. One that has
 // `try_quickly(W&)` has that called instead: it may answer false though the waiter could have it.
 
 namespace corewise::detail {
 
-/// Awaits `Place`, a reference or a small object. Lives in the awaiting frame.
-template <wait_kind Kind, class Place, class Waiter = waiter>
+/// Awaits `Source`, a reference or a small object. Lives in the awaiting frame.
+template <wait_kind Kind, class Source, class Waiter = waiter>
 class [[nodiscard]] awaiting : protected Waiter {
  public:
   using threads_may_wait = void;
 
   template <class... Args>
-  explicit awaiting(Place place, Args&&... args) noexcept
+  explicit awaiting(Source source, Args&&... args) noexcept
       : Waiter{{}, std::forward<Args>(args)...},
-        place_(place) {}
+        source_(source) {}
   awaiting(const awaiting&) = delete;
   awaiting& operator=(const awaiting&) = delete;
   ~awaiting() {
@@ -45,17 +45,17 @@ class [[nodiscard]] awaiting : protected Waiter {
   }
 
   bool await_ready() noexcept {
-    if constexpr (std::remove_cvref_t<Place>::enters_at_once)
+    if constexpr (std::remove_cvref_t<Source>::enters_at_once)
       return false;
-    else if constexpr (requires { place_.try_quickly(own()); })
-      return note_granted(place_.try_quickly(own()));
+    else if constexpr (requires { source_.try_quickly(own()); })
+      return note_granted(source_.try_quickly(own()));
     else
       return try_pass();
   }
   /// Returns false if the coroutine goes on. After true, do not touch this again.
   template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     suspend(suspended);
-    return place_.enter(own());
+    return source_.enter(own());
   }
   void await_resume() noexcept { static_cast<void>(take()); }
 
@@ -70,11 +70,11 @@ class [[nodiscard]] awaiting : protected Waiter {
     own().state = wait_state::idle;
     return try_pass() || own().state == wait_state::stopped;
   }
-  const void* race_place() const noexcept {
-    if constexpr (std::is_reference_v<Place>)
-      return &place_;
+  const void* race_list() const noexcept {
+    if constexpr (std::is_reference_v<Source>)
+      return &source_;
     else
-      return place_.list();
+      return source_.list();
   }
   template <class Promise> void join_race(std::coroutine_handle<Promise> suspended) noexcept {
     suspend(suspended);
@@ -83,15 +83,15 @@ class [[nodiscard]] awaiting : protected Waiter {
   bool enter_race(const race_part& as) noexcept {
     own().part = &as;
     own().state = wait_state::idle;
-    return place_.enter(own());
+    return source_.enter(own());
   }
   void leave_race() noexcept {
-    if (own().part != nullptr) place_.leave(own());
+    if (own().part != nullptr) source_.leave(own());
   }
   void end_race() noexcept { this->resumed(); }
 
  protected:
-  bool try_pass() noexcept { return note_granted(place_.try_pass(own())); }
+  bool try_pass() noexcept { return note_granted(source_.try_pass(own())); }
   template <class Promise> void suspend(std::coroutine_handle<Promise> suspended) noexcept {
     Waiter::suspend(suspended, how);
   }
@@ -103,10 +103,10 @@ class [[nodiscard]] awaiting : protected Waiter {
     return true;
   }
   Waiter& own() noexcept { return *this; }
-  Place& place() noexcept { return place_; }
+  Source& source() noexcept { return source_; }
   /// Gives back what the waiter, which was told to stop, was granted before it went on.
   void take_back() noexcept {
-    if (own().state == wait_state::granted && place_.take_back(own())) note_stopped();
+    if (own().state == wait_state::granted && source_.take_back(own())) note_stopped();
   }
   void note_stopped() noexcept { own().state = wait_state::stopped; }
 
@@ -117,10 +117,10 @@ class [[nodiscard]] awaiting : protected Waiter {
   }
   static withdrawal withdraw(suspension& s) noexcept {
     auto& self = static_cast<awaiting&>(s);
-    if (self.part == nullptr) return self.place_.leave(self) ? withdrawal::of_end : withdrawal::of_waker;
+    if (self.part == nullptr) return self.source_.leave(self) ? withdrawal::of_end : withdrawal::of_waker;
     const bool claimed = self.claim();
     if (!claimed && self.part->race->winner() == self.part) return withdrawal::of_waker;
-    self.place_.leave(self); // another part's waker may have taken it out, in vain
+    self.source_.leave(self); // another part's waker may have taken it out, in vain
     return claimed ? withdrawal::of_end : withdrawal::elsewhere;
   }
   [[gnu::visibility("hidden")]] static constexpr wait_record how{Kind, &withdraw};
@@ -129,23 +129,23 @@ class [[nodiscard]] awaiting : protected Waiter {
   void end_untaken() noexcept {
     this->free_entry();
     if (own().state == wait_state::queued)
-      place_.leave(own());
+      source_.leave(own());
     else if (own().state == wait_state::granted)
-      place_.give_back(); // its engine has ended
+      source_.give_back(); // its engine has ended
   }
 
-  Place place_;
+  Source source_;
 };
 
-/// Awaits `Place`, or a stop.
-template <wait_kind Kind, class Place, class Waiter = waiter>
-class [[nodiscard]] stoppable_awaiting : public awaiting<Kind, Place, Waiter> {
-  using base = awaiting<Kind, Place, Waiter>;
+/// Awaits `Source`, or a stop.
+template <wait_kind Kind, class Source, class Waiter = waiter>
+class [[nodiscard]] stoppable_awaiting : public awaiting<Kind, Source, Waiter> {
+  using base = awaiting<Kind, Source, Waiter>;
 
  public:
   template <class... Args>
-  explicit stoppable_awaiting(std::stop_token token, Place place, Args&&... args) noexcept
-      : base(place, std::forward<Args>(args)...),
+  explicit stoppable_awaiting(std::stop_token token, Source source, Args&&... args) noexcept
+      : base(source, std::forward<Args>(args)...),
         token_(std::move(token)) {}
 
   bool await_ready() noexcept {
@@ -156,7 +156,7 @@ class [[nodiscard]] stoppable_awaiting : public awaiting<Kind, Place, Waiter> {
   template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     this->suspend(suspended);
     stopper_.emplace(token_, stopper{this}); // it may be called here, and any time from now on
-    return this->place().enter(this->own());
+    return this->source().enter(this->own());
   }
   /// Returns whether the waiter was granted what it waited for; false if it was stopped.
   bool await_resume() noexcept { return take(); }
@@ -176,7 +176,7 @@ class [[nodiscard]] stoppable_awaiting : public awaiting<Kind, Place, Waiter> {
   struct stopper {
     stoppable_awaiting* self;
     void operator()() const noexcept {
-      if (self->place().leave(self->own())) self->own().wake();
+      if (self->source().leave(self->own())) self->own().wake();
     }
   };
 

@@ -10,16 +10,16 @@
 
 // How many blocking calls of an engine run at once (`blocking.max_concurrent`; ADR 0052).
 //
-// A call needs a *place*. Where none is free, the coroutine or the thread waits in one list, and is served in
-// the order of arrival. The thread that gives a place back passes it to the first waiter:
+// A call needs a *permit*. Where none is free, the coroutine or the thread waits in one list, and is served in
+// the order of arrival. The thread that gives a permit back passes it to the first waiter:
 //
 //     a waiting thread      runs its call at once
 //     a waiting coroutine   is *called up*: sent to a worker, which begins the call when it comes to it
 //
-// A place of a coroutine that is called up counts as taken, so no newcomer gets it. But the coroutine needs a
-// worker, and all workers may be in calls that wait for a place. So waiting threads look now and then. If no
-// coroutine has begun in the meantime, the first thread takes such a place over. The coroutine that then
-// finds no place goes back to the front of the list. So a thread waits only for calls that run.
+// A permit of a coroutine that is called up counts as taken, so no newcomer gets it. But the coroutine needs a
+// worker, and all workers may be in calls that wait for a permit. So waiting threads look now and then. If no
+// coroutine has begun in the meantime, the first thread takes such a permit over. The coroutine that then
+// finds no permit goes back to the front of the list. So a thread waits only for calls that run.
 //
 // Invariant: running + called up <= most, except for calls that were let in before a reload lowered `most`.
 // While any waits, both are equal, or a change of `most` is about to serve the list.
@@ -34,41 +34,41 @@ class blocking_limit {
 
   /// Puts the limit of another profile in force, and lets calls in for which there is room now. If calls in
   /// excess are to be refused from now on, refuses the plain ones that wait. Calls that began without a limit hold
-  /// no place. Call from any thread.
+  /// no permit. Call from any thread.
   void change(const profile& p) noexcept;
 
   /// Returns whether there is a limit. Call from any thread.
   bool limits() const noexcept { return most_.load(std::memory_order_relaxed) != 0; }
   /// Returns the limit for a call that the calling thread begins now. Returns null if the call needs no
-  /// place: there is no limit, or the call is a part of another, or is made outside of an engine's tasks.
+  /// permit: there is no limit, or the call is a part of another, or is made outside of an engine's tasks.
   static blocking_limit* here() noexcept;
 
-  /// Takes a place if one is free. Returns whether it did. Call from any thread.
+  /// Takes a permit if one is free. Returns whether it did. Call from any thread.
   bool try_take() noexcept;
   /// Does the same for a plain call. Throws `blocking_full` where the call is not to wait.
   bool try_take_or_throw();
-  /// Takes a place. The calling thread sleeps until there is one, so lend its seat before.
+  /// Takes a permit. The calling thread sleeps until there is one, so lend its seat before.
   void wait() noexcept { static_cast<void>(wait_as(/*may_be_refused=*/false)); }
-  /// Does the same for a plain call. Returns false, without a place, if calls in excess are refused from now on.
+  /// Does the same for a plain call. Returns false, without a permit, if calls in excess are refused from now on.
   bool wait_or_be_refused() noexcept { return wait_as(/*may_be_refused=*/true); }
-  /// Gives a place back. Call from any thread.
+  /// Gives a permit back. Call from any thread.
   void give() noexcept;
 
-  // For a coroutine, as a `Place` of `awaiting`:
+  // For a coroutine, as a `Source` of `awaiting`:
 
-  /// Takes a place, or puts the coroutine into the list. Returns whether it waits.
+  /// Takes a permit, or puts the coroutine into the list. Returns whether it waits.
   bool enter(waiter& w) noexcept;
   bool leave(waiter& w) noexcept;
-  /// Takes the place for which the coroutine was called up, and returns `taken`. If a thread has taken that one over:
+  /// Takes the permit for which the coroutine was called up, and returns `taken`. If a thread has taken that one over:
   /// `stopped` after a stop; else `queued`, and the coroutine waits again, and is not the caller's any more. Call from
   /// the worker's thread.
   wait_state begin(waiter& w, const std::stop_token& until = {}) noexcept;
-  /// Passes on the place of a coroutine that was called up, and is destroyed before it has begun.
+  /// Passes on the permit of a coroutine that was called up, and is destroyed before it has begun.
   void give_back() noexcept;
 
   struct counts {
-    std::uint64_t running = 0; ///< that have a place now
-    std::uint64_t waiting = 0; ///< for a place now
+    std::uint64_t running = 0; ///< that have a permit now
+    std::uint64_t waiting = 0; ///< for a permit now
     std::uint64_t waited = 0;  ///< in all
     std::uint64_t refused = 0; ///< by `blocking_full`
   };
@@ -97,14 +97,14 @@ class blocking_limit {
   atomic<std::uint32_t> most_{0}; // 0: no limit. Changed under the lock; relaxed without it: a setting
   mutable mutex mutex_;           // guards the rest
   excess_action on_full_ = excess_action::wait;
-  std::uint64_t called_ = 0; // places of coroutines that were called up and have not begun
+  std::uint64_t called_ = 0; // permits of coroutines that were called up and have not begun
   std::uint64_t begun_ = 0;  // coroutines that have begun after they were called up
   counts counts_;
   waiter_list waiters_;
 };
 
-/// What `run_blocking` waits for: a place in the limit of the engine that runs the coroutine.
-struct place_for_call {
+/// What `run_blocking` waits for: a permit in the limit of the engine that runs the coroutine.
+struct call_permit {
   static constexpr bool enters_at_once = false;
 
   bool try_pass(const waiter& w) noexcept;
@@ -114,10 +114,10 @@ struct place_for_call {
     if (limit != nullptr) limit->give_back();
   }
 
-  blocking_limit* limit = nullptr; ///< null: the call needs no place
+  blocking_limit* limit = nullptr; ///< null: the call needs no permit
 };
 
-/// While it lives, blocking calls of the calling thread need no place.
+/// While it lives, blocking calls of the calling thread need no permit.
 class unlimited_calls {
  public:
   unlimited_calls() noexcept;
@@ -129,7 +129,7 @@ class unlimited_calls {
   const bool before_;
 };
 
-/// Sets whether blocking calls of the calling thread need no place. Returns the former answer.
+/// Sets whether blocking calls of the calling thread need no permit. Returns the former answer.
 bool set_unlimited(bool unlimited) noexcept;
 /// Returns whether they need none.
 bool is_unlimited() noexcept;

@@ -47,7 +47,7 @@ class driving {
   /// Returns whether tasks wait in the ring of the calling worker, on which that root would go on.
   static bool others_wait(const coroutine_root& of) noexcept;
   /// Queues it behind them, and wakes no worker for it. Call where they wait.
-  static void queue_behind(resumption& place) noexcept;
+  static void queue_behind(resumption& coroutine) noexcept;
 
   /// Returns a task that runs `t` and has the name. Without memory for it returns `t`. Cost: as that of `hint::name`.
   static task_header* named(runtime& e, task_header* t, const char* name) noexcept;

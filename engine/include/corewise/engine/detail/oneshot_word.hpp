@@ -92,14 +92,14 @@ class oneshot_word {
 };
 
 /// A receiver that waits at a word. Lives in the awaiting frame.
-template <wait_end End> class oneshot_place : public suspension {
+template <wait_end End> class oneshot_waiter : public suspension {
  public:
   using threads_may_wait = void;
 
-  explicit oneshot_place(oneshot_word& at) noexcept : word_(at) {}
-  oneshot_place(const oneshot_place&) = delete;
-  oneshot_place& operator=(const oneshot_place&) = delete;
-  ~oneshot_place() {
+  explicit oneshot_waiter(oneshot_word& at) noexcept : word_(at) {}
+  oneshot_waiter(const oneshot_waiter&) = delete;
+  oneshot_waiter& operator=(const oneshot_waiter&) = delete;
+  ~oneshot_waiter() {
     const bool left = is_left_waiting();
     free_entry();
     if (left) [[unlikely]]
@@ -121,7 +121,7 @@ template <wait_end End> class oneshot_place : public suspension {
 
  private:
   static withdrawal withdraw(suspension& s) noexcept {
-    auto& self = static_cast<oneshot_place&>(s);
+    auto& self = static_cast<oneshot_waiter&>(s);
     return self.word_.replace(&self, nullptr) ? withdrawal::of_end : withdrawal::of_waker;
   }
   [[gnu::visibility("hidden")]] static constexpr wait_record how{wait_kind::oneshot, &withdraw, End};
@@ -130,8 +130,8 @@ template <wait_end End> class oneshot_place : public suspension {
 };
 
 /// The same, until a stop is requested.
-template <wait_end End> class stoppable_oneshot_place : public oneshot_place<End> {
-  using base = oneshot_place<End>;
+template <wait_end End> class stoppable_oneshot_place : public oneshot_waiter<End> {
+  using base = oneshot_waiter<End>;
 
  public:
   stoppable_oneshot_place(oneshot_word& at, std::stop_token token) noexcept
@@ -165,9 +165,9 @@ template <wait_end End> class stoppable_oneshot_place : public oneshot_place<End
 };
 
 /// Awaits the value that `From`, a oneshot or its receiver, takes. Lives in the awaiting frame.
-template <wait_end End, class From> class [[nodiscard]] receiving_oneshot : public oneshot_place<End> {
+template <wait_end End, class From> class [[nodiscard]] receiving_oneshot : public oneshot_waiter<End> {
  public:
-  receiving_oneshot(oneshot_word& at, From& from) noexcept : oneshot_place<End>(at), from_(from) {}
+  receiving_oneshot(oneshot_word& at, From& from) noexcept : oneshot_waiter<End>(at), from_(from) {}
 
   auto await_resume() noexcept(noexcept(std::declval<From&>().take())) {
     this->resumed();

@@ -23,7 +23,7 @@ class [[nodiscard]] rescheduling {
 
   runtime& on_;
   hint wish_;
-  resumption place_;
+  resumption resumption_;
 };
 
 } // namespace corewise::detail

@@ -81,7 +81,7 @@ struct suspension : resumption {
   suspension() noexcept { mark = is_suspension; }
 
   const wait_record* record = nullptr;
-  suspension_entry* slot = nullptr; ///< null: it stands in no entry
+  suspension_entry* entry = nullptr; ///< null: it stands in no entry
 
   /// Acts as `resumption::suspend`, and sees to it that there is a free entry. `how` must live for ever.
   template <class Promise>
@@ -102,14 +102,14 @@ struct suspension : resumption {
     --here.free_entry_count;
     free->held = this;
     free->in.store(record, std::memory_order_relaxed);
-    slot = free;
+    entry = free;
   }
   /// Frees the entry of a coroutine that goes on. Call on a thread of its engine.
   void resumed() noexcept {
     frame = nullptr;
-    suspension_entry* const left = slot;
+    suspension_entry* const left = entry;
     if (left == nullptr) return;
-    slot = nullptr;
+    entry = nullptr;
     execution& here = this_execution;
     left->in.store(nullptr, std::memory_order_relaxed);
     left->next = here.free_entries;
@@ -120,10 +120,10 @@ struct suspension : resumption {
   /// Returns whether it waits, and must still be taken out of what it waits for when its frame is destroyed: it belongs
   /// to no engine, or a task has begun it by hand. The end of an engine takes its coroutines out itself. Call before
   /// `free_entry`.
-  bool is_left_waiting() const noexcept { return frame != nullptr && (root == nullptr || slot != nullptr); }
+  bool is_left_waiting() const noexcept { return frame != nullptr && (root == nullptr || entry != nullptr); }
   /// Frees the entry of a frame that is destroyed. Call from any thread.
   void free_entry() noexcept {
-    if (slot != nullptr) [[unlikely]]
+    if (entry != nullptr) [[unlikely]]
       free_entry_locked();
   }
 

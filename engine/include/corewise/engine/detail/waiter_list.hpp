@@ -86,7 +86,7 @@ class waiter_list {
     last_ = &w;
     w.state = wait_state::queued;
     // A race enters again with the entry that it has.
-    if (w.part == nullptr || w.slot == nullptr) [[likely]]
+    if (w.part == nullptr || w.entry == nullptr) [[likely]]
       w.take_entry();
   }
   /// Puts a waiter back that was taken out, in front of the others. It keeps its entry.

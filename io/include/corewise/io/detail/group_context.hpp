@@ -80,7 +80,7 @@ class group_context final : public asio::io_context, public driver {
   template <class F> task_header* make_completion(F&& f) noexcept;
   /// Has a coroutine go on whose operation has ended. Where the calling thread looks into a context of its engine, it goes
   /// into the list of what was found.
-  static void resume(corewise::detail::resumption& place) noexcept;
+  static void resume(corewise::detail::resumption& coroutine) noexcept;
   /// Runs a task of the group that goes on with accepted work. Nothing refuses it. `name`: null, or that of a hint.
   void go_on(task_header* t, task_class c, const char* name) noexcept;
   /// Submits a task to the group. Throws `system_error` (`no_buffer_space`) while `limits.in_flight` tasks are in

@@ -6,7 +6,7 @@
 
 namespace corewise::detail {
 
-local_places::local_places(engine& e, local_to per) : engine_(*e.runtime_) {
+local_objects::local_objects(engine& e, local_to per) : engine_(*e.runtime_) {
   const auto& groups = engine_.groups().groups();
   std::map<std::uint32_t, std::uint32_t> by_node; // groups without a node stand for themselves
   std::vector<group_id> firsts;
@@ -15,18 +15,18 @@ local_places::local_places(engine& e, local_to per) : engine_(*e.runtime_) {
     const std::uint32_t at =
         per == local_to::node && g.node ? by_node.try_emplace(*g.node, next).first->second : next;
     if (at == next) firsts.push_back(g.id);
-    place_of_.push_back(at);
+    holder_of_.push_back(at);
   }
   count_ = firsts.size();
-  places_ = std::make_unique<place[]>(count_);
+  holders_ = std::make_unique<holder[]>(count_);
   for (std::size_t i = 0; i < count_; ++i) {
-    places_[i].first_ = firsts[i];
-    places_[i].memory_ = engine_.memory(firsts[i]);
+    holders_[i].first_ = firsts[i];
+    holders_[i].memory_ = engine_.memory(firsts[i]);
   }
 }
 
-local_places::place& local_places::here() const noexcept {
-  return places_[place_of_[engine_.group_here().value]];
+local_objects::holder& local_objects::here() const noexcept {
+  return holders_[holder_of_[engine_.group_here().value]];
 }
 
 } // namespace corewise::detail
