@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -247,6 +248,30 @@ TEST_CASE("trim: threads that take and give blocks meanwhile never share one") {
 }
 
 #if COREWISE_RESIDENT_IS_OURS
+namespace {
+
+/// Returns how many bytes of blocks the process may hold at rest: a tenth more than are in use, and 64 pages for each size
+/// and living thread.
+std::uint64_t most_at_rest(std::uint64_t used) {
+  const auto threads = std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                                     std::filesystem::directory_iterator());
+  return used + used / 10 + 64 * 4096 * detail::block_classes * static_cast<std::uint64_t>(threads);
+}
+
+/// Returns whether the engine gives its spare blocks back within some seconds of rest, and the process the memory, of which
+/// it had `before` bytes.
+bool comes_back(const engine& e, std::size_t before) {
+  for (int i = 0; i < 100; ++i) {
+    const metrics_snapshot m = e.metrics();
+    const std::uint64_t most = most_at_rest(m.memory_blocks_used_bytes);
+    if (m.memory_blocks_held_bytes <= most && resident() <= before + most + 5 * megabyte) return true;
+    std::this_thread::sleep_for(100ms);
+  }
+  return false;
+}
+
+} // namespace
+
 TEST_CASE("trim: an engine at rest gives back what a burst of tasks and of suspended coroutines took") {
   engine e(small_profile(2));
   const auto burst = [&](std::size_t size, const auto& submit) {
@@ -258,15 +283,6 @@ TEST_CASE("trim: an engine at rest gives back what a burst of tasks and of suspe
     held.open();
     e.drain();
   };
-  const auto comes_back = [&](std::size_t before) {
-    for (int i = 0; i < 100; ++i) {
-      const metrics_snapshot m = e.metrics();
-      const bool held = m.memory_blocks_held_bytes > m.memory_blocks_used_bytes + 10 * megabyte;
-      if (!held && resident() <= before + 12 * megabyte) return true;
-      std::this_thread::sleep_for(100ms);
-    }
-    return false;
-  };
   detail::trim_blocks(0);
   const std::size_t before = resident();
   const std::uint64_t refused = e.metrics().memory_pages_refused;
@@ -275,8 +291,48 @@ TEST_CASE("trim: an engine at rest gives back what a burst of tasks and of suspe
   const auto sleeps = []() -> task<void> { co_await sleep_for(100ms); };
   burst(256, [&] { return e.submit(sleeps()); });
   CHECK(e.metrics().memory_blocks_held_bytes >= 60 * megabyte);
-  CHECK(comes_back(before));
+  CHECK(comes_back(e, before));
   CHECK(e.metrics().memory_pages_refused == refused);
+}
+
+TEST_CASE("trim: an engine at rest gives back what a million timers took, called or cancelled") {
+  constexpr std::size_t of_each = 500'000;
+  constexpr std::size_t block = 128; // of a call that captures little
+  engine e(small_profile(2));
+  detail::trim_blocks(0);
+  const std::size_t before = resident();
+  std::atomic<std::size_t> called{0};
+  std::vector<timer> beats;
+  for (std::size_t i = 0; i < of_each; ++i) {
+    e.after(1s, [&] { ++called; });
+    beats.push_back(e.every(1h, [] {}));
+  }
+  CHECK(e.metrics().memory_blocks_used_bytes >= of_each * block);
+  CHECK(e.metrics().timers_pending >= of_each);
+  while (called != of_each) std::this_thread::sleep_for(1ms);
+  CHECK(static_cast<std::size_t>(std::ranges::count_if(beats, &timer::cancel)) == of_each);
+  beats = std::vector<timer>();
+  e.drain();
+  CHECK(e.metrics().timers_pending == 0);
+  CHECK(e.metrics().memory_blocks_held_bytes >= of_each * block);
+  CHECK(comes_back(e, before));
+}
+TEST_CASE("trim: the end of the last engine gives back what a burst took, without any rest") {
+  detail::trim_blocks(0);
+  const std::size_t before = resident();
+  gate held;
+  {
+    engine e(small_profile(2));
+    for (int i = 0; i < 2; ++i) REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+    held.wait_for(2);
+    for (int i = 0; i < 150'000; ++i)
+      REQUIRE(e.submit([a = std::array<char, 350>{}] { static_cast<void>(a); }) == submit_result::accepted);
+    CHECK(resident() >= before + 60 * megabyte);
+    held.open();
+  }
+  const detail::block_memory now = detail::count_block_memory();
+  CHECK(now.held_bytes <= most_at_rest(now.used_bytes));
+  CHECK(resident() <= before + most_at_rest(0) + 5 * megabyte);
 }
 #endif
 
