@@ -4,9 +4,14 @@
 
 #include <doctest/doctest.h>
 #include <pthread.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +35,13 @@ profile pinned(pin_to where) {
   p.workers.pin = where;
   p.steal.policy = "none"; // so that each task runs where it was sent
   return p;
+}
+
+/// Returns the name of a thread of this process, as `top` and `ps` show it.
+std::string name_of(pid_t thread) {
+  std::string name;
+  std::getline(std::ifstream("/proc/self/task/" + std::to_string(thread) + "/comm"), name);
+  return name;
 }
 
 } // namespace
@@ -93,6 +105,50 @@ TEST_CASE("pinning: threads are named after the profile and their group, or thei
   CHECK(name_of_worker(1) == "corewise/g0w1");
   p.name = "a-server-with-a-long-name";
   CHECK(name_of_worker(0) == "a-server-w/g0w0");
+}
+
+TEST_CASE("pinning: a spare thread keeps the name of its last seat until it takes another seat") {
+  for (const thread_naming naming : {thread_naming::group, thread_naming::worker}) {
+    profile p = two_package_profile(1);
+    p.steal.policy = "none";
+    p.debug.thread_names = naming;
+    engine e(p);
+    const auto name_on = [&](std::uint32_t w) {
+      const std::string group = "corewise/g" + std::to_string(w); // each group has one worker
+      return naming == thread_naming::group ? group : group + "w" + std::to_string(w);
+    };
+    // In turns the two workers lend their seats, each until another thread has taken the seat. The lender is spare then, and
+    // soon takes the other one's.
+    std::map<pid_t, std::set<std::uint32_t>> sat;
+    const auto sat_on_both = [&] {
+      return std::ranges::any_of(sat, [](const auto& thread) { return thread.second.size() == 2; });
+    };
+    for (std::uint32_t round = 0; !sat_on_both(); ++round) {
+      REQUIRE(round < 500);
+      const std::uint32_t w = round % 2;
+      pid_t lender = 0;
+      pid_t taker = 0;
+      gate taken;
+      taken.open();
+      REQUIRE(e.submit(
+                  [&] {
+                    lender = ::gettid();
+                    const auto takes = [&] {
+                      taker = ::gettid();
+                      CHECK(name_of(taker) == name_on(w));
+                      taken.pass();
+                    };
+                    if (e.submit(takes, {.worker = worker_id{w}}) != submit_result::accepted) std::abort();
+                    blocking([&] { taken.wait_for(1); });
+                  },
+                  {.worker = worker_id{w}}) == submit_result::accepted);
+      e.drain();
+      CHECK(lender != taker);
+      sat[lender].insert(w);
+      sat[taker].insert(w);
+      CHECK(name_of(lender) == name_on(w));
+    }
+  }
 }
 
 TEST_CASE("pinning: a second engine on the same CPUs warns and names them") {
