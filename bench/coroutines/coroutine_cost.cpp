@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" // the one-piece oneshot
@@ -73,6 +75,31 @@ task<double> round_trips(engine& on, int operations) {
   co_return ns_since(began, operations);
 }
 
+/// The same by `make_oneshot`, whose halves have a block, and are made for each round trip.
+struct round_of_halves {
+  std::pair<oneshot_sender<int>, oneshot_receiver<int>> there = make_oneshot<int>();
+  std::pair<oneshot_sender<int>, oneshot_receiver<int>> back = make_oneshot<int>();
+};
+
+task<void> answers_by_halves(std::vector<std::optional<round_of_halves>>& rounds) {
+  for (auto& r : rounds) r->back.first.send(co_await r->there.second.receive());
+}
+
+task<double> round_trips_by_halves(engine& on, int operations) {
+  std::vector<std::optional<round_of_halves>> rounds(static_cast<std::size_t>(operations));
+  rounds.front().emplace();
+  must_submit(on, answers_by_halves(rounds));
+  co_await yield(); // it waits from now on
+  const auto began = monotonic::now();
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    if (i + 1 < rounds.size()) rounds[i + 1].emplace(); // for which the other one waits next
+    rounds[i]->there.first.send(1);
+    if (co_await rounds[i]->back.second.receive() != 1) std::abort();
+    rounds[i].reset();
+  }
+  co_return ns_since(began, operations);
+}
+
 task<void> nothing(int& left, oneshot<bool>& over) {
   if (--left == 0) over.send(true);
   co_return;
@@ -116,5 +143,6 @@ int main(int count, char** words) {
   report(e, "a task awaited in place", runs, [] { return awaits(1'000'000); });
   report(e, "a yield, of 200 yielders", runs, [&] { return yields(e, 2'000'000); });
   report(e, "a round trip over two oneshots", runs, [&] { return round_trips(e, 200'000); });
+  report(e, "a round trip over two pairs of halves", runs, [&] { return round_trips_by_halves(e, 200'000); });
   report(e, "a coroutine spawned and run", runs, [&] { return spawns(e, 500'000); });
 }

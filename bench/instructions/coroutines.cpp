@@ -62,6 +62,25 @@ task<> asks(engine& e, std::uint64_t times) {
 
 void run_oneshots(engine& e, std::uint64_t operations) { run_counted(e, asks(e, operations)); }
 
+using sender = oneshot_sender<std::uint64_t>;
+using receiver = oneshot_receiver<std::uint64_t>;
+
+task<> answers_by_halves(receiver question, sender answer) { answer.send(co_await question.receive() + 1); }
+
+task<> asks_by_halves(engine& e, std::uint64_t times) {
+  for (std::uint64_t i = 0; i < times; ++i) {
+    auto question = make_oneshot<std::uint64_t>();
+    auto answer = make_oneshot<std::uint64_t>();
+    post(e, answers_by_halves(std::move(question.second), std::move(answer.first)));
+    question.first.send(i);
+    const std::uint64_t number = co_await answer.second.receive();
+    check(number == i + 1);
+    pass_operation();
+  }
+}
+
+void run_halves(engine& e, std::uint64_t operations) { run_counted(e, asks_by_halves(e, operations)); }
+
 task<std::uint64_t> one(std::uint64_t number) { co_return number; }
 
 void run_awaits(engine& e, std::uint64_t operations) {
@@ -121,6 +140,7 @@ const kind yields{"yield", "200 coroutines yield in turn; one turn", 1, 10'000, 
 const kind oneshot_round_trip{"oneshot",
                               "a coroutine submits another, asks it and awaits the answer, by a oneshot each",
                               1, 10'000, run_oneshots};
+const kind oneshot_halves{"oneshot-halves", "the same by make_oneshot", 1, 10'000, run_halves};
 const kind awaits{"await", "a task<T> that is awaited and answers at once", 1, 10'000, run_awaits};
 const kind when_all_of_two{"when-all", "a when_all of two that answer at once", 1, 10'000, run_when_all};
 const kind channel_alone{"channel", "a value sent and received by the same coroutine, which never waits", 1,

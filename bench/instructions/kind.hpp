@@ -40,6 +40,7 @@ extern const kind short_blocking;
 // coroutines.cpp
 extern const kind yields;
 extern const kind oneshot_round_trip;
+extern const kind oneshot_halves;
 extern const kind awaits;
 extern const kind when_all_of_two;
 extern const kind channel_alone;

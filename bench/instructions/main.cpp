@@ -32,6 +32,7 @@ constexpr std::array all = {&chained_spawn,
                             &when_all_of_two,
                             &scope_fork,
                             &oneshot_round_trip,
+                            &oneshot_halves,
                             &channel_alone,
                             &channel_hand_over,
 #ifdef COREWISE_HAS_IO
