@@ -2,6 +2,7 @@
 #include "profile_fields.hpp"
 #include "shown_settings.hpp"
 
+#include <corewise/engine/engine.hpp>
 #include <corewise/policies/policy.hpp>
 #include <corewise/policies/steal_policy.hpp>
 
@@ -10,6 +11,7 @@
 
 using namespace corewise;
 using namespace corewise::tests;
+using namespace std::chrono_literals;
 using detail::value_rule;
 using sort = detail::value_rule::sort;
 
@@ -128,6 +130,25 @@ TEST_CASE("the ranges also hold for a profile that is made in code") {
                            "queues.local: found \"100\"; expected a power of two from 2 to 32768",
                            "idle.spin: found \"1h\"; expected a duration with its unit from 0us to 100ms",
                            "workers.total: found 0; expected 1 to 65536 workers"});
+}
+
+TEST_CASE("a duration that is too long, or that has overflowed to one below zero, is refused by its key") {
+  for (const std::chrono::nanoseconds wrong :
+       {std::chrono::nanoseconds::max(), std::chrono::nanoseconds(-1h)}) {
+    profile p;
+    p.topology.follow = {follow_setting::mode::fixed, wrong};
+    p.queues.lifo_age = p.queues.oldest_first = p.blocking.stuck_after = wrong;
+    p.injection.target_latency = p.idle.spin = p.blocking.keep_alive = wrong;
+    p.idle.park_timeout = {park_timeout_setting::mode::fixed, wrong};
+    std::vector<std::string> keys;
+    for (const profile_issue& issue : check_profile(p)) keys.push_back(issue.key);
+    CHECK(keys == std::vector<std::string>{"topology.follow", "queues.lifo_age", "queues.oldest_first",
+                                           "injection.target_latency", "idle.spin", "idle.park_timeout",
+                                           "blocking.keep_alive", "blocking.stuck_after"});
+  }
+  profile p;
+  p.blocking.stuck_after = std::chrono::nanoseconds::max();
+  CHECK_THROWS_WITH_AS(engine{p}, doctest::Contains("blocking.stuck_after"), profile_error);
 }
 
 TEST_CASE("every row of the table has a description") {

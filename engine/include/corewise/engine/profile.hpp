@@ -39,7 +39,7 @@ enum class exception_action : std::uint8_t { terminate, report };
 /// The parts of a machine of which each has an engine of its own.
 enum class machine_part : std::uint8_t { machine, package, node };
 
-/// A duration that can be "never".
+/// A duration that can be "never": empty. Not `hours::max()`, which overflows where the program converts it.
 using optional_duration = std::optional<std::chrono::nanoseconds>;
 
 /// How sleeping workers time out.
