@@ -37,30 +37,50 @@ void set_affinity_of_all_threads(const cpu_set& cpus) {
     static_cast<void>(::sched_setaffinity(std::stoi(thread.path().filename()), sizeof mask, &mask));
 }
 
-/// A control group of version 1 of the test's own, with a quota, or none where none can be made.
-class quota_group {
+/// A control group of version 1 of the test's own, below that of this process.
+class control_group {
  public:
-  quota_group() {
+  /// Makes one of that controller, which allows what the one above it does; or none, and `why_not` says why.
+  explicit control_group(const std::string& controller) {
     std::ifstream memberships("/proc/self/cgroup");
+    const std::string listed = ":" + controller + ":";
+    std::filesystem::path above;
     for (std::string line; std::getline(memberships, line);)
-      if (const auto at = line.find(":cpu:"); at != std::string::npos)
-        folder_ = "/sys/fs/cgroup/cpu" + line.substr(at + 5) + "/corewise-test-" + std::to_string(::getpid());
+      if (const auto at = line.find(listed); at != std::string::npos)
+        above = "/sys/fs/cgroup/" + controller + line.substr(at + listed.size());
+    if (above.empty()) {
+      why_not_ = "no control group of version 1 with the controller " + controller;
+      return;
+    }
+    const std::filesystem::path folder = above / ("corewise-test-" + std::to_string(::getpid()));
     std::error_code error;
-    if (!folder_.empty() && !std::filesystem::create_directory(folder_, error)) folder_.clear();
-    if (!folder_.empty() && !set(100)) folder_.clear();
+    if (!std::filesystem::create_directory(folder, error)) {
+      why_not_ = folder.string() + " cannot be made: " + error.message();
+      return;
+    }
+    folder_ = folder;
+    if (controller != "cpuset") return;
+    for (const char* file : {"cpuset.mems", "cpuset.cpus"}) { // a new group has none, and takes no process
+      std::ifstream in(above / file);
+      std::string text;
+      if (!std::getline(in, text) || !write(file, text))
+        why_not_ = (folder / file).string() + " cannot be written";
+    }
   }
-  quota_group(const quota_group&) = delete;
-  quota_group& operator=(const quota_group&) = delete;
-  ~quota_group() {
+  control_group(const control_group&) = delete;
+  control_group& operator=(const control_group&) = delete;
+  ~control_group() {
     std::error_code ignored; // a process that has just ended may still be there
     const auto removed = [&] { return std::filesystem::remove(folder_, ignored); };
     if (!folder_.empty()) static_cast<void>(within(std::chrono::seconds{5}, removed));
   }
-  bool made() const { return !folder_.empty(); }
+  /// Returns why there is none; empty: there is one.
+  const std::string& why_not() const { return why_not_; }
   /// Sets the quota, in CPUs; below 0: none.
-  bool set(double cpus) const {
+  bool quota(double cpus) const {
     return write("cpu.cfs_quota_us", cpus < 0 ? "-1" : std::to_string(static_cast<long>(cpus * 100'000)));
   }
+  bool cpus(const cpu_set& these) const { return write("cpuset.cpus", these.to_string()); }
   bool enter() const { return write("cgroup.procs", "0"); }
 
  private:
@@ -70,18 +90,37 @@ class quota_group {
   }
 
   std::filesystem::path folder_;
+  std::string why_not_;
+};
+
+/// Says in a child process what is not as it should be, and ends it.
+class child_verdict {
+ public:
+  void want(bool holds, const char* what) {
+    if (!holds) std::fprintf(stderr, "not so: %s\n", what);
+    right_ = right_ && holds;
+  }
+  [[noreturn]] void end() const { std::_Exit(right_ ? 0 : 1); }
+
+ private:
+  bool right_ = true;
 };
 
 /// Returns whether the worker that runs a task, which may be any, is tied to what is in `allowed` of its core; or to these, if
 /// its core has none of them.
-bool is_tied(engine& e, const cpu_set& allowed) {
-  return e
-      .run([&] {
-        const worker_place& place = e.workers()[*e.this_worker()];
-        const cpu_set own = e.machine().cores()[place.core].cpus & allowed;
-        return this_thread_affinity() == (own.empty() ? allowed : own);
-      })
-      .get();
+bool is_tied(engine& e, const cpu_set& allowed, const hint& wish = no_hint) {
+  const auto looks = [&] {
+    const worker_place& place = e.workers()[*e.this_worker()];
+    const cpu_set own = e.machine().cores()[place.core].cpus & allowed;
+    return this_thread_affinity() == (own.empty() ? allowed : own);
+  };
+  return e.run(looks, wish).get();
+}
+
+/// Returns whether the last change that the engine has seen is that one of its CPUs.
+bool has_seen(const engine& e, const cpu_set& now, const cpu_set& before) {
+  const std::string text = " " + now.to_string() + ", before " + before.to_string() + ";";
+  return e.metrics().last_machine_change.find(text) != std::string::npos;
 }
 
 } // namespace
@@ -94,11 +133,8 @@ TEST_CASE(
     return;
   }
   const pid_t child = child_that([&] {
-    bool right = true;
-    const auto want = [&](bool holds, const char* what) {
-      if (!holds) std::fprintf(stderr, "not so: %s\n", what);
-      right = right && holds;
-    };
+    child_verdict verdict;
+    const auto want = [&](bool holds, const char* what) { verdict.want(holds, what); };
     {
       profile p = waiting_here();
       p.workers.pin = pin_to::core; // not what the test sets
@@ -117,15 +153,15 @@ TEST_CASE(
       want(active_workers(e) == workers, "all are back");
       for (int i = 0; i < 100; ++i) want(is_tied(e, all), "each is tied to its core");
     }
-    std::_Exit(right ? 0 : 1);
+    verdict.end();
   });
   CHECK(exit_status(child) == 0);
 }
 
 TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and changes again and again") {
-  const quota_group group;
-  if (!group.made() || this_thread_affinity().size() < 2) {
-    MESSAGE("skipped: one CPU, or no control group of version 1 can be made here");
+  const control_group group("cpu");
+  if (!group.why_not().empty() || !group.quota(1) || this_thread_affinity().size() < 2) {
+    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU, or no quota can be set" : group.why_not()));
     return;
   }
   const pid_t child = child_that([&] {
@@ -135,17 +171,60 @@ TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and 
       const auto all = active_workers(e);
       steady_load load(e);
       for (const double quota : {0.02, -1.0, 0.5, 2.0, 0.3}) {
-        right = group.set(quota) && right;
+        right = group.quota(quota) && right;
         const std::optional<machine_change> c = e.refresh();
         const std::uint64_t wanted = quota < 0 || quota >= 2 ? all : 1;
         if (c && c->workers_now == wanted) continue;
         std::fprintf(stderr, "with a quota of %g not %d workers\n", quota, static_cast<int>(wanted));
         right = false;
       }
-      right = group.set(-1) && right;
+      right = group.quota(-1) && right;
       right = load.ended() && right;
     }
     std::_Exit(right ? 0 : 1);
+  });
+  CHECK(exit_status(child) == 0);
+}
+
+TEST_CASE("following: under load the kernel's cpuset falls to one CPU, to another one, and grows again") {
+  const control_group group("cpuset");
+  const cpu_set all = this_thread_affinity();
+  if (!group.why_not().empty() || all.size() < 2) {
+    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU" : group.why_not()));
+    return;
+  }
+  const pid_t child = child_that([&] {
+    child_verdict verdict;
+    const auto want = [&](bool holds, const char* what) { verdict.want(holds, what); };
+    want(group.cpus(all) && group.enter(), "the process enters the group");
+    {
+      profile p = waiting_here();
+      p.topology.follow.fixed = 10ms;
+      p.workers.pin = pin_to::core;
+      engine e(p);
+      const auto workers = active_workers(e);
+      steady_load load(e);
+      cpu_set before = all;
+      for (const std::uint32_t cpu : {all.first(), all.to_vector().back()}) {
+        cpu_set one;
+        one.insert(cpu);
+        want(group.cpus(one), "the kernel takes all CPUs but one");
+        want(within(10s, [&] { return has_seen(e, one, before) && active_workers(e) == 1; }),
+             "one worker is left");
+        want(is_tied(e, one), "it is tied to that CPU");
+        before = one;
+      }
+      const auto grown = std::chrono::steady_clock::now();
+      want(group.cpus(all), "the kernel gives them back");
+      want(within(20s, [&] { return active_workers(e) == workers; }), "all workers are back");
+      want(workers == 1 || std::chrono::steady_clock::now() - grown > 1900ms, "they come after the calm");
+      // The kernel gives a thread no more than it was tied to last, so the engine has to tie it anew.
+      for (std::uint32_t w = 0; w < workers; ++w)
+        want(within(10s, [&] { return is_tied(e, all, {.worker = worker_id{w}}); }),
+             "each is tied to its core");
+      want(load.ended(), "no task is lost");
+    }
+    verdict.end();
   });
   CHECK(exit_status(child) == 0);
 }
