@@ -1,4 +1,6 @@
 #include "capability_messages.hpp"
+#include "child_process.hpp"
+#include "new_file.hpp"
 #include "runtime/host_follower.hpp"
 #include "topology/recorded_host.hpp"
 
@@ -126,6 +128,38 @@ TEST_CASE("host follower: a memory node that goes counts at once, one that comes
   seen.nodes = cpus("1"); // none of before is left
   CHECK(step(f, seen, t + 3s));
   CHECK(f.in_force().nodes == cpus("1"));
+}
+
+TEST_CASE("host follower: looks as often as an engine find within 3 s what a daemon that crashes had") {
+  const tests::recorded_host host(8);
+  const tests::new_file file;
+  profile p;
+  p.topology.machine.source = live_source{host.root()};
+  p.sharing.file = file.path();
+  const topology machine = discover(p.topology.machine);
+  const locality_groups groups(machine, {});
+  host_follower f(p, machine, groups);
+  monotonic::time_point now{1h};
+  const auto look = [&] {
+    if (const auto next = f.look(0, now, false, p.sharing)) f.go_by(*next);
+    return f.in_force().cpus.size();
+  };
+  const tests::signal_pipe begun;
+  for (const int signal : {SIGKILL, SIGUSR1}) {
+    const pid_t other = tests::child_that([&] {
+      const host_follower there(p, machine, groups);
+      begun.tell();
+      for (;;) ::pause();
+    });
+    begun.wait();
+    CHECK(look() == 4);
+    tests::end_by(signal, other); // just after a look, so that the next one is as late as can be
+    const monotonic::time_point crash = now;
+    do now += follow_period_of(p).value();
+    while (look() != 8 && now - crash < 1min);
+    CHECK(now - crash <= 2500ms); // which leaves the engine half a second for the change
+    CHECK(f.in_force().others == 0);
+  }
 }
 
 TEST_CASE("host follower: a described machine has no limits to follow") {
