@@ -1,5 +1,6 @@
 #include "refused_memory.hpp"
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <corewise/engine/blocking_scope.hpp>
 #include <corewise/engine/event.hpp>
@@ -99,6 +100,37 @@ TEST_CASE("no memory: a task that blocks without a spare thread, or loses its wo
     alone += has(e.warnings(), "got no spare thread");
   });
   CHECK(alone > 0);
+}
+
+TEST_CASE("no memory: a task that does not return is reported once, also without memory to say which") {
+  profile p = small_profile(1);
+  p.blocking.stuck_after = 20ms;
+  p.topology.follow.kind = follow_setting::mode::off; // a look at the host would take the refusal
+  int short_reports = 0;
+  spared = true;
+  for (int n = 1; n <= most_allocations; ++n) {
+    std::atomic<int> reports{0};
+    std::atomic<bool> is_short{false};
+    engine_hooks hooks;
+    hooks.on_log_record = [&](const log_record& r) {
+      if (r.code != log_code::stuck_worker) return;
+      is_short = r.text.find("no memory for a report") != std::string_view::npos;
+      ++reports;
+    };
+    gate held;
+    engine e(p, hooks);
+    e.run([] {}).get(); // the supervisor begins
+    CHECK(e.submit([&] { held.pass(); }) == submit_result::accepted);
+    held.wait_for(1);
+    before_refusal.store(n);
+    CHECK(within(10s, [&] { return reports != 0; }));
+    before_refusal.store(0);
+    held.open();
+    e.drain();
+    CHECK(reports == 1);
+    short_reports += is_short ? 1 : 0;
+  }
+  CHECK(short_reports > 0);
 }
 
 TEST_CASE("no memory: an engine that drops tasks at its end counts each of them") {
