@@ -143,6 +143,9 @@ TEST_CASE("share file: a list of CPUs that has no room is refused with its lengt
 }
 
 TEST_CASE("share file: a text that is damaged is left out, and counted") {
+  std::string text;
+  SUBCASE("so that it cannot be read") { text = "corewise share 1\nweight 1\n"; }
+  SUBCASE("so that only its sum tells") { text = "corewise share 1\nweight 900\n"; }
   const new_file file;
   share_file a(file.path(), one("a", "0-7"));
   const signal_pipe taken;
@@ -154,7 +157,7 @@ TEST_CASE("share file: a text that is damaged is left out, and counted") {
   taken.wait();
   const pid_t vandal = child_that([&] { // its own process: to close the file would give up this one's locks
     const int fd = ::open(file.path().c_str(), O_RDWR);
-    std::_Exit(::pwrite(fd, "corewise share 1\nweight 1\n", 26, 4096) == 26 ? 0 : 1);
+    std::_Exit(::pwrite(fd, text.data(), text.size(), 4096) == static_cast<ssize_t>(text.size()) ? 0 : 1);
   });
   CHECK(exit_status(vandal) == 0);
   const share_file::view seen = a.look(one("a", "0-7"));

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 using namespace corewise;
@@ -148,6 +149,29 @@ TEST_CASE("sharing: a file that has been replaced is said once, and the share st
   for (const std::string& w : a.warnings()) told += w.find("leads to another file now") != std::string::npos;
   CHECK(told == 1);
   CHECK(active_workers(a) == 4);
+}
+
+TEST_CASE("sharing: a daemon whose part of the file is damaged is left out, and the log says so once") {
+  const recorded_host host(8);
+  const new_file file;
+  engine a(sharing(host, file.path()));
+  const pid_t other = daemon_with(sharing(host, file.path())); // without tasks: it does not look again
+  static_cast<void>(a.refresh());
+  CHECK(active_workers(a) == 4);
+  const pid_t vandal = child_that([&] { // its own process: to close the file would give up this one's locks
+    std::fstream shares(file.path());
+    shares.seekp(4096); // the second slot
+    shares << "corewise share 1\nweight 1\n" << std::flush;
+    std::_Exit(shares ? 0 : 1);
+  });
+  CHECK(exit_status(vandal) == 0);
+  static_cast<void>(a.refresh());
+  static_cast<void>(a.refresh());
+  CHECK(active_workers(a) == 8);
+  std::size_t told = 0;
+  for (const std::string& w : a.warnings()) told += w.find("what cannot be understood") != std::string::npos;
+  CHECK(told == 1);
+  end_by(SIGKILL, other);
 }
 
 TEST_CASE("sharing: a described machine is shared with nobody, and says so") {
