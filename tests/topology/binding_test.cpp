@@ -1,3 +1,5 @@
+#include "refused_call.hpp"
+
 #include <corewise/topology/binding.hpp>
 
 #include <doctest/doctest.h>
@@ -109,6 +111,22 @@ TEST_CASE("binding: missing nodes are refused with a reason, and the memory is s
     CHECK(text(why).starts_with("memory cannot be placed on node " + std::to_string(node) + ": "));
     CHECK(text(prefer_node(node)) == text(why));
   }
+}
+
+TEST_CASE("binding: where the kernel refuses to place memory there is a reason, and the memory is there") {
+  const auto placed = [] {
+    refusal why;
+    node_memory memory(4096, 0, &why);
+    std::memset(memory.data(), 1, memory.size());
+    return why;
+  };
+  CHECK(tests::wrong_without(SYS_mbind, {}, [&] { return placed() ? 0 : 1; }) == 0);
+  CHECK(tests::wrong_without(SYS_get_mempolicy, {}, [&] { return placed() && prefer_node(0) ? 0 : 1; }) == 0);
+  CHECK(tests::wrong_without(SYS_set_mempolicy, {}, [] { return prefer_node(0) ? 0 : 1; }) == 0);
+  CHECK(tests::wrong_without(SYS_move_pages, {}, [] {
+          const int touched = 0;
+          return node_of_page(&touched) ? 1 : 0;
+        }) == 0);
 }
 
 TEST_CASE("binding: the node of memory that was never touched is unknown") {

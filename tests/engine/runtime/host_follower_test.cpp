@@ -1,6 +1,7 @@
 #include "capability_messages.hpp"
 #include "child_process.hpp"
 #include "new_file.hpp"
+#include "refused_call.hpp"
 #include "runtime/host_follower.hpp"
 #include "topology/recorded_host.hpp"
 
@@ -218,6 +219,13 @@ TEST_CASE(
   p.strict = true;
   if (deaf) CHECK_THROWS_WITH_AS(engine{p}, doctest::Contains("topology.hfi"), topology_error);
   p.strict = false;
+  // A kernel that refuses to be asked.
+  CHECK(tests::wrong_without(SYS_socket, AF_NETLINK, [&] {
+          const std::vector<std::string> told = engine(p).warnings();
+          return std::ranges::count(told, "topology.hfi: there is no netlink: Operation not permitted") == 1
+                     ? 0
+                     : 1;
+        }) == 0);
   p.topology.machine.source = synthetic_source{"core:2 pu:1"};
   const std::vector<std::string> warnings = engine(p).warnings();
   CHECK(std::ranges::any_of(warnings, [](const std::string& w) {

@@ -4,6 +4,8 @@
 #include "sanitized.hpp"
 #include "threads/used.hpp"
 
+#include <corewise/topology/error.hpp>
+
 #include <doctest/doctest.h>
 
 #include <string>
@@ -40,6 +42,20 @@ TEST_CASE("refused calls: an engine does its work without a call that it makes f
     if (sanitized && c.number == SYS_sched_getaffinity) continue; // a sanitizer ends without this call
     CHECK(wrong_without(c.number, {}, [&] { return used(pinned(), c.warning); }) == 0);
   }
+}
+
+TEST_CASE("refused calls: a strict engine whose threads cannot be tied does not begin, and says why") {
+  const auto begun = [] {
+    profile p = pinned();
+    p.strict = true;
+    try {
+      const engine e(p);
+    } catch (const topology_error& e) {
+      return std::string_view(e.what()).find("workers are not pinned") == std::string_view::npos ? 2 : 0;
+    }
+    return 1;
+  };
+  CHECK(wrong_without(SYS_sched_setaffinity, {}, begun) == 0);
 }
 
 TEST_CASE("refused calls: an engine that gets no thread says so, and leaves nothing behind") {
