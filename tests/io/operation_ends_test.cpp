@@ -319,6 +319,8 @@ TEST_CASE("listen: a handler that throws before it has a coroutine closes its co
                                  }())
                                     .get();
   CHECK(within(5s, [&] { return reused >= 0 && server.counts().open == 0; }));
+  CHECK(server.counts().accepted == 1);
+  CHECK(within(5s, [&] { return e.metrics().failed == 1; }));
   CHECK(::fcntl(reused, F_GETFD) >= 0);
   ::close(reused);
 }

@@ -1,5 +1,6 @@
 #include "child_process.hpp"
 #include "small_engine.hpp"
+#include "within.hpp"
 
 #include <corewise/engine/yield.hpp>
 
@@ -109,6 +110,7 @@ TEST_CASE("stuck: a task that does not end is reported once, with its worker, it
   engine e(watched(2, 5ms), log.hooks());
   REQUIRE(e.submit(counts_primes{&log, 2}) == submit_result::accepted);
   log.wait_for(1); // it stands until there is another line
+  CHECK(within(10s, [&] { return e.metrics().total().stuck_for >= 50ms; })); // some ten looks more
   const engine_dump standing = e.dump();
   CHECK(std::ranges::count(standing.seats, true, &seat_dump::stuck) == 1);
   CHECK(standing.to_text().find(" us, stuck\n") != std::string::npos);
