@@ -10,10 +10,12 @@
 #include <doctest/doctest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 using namespace corewise;
 using namespace corewise::tests;
@@ -223,6 +225,36 @@ TEST_CASE("following: under load the kernel's cpuset falls to one CPU, to anothe
         want(within(10s, [&] { return is_tied(e, all, {.worker = worker_id{w}}); }),
              "each is tied to its core");
       want(load.ended(), "no task is lost");
+    }
+    verdict.end();
+  });
+  CHECK(exit_status(child) == 0);
+}
+
+TEST_CASE("following: where the kernel adds CPUs to a cpuset in which an engine began, one line advises a "
+          "restart") {
+  const control_group group("cpuset");
+  const cpu_set all = this_thread_affinity();
+  if (!group.why_not().empty() || all.size() < 2) {
+    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU" : group.why_not()));
+    return;
+  }
+  const pid_t child = child_that([&] {
+    child_verdict verdict;
+    const auto want = [&](bool holds, const char* what) { verdict.want(holds, what); };
+    cpu_set one;
+    one.insert(all.first());
+    want(group.cpus(one) && group.enter(), "the process enters the group");
+    {
+      engine e(waiting_here());
+      begin_supervisor(e);
+      want(!e.refresh() && active_workers(e) == 1, "one CPU is known");
+      want(group.cpus(all), "the kernel adds CPUs");
+      want(e.refresh().has_value() && active_workers(e) == 1, "the engine sees it, and has no room to grow");
+      const std::vector<std::string> warnings = e.warnings();
+      const std::string advice = "the host allows CPUs " + (all - one).to_string() + " too";
+      want(std::ranges::count_if(warnings, [&](const std::string& w) { return w.starts_with(advice); }) == 1,
+           "a restart is advised");
     }
     verdict.end();
   });
