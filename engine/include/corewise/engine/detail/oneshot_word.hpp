@@ -130,11 +130,11 @@ template <wait_end End> class oneshot_waiter : public suspension {
 };
 
 /// The same, until a stop is requested.
-template <wait_end End> class stoppable_oneshot_place : public oneshot_waiter<End> {
+template <wait_end End> class stoppable_oneshot_waiter : public oneshot_waiter<End> {
   using base = oneshot_waiter<End>;
 
  public:
-  stoppable_oneshot_place(oneshot_word& at, std::stop_token token) noexcept
+  stoppable_oneshot_waiter(oneshot_word& at, std::stop_token token) noexcept
       : base(at),
         token_(std::move(token)) {}
 
@@ -156,7 +156,7 @@ template <wait_end End> class stoppable_oneshot_place : public oneshot_waiter<En
 
  private:
   struct stopper {
-    stoppable_oneshot_place& waits;
+    stoppable_oneshot_waiter& waits;
     void operator()() const noexcept { waits.word().stop(waits); }
   };
 
@@ -180,10 +180,10 @@ template <wait_end End, class From> class [[nodiscard]] receiving_oneshot : publ
 
 /// The same, until a stop is requested; then the await returns nothing.
 template <wait_end End, class From>
-class [[nodiscard]] stoppable_receiving_oneshot : public stoppable_oneshot_place<End> {
+class [[nodiscard]] stoppable_receiving_oneshot : public stoppable_oneshot_waiter<End> {
  public:
   stoppable_receiving_oneshot(oneshot_word& at, std::stop_token token, From& from) noexcept
-      : stoppable_oneshot_place<End>(at, std::move(token)),
+      : stoppable_oneshot_waiter<End>(at, std::move(token)),
         from_(from) {}
 
   auto await_resume() noexcept(noexcept(std::declval<From&>().take())) {
