@@ -40,10 +40,21 @@
 // Where all workers of a group have retired, one of these sleeps in its driver, and is woken for it.
 //
 // A waker leaves the token first, and interrupts the driver then (parker.hpp). If it is another holder that
-// takes the interrupt, the sleeper has left the driver, and finds the token. tests/model/driver.pml proves it,
-// and that it fails when a sleeper does not say that it wants the driver, when a visitor does not ask, or wakes no
-// worker that has retired where all have, when a worker that retires does not hand the driver over, also through a
-// visitor, and when the token and the look at the sleeper's state are two steps.
+// takes the interrupt, the sleeper has left the driver, and finds the token.
+//
+// A thread outside that begins an operation may find the group's other workers in long tasks. It need not wait for the
+// lookout:
+//
+//     O1  the driver is free: O2; it is visited: wanted
+//     O2  full fence: a sleeper that found the driver held, after W2, is seen asleep; wake a sleeper of the group
+//
+// tests/model/driver.pml proves all this for tasks, events, a timer and the stop. It also shows that it fails
+// - when a sleeper does not say that it wants the driver, when a visitor does not ask, or wakes no worker that has
+//   retired where all have, and when a worker that retires does not hand the driver over, also through a visitor;
+// - when the token and the look at the sleeper's state are two steps, or the interrupt comes before the token;
+// - when the stop leaves no tokens, or leaves them before it says that the engine stops;
+// - without O2, without O1's mark for the visitor, and without the fence;
+// - when the sentinel's alarm in the driver is not set, not set anew for another time, or counts as set when it has rung.
 //
 // | tag    | release site        | acquire site  | publishes                   | weakened             |
 // |--------|---------------------|---------------|-----------------------------|----------------------|
@@ -123,7 +134,7 @@ class drivers {
     wanted = let_go(g);
     return events;
   }
-  /// Step K4. Returns whether no thread holds the driver of g, so that a sleeper is to be woken for it; a visitor wakes
+  /// Step K4, and O1. Returns whether no thread holds the driver of g, so that a sleeper is to be woken for it; a visitor wakes
   /// one when it leaves.
   bool want(group_id g) noexcept {
     holder seen = seats_[g.value].held.load(std::memory_order_relaxed);

@@ -25,8 +25,9 @@ bool idle_workers::attach(std::vector<std::shared_ptr<driver>> by_group) noexcep
 }
 
 void idle_workers::operation_begun(group_id g) noexcept {
-  full_fence();
-  if (wakes_.sleepers().drivers().free(g)) wakes_.wake_for_driver(g);
+  if (!wakes_.sleepers().drivers().want(g)) return;
+  full_fence(); // with W2: a sleeper that found the driver held is seen asleep
+  wakes_.wake_for_driver(g);
 }
 
 std::size_t idle_workers::poll(worker_id w, group_id g, std::size_t most, ready_tasks& found) noexcept {

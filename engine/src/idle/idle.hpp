@@ -13,7 +13,7 @@
 //     searchers.hpp        searchers look at other domains when a thread relies on that   F1-F2, G1-G3
 //     retired_workers.hpp  a task that is sent to a retired worker is not left there      P1-P4, R1-R4
 //     sentinel.hpp         one sleeper has duties, and its duties pass on                 D1-D4
-//     drivers.hpp          one sleeper of a group sleeps where its I/O events come             K1-K4, Y1-Y3
+//     drivers.hpp          one sleeper of a group sleeps where its I/O events come        K1-K4, Y1-Y3, O1-O2
 //     lookout.hpp          a thread finds tasks that age in LIFO slots, and lost wake-ups
 //     timer_watch.hpp      the sentinel never sleeps past a timer (room `timers`)         I1-I3, T1-T4
 
@@ -66,8 +66,8 @@ class idle_workers {
   /// See `drivers`. Call from one thread at a time.
   bool attach(std::vector<std::shared_ptr<driver>> by_group) noexcept;
   void end_drivers() noexcept { wakes_.sleepers().drivers().end(); }
-  /// Wakes a sleeper for the driver of g, if one sleeps without looking there. Call from any thread outside
-  /// the engine. Cost: a fence and two loads.
+  /// Wakes a sleeper for the driver of g, if no thread holds it; a visitor wakes one when it leaves. Call from any thread
+  /// outside the engine. Cost: a load; a fence and another load where no thread holds the driver.
   void operation_begun(group_id g) noexcept;
   /// Looks into the driver of g, the group of worker w or another one. Returns the number of events. Call from
   /// the worker.

@@ -1,3 +1,4 @@
+#include "held_engine.hpp"
 #include "idle/driver_watch.hpp"
 #include "small_engine.hpp"
 #include "within.hpp"
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -62,6 +64,7 @@ class made_driver final : public driver {
     CHECK(most == profile().io.batch);
     const std::size_t events = take(most, found);
     ++polls;
+    if (during_poll) during_poll();
     std::this_thread::sleep_for(std::chrono::microseconds{poll_us.load()});
     holders.fetch_sub(1);
     return events;
@@ -87,7 +90,7 @@ class made_driver final : public driver {
     interrupted_ = true;
     changed_.notify_all();
   }
-  bool outstanding() const noexcept override { return true; }
+  bool outstanding() const noexcept override { return !unwatched; }
   driver_counts count() const noexcept override {
     return {.polls = static_cast<std::uint64_t>(polls.load()), .accepted = accepted};
   }
@@ -103,6 +106,8 @@ class made_driver final : public driver {
   std::atomic<bool> sleeper{false};
   std::atomic<int> ends{0};
   std::uint64_t accepted = 0;
+  bool unwatched = false; // no lookout wakes a worker for it
+  std::function<void()> during_poll;
 
  private:
   std::size_t take(std::size_t most, ready_tasks& found) {
@@ -195,6 +200,36 @@ TEST_CASE("driver: it is polled while tasks yield for ever, and while one worker
     }
     stop.request_stop();
     for (auto& y : yielders) y.get();
+  }
+}
+
+TEST_CASE("driver: an operation that begins outside wakes a sleeper while the driver's last sleeper is in a "
+          "long task") {
+  for (const bool visited : {false, true}) {
+    CAPTURE(visited);
+    const auto made = std::make_shared<made_driver>();
+    made->unwatched = true;
+    tests::held_engine e(tests::packages(2, 2));
+    REQUIRE(detail::driving::attach(e.get(), for_each_group(e.get(), made)));
+    REQUIRE(tests::in_the_end([&] { return made->slept_in() && e.parked(0) && e.parked(1); }));
+    e.hold(1);
+    e.submit_to(0, [] {}); // it lies down again, in the driver
+    REQUIRE(tests::in_the_end([&] { return made->slept_in() && e.parked(0); }));
+    e.release(1);
+    REQUIRE(tests::in_the_end([&] { return e.parked(1); }));
+    e.hold(0);
+    REQUIRE_FALSE(made->slept_in());
+    detail::idle_workers& idle = e.inside().idle();
+    const auto begin = [&] { idle.operation_begun(group_id{0}); };
+    ready_tasks found;
+    made->during_poll = begin;
+    if (visited)
+      static_cast<void>(idle.poll(worker_id{2}, group_id{0}, profile().io.batch, found));
+    else
+      begin();
+    CHECK(within(5s, [&] { return made->slept_in(); }));
+    CHECK(e.parked(1));
+    made->during_poll = {};
   }
 }
 
