@@ -58,7 +58,8 @@ void add_explain(CLI::App& app, action& chosen) {
       "   \"blocking\": []                   workers in blocking calls\n"
       "   \"task_time_ns\": 50000            longer tasks are sent away more easily; with 1000 and less the\n"
       "                                    core of the origin's CPU may be preferred\n"
-      "   \"seed\": 1}                       draws the home of a task from outside\n\n"
+      "   \"seed\": 1}                       draws the home of a task from outside, and what\n"
+      "                                    the policy draws\n\n"
       "Examples:\n"
       "  corewise explain --machine two-sockets.yaml --state state.json --format json\n"
       "  echo '{\"origin\": {\"worker\": 0}, \"load\": {\"0\": 3}}' | corewise explain --state -");
