@@ -1,3 +1,4 @@
+#include "base/clock.hpp"
 #include "base/utf8.hpp"
 #include "profile/live_change.hpp"
 #include "runtime/runtime.hpp"
@@ -15,7 +16,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace corewise {
@@ -164,7 +164,7 @@ std::vector<shutdown_report> engine_set::end_each(any_duration grace, any_durati
   };
   std::size_t begun = 1;
   {
-    std::vector<std::jthread> threads;
+    std::vector<detail::thread> threads;
     bool gets_threads = true; // and memory for them; else they end one after another
     while (begun < engines_.size() && gets_threads) try {
         threads.emplace_back(end, begun);
@@ -173,6 +173,7 @@ std::vector<shutdown_report> engine_set::end_each(any_duration grace, any_durati
         gets_threads = false;
       }
     end(0);
+    for (detail::thread& t : threads) t.join();
   }
   for (; begun < engines_.size(); ++begun) end(begun);
   for (const std::exception_ptr& e : errors)

@@ -1,5 +1,6 @@
 #include "threads/stack_signal.hpp"
 
+#include "base/clock.hpp"
 #include "base/demangled.hpp"
 
 #include <corewise/engine/detail/lock.hpp>
@@ -21,7 +22,6 @@
 #include <span>
 #include <string_view>
 #include <system_error>
-#include <thread>
 
 namespace corewise::detail {
 
@@ -121,13 +121,13 @@ bool send(pid_t thread, int number) noexcept {
 /// cannot write any more.
 bool wait_for_answer() {
   using namespace std::chrono_literals;
-  const auto until = std::chrono::steady_clock::now() + 200ms;
+  const auto until = monotonic::now() + 200ms;
   while (answer.now.load(std::memory_order_acquire) != stack_answer::state::written) { // pairs: stack
     auto expected = stack_answer::state::asked;
-    if (std::chrono::steady_clock::now() >= until &&
+    if (monotonic::now() >= until &&
         answer.now.compare_exchange_strong(expected, stack_answer::state::ready, std::memory_order_relaxed))
       return false;
-    std::this_thread::sleep_for(100us);
+    sleep_for(100us);
   }
   return true;
 }
