@@ -91,6 +91,8 @@ task_header* dropping::pop_inbox_of(worker& seat) noexcept {
   return in.pop();
 }
 
+void dropping::note_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
+
 void dropping::drop(task_header* t) noexcept {
   const std::uint8_t phase = t->phase;
   if (!t->act(t, task_action::discard)) return; // a part of a task; other parts are left

@@ -30,7 +30,7 @@ class dropping {
   void leave(worker& seat) noexcept;
 
   /// Counts a task that was destroyed because its parts were, the last of which has run. Call from any thread.
-  void note_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
+  void note_dropped() noexcept;
   /// Returns how many tasks were destroyed before their end. Call from any thread.
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
   /// Returns how many coroutines were kept, for each kind of wait that has any. Call from any thread.
