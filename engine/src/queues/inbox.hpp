@@ -48,9 +48,9 @@ class inbox {
     carried_task task;
   };
 
-  /// `cells` has a power-of-two size. `cells` and `slot` must outlive the inbox.
-  inbox(board_entry& slot, std::span<cell> cells) noexcept
-      : slot_(slot),
+  /// `cells` has a power-of-two size. `cells` and `entry` must outlive the inbox.
+  inbox(board_entry& entry, std::span<cell> cells) noexcept
+      : entry_(entry),
         cells_(cells),
         mask_(cells.size() - 1) {
     for (std::uint64_t i = 0; i < cells.size(); ++i) cells[i].sequence.store(i, std::memory_order_relaxed);
@@ -59,14 +59,14 @@ class inbox {
   /// Puts `t` in, and gives the block of a copied task back. Returns false if the inbox is full; the task
   /// then stays the caller's. Call from any thread.
   bool push(task_header* t, arrival came = 0) noexcept {
-    std::uint64_t at = slot_.producers.inbox_in.load(std::memory_order_relaxed);
+    std::uint64_t at = entry_.producers.inbox_in.load(std::memory_order_relaxed);
     for (;;) {
       cell& c = cells_[at & mask_];
       const std::int32_t turn = turns_until(c.sequence.load(std::memory_order_acquire), at); // pairs: emptied
       if (turn < 0) return false;
       if (turn > 0) {
-        at = slot_.producers.inbox_in.load(std::memory_order_relaxed);
-      } else if (slot_.producers.inbox_in.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        at = entry_.producers.inbox_in.load(std::memory_order_relaxed);
+      } else if (entry_.producers.inbox_in.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
         const bool copied = carried_task::copies(t);
         c.task.put(t);
         c.sequence.store(word(at + 1, came) | (copied ? copy : 0), std::memory_order_release); // pairs: put
@@ -81,14 +81,14 @@ class inbox {
   task_header* pop() noexcept {
     task_header* t = nullptr;
     void* block = nullptr;
-    std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
+    std::uint64_t at = entry_.owner.inbox_out.load(std::memory_order_relaxed);
     for (;;) {
       cell& c = cells_[at & mask_];
       const std::uint64_t found = c.sequence.load(std::memory_order_acquire); // pairs: put
       const std::int32_t turn = turns_until(found, at + 1);
       if (turn < 0) break;
       if (turn > 0) {
-        at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
+        at = entry_.owner.inbox_out.load(std::memory_order_relaxed);
         continue;
       }
       const bool copied = (found & copy) != 0;
@@ -96,7 +96,7 @@ class inbox {
         block = try_acquire_block(0);
         if (block == nullptr) break;
       }
-      if (slot_.owner.inbox_out.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+      if (entry_.owner.inbox_out.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
         t = copied ? c.task.unpack(std::exchange(block, nullptr)) : c.task.address();
         c.sequence.store(word(at + cells_.size(), 0), std::memory_order_release); // pairs: emptied
         break;
@@ -108,7 +108,7 @@ class inbox {
 
   /// Returns whether `pop` would find a task now. A task that a producer is still putting in does not count.
   bool ready() const noexcept {
-    const std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
+    const std::uint64_t at = entry_.owner.inbox_out.load(std::memory_order_relaxed);
     return turns_until(cells_[at & mask_].sequence.load(std::memory_order_acquire), at + 1) >=
            0; // pairs: put
   }
@@ -116,7 +116,7 @@ class inbox {
   /// Returns when the task came that `pop` would find now, or nothing if there is none. Reads no task, so it
   /// acquires nothing. Call from any thread.
   std::optional<arrival> oldest() const noexcept {
-    const std::uint64_t at = slot_.owner.inbox_out.load(std::memory_order_relaxed);
+    const std::uint64_t at = entry_.owner.inbox_out.load(std::memory_order_relaxed);
     const std::uint64_t found = cells_[at & mask_].sequence.load(std::memory_order_relaxed);
     if (turns_until(found, at + 1) != 0) return std::nullopt;
     return static_cast<arrival>(found >> 32);
@@ -124,15 +124,15 @@ class inbox {
 
   /// Returns how many tasks wait. Exact at rest.
   std::uint32_t size() const noexcept {
-    const std::uint64_t out = slot_.owner.inbox_out.load(std::memory_order_relaxed);
-    const std::uint64_t in = slot_.producers.inbox_in.load(std::memory_order_relaxed);
+    const std::uint64_t out = entry_.owner.inbox_out.load(std::memory_order_relaxed);
+    const std::uint64_t in = entry_.producers.inbox_in.load(std::memory_order_relaxed);
     return in > out ? static_cast<std::uint32_t>(in - out) : 0;
   }
 
   /// The numbers of tasks that were ever put in, and that were ever taken out.
-  std::uint64_t put() const noexcept { return slot_.producers.inbox_in.load(std::memory_order_relaxed); }
+  std::uint64_t put() const noexcept { return entry_.producers.inbox_in.load(std::memory_order_relaxed); }
   std::uint32_t taken() const noexcept {
-    return static_cast<std::uint32_t>(slot_.owner.inbox_out.load(std::memory_order_relaxed));
+    return static_cast<std::uint32_t>(entry_.owner.inbox_out.load(std::memory_order_relaxed));
   }
 
  private:
@@ -146,7 +146,7 @@ class inbox {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>((word - position) << 1));
   }
 
-  board_entry& slot_;
+  board_entry& entry_;
   std::span<cell> cells_;
   std::uint64_t mask_;
 };

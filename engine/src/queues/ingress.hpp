@@ -13,11 +13,11 @@ namespace corewise::detail {
 /// same positions of the worker's board entry.
 class ingress {
  public:
-  /// No cells: the inbox is unbounded. `cells` and `slot` must outlive this.
-  ingress(board_entry& slot, std::span<inbox::cell> cells) noexcept
-      : slot_(slot),
-        bounded_(slot, cells),
-        unbounded_(slot),
+  /// No cells: the inbox is unbounded. `cells` and `entry` must outlive this.
+  ingress(board_entry& entry, std::span<inbox::cell> cells) noexcept
+      : entry_(entry),
+        bounded_(entry, cells),
+        unbounded_(entry),
         is_bounded_(!cells.empty()) {}
 
   bool bounded() const noexcept { return is_bounded_; }
@@ -48,14 +48,14 @@ class ingress {
 
   /// Returns how many tasks wait. Call from any thread. Exact at rest.
   std::uint32_t size() const noexcept {
-    const std::uint64_t out = slot_.owner.inbox_out.load(std::memory_order_relaxed);
+    const std::uint64_t out = entry_.owner.inbox_out.load(std::memory_order_relaxed);
     const std::uint64_t in = put();
     return in > out ? static_cast<std::uint32_t>(in - out) : 0;
   }
   /// The numbers of tasks that were ever put in, and that were ever taken out, the latter modulo 2^32.
-  std::uint64_t put() const noexcept { return slot_.producers.inbox_in.load(std::memory_order_relaxed); }
+  std::uint64_t put() const noexcept { return entry_.producers.inbox_in.load(std::memory_order_relaxed); }
   std::uint32_t taken() const noexcept {
-    return static_cast<std::uint32_t>(slot_.owner.inbox_out.load(std::memory_order_relaxed));
+    return static_cast<std::uint32_t>(entry_.owner.inbox_out.load(std::memory_order_relaxed));
   }
 
  private:
@@ -64,7 +64,7 @@ class ingress {
     return now == 0 ? 1 : now;
   }
 
-  board_entry& slot_;
+  board_entry& entry_;
   inbox bounded_;
   unbounded_inbox unbounded_;
   bool is_bounded_;

@@ -24,7 +24,7 @@ namespace corewise::detail {
 
 class lifo_slot {
  public:
-  lifo_slot(board_entry& slot, sole_taker& takers) noexcept : word_(slot.owner.lifo), takers_(takers) {}
+  lifo_slot(board_entry& entry, sole_taker& takers) noexcept : word_(entry.owner.lifo), takers_(takers) {}
 
   /// Puts `t` into the slot. Returns the task that was in it, or null. Owner only. Cost: a plain store when
   /// the slot is empty.

@@ -54,36 +54,36 @@ class local_queue {
  public:
   using cell = atomic<task_header*>; // relaxed: ordered by head and tail
 
-  /// `cells` has a power-of-two size. `cells`, `slot` and `takers` must outlive the queue.
-  local_queue(board_entry& slot, std::span<cell> cells, sole_taker& takers) noexcept
-      : slot_(slot),
+  /// `cells` has a power-of-two size. `cells`, `entry` and `takers` must outlive the queue.
+  local_queue(board_entry& entry, std::span<cell> cells, sole_taker& takers) noexcept
+      : entry_(entry),
         takers_(takers),
         cells_(cells.data()),
         mask_(static_cast<std::uint32_t>(cells.size() - 1)) {}
 
   /// Pushes `t` behind the newest task. Returns false if the ring is full. Owner only.
   bool push(task_header* t) noexcept {
-    const std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied
-    const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed);  // own
+    const std::uint64_t head = entry_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied
+    const std::uint32_t tail = entry_.owner.ring_tail.load(std::memory_order_relaxed);  // own
     if (tail - steal_of(head) >= capacity()) return false;
     cells_[tail & mask_].store(t, std::memory_order_relaxed);
-    slot_.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
+    entry_.owner.ring_tail.store(tail + 1, std::memory_order_release); // pairs: filled
     return true;
   }
 
   /// Puts the tasks of a chain before the oldest task, in their order, and empties the chain. Does nothing
   /// when there is no room for all of them or a thief is at work. Returns how many tasks it put. Owner only.
   std::uint32_t push_front(task_chain& chain) noexcept {
-    std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied, taken
+    std::uint64_t head = entry_.shared.ring_head.load(std::memory_order_acquire); // pairs: copied, taken
     const std::uint32_t real = real_of(head);
-    const std::uint32_t tail = slot_.owner.ring_tail.load(std::memory_order_relaxed); // own
+    const std::uint32_t tail = entry_.owner.ring_tail.load(std::memory_order_relaxed); // own
     const std::uint32_t count = chain.size;
     if (count == 0 || steal_of(head) != real || tail - real + count > capacity()) return 0;
     const std::uint32_t first = real - count;
     std::uint32_t at = first;
     for (task_header* t = chain.first; t != nullptr; t = t->next)
       cells_[at++ & mask_].store(t, std::memory_order_relaxed);
-    if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(first, first),
+    if (!entry_.shared.ring_head.compare_exchange_strong(head, pack(first, first),
                                                         std::memory_order_acq_rel, // pairs: given
                                                         std::memory_order_acquire))
       return 0;
@@ -93,11 +93,11 @@ class local_queue {
 
   /// Takes the oldest task, or returns null. Owner only.
   task_header* pop() noexcept {
-    std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
+    std::uint64_t head = entry_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
     for (;;) {
       const std::uint32_t real = real_of(head);
-      if (real == slot_.owner.ring_tail.load(std::memory_order_relaxed)) return nullptr; // own
-      if (move_head(slot_, head, without_oldest(head)))
+      if (real == entry_.owner.ring_tail.load(std::memory_order_relaxed)) return nullptr; // own
+      if (move_head(entry_, head, without_oldest(head)))
         return cells_[real & mask_].load(std::memory_order_relaxed);
     }
   }
@@ -106,9 +106,9 @@ class local_queue {
   /// reads the positions once. Sets t to null when a thief came between. Returns false if the ring is full.
   /// Owner only.
   bool exchange_oldest(task_header*& t) noexcept {
-    board_entry& slot = slot_;
-    std::uint64_t head = slot.shared.ring_head.load(std::memory_order_acquire);      // pairs: copied, taken
-    const std::uint32_t tail = slot.owner.ring_tail.load(std::memory_order_relaxed); // own
+    board_entry& entry = entry_;
+    std::uint64_t head = entry.shared.ring_head.load(std::memory_order_acquire);      // pairs: copied, taken
+    const std::uint32_t tail = entry.owner.ring_tail.load(std::memory_order_relaxed); // own
     const std::uint32_t real = real_of(head);
     cell* const cells = cells_;
     const std::uint32_t mask = mask_;
@@ -116,19 +116,19 @@ class local_queue {
       return false;
     cells[tail & mask].store(t, std::memory_order_relaxed);
     task_header* const oldest = cells[real & mask].load(std::memory_order_relaxed); // t, while nothing waits
-    slot.owner.ring_tail.store(tail + 1, std::memory_order_release);                // pairs: filled
-    t = move_head(slot, head, without_oldest(head)) ? oldest : nullptr;
+    entry.owner.ring_tail.store(tail + 1, std::memory_order_release);                // pairs: filled
+    t = move_head(entry, head, without_oldest(head)) ? oldest : nullptr;
     return true;
   }
 
   /// Takes the older half out. Returns an empty chain when a thief is at work, which makes room as well.
   /// Owner only, when the ring is full.
   task_chain shed() noexcept {
-    std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
+    std::uint64_t head = entry_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
     const std::uint32_t real = real_of(head);
     if (steal_of(head) != real) return {};
-    const std::uint32_t count = shed_of(slot_.owner.ring_tail.load(std::memory_order_relaxed) - real); // own
-    if (!slot_.shared.ring_head.compare_exchange_strong(head, pack(real + count, real + count),
+    const std::uint32_t count = shed_of(entry_.owner.ring_tail.load(std::memory_order_relaxed) - real); // own
+    if (!entry_.shared.ring_head.compare_exchange_strong(head, pack(real + count, real + count),
                                                         std::memory_order_acq_rel, // pairs: taken
                                                         std::memory_order_acquire))
       return {};
@@ -146,9 +146,9 @@ class local_queue {
   /// Returns how many tasks wait. Call from any thread. Exact at rest.
   std::uint32_t size() const noexcept {
     const std::uint32_t real =
-        real_of(slot_.shared.ring_head.load(std::memory_order_acquire)); // pairs: taken
+        real_of(entry_.shared.ring_head.load(std::memory_order_acquire)); // pairs: taken
     const auto waiting =
-        static_cast<std::int32_t>(slot_.owner.ring_tail.load(std::memory_order_relaxed) - real);
+        static_cast<std::int32_t>(entry_.owner.ring_tail.load(std::memory_order_relaxed) - real);
     return static_cast<std::uint32_t>(
         std::clamp<std::int32_t>(waiting, 0, static_cast<std::int32_t>(capacity())));
   }
@@ -156,12 +156,12 @@ class local_queue {
   /// The position of the oldest task: how many were ever taken out, less those that were put in front, modulo
   /// 2^32.
   std::uint32_t taken() const noexcept {
-    return real_of(slot_.shared.ring_head.load(std::memory_order_relaxed));
+    return real_of(entry_.shared.ring_head.load(std::memory_order_relaxed));
   }
 
   /// Returns whether the ring is empty. Owner only. Cost: a load of each position.
   bool nothing_waits() const noexcept {
-    return taken() == slot_.owner.ring_tail.load(std::memory_order_relaxed); // own
+    return taken() == entry_.owner.ring_tail.load(std::memory_order_relaxed); // own
   }
 
   std::uint32_t capacity() const noexcept { return mask_ + 1; }
@@ -184,36 +184,36 @@ class local_queue {
 
   /// Moves the head to `to`, so that the owner takes the tasks before it. Returns false if another thread
   /// came between; `head` is then the head as that thread left it.
-  [[gnu::always_inline]] bool move_head(board_entry& slot, std::uint64_t& head, std::uint64_t to) noexcept {
+  [[gnu::always_inline]] bool move_head(board_entry& entry, std::uint64_t& head, std::uint64_t to) noexcept {
     if (takers_.enter()) {
-      slot.shared.ring_head.store(to, std::memory_order_release); // pairs: taken
+      entry.shared.ring_head.store(to, std::memory_order_release); // pairs: taken
       takers_.leave();
       return true;
     }
-    return slot.shared.ring_head.compare_exchange_strong(head, to, std::memory_order_acq_rel, // pairs: taken
+    return entry.shared.ring_head.compare_exchange_strong(head, to, std::memory_order_acq_rel, // pairs: taken
                                                          std::memory_order_acquire);
   }
 
-  board_entry& slot_;
+  board_entry& entry_;
   sole_taker& takers_;
   cell* cells_;
   std::uint32_t mask_;
 };
 
 inline task_chain local_queue::steal(std::uint32_t most) noexcept {
-  std::uint64_t head = slot_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
+  std::uint64_t head = entry_.shared.ring_head.load(std::memory_order_acquire); // pairs: taken
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   do {
     first = real_of(head);
     if (steal_of(head) != first) return {};
     const std::uint32_t waiting =
-        slot_.owner.ring_tail.load(std::memory_order_acquire) - first; // pairs: filled
+        entry_.owner.ring_tail.load(std::memory_order_acquire) - first; // pairs: filled
     // A tail that is read long after the head may seem further ahead than the ring is long; the CAS then
     // fails.
     count = half_of(waiting, std::min(most, capacity()));
     if (count == 0) return {};
-  } while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(first, first + count),
+  } while (!entry_.shared.ring_head.compare_exchange_weak(head, pack(first, first + count),
                                                          std::memory_order_acq_rel, // pairs: taken
                                                          std::memory_order_acquire));
   task_chain stolen;
@@ -222,7 +222,7 @@ inline task_chain local_queue::steal(std::uint32_t most) noexcept {
   }
 
   head = pack(first, first + count);
-  while (!slot_.shared.ring_head.compare_exchange_weak(head, pack(real_of(head), real_of(head)),
+  while (!entry_.shared.ring_head.compare_exchange_weak(head, pack(real_of(head), real_of(head)),
                                                        std::memory_order_acq_rel, // pairs: copied
                                                        std::memory_order_acquire)) {
   }

@@ -42,8 +42,8 @@ namespace corewise::detail {
 
 class unbounded_inbox {
  public:
-  /// `slot` must outlive the inbox. Do not move the inbox: tasks are linked to its stub.
-  explicit unbounded_inbox(board_entry& slot) noexcept : slot_(slot) {
+  /// `entry` must outlive the inbox. Do not move the inbox: tasks are linked to its stub.
+  explicit unbounded_inbox(board_entry& entry) noexcept : entry_(entry) {
     last().store(word(&stub_), std::memory_order_relaxed); // no other thread knows of it yet
   }
   unbounded_inbox(const unbounded_inbox&) = delete;
@@ -51,7 +51,7 @@ class unbounded_inbox {
 
   /// Puts `t` in. Wait-free. Call from any thread. Cost: two locked instructions on one line.
   void push(task_header* t) noexcept {
-    slot_.producers.inbox_in.fetch_add(1, std::memory_order_relaxed);
+    entry_.producers.inbox_in.fetch_add(1, std::memory_order_relaxed);
     link(t);
   }
 
@@ -72,7 +72,7 @@ class unbounded_inbox {
       if (second == nullptr) return nullptr; // another task came between
     }
     first_ = second;
-    add_own(slot_.owner.inbox_out, 1);
+    add_own(entry_.owner.inbox_out, 1);
     return first;
   }
 
@@ -87,7 +87,7 @@ class unbounded_inbox {
   static task_header* next_of(task_header* t) noexcept {
     return atomic_ref(t->next).load(std::memory_order_acquire); // pairs: linked
   }
-  atomic<std::uintptr_t>& last() const noexcept { return slot_.producers.inbox_last; }
+  atomic<std::uintptr_t>& last() const noexcept { return entry_.producers.inbox_last; }
   bool is_last(const task_header* t) const noexcept {
     return last().load(std::memory_order_relaxed) == word(t); // no task follows it
   }
@@ -99,7 +99,7 @@ class unbounded_inbox {
         .store(t, std::memory_order_release); // pairs: linked
   }
 
-  board_entry& slot_;
+  board_entry& entry_;
   task_header stub_;
   task_header* first_ = &stub_; // written by the owner
   [[no_unique_address]] mutable one_at_a_time owners_;

@@ -32,10 +32,10 @@ debugger_view::debugger_view(shared& of)
   }
   for (std::size_t kind = 0; kind < wait_kinds; ++kind)
     waits[kind] = to_string(static_cast<wait_kind>(kind)).data(); // of a literal
-  engine.place().show(this);
+  engine.registration().show(this);
 }
 
-debugger_view::~debugger_view() { engine.place().show(nullptr); }
+debugger_view::~debugger_view() { engine.registration().show(nullptr); }
 
 // The types are no C structs. Both compilers lay them out in the same way all the same.
 #pragma GCC diagnostic push

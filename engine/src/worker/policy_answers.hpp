@@ -22,7 +22,7 @@ class policy_answers {
            std::uint64_t group_ns) noexcept {
     task_time_ns_ = view.task_time_ns = task_ns;
     group_time_ns_ = group_ns;
-    keeps_up_to_ = placing.max_load_kept_unasked(view, here);
+    most_load_kept_ = placing.max_load_kept_unasked(view, here);
   }
   /// Returns whether the answers hold while the group's tasks take that long.
   bool hold_for(std::uint64_t group_ns) const noexcept { return group_time_ns_ == group_ns; }
@@ -33,14 +33,14 @@ class policy_answers {
   bool resumptions_return() const noexcept { return resumptions_return_; }
   /// Returns whether a task that the worker submits stays with it, while `load()` tasks wait and run there.
   template <class F> bool keep(const F& load) const noexcept {
-    return keeps_up_to_ && (*keeps_up_to_ == any_load || load() <= *keeps_up_to_);
+    return most_load_kept_ && (*most_load_kept_ == any_load || load() <= *most_load_kept_);
   }
 
  private:
   /// The answer for short tasks: the load need not be added up.
   static constexpr std::uint32_t any_load = std::numeric_limits<std::uint32_t>::max();
 
-  std::optional<std::uint32_t> keeps_up_to_;
+  std::optional<std::uint32_t> most_load_kept_;
   std::uint64_t task_time_ns_ = 0;
   std::optional<std::uint64_t> group_time_ns_; // when the worker asked; nothing: before these rules
   bool resumptions_return_ = true;

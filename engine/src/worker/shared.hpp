@@ -52,8 +52,8 @@ class shared {
   const profile& settings() const noexcept { return settings_; }
   const engine_hooks& hooks() const noexcept { return hooks_; }
   /// Returns what stands for the engine in recorded events.
-  const engine_number& number() const noexcept { return place_.number(); }
-  engine_registration& place() noexcept { return place_; }
+  const engine_number& number() const noexcept { return registration_.number(); }
+  engine_registration& registration() noexcept { return registration_; }
   const topology& machine() const noexcept { return machine_; }
   const locality_groups& groups() const noexcept { return groups_; }
   const worker_layout& layout() const noexcept { return layout_; }
@@ -61,7 +61,7 @@ class shared {
   const std::optional<std::uint32_t>& start_cpu() const noexcept { return start_cpu_; }
   /// Returns whether this process is a process fork of the one that made the engine: then only the memory is there,
   /// not the threads, and locks may be held for ever. Cost: two loads.
-  bool after_process_fork() const noexcept { return now(std::memory_order_relaxed) == stage::forked; }
+  bool after_process_fork() const noexcept { return now(std::memory_order_relaxed) == stage::in_child; }
   /// Ends the child of a process fork whose thread comes back from the task, or the hook, that forked:
   /// nothing else of the parent's runs there. Call where a thread of the engine would go on. Cost: two loads.
   void end_child(int status = 0) const noexcept {
@@ -150,8 +150,8 @@ class shared {
   }
 
  protected:
-  /// How far the engine is. The kernel writes `forked` (wiped_byte).
-  enum class stage : std::uint8_t { forked, ended, closing, open };
+  /// How far the engine is. The kernel writes `in_child` (wiped_byte).
+  enum class stage : std::uint8_t { in_child, ended, closing, open };
   struct counts {
     std::uint64_t finished = 0;
     std::uint64_t submitted = 0;
@@ -187,7 +187,7 @@ class shared {
 
  protected:
   const wiped_byte stage_{static_cast<std::uint8_t>(stage::open)};
-  engine_registration place_;
+  engine_registration registration_;
   profile settings_;
   engine_hooks hooks_;
   topology machine_;

@@ -13,9 +13,9 @@ using namespace corewise;
 namespace {
 
 struct box {
-  explicit box(std::size_t capacity) : cells(capacity), in(slot, cells) {}
+  explicit box(std::size_t capacity) : cells(capacity), in(entry, cells) {}
 
-  board_entry slot;
+  board_entry entry;
   std::vector<detail::inbox::cell> cells;
   detail::inbox in;
 };
@@ -69,8 +69,8 @@ TEST_CASE("inbox: arrivals are compared modulo 2^32, and an unknown arrival is n
 TEST_CASE("inbox: positions go beyond 2^32") {
   box b(4);
   constexpr std::uint64_t first = (std::uint64_t{1} << 32) - 4;
-  b.slot.producers.inbox_in = first;
-  b.slot.owner.inbox_out = first;
+  b.entry.producers.inbox_in = first;
+  b.entry.owner.inbox_out = first;
   for (std::uint64_t i = 0; i < 4; ++i) b.cells[i].sequence = (first + i) % (std::uint64_t{1} << 31);
   std::vector<task_header> tasks(5);
   for (int round = 0; round < 3; ++round) {

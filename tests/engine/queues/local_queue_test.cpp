@@ -11,11 +11,11 @@ using detail::task_chain;
 
 namespace {
 
-/// A ring with its slot and cells, and tasks with numbers.
+/// A ring with its entry and cells, and tasks with numbers.
 struct ring {
-  explicit ring(std::size_t capacity) : cells(capacity), queue(slot, cells, takers) {}
+  explicit ring(std::size_t capacity) : cells(capacity), queue(entry, cells, takers) {}
 
-  board_entry slot;
+  board_entry entry;
   detail::sole_taker takers{false};
   std::vector<local_queue::cell> cells;
   local_queue queue;

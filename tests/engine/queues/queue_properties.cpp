@@ -49,8 +49,8 @@ struct real_queues {
   explicit real_queues(std::uint32_t start = 0, std::uint32_t inbox_size = inbox_capacity)
       : inbox_cells(inbox_size),
         started_at(start) {
-    slot.owner.ring_tail = start;
-    slot.shared.ring_head = std::uint64_t{start} << 32 | start;
+    entry.owner.ring_tail = start;
+    entry.shared.ring_head = std::uint64_t{start} << 32 | start;
   }
 
   task_header* task(std::size_t n) {
@@ -71,11 +71,11 @@ struct real_queues {
   }
 
   std::deque<task_header> tasks; // a deque: its elements do not move
-  board_entry slot;
+  board_entry entry;
   std::vector<detail::local_queue::cell> ring_cells = std::vector<detail::local_queue::cell>(ring_capacity);
   std::vector<detail::inbox::cell> inbox_cells;
   detail::sole_taker takers{false};
-  detail::worker_queues of_worker{detail::queue_memory{slot, ring_cells, inbox_cells}, takers};
+  detail::worker_queues of_worker{detail::queue_memory{entry, ring_cells, inbox_cells}, takers};
   detail::injection_queue injection;
   std::vector<detail::inbox::cell> class_cells = std::vector<detail::inbox::cell>(class_ring_capacity);
   detail::class_queue of_class{class_cells};

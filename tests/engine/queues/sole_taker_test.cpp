@@ -88,11 +88,11 @@ constexpr std::size_t tasks_in_all = 10'000;
 /// A worker uses its ring and its slot alone until it has put `comes_at` tasks; then another thread begins to
 /// take from both.
 void take_until_another_comes(std::size_t comes_at) {
-  board_entry slot;
+  board_entry entry;
   std::vector<local_queue::cell> cells(32);
   sole_taker takers(true);
-  local_queue ring(slot, cells, takers);
-  lifo_slot next(slot, takers);
+  local_queue ring(entry, cells, takers);
+  lifo_slot next(entry, takers);
   std::vector<task_header> tasks(tasks_in_all);
   std::vector<std::atomic<int>> taken(tasks_in_all);
   const auto take = [&](const task_header* t) {

@@ -9,8 +9,8 @@ using namespace corewise;
 using detail::unbounded_inbox;
 
 TEST_CASE("unbounded inbox: it is first in, first out, also when it is emptied and filled again") {
-  board_entry slot;
-  unbounded_inbox in(slot);
+  board_entry entry;
+  unbounded_inbox in(entry);
   std::vector<task_header> tasks(7);
   CHECK_FALSE(in.ready());
   CHECK(in.pop() == nullptr);
@@ -27,8 +27,8 @@ TEST_CASE("unbounded inbox: it is first in, first out, also when it is emptied a
 }
 
 TEST_CASE("unbounded inbox: a producer may fill it while its worker empties it") {
-  board_entry slot;
-  unbounded_inbox in(slot);
+  board_entry entry;
+  unbounded_inbox in(entry);
   std::vector<task_header> tasks(100);
   std::size_t out = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -40,13 +40,13 @@ TEST_CASE("unbounded inbox: a producer may fill it while its worker empties it")
 }
 
 TEST_CASE("unbounded inbox: it takes any number, and the board counts them") {
-  board_entry slot;
-  detail::ingress in(slot, {});
+  board_entry entry;
+  detail::ingress in(entry, {});
   CHECK_FALSE(in.bounded());
   std::vector<task_header> tasks(100'000);
   for (task_header& t : tasks) CHECK(in.push(&t));
   CHECK(in.size() == tasks.size());
-  CHECK(slot.producers.inbox_in.load() - slot.owner.inbox_out.load() == tasks.size());
+  CHECK(entry.producers.inbox_in.load() - entry.owner.inbox_out.load() == tasks.size());
   for (std::size_t i = 0; i < 60'000; ++i) REQUIRE(in.pop() == &tasks[i]);
   CHECK(in.size() == 40'000);
   CHECK(in.put() == 100'000);
@@ -54,9 +54,9 @@ TEST_CASE("unbounded inbox: it takes any number, and the board counts them") {
 }
 
 TEST_CASE("unbounded inbox: with a size, the ingress is bounded") {
-  board_entry slot;
+  board_entry entry;
   std::vector<detail::inbox::cell> cells(2);
-  detail::ingress in(slot, cells);
+  detail::ingress in(entry, cells);
   CHECK(in.bounded());
   std::vector<task_header> tasks(3);
   CHECK(in.push(&tasks[0]));
@@ -70,8 +70,8 @@ TEST_CASE("unbounded inbox: with a size, the ingress is bounded") {
 TEST_CASE("unbounded inbox: many producers pass every task exactly once, each one's in order") {
   constexpr std::size_t each = 200'000;
   constexpr std::size_t producers = 4;
-  board_entry slot;
-  unbounded_inbox in(slot);
+  board_entry entry;
+  unbounded_inbox in(entry);
   std::vector<task_header> tasks(each * producers);
   std::vector<std::thread> threads;
   for (std::size_t p = 0; p < producers; ++p)
@@ -93,5 +93,5 @@ TEST_CASE("unbounded inbox: many producers pass every task exactly once, each on
   for (std::thread& t : threads) t.join();
   CHECK(in_order);
   CHECK(in.pop() == nullptr);
-  CHECK(slot.producers.inbox_in.load() == slot.owner.inbox_out.load());
+  CHECK(entry.producers.inbox_in.load() == entry.owner.inbox_out.load());
 }

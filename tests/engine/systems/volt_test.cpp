@@ -89,16 +89,16 @@ TEST_CASE("volt: a thief takes half of the ring, rounded up, at most 128") {
   corewise::detail::sole_taker takers(false);
   for (const auto& [waiting, half] :
        {std::pair{1U, 1U}, {2U, 1U}, {3U, 2U}, {7U, 4U}, {255U, 128U}, {256U, 128U}}) {
-    board_entry slot;
+    board_entry entry;
     std::vector<corewise::detail::local_queue::cell> cells(256);
-    corewise::detail::local_queue ring(slot, cells, takers);
+    corewise::detail::local_queue ring(entry, cells, takers);
     std::vector<task_header> tasks(waiting);
     for (task_header& t : tasks) REQUIRE(ring.push(&t));
     CHECK(ring.steal(most).size == half);
   }
-  board_entry slot;
+  board_entry entry;
   std::vector<corewise::detail::local_queue::cell> cells(512);
-  corewise::detail::local_queue larger(slot, cells, takers);
+  corewise::detail::local_queue larger(entry, cells, takers);
   std::vector<task_header> tasks(512);
   for (task_header& t : tasks) REQUIRE(larger.push(&t));
   CHECK(larger.steal(most).size == 128);
