@@ -84,8 +84,8 @@ class local_queue {
     for (task_header* t = chain.first; t != nullptr; t = t->next)
       cells_[at++ & mask_].store(t, std::memory_order_relaxed);
     if (!entry_.shared.ring_head.compare_exchange_strong(head, pack(first, first),
-                                                        std::memory_order_acq_rel, // pairs: given
-                                                        std::memory_order_acquire))
+                                                         std::memory_order_acq_rel, // pairs: given
+                                                         std::memory_order_acquire))
       return 0;
     chain = {};
     return count;
@@ -116,7 +116,7 @@ class local_queue {
       return false;
     cells[tail & mask].store(t, std::memory_order_relaxed);
     task_header* const oldest = cells[real & mask].load(std::memory_order_relaxed); // t, while nothing waits
-    entry.owner.ring_tail.store(tail + 1, std::memory_order_release);                // pairs: filled
+    entry.owner.ring_tail.store(tail + 1, std::memory_order_release);               // pairs: filled
     t = move_head(entry, head, without_oldest(head)) ? oldest : nullptr;
     return true;
   }
@@ -129,8 +129,8 @@ class local_queue {
     if (steal_of(head) != real) return {};
     const std::uint32_t count = shed_of(entry_.owner.ring_tail.load(std::memory_order_relaxed) - real); // own
     if (!entry_.shared.ring_head.compare_exchange_strong(head, pack(real + count, real + count),
-                                                        std::memory_order_acq_rel, // pairs: taken
-                                                        std::memory_order_acquire))
+                                                         std::memory_order_acq_rel, // pairs: taken
+                                                         std::memory_order_acquire))
       return {};
     task_chain half;
     for (std::uint32_t i = 0; i < count; ++i)
@@ -191,7 +191,7 @@ class local_queue {
       return true;
     }
     return entry.shared.ring_head.compare_exchange_strong(head, to, std::memory_order_acq_rel, // pairs: taken
-                                                         std::memory_order_acquire);
+                                                          std::memory_order_acquire);
   }
 
   board_entry& entry_;
@@ -214,8 +214,8 @@ inline task_chain local_queue::steal(std::uint32_t most) noexcept {
     count = half_of(waiting, std::min(most, capacity()));
     if (count == 0) return {};
   } while (!entry_.shared.ring_head.compare_exchange_weak(head, pack(first, first + count),
-                                                         std::memory_order_acq_rel, // pairs: taken
-                                                         std::memory_order_acquire));
+                                                          std::memory_order_acq_rel, // pairs: taken
+                                                          std::memory_order_acquire));
   task_chain stolen;
   for (std::uint32_t i = 0; i < count; ++i) {
     stolen.push(cells_[(first + i) & mask_].load(std::memory_order_relaxed));
@@ -223,8 +223,8 @@ inline task_chain local_queue::steal(std::uint32_t most) noexcept {
 
   head = pack(first, first + count);
   while (!entry_.shared.ring_head.compare_exchange_weak(head, pack(real_of(head), real_of(head)),
-                                                       std::memory_order_acq_rel, // pairs: copied
-                                                       std::memory_order_acquire)) {
+                                                        std::memory_order_acq_rel, // pairs: copied
+                                                        std::memory_order_acquire)) {
   }
   return stolen;
 }
