@@ -357,14 +357,14 @@ class blocking_region {
   lent_seat lent_;
 };
 
-/// A call of `blocking` while it lasts: it lends the seat, and has a place where the engine limits its calls
-/// (`blocking.max_concurrent`). Calls that the thread makes within it need no other place.
+/// A call of `blocking` while it lasts: it lends the seat, and has a permit where the engine limits its calls
+/// (`blocking.max_concurrent`). Calls that the thread makes within it need no other permit.
 class blocking_turn {
  public:
-  /// Lends the seat, and then waits for a place, if the call needs one. Throws `blocking_full` before that
+  /// Lends the seat, and then waits for a permit, if the call needs one. Throws `blocking_full` before that
   /// where the call is not to wait.
   blocking_turn();
-  /// Takes over a place that was taken for the call. Null: the call needs none.
+  /// Takes over a permit that was taken for the call. Null: the call needs none.
   explicit blocking_turn(blocking_limit* taken) noexcept;
   blocking_turn(const blocking_turn&) = delete;
   blocking_turn& operator=(const blocking_turn&) = delete;

@@ -153,11 +153,11 @@ struct metrics_snapshot {
   std::uint64_t spares_exhausted = 0;     ///< times that workers stood still for want of a spare thread
   /// Tasks that wait for workers whose tasks are in blocking calls, and that no spare thread has relieved.
   std::uint64_t tasks_waiting_for_a_seat = 0;
-  /// Calls of `blocking` and `run_blocking` that have a place under `blocking.max_concurrent`. Without that
+  /// Calls of `blocking` and `run_blocking` that have a permit under `blocking.max_concurrent`. Without that
   /// limit calls are not counted here.
   std::uint64_t blocking_calls_running = 0;
-  std::uint64_t blocking_calls_waiting = 0; ///< that wait for a place now, suspended or on their thread
-  std::uint64_t blocking_calls_waited = 0;  ///< that have had to wait for a place
+  std::uint64_t blocking_calls_waiting = 0; ///< that wait for a permit now, suspended or on their thread
+  std::uint64_t blocking_calls_waited = 0;  ///< that have had to wait for a permit
   std::uint64_t blocking_calls_refused = 0; ///< that threw `blocking_full`
   /// Memory of the process's recycled blocks, of all engines together: in pages that the system has given and
   /// not got back; of these, in tasks and frames, and in the blocks that each thread keeps, up to 95 of a size.

@@ -55,7 +55,7 @@ template <class... A> class [[nodiscard]] selecting {
 
   bool await_ready() noexcept { return try_all(); }
   template <class Promise> bool await_suspend(std::coroutine_handle<Promise> suspended) {
-    each([&](std::size_t /*place*/, auto& a) { a.join_race(suspended); });
+    each([&](std::size_t /*index*/, auto& a) { a.join_race(suspended); });
     suspended_ = true;
     const std::array<std::size_t, size> order = in_order();
     for (;;) {
@@ -73,8 +73,8 @@ template <class... A> class [[nodiscard]] selecting {
     const std::size_t won = winner();
     if (std::exchange(suspended_, false)) {
       leave_all();
-      each([&](std::size_t place, auto& a) {
-        if (place != won) a.end_race();
+      each([&](std::size_t index, auto& a) {
+        if (index != won) a.end_race();
       });
     }
     return take(won);
@@ -88,12 +88,12 @@ template <class... A> class [[nodiscard]] selecting {
     return true;
   }
   template <class F> void each(const F& f) {
-    std::size_t place = 0;
-    std::apply([&](auto&... a) { (f(place++, a), ...); }, awaiters_);
+    std::size_t index = 0;
+    std::apply([&](auto&... a) { (f(index++, a), ...); }, awaiters_);
   }
   template <class F> void at(std::size_t wanted, const F& f) {
-    each([&](std::size_t place, auto& a) {
-      if (place == wanted) f(a);
+    each([&](std::size_t index, auto& a) {
+      if (index == wanted) f(a);
     });
   }
   /// Takes one of those that are ready. Returns whether any was.
@@ -108,16 +108,16 @@ template <class... A> class [[nodiscard]] selecting {
     return taken;
   }
   void leave_all() noexcept {
-    each([](std::size_t /*place*/, auto& a) { a.leave_race(); });
+    each([](std::size_t /*index*/, auto& a) { a.leave_race(); });
   }
   std::array<std::size_t, size> in_order() noexcept {
     std::array<const void*, size> lists{};
     std::array<std::size_t, size> order{};
-    each([&](std::size_t place, auto& a) {
-      lists[place] = a.race_list();
-      std::size_t i = place;
-      for (; i != 0 && std::less<>()(lists[place], lists[order[i - 1]]); --i) order[i] = order[i - 1];
-      order[i] = place;
+    each([&](std::size_t index, auto& a) {
+      lists[index] = a.race_list();
+      std::size_t i = index;
+      for (; i != 0 && std::less<>()(lists[index], lists[order[i - 1]]); --i) order[i] = order[i - 1];
+      order[i] = index;
     });
     for (race_part& p : parts_) p.race = &race_;
     return order;

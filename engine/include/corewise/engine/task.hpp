@@ -63,9 +63,9 @@ template <class T> class wide_value {
   }
 
   template <class U> void emplace(U&& u) {
-    void* place = room_;
+    void* at = room_;
     std::size_t bytes = sizeof(room_);
-    value_ = ::new (std::align(alignof(T), sizeof(T), place, bytes)) T(std::forward<U>(u));
+    value_ = ::new (std::align(alignof(T), sizeof(T), at, bytes)) T(std::forward<U>(u));
   }
   T&& operator*() && noexcept { return std::move(*value_); }
 

@@ -45,7 +45,7 @@ template <class... T> struct [[nodiscard]] raced_results {
   std::size_t index = 0; ///< of the first
   std::tuple<raced_outcome<T>...> all;
 
-  /// Returns the value of the first, at its place in the variant, or throws its exception. The values of the
+  /// Returns the value of the first, at its index in the variant, or throws its exception. The values of the
   /// others are lost with this object.
   std::variant<T...> first() && {
     std::optional<std::variant<T...>> found;
@@ -54,7 +54,7 @@ template <class... T> struct [[nodiscard]] raced_results {
   }
 
  private:
-  template <std::size_t... I> void take(auto& found, std::index_sequence<I...> /*places*/) {
+  template <std::size_t... I> void take(auto& found, std::index_sequence<I...> /*indices*/) {
     static_cast<void>(
         ((I == index && (found.emplace(std::in_place_index<I>, std::get<I>(std::move(all)).value()), true)) ||
          ...));
@@ -96,9 +96,9 @@ using raced_value = value_or_monostate<decltype(fork_access::take(
 /// The first racer that ended. Relaxed: the scope publishes it.
 class race {
  public:
-  void note_end(std::size_t place) noexcept {
+  void note_end(std::size_t index) noexcept {
     std::size_t none = nobody;
-    first_.compare_exchange_strong(none, place, std::memory_order_relaxed);
+    first_.compare_exchange_strong(none, index, std::memory_order_relaxed);
   }
   std::size_t first() const noexcept { return first_.load(std::memory_order_relaxed); }
 
@@ -109,7 +109,7 @@ class race {
 };
 
 template <class T, class F>
-task<> run_in(scope& s, race& r, std::size_t place, raced_outcome<T>& out, F& body) {
+task<> run_in(scope& s, race& r, std::size_t index, raced_outcome<T>& out, F& body) {
   try {
     if constexpr (std::is_same_v<T, std::monostate>) {
       co_await body(s.stop_token());
@@ -121,7 +121,7 @@ task<> run_in(scope& s, race& r, std::size_t place, raced_outcome<T>& out, F& bo
   } catch (...) {
     out.fail(std::current_exception());
   }
-  r.note_end(place);
+  r.note_end(index);
   s.request_stop();
 }
 
