@@ -104,19 +104,19 @@ TEST_CASE("trace: a coroutine is one task through its waits, with its name and i
 }
 
 TEST_CASE("trace: a coroutine that goes on says for what it has waited") {
-  engine e(small_profile(1));
   event happened;
   mutex guard;
-  trace_session session(e);
   mutex_guard held;
-  e.run([&]() -> task<> { held = co_await guard.lock(); }()).get();
-  auto waits = e.run(
-      [&]() -> task<> {
-        co_await happened.wait();
-        const auto own = co_await guard.lock();
-        co_await sleep_for(1us);
-      }(),
-      {.name = "waits"});
+  const auto locks = [&]() -> task<> { held = co_await guard.lock(); };
+  const auto waits_twice = [&]() -> task<> {
+    co_await happened.wait();
+    const auto own = co_await guard.lock();
+    co_await sleep_for(1us);
+  };
+  engine e(small_profile(1));
+  trace_session session(e);
+  e.run(locks()).get();
+  auto waits = e.run(waits_twice(), {.name = "waits"});
   const auto comes_to_wait = [&](wait_kind what) {
     return within(5s, [&] {
       const auto all = e.dump().suspended;
