@@ -74,10 +74,10 @@ TEST_CASE("serving groups: nearly all of what connections do is served in their 
   profile p;
   p.workers.pin = pin_to::none;
   p.topology.machine.source = synthetic_source{"pack:4 numa:1 l3:1 core:2 pu:1"};
-  engine e(p);
-  io::service io(e);
   std::atomic<std::uint64_t> served{0};
   std::atomic<std::uint64_t> at_home{0};
+  engine e(p);
+  io::service io(e);
   const auto counts = [&](io::tcp_stream peer) -> task<> {
     const group_id home = peer.get_executor().group();
     for (char byte = 0;;) {
