@@ -81,8 +81,9 @@ struct runtime::followed {
   std::optional<machine_change> change;
   std::string advice; // for people; may be empty
   refusal untied;
-  std::string doubt;  // the same
-  bool calls = false; // the supervisor
+  std::string doubt;        // the same
+  bool calls = false;       // the supervisor
+  bool lacks_seats = false; // for the workers that the host allows
 };
 
 std::optional<machine_change> runtime::follow(bool at_once) {
@@ -96,6 +97,10 @@ std::optional<machine_change> runtime::follow(bool at_once) {
                                         {"workers_before", now.change->workers_before}};
   notices_.log({.code = log_code::machine_changed, .numbers = numbers, .text = now.change->text});
   if (!now.advice.empty()) notices_.warn_once(log_code::machine_changed, now.advice);
+  if (now.lacks_seats)
+    notices_.warn_once(log_code::machine_changed,
+                       "the host allows more workers than the engine has seats for: workers.headroom in the "
+                       "profile gives it more seats from the next start on");
   if (now.untied) notices_.try_warn_once(log_code::not_pinned, "workers are not pinned again", *now.untied);
   return std::move(now.change);
 }
@@ -132,6 +137,7 @@ runtime::followed runtime::go_by_host(bool at_once) {
   const std::vector<std::uint32_t> workers = detail::wanted_workers(*this, settings, change.now);
   for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
   change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
+  found.lacks_seats = detail::lacks_seats(*this, settings, change.now, change.workers_now);
   const auto memory = detail::memory_nodes(machine_, groups_, change.now.nodes);
   const bool placed = settings.workers.memory == memory_on::node && machine_.nodes().size() > 1;
   change.text = text_of(

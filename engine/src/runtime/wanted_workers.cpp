@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace corewise::detail {
 
@@ -52,6 +53,15 @@ std::vector<std::uint32_t> wanted_workers(const shared& engine, const profile& n
   if (std::ranges::all_of(workers, [](std::uint32_t n) { return n == 0; }))
     workers = counted({engine.machine().cpus(), {}, allowed.quota_cpus});
   return workers;
+}
+
+bool lacks_seats(const shared& engine, const profile& settings, const host_allowance& allowed,
+                 std::uint32_t wanted) {
+  const worker_options options = worker_options_of(settings, engine.start_cpu());
+  if (options.total || options.per_group) return false;
+  const std::vector<std::uint32_t> workers =
+      worker_counts(engine.machine(), engine.groups(), options, allowed);
+  return std::accumulate(workers.begin(), workers.end(), std::uint32_t{0}) > wanted;
 }
 
 std::vector<apply_result::reason> what_it_cannot(shared& engine, const profile& next,

@@ -17,6 +17,11 @@ namespace corewise::detail {
 std::vector<std::uint32_t> wanted_workers(const shared& engine, const profile& next,
                                           const host_allowance& allowed);
 
+/// Returns whether the host allows more workers than those `wanted`, for which there are no seats. A number that the
+/// profile gives does not grow. Throws `std::bad_alloc`.
+bool lacks_seats(const shared& engine, const profile& settings, const host_allowance& allowed,
+                 std::uint32_t wanted);
+
 /// Returns why `next` needs a restart, if it does; else puts the number of workers that `next` asks for into
 /// `workers`, by group.
 std::vector<apply_result::reason> what_it_cannot(shared& engine, const profile& next,

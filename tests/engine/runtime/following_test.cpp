@@ -5,8 +5,6 @@
 #include "topology/recorded_host.hpp"
 #include "within.hpp"
 
-#include <corewise/engine/load.hpp>
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -96,51 +94,6 @@ TEST_CASE("following: it is off where the profile says so, and a reload turns it
   CHECK(within(10s, [&] { return active_workers(e) == 1; }));
 }
 
-TEST_CASE("following: an engine that began with a quota has room to grow") {
-  const recorded_host host(16);
-  host.quota("200000 100000");
-  engine e(waiting(host));
-  CHECK(active_workers(e) == 2);
-  CHECK(e.dump().seats[7].state == seat_state::retired);
-  CHECK(e.workers().size() == 8); // four times as many
-  for (const std::uint32_t w : workers_of(e, 200)) CHECK(e.metrics().workers[w].active == 1);
-  for (std::uint32_t w = 2; w < 8; ++w) CHECK(e.metrics().workers[w].placed == 0);
-  gate held;
-  for (int i = 0; i < 2; ++i) REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
-  held.wait_for(2);
-  std::atomic<int> ran{0};
-  for (int i = 0; i < 50; ++i) REQUIRE(e.submit([&] { ++ran; }) == submit_result::accepted);
-  std::this_thread::sleep_for(20ms);
-  CHECK(ran == 0); // the headroom's workers take nothing
-  held.open();
-  e.drain();
-  host.quota("500000 100000");
-  CHECK(e.refresh()->workers_now == 5);
-  host.quota("max 100000");
-  CHECK(e.refresh()->workers_now == 8);
-  gate all; // eight tasks that wait for each other need eight workers
-  for (int i = 0; i < 8; ++i) REQUIRE(e.submit([&] { all.pass(); }) == submit_result::accepted);
-  all.wait_for(8);
-  all.open();
-  e.drain();
-}
-
-TEST_CASE("following: the headroom of the profile also serves a reload") {
-  const recorded_host host(4);
-  profile p = waiting(host);
-  p.workers.total = 2;
-  p.workers.headroom = 3;
-  engine e(p);
-  CHECK(active_workers(e) == 2);
-  CHECK(e.apply(with_workers(p, 5)).applied());
-  CHECK(active_workers(e) == 5);
-  const apply_result refused = e.apply(with_workers(p, 6));
-  REQUIRE_FALSE(refused.applied());
-  CHECK(refused.to_text().find("there are no more until a restart (workers.headroom)") != std::string::npos);
-  host.quota("100000 100000");
-  CHECK(e.refresh()->workers_now == 5); // a number that the profile gives stays
-}
-
 TEST_CASE("following: a group whose CPUs are gone hands over what it has") {
   const recorded_host host(4);
   profile p = waiting(host);
@@ -216,19 +169,6 @@ TEST_CASE("following: hooks may ask the engine to look, to reload and to say how
   CHECK(e.refresh()->workers_now == 1);
   CHECK(calls == 1);
   self = nullptr;
-}
-
-TEST_CASE(
-    "following: headroom is no capacity for a balancer, and no more than one seat where one worker begins") {
-  const recorded_host host(16);
-  host.quota("200000 100000");
-  engine e(waiting(host));
-  CHECK(e.workers().size() == 8);
-  load_meter meter(e);
-  CHECK(meter.read().capacity == 2);
-  host.quota("100000 100000");
-  engine alone(waiting(host));
-  CHECK(alone.workers().size() == 1);
 }
 
 TEST_CASE("following: CPUs of which nothing was known lead to one line that advises a restart") {
