@@ -133,7 +133,8 @@ constexpr engine_row of_engine[] = {
     {"profile_reloads", counter, "times", "Profiles applied since the engine began",
      [](const metrics_snapshot& m) { return m.reloads; }},
     {"machine_changes", counter, "times",
-     "Times that the host changed what it allows, CPUs or a quota, or that measured speeds of cores changed",
+     "Times that the host changed what it allows (CPUs, quota, limited speeds, memory nodes, the share that "
+     "other daemons leave), or that measured speeds of cores changed",
      [](const metrics_snapshot& m) { return m.machine_changes; }},
     read_by("CorewiseProfileOutdated", engine_row{"profiles_outdated", gauge, "profiles",
                                                   "Replaced profiles that some worker still uses",

@@ -29,7 +29,9 @@ enum class log_code : std::uint8_t {
   work_left,            ///< the engine was destroyed before its work was done
   not_steered,          ///< the kernel does not give connections to the CPUs that receive them
   accept_paused,        ///< the system gives no descriptor for a connection
-  machine_changed,      ///< the host allows other CPUs or another quota, or cores have another speed
+  /// The host allows other CPUs, another quota or other memory nodes, other daemons share the CPUs, or cores have another
+  /// speed: by limits of the host, the firmware or the hardware, or as measured.
+  machine_changed,
 };
 std::string_view to_string(log_severity severity) noexcept;
 std::string_view to_string(log_code code) noexcept; ///< its name, as `stuck_worker`
