@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 
@@ -25,4 +26,14 @@ inline bool refused_now() { return !spared && before_refusal.load() > 0 && befor
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  if (corewise::tests::refused_now()) throw std::bad_alloc();
+  void* memory = nullptr; // not from aligned_alloc, which a test may refuse by itself
+  if (::posix_memalign(&memory, static_cast<std::size_t>(alignment), bytes) == 0) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 // NOLINTEND(misc-definitions-in-headers)

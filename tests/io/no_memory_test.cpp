@@ -1,7 +1,7 @@
 // One allocation of a server and its clients fails, each in turn, the frames of coroutines among them: a connection may end, the
 // engine and the listener go on.
 
-#include "refused_memory.hpp"
+#include "refused_block_calls.hpp"
 #include "sockets.hpp"
 
 #include <corewise/engine/this_task.hpp>
@@ -20,33 +20,10 @@
 using namespace corewise;
 using namespace std::chrono_literals;
 using tests::before_refusal;
+using tests::blocks_refused;
 using tests::spared;
 
-namespace {
-
-std::atomic<int> blocks_refused{0};
-
-bool block_refused_now() {
-  const bool refused = tests::refused_now();
-  blocks_refused += refused ? 1 : 0;
-  return refused;
-}
-
-} // namespace
-
-/// What the linker gives in place of a function (`--wrap`), and what it calls the function itself.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
-extern "C" {
-void* __real__ZN8corewise6detail16acquire_block_atEm(std::size_t list);
-void* __real__ZN8corewise6detail20try_acquire_block_atEm(std::size_t list) noexcept;
-[[gnu::used]] void* __wrap__ZN8corewise6detail16acquire_block_atEm(std::size_t list) {
-  if (block_refused_now()) throw std::bad_alloc();
-  return __real__ZN8corewise6detail16acquire_block_atEm(list);
-}
-[[gnu::used]] void* __wrap__ZN8corewise6detail20try_acquire_block_atEm(std::size_t list) noexcept {
-  return block_refused_now() ? nullptr : __real__ZN8corewise6detail20try_acquire_block_atEm(list);
-}
-}
 // Asio's memory for handlers and cancellations.
 extern "C" {
 void* __real_aligned_alloc(std::size_t alignment, std::size_t size);
