@@ -17,23 +17,13 @@ namespace corewise {
 
 namespace {
 
-/// Returns a list of `text(element)`.
-template <class Range, class F> std::string list_of(const Range& all, F text) {
-  std::string out;
-  for (const auto& one : all) {
-    out += out.empty() ? '[' : ',';
-    out += text(one);
-  }
-  return out.empty() ? "[]" : out + ']';
-}
-
 template <class Range> std::string numbers(const Range& all) {
-  return list_of(all, [](auto n) { return std::to_string(n); });
+  return detail::json_list(all, [](auto n) { return std::to_string(n); });
 }
 
 /// Makes a list with a number of each worker.
 template <class F> std::string column(const metrics_snapshot& m, F number) {
-  return list_of(m.workers, [&](const worker_metrics& w) { return std::to_string(number(w)); });
+  return detail::json_list(m.workers, [&](const worker_metrics& w) { return std::to_string(number(w)); });
 }
 
 /// Lists a number of each worker by level.
@@ -70,7 +60,7 @@ std::string waiting_in(const metrics_snapshot& m) {
     of_groups.resize(std::max<std::size_t>(of_groups.size(), w.group.value + 1));
     for (const time_histogram& of_class : w.waited) of_groups[w.group.value] += of_class;
   }
-  return list_of(of_groups, [](const time_histogram& times) { return numbers(times.counts); });
+  return detail::json_list(of_groups, [](const time_histogram& times) { return numbers(times.counts); });
 }
 
 std::string bounds_of_waiting() {
@@ -88,7 +78,7 @@ std::string json_of(const node_usage& n) {
 
 std::string live_figures::to_json() const {
   std::string out = fmt::format(R"({{"time_ns":{},"health":"{}","troubles":{},)", time.count(),
-                                to_string(metrics.health), list_of(troubles, detail::json_text));
+                                to_string(metrics.health), detail::json_list(troubles, detail::json_text));
   fmt::format_to(std::back_inserter(out),
                  R"("tasks":{{"submitted":{},"finished":{},"in_flight":{},"failed":{},"refused":{},)"
                  R"("injected":{},"latency_queued":{},"background_queued":{}}},)",
@@ -100,7 +90,7 @@ std::string live_figures::to_json() const {
                  detail::json_text(metrics.last_machine_change), workers_in(metrics));
   fmt::format_to(std::back_inserter(out), R"("waiting_bounds_ns":{},"waiting":{},"memory":{}}})",
                  bounds_of_waiting(), waiting_in(metrics),
-                 list_of(memory, [](const node_usage& n) { return json_of(n); }));
+                 detail::json_list(memory, [](const node_usage& n) { return json_of(n); }));
   return out;
 }
 

@@ -3,7 +3,6 @@
 #include <corewise/engine/load.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <iterator>
@@ -24,53 +23,53 @@ struct figure {
   std::string value;
 };
 
-/// `Scalar`: a number, or a bool.
-template <class Scalar> std::string value_of(Scalar scalar) { return nlohmann::json(scalar).dump(); }
+using detail::json_value;
+
 std::string in_seconds(std::optional<std::chrono::nanoseconds> time) {
-  return time ? value_of(std::chrono::duration<double>(*time).count()) : "null";
+  return time ? json_value(std::chrono::duration<double>(*time).count()) : "null";
 }
 
 std::vector<figure> figures(const load_report& r) {
   std::vector<figure> out{
       {"state", detail::json_text(to_string(r.state))},
-      {"draining", value_of(r.draining)},
-      {"tasks_in_flight", value_of(r.tasks_in_flight)},
-      {"tasks_queued", value_of(r.tasks_queued)},
-      {"tasks_running", value_of(r.tasks_running)},
+      {"draining", json_value(r.draining)},
+      {"tasks_in_flight", json_value(r.tasks_in_flight)},
+      {"tasks_queued", json_value(r.tasks_queued)},
+      {"tasks_running", json_value(r.tasks_running)},
       {"wait_p50_seconds", in_seconds(r.wait_p50)},
       {"wait_p99_seconds", in_seconds(r.wait_p99)},
       {"oldest_wait_seconds", in_seconds(r.oldest_wait)},
-      {"expected_delay", value_of(r.expected_delay)},
-      {"utilization", value_of(r.utilization)},
-      {"cpu_utilization", value_of(r.cpu_utilization)},
-      {"capacity_cpus", value_of(r.capacity)},
-      {"effective_capacity_cpus", value_of(r.effective_capacity)},
+      {"expected_delay", json_value(r.expected_delay)},
+      {"utilization", json_value(r.utilization)},
+      {"cpu_utilization", json_value(r.cpu_utilization)},
+      {"capacity_cpus", json_value(r.capacity)},
+      {"effective_capacity_cpus", json_value(r.effective_capacity)},
       {"window_seconds", in_seconds(r.window)},
   };
   if (!r.requests) return out;
-  out.push_back({"requests_in_flight", value_of(r.requests->in_flight)});
-  out.push_back({"requests_mean_in_flight", value_of(r.requests->mean_in_flight)});
-  if (r.requests->limit != 0) out.push_back({"requests_limit", value_of(r.requests->limit)});
+  out.push_back({"requests_in_flight", json_value(r.requests->in_flight)});
+  out.push_back({"requests_mean_in_flight", json_value(r.requests->mean_in_flight)});
+  if (r.requests->limit != 0) out.push_back({"requests_limit", json_value(r.requests->limit)});
   out.push_back({"request_latency_seconds", in_seconds(r.requests->latency)});
-  out.push_back({"rps", value_of(r.requests->rps)});
-  out.push_back({"eps", value_of(r.requests->eps)});
+  out.push_back({"rps", json_value(r.requests->rps)});
+  out.push_back({"eps", json_value(r.requests->eps)});
   return out;
 }
 
 /// Returns the report as ORCA names it, but for the named metrics. Its numbers are finite.
 std::vector<figure> orca(const load_report& r) {
-  std::vector<figure> out{{"cpu_utilization", value_of(r.cpu_utilization)},
-                          {"application_utilization", value_of(r.utilization)}};
+  std::vector<figure> out{{"cpu_utilization", json_value(r.cpu_utilization)},
+                          {"application_utilization", json_value(r.utilization)}};
   if (!r.requests) return out;
-  out.push_back({"rps_fractional", value_of(r.requests->rps)});
-  out.push_back({"eps", value_of(r.requests->eps)});
+  out.push_back({"rps_fractional", json_value(r.requests->rps)});
+  out.push_back({"eps", json_value(r.requests->eps)});
   return out;
 }
 
 std::vector<figure> named_metrics(const load_report& r) {
-  std::vector<figure> out{{"in_flight", value_of(r.requests ? r.requests->in_flight : r.tasks_in_flight)},
-                          {"expected_delay", value_of(r.expected_delay)},
-                          {"effective_capacity_cpus", value_of(r.effective_capacity)}};
+  std::vector<figure> out{{"in_flight", json_value(r.requests ? r.requests->in_flight : r.tasks_in_flight)},
+                          {"expected_delay", json_value(r.expected_delay)},
+                          {"effective_capacity_cpus", json_value(r.effective_capacity)}};
   if (r.wait_p50) out.push_back({"wait_p50_seconds", in_seconds(r.wait_p50)});
   if (r.requests && r.requests->latency) out.push_back({"latency_seconds", in_seconds(r.requests->latency)});
   return out;

@@ -4,7 +4,6 @@
 #include <corewise/engine/metrics.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -101,19 +100,17 @@ class json_members {
   std::string_view open_; // the name of the labels that were added last
 };
 
-std::string json_of(double number) { return nlohmann::json(number).dump(); }
-
 template <class T> void add_to(json_members& out, const T& values, std::span<const metric_row<T>> rows) {
   for (const metric_row<T>& row : rows) {
     const std::uint64_t value = row.value(values);
     out.add(row.name, row.label.empty() ? std::string_view() : row.label_value,
-            in_billionths(row.unit) ? json_of(static_cast<double>(value) / 1e9) : std::to_string(value));
+            in_billionths(row.unit) ? json_value(static_cast<double>(value) / 1e9) : std::to_string(value));
   }
 }
 
 std::string json_of(const time_histogram& times) {
   return fmt::format(R"({{"counts":[{}],"sum":{}}})", fmt::join(times.counts, ","),
-                     json_of(seconds(times.sum)));
+                     json_value(seconds(times.sum)));
 }
 
 template <class T> void add_to(json_members& out, const T& values, std::span<const histogram_row<T>> rows) {
@@ -142,21 +139,11 @@ std::string object_of(std::initializer_list<std::pair<std::string_view, std::str
   return out.finish();
 }
 
-/// Returns a list of `text(element)`.
-template <class T, class F> std::string list_of(const std::vector<T>& all, F text) {
-  std::string out;
-  for (const T& one : all) {
-    out += out.empty() ? '[' : ',';
-    out += text(one);
-  }
-  return out.empty() ? "[]" : out + ']';
-}
-
 /// Adds the I/O, unless the engine has no drivers.
 void add_io_to(json_members& out, const metrics_snapshot& m, metrics_detail of) {
   if (m.io.empty()) return;
   if (of == metrics_detail::sums) return out.add("all_io", object_of({}, m.io_total()));
-  out.add("io", list_of(m.io, [](const io_metrics& g) {
+  out.add("io", json_list(m.io, [](const io_metrics& g) {
             return object_of({{"group", std::to_string(g.group.value)}}, g);
           }));
 }
@@ -171,7 +158,7 @@ std::string json_of_bounds() {
   std::vector<double> bounds;
   for (std::size_t i = 0; i < time_histogram::bounds; ++i)
     bounds.push_back(seconds(time_histogram::bound(i)));
-  return list_of(bounds, [](double b) { return json_of(b); });
+  return json_list(bounds, [](double b) { return json_value(b); });
 }
 
 std::string json_of(const metrics_snapshot& m, metrics_detail of) {
@@ -183,14 +170,14 @@ std::string json_of(const metrics_snapshot& m, metrics_detail of) {
   add_to(out, m, process_rows());
   out.add("bounds_seconds", json_of_bounds());
   if (of == metrics_detail::workers)
-    out.add("workers", list_of(m.workers, [](const worker_metrics& w) {
+    out.add("workers", json_list(m.workers, [](const worker_metrics& w) {
               return object_of(
                   {{"worker", std::to_string(w.worker.value)}, {"group", std::to_string(w.group.value)}}, w);
             }));
   else if (of == metrics_detail::sums)
     out.add("all_workers", object_of({}, m.total()));
   else
-    out.add("groups", list_of(by_group(m.workers), [&](const worker_metrics& g) {
+    out.add("groups", json_list(by_group(m.workers), [&](const worker_metrics& g) {
               return object_of(
                   {{"group", std::to_string(g.group.value)}, {"kind", kind_of(m.groups, g.group)}}, g);
             }));
