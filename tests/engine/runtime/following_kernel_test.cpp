@@ -95,18 +95,30 @@ class control_group {
   std::string why_not_;
 };
 
-/// Says in a child process what is not as it should be, and ends it.
-class child_verdict {
- public:
-  void want(bool holds, const char* what) {
-    if (!holds) std::fprintf(stderr, "not so: %s\n", what);
-    right_ = right_ && holds;
-  }
-  [[noreturn]] void end() const { std::_Exit(right_ ? 0 : 1); }
+/// Calls `f(want)` in a child process. `want(holds, what)` says what is not as it should be, and then the test fails.
+template <class F> void check_in_child(const F& f) {
+  const pid_t child = child_that([&] {
+    bool right = true;
+    f([&](bool holds, const char* what) {
+      if (!holds) std::fprintf(stderr, "not so: %s\n", what);
+      right = right && holds;
+    });
+    std::_Exit(right ? 0 : 1);
+  });
+  CHECK(exit_status(child) == 0);
+}
 
- private:
-  bool right_ = true;
-};
+/// Does so with a cpuset of the child's own, which it has not entered yet: `f(group, all CPUs, want)`. Skips the test where there
+/// can be none.
+template <class F> void check_in_cpuset(const F& f) {
+  const control_group group("cpuset");
+  const cpu_set all = this_thread_affinity();
+  if (!group.why_not().empty() || all.size() < 2) {
+    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU" : group.why_not()));
+    return;
+  }
+  check_in_child([&](const auto& want) { f(group, all, want); });
+}
 
 /// Returns whether the worker that runs a task, which may be any, is tied to what is in `allowed` of its core; or to these, if
 /// its core has none of them.
@@ -134,30 +146,24 @@ TEST_CASE(
     MESSAGE("skipped: one CPU");
     return;
   }
-  const pid_t child = child_that([&] {
-    child_verdict verdict;
-    const auto want = [&](bool holds, const char* what) { verdict.want(holds, what); };
-    {
-      profile p = waiting_here();
-      p.workers.pin = pin_to::core; // not what the test sets
-      engine e(p);
-      const auto workers = active_workers(e);
-      begin_supervisor(e);
-      want(!e.refresh(), "nothing has changed"); // waits until the supervisor has its own mask
-      cpu_set one;
-      one.insert(all.first());
-      set_affinity_of_all_threads(one);
-      want(within(10s, [&] { return e.refresh() || active_workers(e) < workers; }), "a change is seen");
-      want(active_workers(e) < workers || workers == 1, "a worker retires");
-      want(is_tied(e, one), "a worker is tied to what is left");
-      set_affinity_of_all_threads(all);
-      static_cast<void>(e.refresh());
-      want(active_workers(e) == workers, "all are back");
-      for (int i = 0; i < 100; ++i) want(is_tied(e, all), "each is tied to its core");
-    }
-    verdict.end();
+  check_in_child([&](const auto& want) {
+    profile p = waiting_here();
+    p.workers.pin = pin_to::core; // not what the test sets
+    engine e(p);
+    const auto workers = active_workers(e);
+    begin_supervisor(e);
+    want(!e.refresh(), "nothing has changed"); // waits until the supervisor has its own mask
+    cpu_set one;
+    one.insert(all.first());
+    set_affinity_of_all_threads(one);
+    want(within(10s, [&] { return e.refresh() || active_workers(e) < workers; }), "a change is seen");
+    want(active_workers(e) < workers || workers == 1, "a worker retires");
+    want(is_tied(e, one), "a worker is tied to what is left");
+    set_affinity_of_all_threads(all);
+    static_cast<void>(e.refresh());
+    want(active_workers(e) == workers, "all are back");
+    for (int i = 0; i < 100; ++i) want(is_tied(e, all), "each is tied to its core");
   });
-  CHECK(exit_status(child) == 0);
 }
 
 TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and changes again and again") {
@@ -166,99 +172,70 @@ TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and 
     MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU, or no quota can be set" : group.why_not()));
     return;
   }
-  const pid_t child = child_that([&] {
-    bool right = group.enter();
-    {
-      engine e(waiting_here());
-      const auto all = active_workers(e);
-      steady_load load(e);
-      for (const double quota : {0.02, -1.0, 0.5, 2.0, 0.3}) {
-        right = group.quota(quota) && right;
-        const std::optional<machine_change> c = e.refresh();
-        const std::uint64_t wanted = quota < 0 || quota >= 2 ? all : 1;
-        if (c && c->workers_now == wanted) continue;
-        std::fprintf(stderr, "with a quota of %g not %d workers\n", quota, static_cast<int>(wanted));
-        right = false;
-      }
-      right = group.quota(-1) && right;
-      right = load.ended() && right;
+  check_in_child([&](const auto& want) {
+    want(group.enter(), "the process enters the group");
+    engine e(waiting_here());
+    const auto all = active_workers(e);
+    steady_load load(e);
+    for (const double quota : {0.02, -1.0, 0.5, 2.0, 0.3}) {
+      want(group.quota(quota), "the kernel takes the quota");
+      const std::optional<machine_change> c = e.refresh();
+      const std::uint64_t wanted = quota < 0 || quota >= 2 ? all : 1;
+      want(c && c->workers_now == wanted,
+           ("a quota of " + std::to_string(quota) + ": " + std::to_string(wanted) + " workers").c_str());
     }
-    std::_Exit(right ? 0 : 1);
+    want(group.quota(-1), "the kernel lifts the quota");
+    want(load.ended(), "no task is lost");
   });
-  CHECK(exit_status(child) == 0);
 }
 
 TEST_CASE("following: under load the kernel's cpuset falls to one CPU, to another one, and grows again") {
-  const control_group group("cpuset");
-  const cpu_set all = this_thread_affinity();
-  if (!group.why_not().empty() || all.size() < 2) {
-    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU" : group.why_not()));
-    return;
-  }
-  const pid_t child = child_that([&] {
-    child_verdict verdict;
-    const auto want = [&](bool holds, const char* what) { verdict.want(holds, what); };
+  check_in_cpuset([](const control_group& group, const cpu_set& all, const auto& want) {
     want(group.cpus(all) && group.enter(), "the process enters the group");
-    {
-      profile p = waiting_here();
-      p.topology.follow.fixed = 10ms;
-      p.workers.pin = pin_to::core;
-      engine e(p);
-      const auto workers = active_workers(e);
-      steady_load load(e);
-      cpu_set before = all;
-      for (const std::uint32_t cpu : {all.first(), all.to_vector().back()}) {
-        cpu_set one;
-        one.insert(cpu);
-        want(group.cpus(one), "the kernel takes all CPUs but one");
-        want(within(10s, [&] { return has_seen(e, one, before) && active_workers(e) == 1; }),
-             "one worker is left");
-        want(is_tied(e, one), "it is tied to that CPU");
-        before = one;
-      }
-      const auto grown = std::chrono::steady_clock::now();
-      want(group.cpus(all), "the kernel gives them back");
-      want(within(20s, [&] { return active_workers(e) == workers; }), "all workers are back");
-      want(workers == 1 || std::chrono::steady_clock::now() - grown > 1900ms, "they come after the calm");
-      // The kernel gives a thread no more than it was tied to last, so the engine has to tie it anew.
-      for (std::uint32_t w = 0; w < workers; ++w)
-        want(within(10s, [&] { return is_tied(e, all, {.worker = worker_id{w}}); }),
-             "each is tied to its core");
-      want(load.ended(), "no task is lost");
+    profile p = waiting_here();
+    p.topology.follow.fixed = 10ms;
+    p.workers.pin = pin_to::core;
+    engine e(p);
+    const auto workers = active_workers(e);
+    steady_load load(e);
+    cpu_set before = all;
+    for (const std::uint32_t cpu : {all.first(), all.to_vector().back()}) {
+      cpu_set one;
+      one.insert(cpu);
+      want(group.cpus(one), "the kernel takes all CPUs but one");
+      want(within(10s, [&] { return has_seen(e, one, before) && active_workers(e) == 1; }),
+           "one worker is left");
+      want(is_tied(e, one), "it is tied to that CPU");
+      before = one;
     }
-    verdict.end();
+    const auto grown = std::chrono::steady_clock::now();
+    want(group.cpus(all), "the kernel gives them back");
+    want(within(20s, [&] { return active_workers(e) == workers; }), "all workers are back");
+    want(workers == 1 || std::chrono::steady_clock::now() - grown > 1900ms, "they come after the calm");
+    // The kernel gives a thread no more than it was tied to last, so the engine has to tie it anew.
+    for (std::uint32_t w = 0; w < workers; ++w)
+      want(within(10s, [&] { return is_tied(e, all, {.worker = worker_id{w}}); }),
+           "each is tied to its core");
+    want(load.ended(), "no task is lost");
   });
-  CHECK(exit_status(child) == 0);
 }
 
 TEST_CASE("following: where the kernel adds CPUs to a cpuset in which an engine began, one line advises a "
           "restart") {
-  const control_group group("cpuset");
-  const cpu_set all = this_thread_affinity();
-  if (!group.why_not().empty() || all.size() < 2) {
-    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU" : group.why_not()));
-    return;
-  }
-  const pid_t child = child_that([&] {
-    child_verdict verdict;
-    const auto want = [&](bool holds, const char* what) { verdict.want(holds, what); };
+  check_in_cpuset([](const control_group& group, const cpu_set& all, const auto& want) {
     cpu_set one;
     one.insert(all.first());
     want(group.cpus(one) && group.enter(), "the process enters the group");
-    {
-      engine e(waiting_here());
-      begin_supervisor(e);
-      want(!e.refresh() && active_workers(e) == 1, "one CPU is known");
-      want(group.cpus(all), "the kernel adds CPUs");
-      want(e.refresh().has_value() && active_workers(e) == 1, "the engine sees it, and has no room to grow");
-      const std::vector<std::string> warnings = e.warnings();
-      const std::string advice = "the host allows CPUs " + (all - one).to_string() + " too";
-      want(std::ranges::count_if(warnings, [&](const std::string& w) { return w.starts_with(advice); }) == 1,
-           "a restart is advised");
-    }
-    verdict.end();
+    engine e(waiting_here());
+    begin_supervisor(e);
+    want(!e.refresh() && active_workers(e) == 1, "one CPU is known");
+    want(group.cpus(all), "the kernel adds CPUs");
+    want(e.refresh().has_value() && active_workers(e) == 1, "the engine sees it, and has no room to grow");
+    const std::vector<std::string> warnings = e.warnings();
+    const std::string advice = "the host allows CPUs " + (all - one).to_string() + " too";
+    want(std::ranges::count_if(warnings, [&](const std::string& w) { return w.starts_with(advice); }) == 1,
+         "a restart is advised");
   });
-  CHECK(exit_status(child) == 0);
 }
 
 TEST_CASE("following: an engine that uses a part of the machine sees no change where there is none") {
