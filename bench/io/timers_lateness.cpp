@@ -72,6 +72,10 @@ class waiting_connection {
 
 int main(int argc, char** argv) {
   const std::string_view bed = argc > 1 ? argv[1] : "futex";
+  if (bed != "futex" && bed != "driver") {
+    std::fputs("usage: io_timers_lateness futex|driver [WORKERS [SECONDS [SLEEPERS]]]\n", stderr);
+    return 2;
+  }
   const std::chrono::seconds time(argc > 3 ? std::atoi(argv[3]) : 2);
   profile p;
   p.workers.total = argc > 2 ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 2;
