@@ -114,11 +114,7 @@ std::uint64_t driving::capacity_now(const runtime& e, group_id g) noexcept {
 
 std::chrono::nanoseconds driving::busy(const runtime& e, group_id g) noexcept {
   std::chrono::nanoseconds sum{0};
-  for (const worker_place& place : e.layout().of_group(g)) {
-    worker& seat = e.seat(place.id);
-    sum += std::chrono::nanoseconds{static_cast<std::int64_t>(seat.counts().busy_ns.read())} +
-           seat.report().busy_for().value_or(std::chrono::nanoseconds{0});
-  }
+  for (const worker_place& place : e.layout().of_group(g)) sum += e.seat(place.id).report().busy();
   return sum;
 }
 

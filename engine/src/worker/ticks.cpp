@@ -29,7 +29,7 @@ void worker::end_work() noexcept {
   engine_.publish_load(place_);
   const auto now = monotonic::now();
   end_tick(now);
-  counts_.busy_ns.add(static_cast<std::uint64_t>(report_.end_work(now).count()));
+  report_.end_work(now);
 }
 
 void worker::look_at_clock() noexcept {

@@ -31,7 +31,6 @@ struct worker_counters {
   book blocking;
   book regained;
   book taken;
-  book busy_ns;
   std::array<time_book, class_count> waited; // of samples
   std::array<time_book, class_count> ran;
   std::unique_ptr<like_tasks> alike; // null: speeds are not measured

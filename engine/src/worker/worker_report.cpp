@@ -106,6 +106,12 @@ std::optional<std::chrono::nanoseconds> worker_report::busy_for() const noexcept
   return std::chrono::nanoseconds{monotonic::now().time_since_epoch().count() - since};
 }
 
+std::chrono::nanoseconds worker_report::busy() const noexcept {
+  const std::int64_t word = busy_.load(std::memory_order_relaxed);
+  const std::int64_t now = (word & 1) != 0 ? monotonic::now().time_since_epoch().count() : 0;
+  return std::chrono::nanoseconds{(word >> 1) + now};
+}
+
 std::uint64_t worker_report::never_less(atomic<std::uint64_t>& given, std::uint64_t value) noexcept {
   std::uint64_t last = given.load(std::memory_order_relaxed);
   while (last < value && !given.compare_exchange_weak(last, value, std::memory_order_relaxed)) {
@@ -161,8 +167,7 @@ worker_metrics metrics_of(worker& seat) noexcept {
   }
   m.timers_late = counts.timers_late.read();
   // Read first: what ends meanwhile is missing, and not counted twice.
-  const std::chrono::nanoseconds counted{static_cast<std::int64_t>(counts.busy_ns.read())};
-  m.busy = report.busy_never_less(counted + report.busy_for().value_or(std::chrono::nanoseconds{0}));
+  m.busy = report.busy_never_less(report.busy());
   return m;
 }
 

@@ -37,12 +37,11 @@ class worker_report {
   }
   void begin_work(monotonic::time_point now) noexcept {
     busy_since_ns_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    set_busy((busy_.load(std::memory_order_relaxed) >> 1) - now.time_since_epoch().count(), 1);
   }
-  /// Returns how long the worker has had work.
-  std::chrono::nanoseconds end_work(monotonic::time_point now) noexcept {
-    const std::int64_t since = busy_since_ns_.load(std::memory_order_relaxed); // own
+  void end_work(monotonic::time_point now) noexcept {
+    set_busy((busy_.load(std::memory_order_relaxed) >> 1) + now.time_since_epoch().count(), 0);
     busy_since_ns_.store(0, std::memory_order_relaxed);
-    return std::chrono::nanoseconds{now.time_since_epoch().count() - since};
   }
   /// Notes the calling thread as the one that sits down.
   void note_thread() noexcept;
@@ -56,6 +55,8 @@ class worker_report {
   std::chrono::nanoseconds task_age() const noexcept;
   /// Returns how long the worker has had work without a pause, or nothing while it has none.
   std::optional<std::chrono::nanoseconds> busy_for() const noexcept;
+  /// Returns how long the worker has had work, all in all.
+  std::chrono::nanoseconds busy() const noexcept;
   /// Return the figure, or what they returned last if that is more: so what is read while it changes never
   /// falls.
   std::chrono::nanoseconds busy_never_less(std::chrono::nanoseconds busy) const noexcept;
@@ -68,11 +69,17 @@ class worker_report {
  private:
   friend struct debugger_layouts;
 
+  void set_busy(std::int64_t ns, std::int64_t works) noexcept { // `ns`: of 62 bits, which are 146 years
+    busy_.store(ns * 2 + works, std::memory_order_relaxed);
+  }
   static std::uint64_t never_less(atomic<std::uint64_t>& given, std::uint64_t value) noexcept;
 
   atomic<act_function> act_{nullptr};
   atomic<std::int64_t> clock_ns_{0};      // when the worker read the clock last
   atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy
+  // For how many nanoseconds it was busy, times 2. While it is, plus 1, and less the time when that began: in one word, so
+  // that whoever reads it while work ends does not miss that work.
+  atomic<std::int64_t> busy_{0};
   // Relaxed: numbers, which only their readers write.
   mutable atomic<std::uint64_t> given_busy_ns_{0};
   mutable atomic<std::uint64_t> given_placed_{0};
