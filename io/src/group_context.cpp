@@ -277,7 +277,10 @@ void group_context::interrupt() noexcept {
              }));
 }
 
-void group_context::end() noexcept { shutdown(); }
+void group_context::end() noexcept {
+  ended_.store(true, std::memory_order_relaxed);
+  shutdown();
+}
 
 /// Sets the alarm, unless it rings at about that time anyway.
 void group_context::arm(std::chrono::nanoseconds time) noexcept {

@@ -300,6 +300,46 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("operation: one that begins when the stream's engine has ended is given up") {
+  engine own(served_engine::profile_of(1));
+  served_engine other(1);
+  auto ends = make_pair(other.io);
+  io::tcp_stream late(other.io.local());
+  auto others = make_pair(other.io);
+  io::unix_stream& full = others.first;
+  const std::string much(1 << 16, 'x');
+  steady_timer timer(other.io.local());
+  timer.expires_after(1h);
+  CHECK(other.engine.shutdown(5s).clean());
+  char byte = 0;
+  const auto given_up = [&](auto begin) {
+    auto coroutine = [&]() -> task<io::error_code> {
+      io::error_code why;
+      co_await begin(why);
+      co_return why;
+    };
+    auto result = own.run(coroutine());
+    REQUIRE(result.wait_for(10s));
+    return result.get() == asio::error::operation_aborted;
+  };
+  while (::send(full.native_handle(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+  }
+  for (int i = 0; i < 3; ++i) {
+    CHECK(given_up([&](io::error_code& why) {
+      return ends.first.async_read_some(asio::buffer(&byte, 1), io::use_task.into(why));
+    }));
+    CHECK(given_up([&](io::error_code& why) {
+      return asio::async_read(ends.first, asio::buffer(&byte, 1), io::use_task.within(1h).into(why));
+    }));
+    CHECK(given_up([&](io::error_code& why) {
+      return full.async_write_some(asio::buffer(much), io::use_task.into(why));
+    }));
+    CHECK(given_up(
+        [&](io::error_code& why) { return late.async_connect(on_loopback(1), io::use_task.into(why)); }));
+    CHECK(given_up([&](io::error_code& why) { return timer.async_wait(io::use_task.into(why)); }));
+  }
+}
+
 TEST_CASE("listen: a handler that throws before it has a coroutine closes its connection once") {
   profile p = served_engine::profile_of(1);
   p.on_exception = exception_action::report;

@@ -225,9 +225,11 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     executor_type get_executor() const noexcept { return of->get_executor(); }
     template <class Handler>
     void operator()(Handler&& handler, const typename Protocol::endpoint& peer) const {
-      if constexpr (detail::runs_steps<Handler>)
+      if constexpr (detail::runs_steps<Handler>) {
+        if (of->comes_too_late(handler)) return;
         if (of->is_open())
           of->executor_of(handler).note_wait(kind, of->native_handle(), peer.data(), peer.size());
+      }
       of->base::async_connect(peer, std::forward<Handler>(handler));
     }
     basic_stream* of;
@@ -273,6 +275,7 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   template <class Handler, class Buffers> void read(Handler&& handler, const Buffers& into) {
     if constexpr (detail::runs_steps<Handler>) {
       if (done_in_place<detail::try_receive>(read_tries_, handler, into)) return;
+      if (comes_too_late(handler)) return;
       if (this->is_open() && asio::buffer_size(into) != 0)
         return read_when_due(ready<wait_kind::read, std::decay_t<Handler>, Buffers>{
             this, into, std::forward<Handler>(handler)});
@@ -296,6 +299,7 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   template <class Handler, class Buffers> void write(Handler&& handler, const Buffers& from) {
     if constexpr (detail::runs_steps<Handler>) {
       if (done_in_place<detail::try_send>(write_tries_, handler, from)) return;
+      if (comes_too_late(handler)) return;
       if (limits_ != nullptr) [[unlikely]]
         return write_in_time(handler, from);
       if (this->is_open()) executor_of(handler).note_wait(wait_kind::write, this->native_handle());
@@ -322,6 +326,10 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     std::decay_t<Handler> called(std::move(handler));
     std::move(called)(done.why, done.bytes);
     return true;
+  }
+  /// Returns whether the engine has ended: then the caller destroys the handler, which ends its operation.
+  template <class Handler> bool comes_too_late(const Handler& handler) {
+    return executor_of(handler).of().comes_too_late();
   }
   /// Returns the executor of the handler's operation, which notes that of the stream, as with Asio's functions.
   template <class Handler> detail::step_executor executor_of(const Handler& handler) {

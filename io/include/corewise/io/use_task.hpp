@@ -27,13 +27,15 @@ struct limited_use_task {
 ///
 /// `io::use_task(token)` awaits it until a stop is requested: then the operation is cancelled, and ends with
 /// `operation_aborted` if it had not ended. `io::use_task.within(5s)` cancels it after that time: then the error
-/// is `timed_out`; outside of an engine's coroutines no time is kept. The two can be combined. After a cancelled composed operation, or one of TLS, the stream can
-/// only be closed: a part of a message may be through.
+/// is `timed_out`; outside of an engine's coroutines no time is kept. The two can be combined. After a cancelled composed
+/// operation, or one of TLS, the stream can only be closed: a part of a message may be through.
 ///
 /// The coroutine goes on on the worker that found the operation ready. The operation takes no memory of its own,
-/// unless it needs more than 208 bytes at a time, or can be cancelled: then Asio notes how. One that is given up, because
-/// its engine has ended, ends with `operation_aborted`. If an operation of another context is still under way when the
-/// engine ends, its coroutine never goes on, and its frame stays.
+/// unless it needs more than 208 bytes at a time, or can be cancelled: then Asio notes how. If an operation of another context
+/// is still under way when the coroutine's engine ends, its coroutine never goes on, and its frame stays.
+///
+/// When the engine of the socket ends, its operations end with `operation_aborted`, and so does one that begins later. While
+/// that engine ends, tasks of other engines may wait for these operations, but must neither begin one nor close the socket.
 ///
 /// The object stays where it is, neither moved nor destroyed, until the operation has returned. To end one early from another
 /// task or thread, request the stop, or call `shutdown(shutdown_both)` of a socket, which keeps the descriptor. Close the object

@@ -144,6 +144,22 @@ template <class... Results> class handler {
   std::uintptr_t of_;
 };
 
+/// Returns whether an initiation is of an object whose engine has ended. Those of the engine's own streams see to it
+/// themselves, since they try before they wait.
+template <class Initiation> bool comes_too_late(const Initiation& of) noexcept {
+  if constexpr (requires { Initiation::kind; }) {
+    return false;
+  } else if constexpr (wraps_initiation<const Initiation>) {
+    return comes_too_late(of.initiation_);
+  } else if constexpr (requires { of.get_executor(); }) {
+    const auto where = of.get_executor();
+    const executor* const own = own_executor(where);
+    return own != nullptr && own->of().ended();
+  } else {
+    return false;
+  }
+}
+
 /// Awaits what an initiating function of Asio begins. Lives in the awaiting frame.
 template <corewise::wait_kind Kind, class Initiation, class Arguments, class... Results>
 class [[nodiscard]] awaited_operation : public operation_with<Results...> {
@@ -164,6 +180,7 @@ class [[nodiscard]] awaited_operation : public operation_with<Results...> {
 
  protected:
   void start() {
+    if (comes_too_late(initiation_)) return this->complete(); // without a result: it is given up
     handler<Results...> made(*this); // first: where an argument throws it ends the operation
     std::apply([&](auto&... args) { std::move(initiation_)(std::move(made), std::move(args)...); },
                arguments_);

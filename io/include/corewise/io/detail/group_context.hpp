@@ -73,6 +73,8 @@ class group_context final : public asio::io_context, public driver {
   /// Returns whether the calling thread runs a task of this group.
   bool runs_here() const noexcept { return driving::running_in(engine_) == group_; }
   bool is_of(const runtime* e) const noexcept { return &engine_ == e; }
+  /// Returns whether the engine has ended: nothing looks into this context any more.
+  bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
   /// Returns whether the calling thread looks into this context.
   bool polled_here() const noexcept { return polled_ == this; }
   /// Makes a task that calls `f`, which completes an operation: without memory from the context's own. While
@@ -142,6 +144,7 @@ class group_context final : public asio::io_context, public driver {
   std::array<spare_block, 32> spare_blocks_;
   atomic<std::uint64_t> polls_{0}; // the holder's, and the next; relaxed: numbers
   atomic<std::uint64_t> events_{0};
+  atomic<bool> ended_{false};        // relaxed: a flag
   atomic<bool> interrupting_{false}; // the memory below is in use
   alignas(std::max_align_t) std::byte interrupt_memory_[256];
   alignas(64) connection_counts connections_;

@@ -52,6 +52,16 @@ using corewise::detail::wait_record;
 
 class operation;
 
+/// Returns the engine's executor that another one is, or holds; null: it is of no engine.
+template <class E> const executor* own_executor(const E& of) noexcept {
+  if constexpr (std::is_same_v<E, executor>)
+    return &of;
+  else if constexpr (std::is_same_v<E, asio::any_io_executor>)
+    return of.template target<executor>();
+  else
+    return nullptr;
+}
+
 /// The common data of operations of one type.
 struct operation_record : wait_record {
   /// Notes for what an operation waits that may not have noted it itself. Null: it has.
@@ -132,16 +142,13 @@ class operation : protected suspension {
   /// Notes the executor of the socket, or of whatever the operation is of.
   template <class E> void note_executor(const E& of) {
     if (context_ != nullptr) return;
-    const executor* known = nullptr;
-    if constexpr (std::is_same_v<E, executor>)
-      known = &of;
-    else if constexpr (std::is_same_v<E, asio::any_io_executor>)
-      known = of.template target<executor>();
-    if (known != nullptr)
+    if (const executor* const known = own_executor(of); known != nullptr)
       context_ = &known->of();
     else if (early_ != nullptr && !early_->elsewhere_)
       early_->elsewhere_.emplace(asio::prefer(of, asio::execution::outstanding_work.tracked));
   }
+  /// Returns whether the engine of the noted executor has ended: then nothing calls the handler any more.
+  bool comes_too_late() const noexcept { return context_ != nullptr && context_->ended(); }
   /// Notes for what the operation waits from now on, and the address to which it connects or sends. Call within a step.
   void note_wait(corewise::wait_kind kind, int descriptor, const sockaddr* peer = nullptr,
                  std::size_t size = 0) noexcept;
