@@ -101,8 +101,10 @@ std::chrono::nanoseconds worker_report::task_age() const noexcept {
 }
 
 std::optional<std::chrono::nanoseconds> worker_report::busy_for() const noexcept {
-  const std::int64_t since = busy_since_ns_.load(std::memory_order_relaxed);
-  if (since == 0) return std::nullopt;
+  const std::int64_t word = busy_.load(std::memory_order_relaxed);
+  if ((word & 1) == 0) return std::nullopt;
+  // Or when that work ended, if it has ended just now.
+  const std::int64_t since = busy_before_ns_.load(std::memory_order_relaxed) - (word >> 1);
   return std::chrono::nanoseconds{monotonic::now().time_since_epoch().count() - since};
 }
 

@@ -36,12 +36,14 @@ class worker_report {
     clock_ns_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   }
   void begin_work(monotonic::time_point now) noexcept {
-    busy_since_ns_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-    set_busy((busy_.load(std::memory_order_relaxed) >> 1) - now.time_since_epoch().count(), 1);
+    const std::int64_t before = busy_before_ns_.load(std::memory_order_relaxed); // own
+    busy_.store((before - now.time_since_epoch().count()) * 2 + 1, std::memory_order_relaxed);
   }
   void end_work(monotonic::time_point now) noexcept {
-    set_busy((busy_.load(std::memory_order_relaxed) >> 1) + now.time_since_epoch().count(), 0);
-    busy_since_ns_.store(0, std::memory_order_relaxed);
+    const std::int64_t all =
+        (busy_.load(std::memory_order_relaxed) >> 1) + now.time_since_epoch().count(); // own
+    busy_.store(all * 2, std::memory_order_relaxed);
+    busy_before_ns_.store(all, std::memory_order_relaxed);
   }
   /// Notes the calling thread as the one that sits down.
   void note_thread() noexcept;
@@ -69,17 +71,14 @@ class worker_report {
  private:
   friend struct debugger_layouts;
 
-  void set_busy(std::int64_t ns, std::int64_t works) noexcept { // `ns`: of 62 bits, which are 146 years
-    busy_.store(ns * 2 + works, std::memory_order_relaxed);
-  }
   static std::uint64_t never_less(atomic<std::uint64_t>& given, std::uint64_t value) noexcept;
 
   atomic<act_function> act_{nullptr};
   atomic<std::int64_t> clock_ns_{0};      // when the worker read the clock last
-  atomic<std::int64_t> busy_since_ns_{0}; // 0: not busy
-  // For how many nanoseconds it was busy, times 2. While it is, plus 1, and less the time when that began: in one word, so
-  // that whoever reads it while work ends does not miss that work.
+  // For how many nanoseconds it was busy, times 2. While it is busy, less the time when that began, and plus 1 in the end.
+  // It is one word, so that a reader does not miss the work that ends just then. 62 bits of nanoseconds are 146 years.
   atomic<std::int64_t> busy_{0};
+  atomic<std::int64_t> busy_before_ns_{0}; // without the work that has not ended
   // Relaxed: numbers, which only their readers write.
   mutable atomic<std::uint64_t> given_busy_ns_{0};
   mutable atomic<std::uint64_t> given_placed_{0};
