@@ -16,6 +16,13 @@ namespace corewise::tests {
 /// Whether AddressSanitizer or ThreadSanitizer is in this program.
 inline constexpr bool sanitized = COREWISE_SANITIZED;
 
+/// Whether it is built for a processor that the tests emulate.
+#ifdef COREWISE_EMULATED
+inline constexpr bool emulated = true;
+#else
+inline constexpr bool emulated = false;
+#endif
+
 } // namespace corewise::tests
 
 #undef COREWISE_SANITIZED

@@ -70,6 +70,7 @@ namespace {
 /// Without looks at files of the host, which take memory.
 profile quiet(profile p) {
   p.topology.follow.kind = follow_setting::mode::off;
+  p.blocking.stuck_after.reset(); // a report, where the machine is slow, takes memory
   return p;
 }
 profile quiet_profile(std::uint32_t workers) { return quiet(small_profile(workers)); }

@@ -8,7 +8,10 @@
 #include <corewise/engine/task.hpp>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -27,9 +30,9 @@ using clock_type = std::chrono::steady_clock;
 
 /// Returns whether the condition comes to hold while this thread sleeps 100 times for 10 ms: in a second. Where a machine is
 /// so busy that nothing goes on, the sleeps last longer as well. An engine that waits for itself takes ten seconds.
-/// Sanitizers look for leaks when a process ends, for which they get more time.
+/// Sanitizers look for leaks when a process ends, for which they get more time, and so does an emulated process.
 template <class Condition> bool within_a_second(const Condition& holds) {
-  for (int sleeps = sanitized ? 500 : 100; sleeps > 0; --sleeps) {
+  for (int sleeps = sanitized || emulated ? 500 : 100; sleeps > 0; --sleeps) {
     if (holds()) return true;
     std::this_thread::sleep_for(10ms);
   }
@@ -88,11 +91,20 @@ template <class F> void must_submit(engine& e, F&& f) {
 
 /// Runs a process in which a task of a static engine calls `act`. Checks that it exits at once, with status 4.
 template <class F> void check_exit(const F& act) {
+  std::array<int, 2> begins{};
+  REQUIRE(::pipe2(begins.data(), O_CLOEXEC) == 0);
   const pid_t child = child_that([&] {
     static engine e(small_profile(2));
-    must_submit(e, [&] { act(e); });
+    must_submit(e, [&] {
+      ::close(begins[1]);
+      act(e);
+    });
     std::this_thread::sleep_for(1min);
   });
+  ::close(begins[1]);
+  char none = 0;
+  CHECK(::read(begins[0], &none, 1) == 0); // waits: where programs are emulated, the child takes long to get there
+  ::close(begins[0]);
   int status = 0;
   pid_t ended = 0;
   CHECK(within_a_second([&] { return (ended = ::waitpid(child, &status, WNOHANG)) != 0; }));
