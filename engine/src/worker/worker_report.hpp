@@ -74,7 +74,7 @@ class worker_report {
   static std::uint64_t never_less(atomic<std::uint64_t>& given, std::uint64_t value) noexcept;
 
   atomic<act_function> act_{nullptr};
-  atomic<std::int64_t> clock_ns_{0};      // when the worker read the clock last
+  atomic<std::int64_t> clock_ns_{0}; // when the worker read the clock last
   // For how many nanoseconds it was busy, times 2. While it is busy, less the time when that began, and plus 1 in the end.
   // It is one word, so that a reader does not miss the work that ends just then. 62 bits of nanoseconds are 146 years.
   atomic<std::int64_t> busy_{0};

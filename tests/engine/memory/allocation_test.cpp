@@ -21,7 +21,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <functional>
 #include <new>
 #include <ranges>
 #include <thread>
@@ -67,10 +66,10 @@ using namespace corewise;
 
 namespace {
 
-/// Without looks at files of the host, which take memory.
+/// Without looks at files of the host and reports of slow tasks, which take memory.
 profile quiet(profile p) {
   p.topology.follow.kind = follow_setting::mode::off;
-  p.blocking.stuck_after.reset(); // a report, where the machine is slow, takes memory
+  p.blocking.stuck_after.reset();
   return p;
 }
 profile quiet_profile(std::uint32_t workers) { return quiet(small_profile(workers)); }

@@ -103,7 +103,8 @@ template <class F> void check_exit(const F& act) {
   });
   ::close(begins[1]);
   char none = 0;
-  CHECK(::read(begins[0], &none, 1) == 0); // waits: where programs are emulated, the child takes long to get there
+  CHECK(::read(begins[0], &none, 1) ==
+        0); // waits: where programs are emulated, the child takes long to get there
   ::close(begins[0]);
   int status = 0;
   pid_t ended = 0;

@@ -2,6 +2,7 @@
 
 #include <corewise/io/detail/group_context.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace corewise::io {
@@ -170,5 +171,19 @@ class executor {
   detail::group_context* context_;
   traits traits_;
 };
+
+namespace detail {
+
+/// Returns the engine's executor that another one is, or holds; null: it is of no engine.
+template <class E> const executor* own_executor(const E& of) noexcept {
+  if constexpr (std::is_same_v<E, executor>)
+    return &of;
+  else if constexpr (std::is_same_v<E, asio::any_io_executor>)
+    return of.template target<executor>();
+  else
+    return nullptr;
+}
+
+} // namespace detail
 
 } // namespace corewise::io

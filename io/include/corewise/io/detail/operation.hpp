@@ -52,16 +52,6 @@ using corewise::detail::wait_record;
 
 class operation;
 
-/// Returns the engine's executor that another one is, or holds; null: it is of no engine.
-template <class E> const executor* own_executor(const E& of) noexcept {
-  if constexpr (std::is_same_v<E, executor>)
-    return &of;
-  else if constexpr (std::is_same_v<E, asio::any_io_executor>)
-    return of.template target<executor>();
-  else
-    return nullptr;
-}
-
 /// The common data of operations of one type.
 struct operation_record : wait_record {
   /// Notes for what an operation waits that may not have noted it itself. Null: it has.
