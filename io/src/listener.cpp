@@ -29,6 +29,8 @@ namespace {
 constexpr int accepted_at_once = 16;
 /// The pause while the system gives no descriptor or memory for a connection.
 constexpr std::chrono::milliseconds shortage_pause{50};
+/// The pause of a connection for which the engine has no room.
+constexpr std::chrono::milliseconds fullness_pause{1};
 constexpr int closed = -1; // in place of a descriptor
 
 std::string_view text_of(int error) noexcept {
@@ -36,6 +38,7 @@ std::string_view text_of(int error) noexcept {
   return text != nullptr ? text : "unknown error";
 }
 
+using corewise::detail::unbegun_task;
 using listening_socket = asio::posix::basic_stream_descriptor<executor>;
 
 /// Begins to wait for connections, so that dumps call the wait `accept`.
@@ -218,18 +221,29 @@ class listener_core : public std::enable_shared_from_this<listener_core> {
       }
       // The kernel gives a group connections also when its workers have retired: they are not to stay there.
       const bool stays = !to_lightest_ && groups_.is_active(own);
-      begin(stays ? own : groups_.lightest(own), std::move(connection), /*has_place=*/limited);
+      listener_group& to = stays ? own : groups_.lightest(own);
+      unbegun_task refused = begin(to, std::move(connection), /*has_place=*/limited);
+      while (refused && waits) { // the next ones wait in the kernel
+        co_await sleep_for(fullness_pause);
+        if (driving::has_room(driving::of(engine_))) offer(refused, to);
+      }
     }
     co_return 0;
   }
 
-  void begin(listener_group& to, descriptor connection, bool has_place) {
+  /// Begins to handle a connection. Returns what would do so, if the engine is full: destroyed, it closes the connection.
+  unbegun_task begin(listener_group& to, descriptor connection, bool has_place) {
     const int on = 1;
     ::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // not for unix sockets
     to.add(&connection_counts::open);
     open_connection counted(shared_from_this(), to, has_place);
-    // Refused, it is destroyed, and with it the connection.
-    static_cast<void>(engine_.submit(handle(std::move(counted), std::move(connection)), {.group = to.id}));
+    unbegun_task made(handle(std::move(counted), std::move(connection)).release_to(driving::of(engine_)));
+    offer(made, to);
+    return made;
+  }
+  void offer(unbegun_task& made, const listener_group& to) {
+    const submit_result in = driving::offer(driving::of(engine_), made, {.group = to.id});
+    if (in == submit_result::stopping) made.reset();
   }
 
   /// Counts a connection as open until its handler is gone, and as accepted or refused, once.

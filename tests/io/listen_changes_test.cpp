@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-// A server that is busy while its engine changes: nothing that was accepted is lost.
+// A server that is busy while its engine changes, or is full: nothing that was accepted is lost.
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -129,5 +129,38 @@ TEST_CASE("listen: what the kernel gives to a group whose workers have retired g
   for (const int fd : clients) {
     CHECK(answers(fd));
     ::close(fd);
+  }
+}
+
+TEST_CASE("listen: connections wait until a full engine has room, or are refused") {
+  using excess = io::listen_options::excess;
+  for (const excess then : {excess::wait, excess::refuse}) {
+    profile p = served_engine::profile_of(2);
+    p.limits.in_flight = 2;
+    engine e(p);
+    io::service io(e);
+    const io::listener server = io::listen(io, on_loopback(), {.on_excess = then}, echo);
+    std::vector<int> clients;
+    for (int i = 0; i < 6; ++i) {
+      clients.push_back(connect_plainly(server.port()));
+      if (i < 2) REQUIRE(within(5s, [&] { return server.counts().accepted == clients.size(); }));
+    }
+    if (then == excess::refuse) {
+      char byte = 0;
+      for (std::size_t i = 2; i < clients.size(); ++i) CHECK(::recv(clients[i], &byte, 1, 0) <= 0);
+      CHECK(server.counts().refused == 4);
+      CHECK(answers(clients[0]));
+    } else {
+      REQUIRE(within(5s, [&] { return server.counts().open > 2; }));
+      std::this_thread::sleep_for(20ms);
+      CHECK(server.counts().accepted == 2);
+      CHECK(server.counts().open <= 2 + e.groups().size()); // each group holds one, the kernel the others
+      const std::uint64_t before = e.metrics().rejected;
+      for (const int fd : clients) ::shutdown(fd, SHUT_WR);
+      CHECK(within(10s, [&] { return server.counts().accepted == clients.size(); }));
+      CHECK(server.counts().refused == 0);
+      CHECK(e.metrics().rejected <= before + clients.size()); // not once for each look
+    }
+    for (const int fd : clients) ::close(fd);
   }
 }

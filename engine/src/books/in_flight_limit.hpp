@@ -49,6 +49,12 @@ class in_flight_limit {
     return false;
   }
 
+  /// Returns whether a task could enter now. Call from any thread.
+  bool has_room() const noexcept {
+    const std::uint64_t most = most_.load(std::memory_order_relaxed); // a number: `enter` decides
+    return !counts_ || most == 0 || in_flight_.load(std::memory_order_relaxed) < most;
+  }
+
   /// Enters a task, whether there is room or not: for a task that an entered task waits for. Call from any
   /// thread.
   void enter_anyway() noexcept {

@@ -71,6 +71,10 @@ submit_result driving::submit(runtime& e, task_header* t, const hint& wish) {
   return e.accept(t, wish, /*may_wait=*/false);
 }
 
+submit_result driving::offer(runtime& e, unbegun_task& t, const hint& wish) { return e.offer(t, wish); }
+
+bool driving::has_room(const runtime& e) noexcept { return e.has_room(); }
+
 task_header* driving::named(runtime& e, task_header* t, const char* name) noexcept {
   unbegun_task made(t);
   try {

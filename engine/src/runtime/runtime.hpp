@@ -45,6 +45,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   submit_result offer(detail::unbegun_task& offered, const hint& wish);
   /// Does the same with a task that no drain and no limit counts.
   submit_result offer_daemon(detail::unbegun_task& offered, const hint& wish);
+  bool has_room() const noexcept { return limit_.has_room(); }
   void drain();
   shutdown_report shutdown(std::chrono::nanoseconds grace, std::chrono::nanoseconds deadline);
   /// Does the same for the destructor, which may not throw. Without memory the report names less than there

@@ -27,10 +27,9 @@ struct listen_options {
     /// each worker.
     lightest,
   } balance = balancing::receiving_cpu;
-  /// What is done with connections in excess of `most_connections`. While the engine is full
-  /// (`limits.in_flight`) they are closed at once.
+  /// What is done with connections in excess of `most_connections`, and of what a full engine (`limits.in_flight`) takes.
   enum class excess : std::uint8_t {
-    wait,   ///< they wait in the kernel until others have ended
+    wait,   ///< they wait until others have ended, most of them in the kernel
     refuse, ///< they are closed at once
   } on_excess = excess::wait;
 

@@ -40,7 +40,11 @@ class driving {
   static void begun(runtime& e, group_id g) noexcept;
   /// Submits a task to a group, as `engine::submit` does.
   static submit_result submit(runtime& e, task_header* t, const hint& wish);
-  /// Does the same with a task that goes on with accepted work: neither a limit nor a shutdown refuses it. Once
+  /// Offers a task to a group: one that is not accepted stays the caller's, and may be offered again.
+  static submit_result offer(runtime& e, unbegun_task& t, const hint& wish);
+  /// Returns whether `limits.in_flight` lets a task in now. Cost: two loads.
+  static bool has_room(const runtime& e) noexcept;
+  /// Submits a task that goes on with accepted work: neither a limit nor a shutdown refuses it. Once
   /// the engine has ended it is destroyed, unrun.
   static void go_on(runtime& e, task_header* t, group_id g) noexcept;
 
