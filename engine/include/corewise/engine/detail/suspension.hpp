@@ -78,8 +78,6 @@ struct suspension_entry {
 struct suspension : resumption {
   static constexpr std::uint32_t free_entries_max = 32; ///< of a thread
 
-  suspension() noexcept { mark = is_suspension; }
-
   const wait_record* record = nullptr;
   suspension_entry* entry = nullptr; ///< null: it stands in no entry
 
@@ -87,6 +85,7 @@ struct suspension : resumption {
   template <class Promise>
   void suspend(std::coroutine_handle<Promise> suspended, const wait_record& how) noexcept {
     resumption::suspend(suspended);
+    mark = is_suspension;
     record = &how;
     if (this_execution.free_entries == nullptr && root != nullptr) [[unlikely]]
       fetch_entries();
