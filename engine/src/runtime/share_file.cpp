@@ -23,7 +23,7 @@
 #include <string_view>
 #include <utility>
 
-// The file has `most_sharers` slots of `slot_bytes`. A slot begins with a text, as
+// The file has `most_sharers` entries of `entry_bytes`. An entry begins with a text, as
 //
 //     corewise share 1
 //     weight 100
@@ -31,20 +31,20 @@
 //     name mydaemon
 //     sum 1c291ca3
 //
-// and zeros follow. To take a slot, its second byte is locked; then the text is written; then its first byte is locked, which
-// says that the text holds. So no reader takes the text of an earlier holder for that of the new one.
+// and zeros follow. To take an entry, its second byte is locked; then the text is written; then its first byte is locked,
+// which says that the text holds. So no reader takes the text of an earlier holder for that of the new one.
 
 namespace corewise::detail {
 
 namespace {
 
-constexpr off_t slot_bytes = 4096;
+constexpr off_t entry_bytes = 4096;
 constexpr std::uint32_t most_weight = 10'000;
 constexpr std::string_view first_words = "corewise share ";
-constexpr off_t holds_byte = 0; // of a slot: these are locked
+constexpr off_t holds_byte = 0; // of an entry: these are locked
 constexpr off_t taken_byte = 1;
 
-using slot_text = std::array<char, slot_bytes>;
+using entry_text = std::array<char, entry_bytes>;
 
 struct file_closer {
   int fd;
@@ -58,17 +58,17 @@ struct file_closer {
   refuse(file, fmt::format("{}: {}", what, std::strerror(error)));
 }
 
-struct flock lock_of(short type, std::uint32_t slot, off_t byte) {
+struct flock lock_of(short type, std::uint32_t entry, off_t byte) {
   struct flock lock{};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
-  lock.l_start = static_cast<off_t>(slot) * slot_bytes + byte;
+  lock.l_start = static_cast<off_t>(entry) * entry_bytes + byte;
   lock.l_len = 1;
   return lock;
 }
 
-bool set_lock(int fd, short type, std::uint32_t slot, off_t byte) noexcept {
-  struct flock lock = lock_of(type, slot, byte);
+bool set_lock(int fd, short type, std::uint32_t entry, off_t byte) noexcept {
+  struct flock lock = lock_of(type, entry, byte);
   return ::fcntl(fd, F_SETLK, &lock) == 0;
 }
 
@@ -99,9 +99,9 @@ std::optional<std::string_view> take_line(std::string_view& text, std::string_vi
   return rest;
 }
 
-/// Returns what a slot says, if it is whole and makes sense.
-std::optional<sharer> read(std::string_view slot) {
-  std::string_view text = slot.substr(0, slot.find('\0'));
+/// Returns what an entry says, if it is whole and makes sense.
+std::optional<sharer> read(std::string_view entry) {
+  std::string_view text = entry.substr(0, entry.find('\0'));
   const auto sum_at = text.rfind("sum ");
   if (sum_at == std::string_view::npos ||
       text.substr(sum_at) != fmt::format("sum {}\n", sum_of(text.substr(0, sum_at))))
@@ -164,38 +164,38 @@ class share_file::opened {
     struct stat there{};
     return ::stat(path_.c_str(), &there) == 0 && is(there);
   }
-  /// Takes a free slot.
+  /// Takes a free entry.
   std::uint32_t take() {
     const std::scoped_lock lock(mutex_);
-    for (std::uint32_t slot = 0; slot < most_sharers; ++slot) {
-      if (own_[slot] != own::no) continue;
-      if (!set_lock(fd_, F_WRLCK, slot, taken_byte)) {
-        if (errno != EACCES && errno != EAGAIN) refuse(path_, "a slot cannot be locked", errno);
+    for (std::uint32_t entry = 0; entry < most_sharers; ++entry) {
+      if (own_[entry] != own::no) continue;
+      if (!set_lock(fd_, F_WRLCK, entry, taken_byte)) {
+        if (errno != EACCES && errno != EAGAIN) refuse(path_, "an entry cannot be locked", errno);
         continue; // another process has it
       }
-      if (may_write(slot)) {
-        own_[slot] = own::taken;
-        return slot;
+      if (may_write(entry)) {
+        own_[entry] = own::taken;
+        return entry;
       }
-      set_lock(fd_, F_UNLCK, slot, taken_byte); // damaged
+      set_lock(fd_, F_UNLCK, entry, taken_byte); // damaged
     }
     refuse(path_,
-           fmt::format("{} share by it already, which is the most, or slots are damaged", most_sharers));
+           fmt::format("{} share by it already, which is the most, or entries are damaged", most_sharers));
   }
-  /// Says that what is written in the slot holds.
-  void confirm(std::uint32_t slot) {
+  /// Says that what is written in the entry holds.
+  void confirm(std::uint32_t entry) {
     const std::scoped_lock lock(mutex_);
-    if (!set_lock(fd_, F_WRLCK, slot, holds_byte)) refuse(path_, "a slot cannot be locked", errno);
-    own_[slot] = own::holds;
+    if (!set_lock(fd_, F_WRLCK, entry, holds_byte)) refuse(path_, "an entry cannot be locked", errno);
+    own_[entry] = own::holds;
   }
-  void give_up(std::uint32_t slot) noexcept {
+  void give_up(std::uint32_t entry) noexcept {
     const std::scoped_lock lock(mutex_);
-    set_lock(fd_, F_UNLCK, slot, holds_byte);
-    set_lock(fd_, F_UNLCK, slot, taken_byte);
-    own_[slot] = own::no;
+    set_lock(fd_, F_UNLCK, entry, holds_byte);
+    set_lock(fd_, F_UNLCK, entry, taken_byte);
+    own_[entry] = own::no;
   }
-  void write(std::uint32_t slot, const std::string& text) {
-    slot_text whole{};
+  void write(std::uint32_t entry, const std::string& text) {
+    entry_text whole{};
     if (text.size() >= whole.size())
       refuse(path_,
              fmt::format(
@@ -203,33 +203,33 @@ class share_file::opened {
                  "most; give it whole cores that follow each other, as a range",
                  text.size(), whole.size() - 1));
     std::ranges::copy(text, whole.begin());
-    const ssize_t n = ::pwrite(fd_, whole.data(), whole.size(), static_cast<off_t>(slot) * slot_bytes);
-    if (n != slot_bytes) refuse(path_, "cannot be written", n < 0 ? errno : ENOSPC);
+    const ssize_t n = ::pwrite(fd_, whole.data(), whole.size(), static_cast<off_t>(entry) * entry_bytes);
+    if (n != entry_bytes) refuse(path_, "cannot be written", n < 0 ? errno : ENOSPC);
   }
-  std::string read(std::uint32_t slot) const {
-    slot_text whole{};
-    const ssize_t n = ::pread(fd_, whole.data(), whole.size(), static_cast<off_t>(slot) * slot_bytes);
+  std::string read(std::uint32_t entry) const {
+    entry_text whole{};
+    const ssize_t n = ::pread(fd_, whole.data(), whole.size(), static_cast<off_t>(entry) * entry_bytes);
     if (n < 0) refuse(path_, "cannot be read", errno);
     return {whole.data(), static_cast<std::size_t>(n)};
   }
-  /// Returns whether the slot has that text. Any program that may write the file may have changed it.
-  bool says(std::uint32_t slot, std::string_view text) const {
-    const std::string whole = read(slot);
+  /// Returns whether the entry has that text. Any program that may write the file may have changed it.
+  bool says(std::uint32_t entry, std::string_view text) const {
+    const std::string whole = read(entry);
     return std::string_view(whole).substr(0, whole.find('\0')) == text;
   }
-  /// Returns whether the text of the slot holds. The system does not tell a process of its own locks.
-  bool holds_now(std::uint32_t slot) const {
+  /// Returns whether the text of the entry holds. The system does not tell a process of its own locks.
+  bool holds_now(std::uint32_t entry) const {
     {
       const std::scoped_lock lock(mutex_);
-      if (own_[slot] != own::no) return own_[slot] == own::holds;
+      if (own_[entry] != own::no) return own_[entry] == own::holds;
     }
-    struct flock lock = lock_of(F_WRLCK, slot, holds_byte);
+    struct flock lock = lock_of(F_WRLCK, entry, holds_byte);
     if (::fcntl(fd_, F_GETLK, &lock) != 0) refuse(path_, "its locks cannot be read", errno);
     return lock.l_type != F_UNLCK;
   }
 
  private:
-  /// Whether a slot is one of this process.
+  /// Whether an entry is one of this process.
   enum class own : std::uint8_t { no, taken, holds };
   struct registry {
     opened* find(const struct stat& wanted) const noexcept {
@@ -244,16 +244,16 @@ class share_file::opened {
   /// The child of a process fork begins without files: it has no locks.
   static inline constinit per_process<registry> of_process_;
 
-  /// Returns whether a slot is empty, or one of such a file.
-  bool may_write(std::uint32_t slot) const {
-    const std::string text = read(slot);
+  /// Returns whether an entry is empty, or one of such a file.
+  bool may_write(std::uint32_t entry) const {
+    const std::string text = read(entry);
     return text.empty() || text.front() == '\0' || text.starts_with(first_words);
   }
-  /// Returns whether it is empty, or any slot is one of such a file: another one may be damaged.
+  /// Returns whether it is empty, or any entry is one of such a file: another one may be damaged.
   bool may_write_any() const {
     if (may_write(0)) return true;
-    for (std::uint32_t slot = 1; slot < most_sharers; ++slot)
-      if (read(slot).starts_with(first_words)) return true;
+    for (std::uint32_t entry = 1; entry < most_sharers; ++entry)
+      if (read(entry).starts_with(first_words)) return true;
     return false;
   }
   bool is(const struct stat& other) const noexcept {
@@ -273,32 +273,32 @@ class share_file::opened {
 
 share_file::share_file(const std::filesystem::path& file, const sharer& self)
     : file_(&opened::at(file)),
-      slot_(file_->take()) {
+      entry_(file_->take()) {
   try {
     write(self);
-    file_->confirm(slot_);
+    file_->confirm(entry_);
   } catch (...) {
-    file_->give_up(slot_);
+    file_->give_up(entry_);
     throw;
   }
 }
 
-share_file::~share_file() { file_->give_up(slot_); }
+share_file::~share_file() { file_->give_up(entry_); }
 
-void share_file::write(const sharer& self) { file_->write(slot_, text_of(self)); }
+void share_file::write(const sharer& self) { file_->write(entry_, text_of(self)); }
 
 share_file::view share_file::look(const sharer& self) {
-  if (!file_->says(slot_, text_of(self))) write(self);
+  if (!file_->says(entry_, text_of(self))) write(self);
   view seen;
   seen.replaced = !file_->is_at_its_path();
-  for (std::uint32_t slot = 0; slot < most_sharers; ++slot) {
-    if (slot == slot_) {
+  for (std::uint32_t entry = 0; entry < most_sharers; ++entry) {
+    if (entry == entry_) {
       seen.own = seen.all.size();
       seen.all.push_back(self);
       continue;
     }
-    if (!file_->holds_now(slot)) continue;
-    if (std::optional<sharer> other = read(file_->read(slot)))
+    if (!file_->holds_now(entry)) continue;
+    if (std::optional<sharer> other = read(file_->read(entry)))
       seen.all.push_back(*std::move(other));
     else
       ++seen.unreadable;

@@ -61,7 +61,7 @@ TEST_CASE("share file: another process is seen until it ends, and its text stays
   CHECK(a.look(one("a", "0-7")).all.size() == 1);
 }
 
-TEST_CASE("share file: a child of a process fork keeps nothing, and takes a slot of its own") {
+TEST_CASE("share file: a child of a process fork keeps nothing, and takes an entry of its own") {
   const new_file file;
   share_file a(file.path(), one("a", "0-7"));
   const signal_pipe taken;
@@ -80,7 +80,7 @@ TEST_CASE("share file: a child of a process fork keeps nothing, and takes a slot
   CHECK(a.look(one("a", "0-7")).all.size() == 2);
   end.tell();
   CHECK(exit_status(child) == 0);
-  CHECK(a.look(one("a", "0-7")).all.size() == 1); // the parent's slot is still its own
+  CHECK(a.look(one("a", "0-7")).all.size() == 1); // the parent's entry is still its own
 }
 
 TEST_CASE("share file: what a daemon has forked does not keep its share when it crashes") {
@@ -126,7 +126,7 @@ TEST_CASE("share file: what cannot be a share file is refused, and nothing is ch
   CHECK_THROWS_AS(share_file(link, one("a", "0")), topology_error);
 }
 
-TEST_CASE("share file: a list of CPUs that has no room is refused with its length, and keeps no slot") {
+TEST_CASE("share file: a list of CPUs that has no room is refused with its length, and keeps no entry") {
   const new_file file;
   cpu_set every_second;
   for (std::uint32_t cpu = 0; cpu < 2200; cpu += 2) every_second.insert(cpu);
@@ -190,7 +190,7 @@ TEST_CASE("share file: a list of strides, which no sharer writes and which takes
   end_by(SIGKILL, child);
 }
 
-TEST_CASE("share file: a slot whose text is lost is written again by its holder") {
+TEST_CASE("share file: an entry whose text is lost is written again by its holder") {
   const new_file file;
   share_file a(file.path(), one("a", "0-7"));
   share_file b(file.path(), one("b", "0-7"));
@@ -201,7 +201,7 @@ TEST_CASE("share file: a slot whose text is lost is written again by its holder"
   CHECK(a.look(one("a", "0-7")).all.size() == 2);
 }
 
-TEST_CASE("share file: a damaged slot that nobody holds keeps no daemon out") {
+TEST_CASE("share file: a damaged entry that nobody holds keeps no daemon out") {
   const new_file file;
   auto a = std::make_unique<share_file>(file.path(), one("a", "0-7"));
   share_file b(file.path(), one("b", "0-7"));
@@ -228,7 +228,7 @@ TEST_CASE("share file: that its path leads elsewhere is told") {
   CHECK(b.look(one("b", "0-7")).all.size() == 1);
 }
 
-TEST_CASE("share file: there are 64 slots") {
+TEST_CASE("share file: there are 64 entries") {
   const new_file file;
   std::vector<std::unique_ptr<share_file>> all;
   for (int i = 0; i < 64; ++i) all.push_back(std::make_unique<share_file>(file.path(), one("x", "0")));
