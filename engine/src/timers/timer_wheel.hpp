@@ -111,7 +111,7 @@ class timer_wheel {
     if (timer_node* t = pop_due()) return t;
     timer_link* head = &moving();
     for (unsigned level = 0; level < levels && empty(*head); ++level)
-      if (used_[level] != 0) head = &heads_[level * slots + first_bucket(level)];
+      if (used_[level] != 0) head = &heads_[level * buckets + first_bucket(level)];
     if (empty(*head)) return nullptr;
     auto* t = static_cast<timer_node*>(head->next);
     remove(*t);
@@ -123,7 +123,7 @@ class timer_wheel {
 
   static constexpr unsigned levels = 8;
   static constexpr unsigned bucket_bits = 6;
-  static constexpr std::size_t slots = std::size_t{1} << bucket_bits;
+  static constexpr std::size_t buckets = std::size_t{1} << bucket_bits;
 
   static bool empty(const timer_link& head) noexcept { return head.next == &head; }
   static void append(timer_link& head, timer_link& t) noexcept {
@@ -146,19 +146,19 @@ class timer_wheel {
     from.next = from.previous = &from;
   }
 
-  timer_link& due() noexcept { return heads_[levels * slots]; }
-  const timer_link& due() const noexcept { return heads_[levels * slots]; }
+  timer_link& due() noexcept { return heads_[levels * buckets]; }
+  const timer_link& due() const noexcept { return heads_[levels * buckets]; }
   /// The timers that have left a bucket and are moving to lower ones.
-  timer_link& moving() noexcept { return heads_[levels * slots + 1]; }
-  const timer_link& moving() const noexcept { return heads_[levels * slots + 1]; }
+  timer_link& moving() noexcept { return heads_[levels * buckets + 1]; }
+  const timer_link& moving() const noexcept { return heads_[levels * buckets + 1]; }
 
   std::size_t first_bucket(unsigned level) const noexcept {
     return static_cast<std::size_t>(std::countr_zero(used_[level]));
   }
-  tick start_of(unsigned level, std::size_t slot) const noexcept {
+  tick start_of(unsigned level, std::size_t bucket) const noexcept {
     const unsigned shift = level * bucket_bits;
     const tick above = elapsed_ >> (shift + bucket_bits) << (shift + bucket_bits);
-    return above | static_cast<tick>(slot) << shift;
+    return above | static_cast<tick>(bucket) << shift;
   }
 
   void place(timer_node& t) noexcept {
@@ -166,26 +166,26 @@ class timer_wheel {
     if (when <= elapsed_) return append(due(), t);
     const auto highest = static_cast<unsigned>(std::bit_width(when ^ elapsed_)) - 1;
     const unsigned level = highest / bucket_bits;
-    const std::size_t slot = (when >> (level * bucket_bits)) % slots;
-    used_[level] |= std::uint64_t{1} << slot;
-    append(heads_[level * slots + slot], t);
+    const std::size_t bucket = (when >> (level * bucket_bits)) % buckets;
+    used_[level] |= std::uint64_t{1} << bucket;
+    append(heads_[level * buckets + bucket], t);
   }
 
   void note_empty(const timer_link* head) noexcept {
     const auto index = static_cast<std::size_t>(head - heads_.data());
-    if (index < levels * slots) used_[index / slots] &= ~(std::uint64_t{1} << (index % slots));
+    if (index < levels * buckets) used_[index / buckets] &= ~(std::uint64_t{1} << (index % buckets));
   }
 
   /// Empties the earliest used bucket, if it begins by `now`. Returns whether it did.
   bool turn(tick now) noexcept {
     for (unsigned level = 0; level < levels; ++level) {
       if (used_[level] == 0) continue;
-      const std::size_t slot = first_bucket(level);
-      const tick start = start_of(level, slot);
+      const std::size_t bucket = first_bucket(level);
+      const tick start = start_of(level, bucket);
       if (start > now) return false;
       elapsed_ = start;
       used_[level] &= used_[level] - 1;
-      splice(level == 0 ? due() : moving(), heads_[level * slots + slot]);
+      splice(level == 0 ? due() : moving(), heads_[level * buckets + bucket]);
       return true;
     }
     return false;
@@ -194,7 +194,7 @@ class timer_wheel {
   tick elapsed_ = 0;
   std::size_t size_ = 0;
   std::array<std::uint64_t, levels> used_{};
-  std::array<timer_link, levels * slots + 2> heads_;
+  std::array<timer_link, levels * buckets + 2> heads_;
 };
 
 } // namespace corewise::detail

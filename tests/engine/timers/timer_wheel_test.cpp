@@ -54,7 +54,7 @@ TEST_CASE("timer wheel: a timer at any distance fires at its tick, not before") 
   }
 }
 
-TEST_CASE("timer wheel: the end of time has a slot") {
+TEST_CASE("timer wheel: the end of time has a bucket") {
   timer_wheel wheel;
   timer_node t;
   t.deadline_ns = std::numeric_limits<std::int64_t>::max();
@@ -77,7 +77,8 @@ TEST_CASE("timer wheel: timers that move down in pieces keep their order, and no
   timer_wheel wheel;
   std::deque<timer_node> timers(1000);
   for (std::size_t i = 0; i < timers.size(); ++i) {
-    timers[i].deadline_ns = static_cast<std::int64_t>(4096 + (i * 7919) % 4096) * tick; // one slot of level 2
+    timers[i].deadline_ns =
+        static_cast<std::int64_t>(4096 + (i * 7919) % 4096) * tick; // one bucket of level 2
     wheel.insert(timers[i], 0);
   }
   int pieces = 1;

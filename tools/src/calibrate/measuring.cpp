@@ -69,13 +69,13 @@ probe_list probes_for(const topology& machine, calibration& into) {
 
 /// Gives each probe an equal part of the time that is left, turn by turn.
 void take_turns(const probe_list& probes, steady_time begin, steady_time end, const progress_hook& progress) {
-  auto slots = static_cast<std::chrono::nanoseconds::rep>(turns * probes.size());
+  auto turns_left = static_cast<std::chrono::nanoseconds::rep>(turns * probes.size());
   for (int turn = 0; turn < turns; ++turn) {
     for (const auto& p : probes) {
       const steady_time at = now();
       if (turn > 0 && at >= end) return;
       progress(p->name(), ns_between(begin, at) / ns_between(begin, end));
-      p->measure(at + (end - at) / slots--);
+      p->measure(at + (end - at) / turns_left--);
     }
   }
 }
