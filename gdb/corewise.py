@@ -117,7 +117,7 @@ class Layouts:
     """One `corewise_layouts`: there is one in each module that has corewise in it."""
 
     def __init__(self, address):
-        self.version, count, self.places = struct.unpack("<IIQ", read(address, 16))
+        self.version, count, self.registrations = struct.unpack("<IIQ", read(address, 16))
         if self.version not in VERSIONS:
             known = ", ".join(map(str, VERSIONS))
             raise gdb.GdbError(
@@ -160,8 +160,8 @@ def all_engines():
     engines = []
     for address in addresses:
         layouts = Layouts(address)
-        for at, place in enumerate(words(layouts.places, 256)):
-            view = place and layouts.word(place, "engine_registration.shown_")
+        for at, registration in enumerate(words(layouts.registrations, 256)):
+            view = registration and layouts.word(registration, "engine_registration.shown_")
             if view:
                 engines.append(Engine(layouts, at, view))
     return engines

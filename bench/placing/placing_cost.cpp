@@ -174,7 +174,7 @@ void measure_parts(int runs) {
     const auto place = static_cast<unsigned>(std::countr_zero(free));
     return free != 0 && board.levels.at(place) == 0 ? place : load_levels::nobody;
   });
-  const double scan = hot([&] { return board.levels.least_of(0, board.unavailable.word(0)).places; });
+  const double scan = hot([&] { return board.levels.least_of(0, board.unavailable.word(0)).workers; });
   std::puts("| policy | loads | workers | hot ns | cold ns |\n|---|---|---|---|---|");
   std::printf("| an idle worker's bit and level | one idle | 16 | %.1f | |\n", idle);
   std::printf("| the least of a group's levels | mixed | 16 | %.1f | |\n", scan);

@@ -66,7 +66,7 @@ class activity final : public policy {
   };
 
   static rank rank_of(const load_view& loads, const detail::candidate& c) noexcept {
-    const worker_activity a = loads.activity(c.group, c.place);
+    const worker_activity a = loads.activity(c.group, c.index);
     return {a.touches, a.touched_at};
   }
 

@@ -53,7 +53,7 @@ class lightest final : public policy {
 
  private:
   static std::uint32_t queued_of(const load_view& loads, const detail::candidate& c) noexcept {
-    return loads.load(c.group, c.place).queued;
+    return loads.load(c.group, c.index).queued;
   }
 
   const locality_groups& groups_;

@@ -15,7 +15,7 @@
 //                   outside could win: nearly always, so this has a short way of its own, without the steps
 //                   below
 //   1. own queue    a worker that costs itself less than any other could, or whose tasks are too short to be
-//                   worth a look: one board slot is read
+//                   worth a look: one board entry is read
 //   2. idle nearby  an idle worker of the domain's fastest kind: a line of each group is read
 //   3. near         the groups of the domain, each its lightest worker
 //   4. far          outward by level, while the lightest out there could win
@@ -23,7 +23,7 @@
 // This file has step 0, `nearest_lightest_decision.cpp` has the others.
 //
 // One cache line of up to 16 workers says which of them are idle, which are unavailable, and what level of
-// load each has. The policy reads board slots only of workers that have the least level, and only where that
+// load each has. The policy reads board entries only of workers that have the least level, and only where that
 // level stands for several loads.
 //
 // Of workers that cost the same and differ in nothing but their number, the reference takes the lowest. Here
@@ -49,9 +49,9 @@ class nearest_lightest final : public policy {
 
   std::string_view name() const noexcept override { return nearest_lightest_name; }
 
-  /// Places a task. Cost: one board slot when the own queue is cheapest; a cache line for each cut of the
+  /// Places a task. Cost: one board entry when the own queue is cheapest; a cache line for each cut of the
   /// domain's fastest kind when a worker of that kind is idle; else a cache line for each group of the
-  /// domain, a byte for each group outward while its level could win, and the board slots of workers whose
+  /// domain, a byte for each group outward while its level could win, and the board entries of workers whose
   /// level does not tell which is lighter (16 tasks and more).
   [[gnu::hot]] placement place(const load_view& loads, const task_origin& origin, const placement_hint& hint,
                                placement_rng& rng, placement_cursor& cursor) const noexcept override;
@@ -79,14 +79,14 @@ class nearest_lightest final : public policy {
   detail::placing_facts facts_;
 };
 
-/// The lowest of 64 places of a group, from `first` on, whose bit is set and whose level is 0; `nobody` if
+/// The lowest of 64 workers of a group, from index `first` on, whose bit is set and whose level is 0; `nobody` if
 /// there is none.
 constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 std::uint32_t lowest_with_nothing(const load_levels& levels, std::uint32_t first,
-                                  std::uint64_t places) noexcept {
-  for (; places != 0; places &= places - 1) {
-    const std::uint32_t place = first + static_cast<std::uint32_t>(std::countr_zero(places));
-    if (levels.at(place) == 0) return place;
+                                  std::uint64_t workers) noexcept {
+  for (; workers != 0; workers &= workers - 1) {
+    const std::uint32_t index = first + static_cast<std::uint32_t>(std::countr_zero(workers));
+    if (levels.at(index) == 0) return index;
   }
   return nobody;
 }
@@ -97,9 +97,9 @@ bool nearest_lightest::place_on_idle(const load_view& loads, const neighbourhood
                                      placement& p) const noexcept {
   std::uint32_t parked = nobody;
   group_id group;
-  const auto found = [&](group_id g, std::uint32_t place) {
+  const auto found = [&](group_id g, std::uint32_t index) {
     const group_facts& facts = facts_.by_group[g.value];
-    p.worker = worker_id{facts.first_worker + place};
+    p.worker = worker_id{facts.first_worker + index};
     p.group = g;
     p.score = p.cost = facts.idle_score;
     p.reason = placement_reason::idle_nearby;
@@ -114,9 +114,9 @@ bool nearest_lightest::place_on_idle(const load_view& loads, const neighbourhood
       const std::uint64_t asleep = board.parked.word(first / 64);
       if ((spinning | asleep) == 0) continue;
       const std::uint64_t available = ~board.unavailable.word(first / 64);
-      if (const std::uint32_t place = lowest_with_nothing(board.levels, first, spinning & available);
-          place != nobody)
-        return found(g, place);
+      if (const std::uint32_t index = lowest_with_nothing(board.levels, first, spinning & available);
+          index != nobody)
+        return found(g, index);
       if (parked != nobody) continue;
       parked = lowest_with_nothing(board.levels, first, asleep & available);
       group = g;
@@ -139,7 +139,7 @@ bool nearest_lightest::place_on_lightest(const load_view& loads, const neighbour
       if (cost >= p.cost) continue;
       if (!is_exact(least.level)) return false;
       p.worker =
-          worker_id{facts.first_worker + first + static_cast<std::uint32_t>(std::countr_zero(least.places))};
+          worker_id{facts.first_worker + first + static_cast<std::uint32_t>(std::countr_zero(least.workers))};
       p.group = g;
       p.score = p.cost = cost;
       const bool fastest = facts.capacity == facts_.by_group[around.near.front().value].capacity;

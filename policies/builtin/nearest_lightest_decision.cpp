@@ -18,14 +18,14 @@ struct offer {
   double cost = std::numeric_limits<double>::infinity();
 };
 
-/// A place in a group and the load found there.
-struct seat {
+/// A worker of a group and its load.
+struct loaded_worker {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  std::uint32_t place = none;
+  std::uint32_t index = none;
   std::uint32_t load = none;
 
-  explicit operator bool() const noexcept { return place != none; }
+  explicit operator bool() const noexcept { return index != none; }
 };
 
 /// One question to the policy, on the caller's stack.
@@ -113,13 +113,13 @@ class decision {
     return score_of(rule_.weights.score, load, facts(g).capacity);
   }
 
-  bool available(group_id g, std::uint32_t place) const noexcept {
-    return even_unavailable_ || !loads_.board(g).unavailable.test(place);
+  bool available(group_id g, std::uint32_t index) const noexcept {
+    return even_unavailable_ || !loads_.board(g).unavailable.test(index);
   }
 
   /// The offer of a group's worker. `consider_own` makes the submitting worker's own offer.
-  offer offer_of(group_id g, const seat& s) const noexcept {
-    offer o{g, facts(g).first_worker + s.place, level_to(g), s.load, score(g, s.load), 0};
+  offer offer_of(group_id g, const loaded_worker& s) const noexcept {
+    offer o{g, facts(g).first_worker + s.index, level_to(g), s.load, score(g, s.load), 0};
     o.cost = o.score + (at_home(g) ? near_penalty_ : penalty(o.level));
     return o;
   }
@@ -136,9 +136,9 @@ class decision {
     if (is_exact(chosen)) return;
     const std::optional<worker_id> own = loads_.layout().at_cpu(cpu);
     if (!own || *own == p.worker || loads_.layout()[*own].group != p.group) return;
-    const std::uint32_t place = own->value - first;
-    const std::uint8_t level = board.levels.at(place);
-    if (level >= chosen + levels_in_a_doubling || board.unavailable.test(place)) return;
+    const std::uint32_t index = own->value - first;
+    const std::uint8_t level = board.levels.at(index);
+    if (level >= chosen + levels_in_a_doubling || board.unavailable.test(index)) return;
     p.worker = *own;
     p.score = (*facts(p.group).scores)[level];
     p.cost = p.score + near_penalty_; // the own core is at home
@@ -167,9 +167,9 @@ class decision {
   void consider_own() noexcept {
     if (!origin_.worker) return;
     const group_id g = origin_.group;
-    const std::uint32_t place = origin_.worker->value - facts(g).first_worker;
-    if (!available(g, place)) return;
-    const std::uint32_t load = loads_.load(g, place).total();
+    const std::uint32_t index = origin_.worker->value - facts(g).first_worker;
+    if (!available(g, index)) return;
+    const std::uint32_t load = loads_.load(g, index).total();
     const double cost = score(g, load);
     take({g, origin_.worker->value, level::same_group, load, cost, cost});
   }
@@ -202,7 +202,7 @@ class decision {
 
   template <class... Idle> bool take_idle_of(group_id g, Idle... idle) noexcept {
     for (worker_bits group_board::* bits : {idle...})
-      if (const seat s = lowest_idle(g, loads_.board(g).*bits)) {
+      if (const loaded_worker s = lowest_idle(g, loads_.board(g).*bits)) {
         take_if_better_near(offer_of(g, s));
         return true;
       }
@@ -215,7 +215,7 @@ class decision {
     for (const group_id g : around_.near) {
       if (hint != nullptr && !allows(*hint, rule_.groups[g])) continue;
       if (found_ && idle_cost_near(g) > best_.cost) continue;
-      if (const seat s = lightest(g)) take_if_better_near(offer_of(g, s));
+      if (const loaded_worker s = lightest(g)) take_if_better_near(offer_of(g, s));
     }
   }
 
@@ -243,7 +243,7 @@ class decision {
   }
 
   void consider_far_group(group_id g) noexcept {
-    const seat s = lightest(g);
+    const loaded_worker s = lightest(g);
     if (!s) return;
     const offer o = offer_of(g, s);
     if (!found_ || o.cost < best_.cost) take(o);
@@ -255,8 +255,8 @@ class decision {
     const group_id g = layout[*hint.worker].group;
     if (!allows(hint, rule_.groups[g])) return;
     if (hint.worker == origin_.worker) return consider_own();
-    const std::uint32_t place = hint.worker->value - facts(g).first_worker;
-    if (available(g, place)) take(offer_of(g, {place, loads_.load(g, place).total()}));
+    const std::uint32_t index = hint.worker->value - facts(g).first_worker;
+    if (available(g, index)) take(offer_of(g, {index, loads_.load(g, index).total()}));
   }
 
   // One group
@@ -274,28 +274,28 @@ class decision {
 
   /// The lowest worker whose bit says idle and whose level says that nothing waits for it. A sleeper may have
   /// tasks that a thief is about to take: tasks that were sent to it while another worker was searching.
-  seat lowest_idle(group_id g, const worker_bits& idle) const noexcept {
+  loaded_worker lowest_idle(group_id g, const worker_bits& idle) const noexcept {
     const group_board& board = loads_.board(g);
     for (std::uint32_t first = 0; first < idle.size(); first += 64) {
       std::uint64_t left = idle.word(first / 64);
       if (left == 0) continue;
       for (left &= ~excluded(g, first / 64); left != 0; left &= left - 1) {
-        const std::uint32_t place = first + static_cast<std::uint32_t>(std::countr_zero(left));
-        if (board.levels.at(place) == 0) return {place, 0};
+        const std::uint32_t index = first + static_cast<std::uint32_t>(std::countr_zero(left));
+        if (board.levels.at(index) == 0) return {index, 0};
       }
     }
     return {};
   }
 
   /// The lightest available worker: an idle one, else the lowest of those with the least load.
-  seat lightest(group_id g) const noexcept {
+  loaded_worker lightest(group_id g) const noexcept {
     const group_board& board = loads_.board(g);
-    if (const seat s = lowest_idle(g, board.spinning)) return s;
-    if (const seat s = lowest_idle(g, board.parked)) return s;
+    if (const loaded_worker s = lowest_idle(g, board.spinning)) return s;
+    if (const loaded_worker s = lowest_idle(g, board.parked)) return s;
     return lightest_by_load(g, board);
   }
 
-  seat lightest_by_load(group_id g, const group_board& board) const noexcept {
+  loaded_worker lightest_by_load(group_id g, const group_board& board) const noexcept {
     load_levels::least least;
     std::uint32_t first = 0;
     for (std::uint32_t at = 0; at < facts(g).workers; at += 64) {
@@ -306,21 +306,21 @@ class decision {
       if (least.level == 0) break;
     }
     if (least.level == load_levels::nobody) return {};
-    const auto lowest = first + static_cast<std::uint32_t>(std::countr_zero(least.places));
+    const auto lowest = first + static_cast<std::uint32_t>(std::countr_zero(least.workers));
     if (is_exact(least.level)) return {lowest, least.level};
-    return lightest_by_slot(g, board);
+    return lightest_by_entry(g, board);
   }
 
-  /// The lightest worker where the least level stands for several loads: compares the board slots of the
+  /// The lightest worker where the least level stands for several loads: compares the board entries of the
   /// workers that have that level.
-  seat lightest_by_slot(group_id g, const group_board& board) const noexcept {
-    seat least;
+  loaded_worker lightest_by_entry(group_id g, const group_board& board) const noexcept {
+    loaded_worker least;
     for (std::uint32_t first = 0; first < facts(g).workers; first += 64) {
       const load_levels::least here = board.levels.least_of(first / 64, excluded(g, first / 64));
-      for (std::uint64_t left = here.places; left != 0; left &= left - 1) {
-        const std::uint32_t place = first + static_cast<std::uint32_t>(std::countr_zero(left));
-        const std::uint32_t load = loads_.load(board.slots[place]).total();
-        if (load < least.load) least = {place, load};
+      for (std::uint64_t left = here.workers; left != 0; left &= left - 1) {
+        const std::uint32_t index = first + static_cast<std::uint32_t>(std::countr_zero(left));
+        const std::uint32_t load = loads_.load(board.entries[index]).total();
+        if (load < least.load) least = {index, load};
       }
     }
     return least;

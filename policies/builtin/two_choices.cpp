@@ -48,7 +48,7 @@ class two_choices final : public policy {
 
  private:
   static std::uint32_t waiting_at(const load_view& loads, const detail::candidate& c) noexcept {
-    const worker_load load = loads.load(c.group, c.place);
+    const worker_load load = loads.load(c.group, c.index);
     return load.queued + load.slot;
   }
 

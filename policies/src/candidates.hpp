@@ -14,7 +14,7 @@ namespace corewise::detail {
 struct candidate {
   worker_id worker;
   group_id group;
-  std::uint32_t place = 0; ///< in its group
+  std::uint32_t index = 0; ///< in its group
 };
 
 /// The workers among which a policy chooses, for policies that leave workers out only for hints and blocking
@@ -83,15 +83,15 @@ class candidates {
       const std::uint32_t group_begins = loads_.layout().of_group(g).front().id.value;
       for (; left != 0; left &= left - 1) {
         any = true;
-        const std::uint32_t place = first + static_cast<std::uint32_t>(std::countr_zero(left));
-        if (!visit(candidate{{group_begins + place}, g, place})) return false;
+        const std::uint32_t index = first + static_cast<std::uint32_t>(std::countr_zero(left));
+        if (!visit(candidate{{group_begins + index}, g, index})) return false;
       }
       return true;
     });
     return any;
   }
 
-  /// Calls `visit(group, first, bits)` for each 64 workers of a group, from place `first` on, if some of them
+  /// Calls `visit(group, first, bits)` for each 64 workers of a group, from index `first` on, if some of them
   /// are admitted, until it returns false.
   template <class Visit> void each_word(const admission& a, const Visit& visit) const noexcept {
     if (a.hinted && hint_.empty()) return;
@@ -109,14 +109,14 @@ class candidates {
     std::uint64_t bits = ~std::uint64_t{0} >> (64 - std::min(workers - first, 64U));
     if (!a.even_unavailable) bits &= ~loads_.board(g).unavailable.word(first / 64);
     if (a.hinted && hint_.worker) {
-      const std::uint32_t place = hint_.worker->value - loads_.layout().of_group(g).front().id.value;
-      bits &= place >= first && place - first < 64 ? std::uint64_t{1} << (place - first) : 0;
+      const std::uint32_t index = hint_.worker->value - loads_.layout().of_group(g).front().id.value;
+      bits &= index >= first && index - first < 64 ? std::uint64_t{1} << (index - first) : 0;
     }
     return bits;
   }
 
   bool available(const candidate& c) const noexcept {
-    return !loads_.board(c.group).unavailable.test(c.place);
+    return !loads_.board(c.group).unavailable.test(c.index);
   }
   std::uint32_t workers() const noexcept { return static_cast<std::uint32_t>(loads_.layout().size()); }
 

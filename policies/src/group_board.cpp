@@ -24,19 +24,19 @@ unsigned char* bytes_of(auto& lines) noexcept { return reinterpret_cast<unsigned
 
 } // namespace
 
-group_board::group_board(std::size_t workers, board_entry* first_bucket)
+group_board::group_board(std::size_t workers, board_entry* first)
     : lines_(std::make_unique<line[]>(
           (levels_at(workers) + load_levels::bytes_for(workers) + sizeof(line) - 1) / sizeof(line))),
-      slots(first_bucket),
+      entries(first),
       active(static_cast<std::uint32_t>(workers)),
       spinning(make_words(bytes_of(lines_), workers, 0), workers),
       parked(make_words(bytes_of(lines_), workers, 1), workers),
       unavailable(make_words(bytes_of(lines_), workers, 2), workers),
       levels(bytes_of(lines_) + levels_at(workers), workers) {}
 
-void publish_level(group_board& board, std::size_t place, std::uint8_t level, load_levels* of_groups,
+void publish_level(group_board& board, std::size_t index, std::uint8_t level, load_levels* of_groups,
                    group_id g) noexcept {
-  const std::uint8_t before = board.levels.publish(place, level);
+  const std::uint8_t before = board.levels.publish(index, level);
   if (before == level || of_groups == nullptr) return;
   if (std::min(before, level) <= of_groups->at(g.value)) publish_least(board, *of_groups, g);
 }

@@ -18,7 +18,7 @@ std::optional<worker_id> someone_of(const load_view& loads, group_id g, bool eve
   const auto admitted = [&](std::size_t i) { return even_unavailable || !board.unavailable.test(i); };
   const std::size_t start = rng.below(static_cast<std::uint32_t>(members.size()));
   for (std::size_t i = 0; i < members.size(); ++i)
-    if (const std::size_t place = (start + i) % members.size(); admitted(place)) return members[place].id;
+    if (const std::size_t index = (start + i) % members.size(); admitted(index)) return members[index].id;
   return std::nullopt;
 }
 

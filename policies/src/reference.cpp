@@ -189,8 +189,8 @@ std::vector<considered> consider_groups(const locality_groups& groups, const loa
   std::vector<std::optional<offer>> lightest(groups.size());
   question.each_offer([&](const offer& o) {
     if (!best || better(o, *best)) best = o;
-    auto& place = o.worker == origin.worker ? own : lightest[o.group.value];
-    if (!place || better(o, *place)) place = o;
+    auto& best_there = o.worker == origin.worker ? own : lightest[o.group.value];
+    if (!best_there || better(o, *best_there)) best_there = o;
   });
   std::vector<considered> all;
   const auto add = [&](const std::optional<offer>& o) {

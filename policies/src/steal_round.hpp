@@ -20,17 +20,17 @@ class steal_round {
   level level_to(group_id g) const noexcept { return groups_.level_between(home_, g); }
 
   /// Tasks that wait for the worker at a place of a group; 0 for the thief itself.
-  std::uint32_t waiting(group_id g, std::size_t place) const noexcept {
+  std::uint32_t waiting(group_id g, std::size_t index) const noexcept {
     const std::span<const worker_place> members = loads_.layout().of_group(g);
-    if (members[place].id == thief_) return 0;
-    const worker_load load = loads_.load(g, place);
+    if (members[index].id == thief_) return 0;
+    const worker_load load = loads_.load(g, index);
     return load.queued + load.slot;
   }
 
   /// Stops at the worker if at least `least` tasks wait for it.
-  bool at_worker(group_id g, std::size_t place, std::uint32_t least = 1) const {
-    if (waiting(g, place) < least) return false;
-    return try_steal_({g, level_to(g), loads_.layout().of_group(g)[place].id});
+  bool at_worker(group_id g, std::size_t index, std::uint32_t least = 1) const {
+    if (waiting(g, index) < least) return false;
+    return try_steal_({g, level_to(g), loads_.layout().of_group(g)[index].id});
   }
   bool at_injection(group_id g) const { return g != home_ && try_steal_({g, level_to(g), std::nullopt}); }
   /// Stops at the injection queues of all other groups, outward.

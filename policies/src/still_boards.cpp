@@ -9,24 +9,24 @@ namespace {
 constexpr std::uint32_t ring_capacity = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint32_t inbox_capacity = 0;
 
-void put(worker_bits& bits, std::size_t place, bool member) noexcept {
+void put(worker_bits& bits, std::size_t index, bool member) noexcept {
   if (member)
-    bits.set(place);
+    bits.set(index);
   else
-    (void)bits.claim(place);
+    (void)bits.claim(index);
 }
 
 } // namespace
 
 still_boards::still_boards(const locality_groups& groups, const worker_layout& workers)
     : workers_(&workers),
-      slots_(std::make_unique<board_entry[]>(workers.size())),
+      entries_(std::make_unique<board_entry[]>(workers.size())),
       group_level_bytes_(load_levels::bytes_for(groups.size())),
       group_levels_(group_level_bytes_.data(), groups.size()) {
   boards_.reserve(groups.size());
   for (const locality_group& g : groups.groups()) {
     const auto members = workers.of_group(g.id);
-    board_entry* const first = members.empty() ? nullptr : &slots_[members.front().id.value];
+    board_entry* const first = members.empty() ? nullptr : &entries_[members.front().id.value];
     boards_.push_back(std::make_unique<group_board>(members.size(), first));
     for (const worker_place& w : members) set_load(w.id, 0);
   }
@@ -37,10 +37,10 @@ void still_boards::set_load(worker_id worker, std::uint32_t load) noexcept {
 }
 
 void still_boards::set_load(worker_id worker, const worker_load& load) noexcept {
-  board_entry& slot = slots_[worker.value];
-  slot.owner.running.store(load.running > 0 ? 1 : 0, std::memory_order_relaxed);
-  slot.owner.lifo.store(load.slot > 0 ? &slot : nullptr, std::memory_order_relaxed); // anything but null
-  slot.owner.ring_tail.store(std::min(load.queued, ring_capacity), std::memory_order_relaxed);
+  board_entry& entry = entries_[worker.value];
+  entry.owner.running.store(load.running > 0 ? 1 : 0, std::memory_order_relaxed);
+  entry.owner.lifo.store(load.slot > 0 ? &entry : nullptr, std::memory_order_relaxed); // anything but null
+  entry.owner.ring_tail.store(std::min(load.queued, ring_capacity), std::memory_order_relaxed);
   set_level(worker, load_level(load.total()));
   const bool idle = load.queued == 0 && load.slot == 0 && load.running == 0;
   put(board_of(worker).parked, place_of(worker), idle);
@@ -48,15 +48,15 @@ void still_boards::set_load(worker_id worker, const worker_load& load) noexcept 
 }
 
 void still_boards::set_activity(worker_id worker, const worker_activity& activity) noexcept {
-  board_entry& slot = slots_[worker.value];
-  slot.shared.cooled.store(0, std::memory_order_relaxed);
-  slot.owner.touches.store(activity.touches, std::memory_order_relaxed);
-  slot.owner.touched_at.store(activity.touched_at, std::memory_order_relaxed);
+  board_entry& entry = entries_[worker.value];
+  entry.shared.cooled.store(0, std::memory_order_relaxed);
+  entry.owner.touches.store(activity.touches, std::memory_order_relaxed);
+  entry.owner.touched_at.store(activity.touched_at, std::memory_order_relaxed);
 }
 
 void still_boards::set_waiting_asleep(worker_id worker, std::uint32_t tasks) noexcept {
   set_load(worker, 0);
-  slots_[worker.value].owner.ring_tail.store(std::min(tasks, ring_capacity), std::memory_order_relaxed);
+  entries_[worker.value].owner.ring_tail.store(std::min(tasks, ring_capacity), std::memory_order_relaxed);
   set_level(worker, load_level(tasks));
 }
 

@@ -16,8 +16,8 @@ class simulated_boards {
                    std::uint32_t inbox_capacity);
 
   group_board& of(group_id g) noexcept { return *boards_[g.value]; }
-  board_entry& slot(worker_id w) noexcept { return slots_[w.value]; }
-  std::uint32_t place(worker_id w) const noexcept { return places_[w.value]; }
+  board_entry& entry(worker_id w) noexcept { return entries_[w.value]; }
+  std::uint32_t index_in_group(worker_id w) const noexcept { return indexes_[w.value]; }
   group_board& of_worker(worker_id w) noexcept { return *boards_[layout_[w].group.value]; }
 
   /// Sets what waits for the worker, and whether it runs something; publishes its level.
@@ -28,8 +28,8 @@ class simulated_boards {
 
  private:
   const worker_layout& layout_;
-  std::unique_ptr<board_entry[]> slots_; // by worker id
-  std::vector<std::uint32_t> places_;
+  std::unique_ptr<board_entry[]> entries_; // by worker id
+  std::vector<std::uint32_t> indexes_;     // by worker id
   std::vector<unsigned char> group_level_bytes_;
   load_levels group_levels_;
   bool several_groups_;

@@ -37,7 +37,7 @@ void run_reports::sample_loads() {
     const auto workers = setup.layout.of_group(g.id);
     std::uint32_t tasks = setup.injection_of[g.id.value] == g.id ? state_.queues.injected(g.id) : 0;
     for (const worker_place& w : workers)
-      tasks += state_.boards.view().load(state_.boards.slot(w.id)).total();
+      tasks += state_.boards.view().load(state_.boards.entry(w.id)).total();
     load.push_back(static_cast<float>(tasks) / static_cast<float>(std::max<std::size_t>(1, workers.size())));
   }
   state_.measured.sample(state_.clock.now_ns(), std::move(load));
@@ -50,7 +50,7 @@ void run_reports::tell_moment() const {
   for (worker_metrics& w : m.workers) {
     if (state_.workers.of(w.worker) == worker_state::running)
       w.busy += std::chrono::nanoseconds{state_.workers.time_in_state_ns(w.worker)};
-    w.load = state_.boards.view().load(state_.boards.slot(w.worker)).total();
+    w.load = state_.boards.view().load(state_.boards.entry(w.worker)).total();
   }
   m.finished = state_.measured.ended_tasks();
   m.submitted = m.finished + state_.tasks.alive();

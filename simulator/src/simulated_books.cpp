@@ -27,16 +27,16 @@ std::uint32_t simulated_queues::counted(const task_row& row) const {
   return n;
 }
 
-/// Checks a worker's board slot against its queues. Returns how many tasks wait there that any worker may
+/// Checks a worker's board entry against its queues. Returns how many tasks wait there that any worker may
 /// take.
 std::uint32_t simulated_queues::look_through_worker(worker_id w) const {
   const worker_queues& q = of(w);
   const std::uint32_t queued = counted(q.ring) + counted(q.inbox) + counted(q.forks);
-  const worker_load shown = boards_.view().load(boards_.slot(w));
+  const worker_load shown = boards_.view().load(boards_.entry(w));
   require(shown.queued == queued, "the queued tasks of a worker", w.value);
   require(shown.slot == (q.lifo != no_task ? 1U : 0U), "a worker's LIFO slot", w.value);
   require(shown.running == (q.running != no_task ? 1U : 0U), "the running task of a worker", w.value);
-  const std::uint8_t level = boards_.of_worker(w).levels.at(boards_.place(w));
+  const std::uint8_t level = boards_.of_worker(w).levels.at(boards_.index_in_group(w));
   require(level == load_level(shown.total()), "a worker's level of load", w.value);
   return queued;
 }
@@ -46,7 +46,7 @@ std::uint32_t simulated_queues::look_through_group(const locality_group& g) cons
   std::uint8_t least = load_levels::nobody;
   for (const worker_place& w : setup_.layout.of_group(g.id)) {
     queued += look_through_worker(w.id);
-    least = std::min(least, load_level(boards_.view().load(boards_.slot(w.id)).total()));
+    least = std::min(least, load_level(boards_.view().load(boards_.entry(w.id)).total()));
   }
   require(groups_[g.id.value].waiting == queued, "the tasks that wait in a group", g.id.value);
   const load_levels* of_groups = boards_.view().group_levels;
@@ -87,9 +87,9 @@ void worker_states::look_through() const {
     const worker& s = workers_[w.value];
     const bool sleeps = s.now == worker_state::asleep;
     const group_board& board = boards_.of_worker(w);
-    require(board.parked.test(boards_.place(w)) == sleeps, "the parked workers", w.value);
+    require(board.parked.test(boards_.index_in_group(w)) == sleeps, "the parked workers", w.value);
     // A submitter that sends a searcher a task clears the searcher's bit.
-    const bool shown = board.spinning.test(boards_.place(w));
+    const bool shown = board.spinning.test(boards_.index_in_group(w));
     require(!shown || s.now == worker_state::spinning, "the searching workers", w.value);
     asleep += sleeps ? 1 : 0;
     sleepers[place.group.value] += sleeps ? 1 : 0;

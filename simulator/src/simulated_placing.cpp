@@ -75,7 +75,7 @@ void simulated_placing::submit_on_worker(task_index t, worker_id w) {
   state_.debts.charge(w, setup.costs.submit);
   if (hint.plain() && hint.empty()) {
     const auto most = policies_.placing().max_load_kept_unasked(view, origin);
-    if (most && view.load(state_.boards.slot(w)).total() <= *most) {
+    if (most && view.load(state_.boards.entry(w)).total() <= *most) {
       tell({.worker = w, .group = origin.group}, maker::max_load_kept_unasked);
       return push_next(w, t);
     }

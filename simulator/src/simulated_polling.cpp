@@ -165,7 +165,7 @@ task_index simulated_polling::steal_from(worker_id thief, worker_id victim, leve
 
 void simulated_polling::note_stolen(worker_id thief, worker_id victim, level distance,
                                     std::uint32_t tasks) noexcept {
-  cool(state_.boards.slot(victim));
+  cool(state_.boards.entry(victim));
   queues_.show(victim);
   state_.measured.stolen(distance, tasks);
   state_.live.stolen(thief, state_.setup.group_of(victim), distance, tasks);

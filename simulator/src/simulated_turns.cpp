@@ -28,7 +28,7 @@ void simulated_turns::begin_task(worker_id w, task_index t, double extra_ns) {
   const group_id own = setup.group_of(w);
   state_.queues.begin_task(w, t);
   state_.ticks.count_task(w);
-  touch(state_.boards.slot(w), static_cast<std::uint64_t>(state_.ticks.began_ns(w)));
+  touch(state_.boards.entry(w), static_cast<std::uint64_t>(state_.ticks.began_ns(w)));
   const simulated_task& task = state_.tasks[t];
   state_.live.waited(w, task.run_as, state_.clock.now_ns() - task.submitted_ns);
   const double line =

@@ -89,9 +89,9 @@ void simulated_waking::offer_rest() {
 
 // --- what idle_rules asks
 
-bool simulated_waking::wake(group_id g, std::size_t place) noexcept {
-  if (!state_.workers.wake(g, place)) return false;
-  const worker_id w = layout_.of_group(g)[place].id;
+bool simulated_waking::wake(group_id g, std::size_t index) noexcept {
+  if (!state_.workers.wake(g, index)) return false;
+  const worker_id w = layout_.of_group(g)[index].id;
   state_.debts.charge_acting(state_.setup.costs.waking);
   state_.clock.plan(state_.setup.costs.wake_up,
                     {planned_event::kind::woken, w.value, state_.workers.generation(w)});

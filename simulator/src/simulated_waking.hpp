@@ -52,7 +52,7 @@ class simulated_waking : private idle_rules<simulated_waking> {
     return static_cast<std::uint32_t>(layout_.of_group(g).size());
   }
   bool can_wake(group_id g) const noexcept { return state_.workers.any_asleep(g); }
-  bool wake(group_id g, std::size_t place) noexcept;
+  bool wake(group_id g, std::size_t index) noexcept;
   bool wake_any(group_id g) noexcept { return can_wake(g) && wake(g, state_.workers.lowest_asleep(g)); }
   bool lowest_first() const noexcept { return state_.setup.profile.idle.wake == wake_order::lowest; }
   std::uint32_t waiting_in(std::uint32_t domain) const noexcept { return state_.queues.waiting_in(domain); }

@@ -22,7 +22,7 @@ worker_states::worker_states(const run_setup& setup, const simulated_clock& cloc
         searchers_of(static_cast<std::uint32_t>(workers), setup.profile.idle.searchers_per_mille);
   }
   for (const worker_place& w : setup.layout.workers()) {
-    boards_.of(w.group).parked.set(boards_.place(w.id));
+    boards_.of(w.group).parked.set(boards_.index_in_group(w.id));
     ++sleepers_[w.group.value];
   }
 }
@@ -43,22 +43,22 @@ void worker_states::change(worker_id w, worker_state to) noexcept {
 
 void worker_states::begin_spinning(worker_id w) noexcept {
   change(w, worker_state::spinning);
-  boards_.of_worker(w).spinning.set(boards_.place(w));
+  boards_.of_worker(w).spinning.set(boards_.index_in_group(w));
 }
 
 void worker_states::fall_asleep(worker_id w) noexcept {
   change(w, worker_state::asleep);
-  boards_.of_worker(w).parked.set(boards_.place(w));
+  boards_.of_worker(w).parked.set(boards_.index_in_group(w));
   ++asleep_;
   ++sleepers_[setup_.group_of(w).value];
   measured_.parked();
   live_.parked(w);
 }
 
-bool worker_states::wake(group_id g, std::size_t place) noexcept {
+bool worker_states::wake(group_id g, std::size_t index) noexcept {
   worker_bits& parked = boards_.of(g).parked;
-  if (!parked.test(place) || !parked.claim(place)) return false;
-  const worker_id w = setup_.layout.of_group(g)[place].id;
+  if (!parked.test(index) || !parked.claim(index)) return false;
+  const worker_id w = setup_.layout.of_group(g)[index].id;
   --asleep_;
   --sleepers_[g.value];
   begin_search(w);

@@ -39,8 +39,8 @@ class worker_states {
   /// Clears that bit, whatever the state is, so that the next submitter chooses another worker.
   void hide_spinning(worker_id w) noexcept {
     worker_bits& spinning = boards_.of_worker(w).spinning;
-    const std::size_t place = boards_.place(w);
-    if (spinning.test(place)) (void)spinning.claim(place);
+    const std::size_t index = boards_.index_in_group(w);
+    if (spinning.test(index)) (void)spinning.claim(index);
   }
 
   // --- sleep
@@ -48,7 +48,7 @@ class worker_states {
   bool any_asleep(group_id g) const noexcept { return sleepers_[g.value] != 0; }
   void fall_asleep(worker_id w) noexcept;
   /// Wakes a worker that sleeps; it searches. Returns false if it does not sleep.
-  bool wake(group_id g, std::size_t place) noexcept;
+  bool wake(group_id g, std::size_t index) noexcept;
   std::size_t lowest_asleep(group_id g) const noexcept { return boards_.of(g).parked.lowest(); }
 
   // --- search

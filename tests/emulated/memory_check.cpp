@@ -40,7 +40,7 @@ class fresh_pages {
 
 struct addresses_of_worker {
   fresh_pages touched;
-  const void* seat = nullptr;    ///< stands for queues and board slot, which lie in the same mapping
+  const void* seat = nullptr;    ///< stands for queues and board entry, which lie in the same mapping
   const void* closure = nullptr; ///< a task that this worker submitted
 };
 

@@ -10,45 +10,45 @@ using namespace corewise::tests;
 
 namespace {
 
-board_entry& slot_of(const situation& s, std::uint32_t worker) {
+board_entry& entry_of(const situation& s, std::uint32_t worker) {
   const group_id g = s.workers()[{worker}].group;
-  return s.view().board(g).slots[worker - s.workers().of_group(g).front().id.value];
+  return s.view().board(g).entries[worker - s.workers().of_group(g).front().id.value];
 }
 
 } // namespace
 
 TEST_CASE("activity: touches add up, and cooling halves the rest") {
   situation s(build(one_kind(1, 2)));
-  board_entry& slot = slot_of(s, 1);
+  board_entry& entry = entry_of(s, 1);
   const auto left = [&] { return s.view().activity({0}, 1).touches; };
   CHECK(left() == 0);
-  for (std::uint64_t stamp = 10; stamp < 15; ++stamp) touch(slot, stamp);
+  for (std::uint64_t stamp = 10; stamp < 15; ++stamp) touch(entry, stamp);
   CHECK(left() == 5);
   CHECK(s.view().activity({0}, 1).touched_at == 14);
-  cool(slot);
+  cool(entry);
   CHECK(left() == 2);
-  cool(slot);
+  cool(entry);
   CHECK(left() == 1);
-  touch(slot, 20);
+  touch(entry, 20);
   CHECK(left() == 2);
-  cool(slot);
-  cool(slot);
+  cool(entry);
+  cool(entry);
   CHECK(left() == 0);
-  cool(slot);
+  cool(entry);
   CHECK(left() == 0);
-  touch(slot, 21);
+  touch(entry, 21);
   CHECK(left() == 1);
   CHECK(s.view().activity({0}, 0).touches == 0);
 }
 
 TEST_CASE("activity: it never falls below 0") {
   situation s(build(one_kind(1, 1)));
-  board_entry& slot = slot_of(s, 0);
-  slot.shared.cooled.store(
+  board_entry& entry = entry_of(s, 0);
+  entry.shared.cooled.store(
       3, std::memory_order_relaxed); // as a thief may see it that reads the owner's line late
   CHECK(s.view().activity({0}, 0).touches == 0);
-  cool(slot);
-  CHECK(slot.shared.cooled.load(std::memory_order_relaxed) == 3);
+  cool(entry);
+  CHECK(entry.shared.cooled.load(std::memory_order_relaxed) == 3);
 }
 
 TEST_CASE("activity: the least active worker is chosen, at any load") {
@@ -84,7 +84,7 @@ TEST_CASE("activity: a robbed worker comes earlier") {
   s.boards().set_activity({0}, {5, 1});
   s.boards().set_activity({1}, {8, 2});
   CHECK(s.place(s.on_cpu(0)).worker.value == 0);
-  cool(slot_of(s, 1));
+  cool(entry_of(s, 1));
   CHECK(s.place(s.on_cpu(0)).worker.value == 1);
 }
 
@@ -118,14 +118,14 @@ TEST_CASE("activity: each group's least active worker is considered") {
 
 TEST_CASE("activity: a worker that no thief robs stays active, however many tasks it has run") {
   situation s(build(one_kind(1, 1)));
-  board_entry& slot = slot_of(s, 0);
+  board_entry& entry = entry_of(s, 0);
   for (const std::uint64_t touches :
        {std::uint64_t{1} << 31, std::uint64_t{1} << 32, std::uint64_t{1} << 63}) {
-    slot.shared.cooled.store(0, std::memory_order_relaxed);
-    slot.owner.touches.store(touches - 1, std::memory_order_relaxed);
-    touch(slot, 1);
+    entry.shared.cooled.store(0, std::memory_order_relaxed);
+    entry.owner.touches.store(touches - 1, std::memory_order_relaxed);
+    touch(entry, 1);
     CHECK(s.view().activity({0}, 0).touches == touches);
-    cool(slot);
+    cool(entry);
     CHECK(s.view().activity({0}, 0).touches == touches / 2);
   }
 }

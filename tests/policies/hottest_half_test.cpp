@@ -61,7 +61,7 @@ TEST_CASE("hottest half: a worker that was robbed is not the next victim") {
   s.boards().set_activity({1}, {8, 1});
   steal_tours tours(s, "hottest_half");
   CHECK(tours.victims(2) == workers{1, 0});
-  cool(s.view().board({0}).slots[1]);
+  cool(s.view().board({0}).entries[1]);
   CHECK(tours.victims(2) == workers{0, 1});
 }
 

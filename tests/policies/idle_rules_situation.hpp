@@ -109,8 +109,8 @@ class sleepers : public idle_rules<sleepers> {
                ? true
                : asleep.contains(2 * g.value + 1) && active[g.value] > 1;
   }
-  bool wake(group_id g, std::size_t place) noexcept {
-    const std::uint32_t w = 2 * g.value + static_cast<std::uint32_t>(place);
+  bool wake(group_id g, std::size_t index) noexcept {
+    const std::uint32_t w = 2 * g.value + static_cast<std::uint32_t>(index);
     if (asleep.erase(w) == 0) return false;
     if (woken_search) ++searchers[groups_[g].domain];
     if (all_woken != nullptr) {

@@ -10,7 +10,7 @@ using namespace corewise;
 
 namespace {
 
-/// A board without board slots: idle bits and levels.
+/// A board without board entries: idle bits and levels.
 struct levels_of {
   explicit levels_of(std::size_t workers) : count(workers), board(workers, nullptr) {}
 
@@ -19,11 +19,11 @@ struct levels_of {
 
   load_levels::least by_looking_at_each(std::size_t b, std::uint64_t excluded) const {
     load_levels::least found;
-    for (std::size_t place = b * 64; place < std::min(count, b * 64 + 64); ++place) {
-      if ((excluded >> (place % 64) & 1) != 0) continue;
-      const std::uint8_t level = board.levels.at(place);
+    for (std::size_t index = b * 64; index < std::min(count, b * 64 + 64); ++index) {
+      if ((excluded >> (index % 64) & 1) != 0) continue;
+      const std::uint8_t level = board.levels.at(index);
       if (level < found.level) found = {level, 0};
-      if (level == found.level) found.places |= std::uint64_t{1} << (place % 64);
+      if (level == found.level) found.workers |= std::uint64_t{1} << (index % 64);
     }
     return found;
   }
@@ -68,7 +68,7 @@ TEST_CASE("load levels: the least of any number of workers is found, with any on
       const load_levels::least expected = some.by_looking_at_each(b, excluded);
       const load_levels::least found = some.board.levels.least_of(b, excluded);
       REQUIRE(found.level == expected.level);
-      if (expected.level != load_levels::nobody) REQUIRE(found.places == expected.places);
+      if (expected.level != load_levels::nobody) REQUIRE(found.workers == expected.workers);
     }
     CHECK(some.board.levels.least_of(0, ~std::uint64_t{0}).level == load_levels::nobody);
   }

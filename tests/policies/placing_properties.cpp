@@ -17,8 +17,8 @@ namespace {
 constexpr int situations_per_machine = 20;
 
 bool available(const situation& s, const worker_place& w) {
-  const auto place = w.id.value - s.workers().of_group(w.group).front().id.value;
-  return !s.view().board(w.group).unavailable.test(place);
+  const auto index = w.id.value - s.workers().of_group(w.group).front().id.value;
+  return !s.view().board(w.group).unavailable.test(index);
 }
 
 bool fulfils(const situation& s, const worker_place& w, const placement_hint& hint) {

@@ -52,8 +52,8 @@ void check_nearest(const situation& s, steal_tours& tours, std::uint32_t thief, 
                              s.groups()[stop.group].capacity > s.groups()[home].capacity;
     if (!from_faster || effort == steal_effort::thorough) continue;
     const worker_place& victim = s.workers()[*stop.victim];
-    const auto place = victim.id.value - s.workers().of_group(victim.group).front().id.value;
-    RC_ASSERT(waiting(s, victim) >= 2 || s.view().board(victim.group).unavailable.test(place));
+    const auto index = victim.id.value - s.workers().of_group(victim.group).front().id.value;
+    RC_ASSERT(waiting(s, victim) >= 2 || s.view().board(victim.group).unavailable.test(index));
   }
 }
 

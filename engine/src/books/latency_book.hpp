@@ -26,10 +26,10 @@ class latency_book {
 
   void add(std::uint64_t in_flight, std::chrono::nanoseconds latency, monotonic::time_point now) noexcept {
     shelf& at = shelves_[shelf_of(in_flight)];
-    const std::uint32_t place = at.next.fetch_add(1, std::memory_order_relaxed);
+    const std::uint32_t turn = at.next.fetch_add(1, std::memory_order_relaxed);
     const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(latency.count(), 1));
-    at.latencies[place % per_shelf].store(stamp(now) << latency_bits | std::min(ns, longest),
-                                          std::memory_order_relaxed);
+    at.latencies[turn % per_shelf].store(stamp(now) << latency_bits | std::min(ns, longest),
+                                         std::memory_order_relaxed);
   }
 
   /// Returns the median of what is on the shelf of that number and, while these are less than enough, on the

@@ -78,7 +78,7 @@ class sleepers {
   }
   /// Returns whether the worker sleeps in its bed, or is about to.
   bool in_bed(worker_id w) const noexcept { return beds_[w.value].parker.occupied(); }
-  /// Returns the place of the sleeper in g that is to be woken for work: the lowest that does not sleep in
+  /// Returns the index of the sleeper in g that is to be woken for work: the lowest that does not sleep in
   /// the driver, if there is one. Where none sleeps: the number of workers of g, or more.
   std::size_t first_to_wake(group_id g) const noexcept {
     const std::size_t lowest = parked(g).lowest();

@@ -27,8 +27,8 @@ void wake_ups::set(const profile& p) noexcept {
 
 void wake_ups::wake_for_pushed(worker_id w) noexcept {
   const group_id g = layout_[w].group;
-  const bool retired = place_in_group(w) >= active_in(g);
-  if (retired && wake(g, place_in_group(w)))
+  const bool retired = index_in_group(w) >= active_in(g);
+  if (retired && wake(g, index_in_group(w)))
     return; // it sends the task away: the others may be busy for ever
   wake_for(w);
 }

@@ -102,11 +102,11 @@ constinit atomic<std::uint64_t> refused_pages{0}; // relaxed: a number for peopl
 /// |--------|----------------|----------------------|------------------------|------------------------------|
 /// | depots | depots_of: CAS | depots_of: load, CAS | the depots of one node | a thread locks one half-made |
 std::array<block_depot, block_classes>& depots_of(std::uint16_t node) {
-  auto& place = all_depots[node];
-  node_depots* there = place.load(std::memory_order_acquire); // pairs: depots
+  auto& known = all_depots[node];
+  node_depots* there = known.load(std::memory_order_acquire); // pairs: depots
   if (there != nullptr && there->process == process_number()) return there->of;
   auto* const mine = ::new (map_pages(sizeof(node_depots))) node_depots;
-  if (place.compare_exchange_strong(there, mine, std::memory_order_acq_rel, // pairs: depots
+  if (known.compare_exchange_strong(there, mine, std::memory_order_acq_rel, // pairs: depots
                                     std::memory_order_acquire))             // pairs: depots
     return mine->of;
   ::munmap(mine, sizeof *mine);
@@ -114,8 +114,8 @@ std::array<block_depot, block_classes>& depots_of(std::uint16_t node) {
 }
 
 template <class F> void for_each_depot(const F& f) noexcept {
-  for (auto& place : all_depots)
-    if (node_depots* const there = place.load(std::memory_order_acquire); // pairs: depots
+  for (auto& known : all_depots)
+    if (node_depots* const there = known.load(std::memory_order_acquire); // pairs: depots
         there != nullptr && there->process == process_number())
       for (std::size_t c = 0; c < block_classes; ++c) f(there->of[c], block_sizes[c]);
 }
@@ -218,13 +218,13 @@ struct slabs_end {
   ~slabs_end() {
     close_cache();
     if (caches.load(std::memory_order_acquire) != 0) return; // pairs: closed
-    for (auto& place : all_depots)
-      if (node_depots* const there = place.load(std::memory_order_relaxed)) {
+    for (auto& known : all_depots)
+      if (node_depots* const there = known.load(std::memory_order_relaxed)) {
         if (there->process != process_number()) continue;
         if (!std::ranges::all_of(there->of, &block_depot::is_whole)) continue;
         for (block_depot& d : there->of) d.unmap();
         ::munmap(there, sizeof *there);
-        place.store(nullptr, std::memory_order_relaxed);
+        known.store(nullptr, std::memory_order_relaxed);
       }
   }
 };
@@ -269,9 +269,9 @@ void* take_alone(std::size_t size_class) {
 
 void give_away(void* memory, std::size_t size_class) noexcept {
   if (cache.away == nullptr) {
-    void* const place = try_acquire_block(0);
-    if (place == nullptr) return depots_of(slab::of(memory).node)[size_class].put_one(memory);
-    cache.away = ::new (place) away_blocks;
+    void* const block = try_acquire_block(0);
+    if (block == nullptr) return depots_of(slab::of(memory).node)[size_class].put_one(memory);
+    cache.away = ::new (block) away_blocks;
   }
   free_block*& first = cache.away->first[size_class];
   first = linked(memory, first);

@@ -144,7 +144,7 @@ constexpr void debugger_layouts::add_queues() noexcept {
 
 constexpr debugger_layouts debugger_layouts::make() noexcept {
   debugger_layouts all;
-  all.places = &registrations;
+  all.registrations = &detail::registrations;
   all.add_coroutines();
   all.add_engine();
   all.add_waits();

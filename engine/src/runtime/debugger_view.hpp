@@ -74,7 +74,7 @@ struct debugger_layouts {
 
   std::uint32_t version = current_version;
   std::uint32_t count = 0; // of numbers
-  const std::array<atomic<const engine_registration*>, 256>* places = nullptr;
+  const std::array<atomic<const engine_registration*>, 256>* registrations = nullptr;
   std::array<debugger_number, 80> numbers{};
 
   static constexpr debugger_layouts make() noexcept;

@@ -24,10 +24,10 @@ group_state::group_state(std::span<const worker_place> workers, sizes capacity,
                          std::optional<std::uint32_t> node, refusal* why)
     : capacity_(capacity),
       arena_(bytes_for(workers.size(), capacity), node, why),
-      slots_(arena_.take<board_entry>(workers.size())),
+      entries_(arena_.take<board_entry>(workers.size())),
       seats_(arena_.take<worker>(workers.size())),
       timers_(std::construct_at(arena_.take<timer_group>(1))) {
-  std::uninitialized_value_construct_n(slots_, workers.size());
+  std::uninitialized_value_construct_n(entries_, workers.size());
 }
 
 group_state::~group_state() {
@@ -37,7 +37,7 @@ group_state::~group_state() {
 
 void group_state::make_seats(shared& engine, std::span<const worker_place> workers) {
   for (const worker_place& place : workers) {
-    const queue_memory memory{slots_[made_], make_cells<local_queue::cell>(arena_, capacity_.ring),
+    const queue_memory memory{entries_[made_], make_cells<local_queue::cell>(arena_, capacity_.ring),
                               make_cells<inbox::cell>(arena_, capacity_.inbox)};
     ::new (static_cast<void*>(&seats_[made_])) worker(engine, place.id, memory);
     ++made_;

@@ -47,7 +47,7 @@ class group_state {
   /// Makes the seats. Call it once.
   void make_seats(shared& engine, std::span<const worker_place> workers);
 
-  board_entry* slots() const noexcept { return slots_; }
+  board_entry* entries() const noexcept { return entries_; }
   std::span<worker> seats() const noexcept { return {seats_, made_}; }
   injection_queue& injection() noexcept { return injection_; }
   timer_group& timers() noexcept { return *timers_; }
@@ -64,7 +64,7 @@ class group_state {
  private:
   sizes capacity_;
   node_arena arena_;
-  board_entry* slots_;
+  board_entry* entries_;
   worker* seats_;
   timer_group* timers_;
   std::size_t made_ = 0;

@@ -49,9 +49,9 @@ inline void shared::publish_one_more(const worker_place& w) noexcept {
 /// Publishes a level. A retired worker attracts nothing, and its group is not the lighter for it.
 inline void shared::publish(const worker_place& w, std::uint8_t level) noexcept {
   group_board& board = *boards_[w.group.value];
-  const std::size_t place = index_in_group(w.id);
-  const bool takes_part = place < board.active.load(std::memory_order_relaxed);
-  publish_level(board, place, takes_part ? level : load_levels::nobody,
+  const std::size_t index = index_in_group(w.id);
+  const bool takes_part = index < board.active.load(std::memory_order_relaxed);
+  publish_level(board, index, takes_part ? level : load_levels::nobody,
                 group_levels_ ? &*group_levels_ : nullptr, w.group);
 }
 

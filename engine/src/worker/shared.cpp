@@ -73,7 +73,7 @@ void shared::make_groups() {
     group_states_.push_back(std::make_unique<group_state>(workers, sizes, node, &why));
     if (why) notices_.warn_once(log_code::not_on_node, "queues are not bound to their node: " + *why);
     memory_.push_back(std::make_shared<node_resource>(node));
-    boards_.push_back(std::make_unique<group_board>(workers.size(), group_states_.back()->slots()));
+    boards_.push_back(std::make_unique<group_board>(workers.size(), group_states_.back()->entries()));
     boards_.back()->active.store(layout_.at_begin(g.id), std::memory_order_relaxed); // no thread yet
     const bool one_queue = settings_.injection.scope == injection_scope::engine;
     injection_.push_back(&group_states_[one_queue ? 0 : g.id.value]->injection());

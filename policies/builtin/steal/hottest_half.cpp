@@ -80,10 +80,10 @@ class hottest_half final : public steal_policy {
     hottest_few few;
     for (const locality_group& group : groups_.groups()) {
       const std::span<const worker_place> members = loads.layout().of_group(group.id);
-      for (std::size_t place = 0; place < members.size(); ++place) {
-        if (round.waiting(group.id, place) == 0) continue;
-        const worker_activity a = loads.activity(group.id, place);
-        const warmth w{a.touches, a.touched_at, members[place].id};
+      for (std::size_t index = 0; index < members.size(); ++index) {
+        if (round.waiting(group.id, index) == 0) continue;
+        const worker_activity a = loads.activity(group.id, index);
+        const warmth w{a.touches, a.touched_at, members[index].id};
         if (!tried || w < *tried) few.show(w);
       }
     }

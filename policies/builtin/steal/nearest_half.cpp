@@ -78,9 +78,9 @@ class nearest_half final : public steal_policy {
     if (size == 0) return false;
     const std::uint32_t start = rng.below(size);
     for (std::uint32_t i = 0; i < size; ++i) {
-      const std::uint32_t place = start + i < size ? start + i : start + i - size;
-      const std::uint32_t enough = least > 1 && board.unavailable.test(place) ? 1 : least;
-      if (round.at_worker(g, place, enough)) return true;
+      const std::uint32_t index = start + i < size ? start + i : start + i - size;
+      const std::uint32_t enough = least > 1 && board.unavailable.test(index) ? 1 : least;
+      if (round.at_worker(g, index, enough)) return true;
     }
     return false;
   }

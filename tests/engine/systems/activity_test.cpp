@@ -22,21 +22,21 @@ TEST_CASE("activity: a worker that takes work moves towards the tail, and a robb
   const profile p = system_profile("activity", 1);
   situation s(build(one_kind(1, 3)), p.dispatch.policy.c_str());
   s.load(0, 2, 2);
-  board_entry* slots = s.view().board({0}).slots;
+  board_entry* entries = s.view().board({0}).entries;
   const auto head = [&] { return s.place(s.on_cpu(0)).worker.value; };
   std::uint64_t now = 0;
   CHECK(head() == 0);
-  touch(slots[0], ++now);
+  touch(entries[0], ++now);
   CHECK(head() == 1);
-  touch(slots[1], ++now);
+  touch(entries[1], ++now);
   CHECK(head() == 2);
-  touch(slots[2], ++now);
+  touch(entries[2], ++now);
   CHECK(head() == 0); // as active as the others, but touched longest ago
-  for (int i = 0; i < 6; ++i) touch(slots[1], ++now);
-  for (int i = 0; i < 3; ++i) touch(slots[0], ++now);
+  for (int i = 0; i < 6; ++i) touch(entries[1], ++now);
+  for (int i = 0; i < 3; ++i) touch(entries[0], ++now);
   steal_tours tours(s, p.steal.policy);
   CHECK(tours.victims(2) == std::vector<std::uint32_t>{1, 0});
-  cool(slots[1]); // 7 to 3: so the thieves do not herd on it
+  cool(entries[1]); // 7 to 3: so the thieves do not herd on it
   CHECK(tours.victims(2) == std::vector<std::uint32_t>{0, 1});
 }
 

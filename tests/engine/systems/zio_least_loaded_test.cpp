@@ -165,7 +165,7 @@ TEST_CASE("zio-least-loaded: the sweep takes only a strictly smaller counter, cl
   s.boards().set_unavailable({6});
   CHECK(s.place(s.on_cpu(0)).worker.value == 7);
   s.boards().set_load({2}, worker_load{0, 0, 1});
-  board_entry& five = s.view().board(s.workers()[{5}].group).slots[1];
+  board_entry& five = s.view().board(s.workers()[{5}].group).entries[1];
   five.owner.ring_tail.store(3, std::memory_order_relaxed);
   five.shared.ring_head.store(std::uint64_t{5} << 32 | 5, std::memory_order_relaxed); // reads -2
   CHECK(s.place(s.on_cpu(0)).worker.value == 2);

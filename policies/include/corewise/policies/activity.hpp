@@ -12,20 +12,20 @@
 
 namespace corewise {
 
-/// Notes that the worker took work. `stamp` grows with time: a clock, or a count. Only the board slot's
+/// Notes that the worker took work. `stamp` grows with time: a clock, or a count. Only the board entry's
 /// owner.
-inline void touch(board_entry& slot, std::uint64_t stamp) noexcept {
-  detail::add_own(slot.owner.touches, 1);
-  slot.owner.touched_at.store(stamp, std::memory_order_relaxed);
+inline void touch(board_entry& entry, std::uint64_t stamp) noexcept {
+  detail::add_own(entry.owner.touches, 1);
+  entry.owner.touched_at.store(stamp, std::memory_order_relaxed);
 }
 
 /// Halves the activity of a robbed worker, rounded down. Any thread. Of two calls at once one may be lost,
 /// which leaves the worker warmer than it should be and does no other harm.
-inline void cool(board_entry& slot) noexcept {
-  const std::uint64_t cooled = slot.shared.cooled.load(std::memory_order_relaxed);
-  const std::uint64_t touches = slot.owner.touches.load(std::memory_order_relaxed);
+inline void cool(board_entry& entry) noexcept {
+  const std::uint64_t cooled = entry.shared.cooled.load(std::memory_order_relaxed);
+  const std::uint64_t touches = entry.owner.touches.load(std::memory_order_relaxed);
   if (touches > cooled)
-    slot.shared.cooled.store(cooled + (touches - cooled + 1) / 2, std::memory_order_release); // pairs: board
+    entry.shared.cooled.store(cooled + (touches - cooled + 1) / 2, std::memory_order_release); // pairs: board
 }
 
 } // namespace corewise

@@ -29,7 +29,7 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 ///     take_request(domain)  takes that request back; returns whether there was one and no worker searches
 ///     active_in(group)      returns how many of its workers take part
 ///     can_wake(group)       returns whether a worker of it sleeps that takes part
-///     wake(group, place)    wakes that worker; returns false if it does not sleep
+///     wake(group, index)    wakes that worker; returns false if it does not sleep
 ///     wake_any(group)       wakes a worker of it; returns false if none sleeps
 ///     lowest_first()        returns whether the lowest worker is woken first, instead of the one that the
 ///                           task was sent to
@@ -72,7 +72,7 @@ template <class Self> class idle_rules {
     const group_id g = layout_[w].group;
     if (!self().stealing()) {
       // No other worker would take the task from there.
-      if (!self().wake(g, place_in_group(w)) && self().injected(g) != 0) self().wake_for_injection(g);
+      if (!self().wake(g, index_in_group(w)) && self().injected(g) != 0) self().wake_for_injection(g);
       return;
     }
     if (!self().anybody_parked()) return;
@@ -209,8 +209,8 @@ template <class Self> class idle_rules {
   [[gnu::hot]] bool wake_in_domain(worker_id nearest) noexcept {
     const group_id own = layout_[nearest].group;
     if (!self().lowest_first()) {
-      const std::size_t place = place_in_group(nearest);
-      if ((place < self().active_in(own) && self().wake(own, place)) || self().wake_any(own)) return true;
+      const std::size_t index = index_in_group(nearest);
+      if ((index < self().active_in(own) && self().wake(own, index)) || self().wake_any(own)) return true;
     }
     return std::ranges::any_of(groups_.domains()[groups_[own].domain],
                                [&](group_id g) { return self().wake_any(g); });
@@ -237,7 +237,7 @@ template <class Self> class idle_rules {
     return l <= level::same_domain || worth_the_way(self().waiting_in(domain), l, domain);
   }
 
-  std::size_t place_in_group(worker_id w) const noexcept {
+  std::size_t index_in_group(worker_id w) const noexcept {
     return w.value - layout_.of_group(layout_[w].group).front().id.value;
   }
 

@@ -26,10 +26,10 @@
 
 namespace corewise {
 
-/// One worker's board slot. The queues of the engine work on these words directly; the simulator and
+/// One worker's board entry. The queues of the engine work on these words directly; the simulator and
 /// `explain` set them.
 struct alignas(128) board_entry {
-  /// Written by the worker that owns the board slot.
+  /// Written by the worker that owns the board entry.
   struct alignas(64) owner_line {
     detail::atomic<std::uint32_t> ring_tail{0};
     detail::atomic<std::uint32_t> running{0};   ///< 1 while a task runs

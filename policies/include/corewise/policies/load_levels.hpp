@@ -66,13 +66,13 @@ class load_levels {
     std::fill_n(bytes, workers, std::uint8_t{0});
   }
 
-  std::uint8_t at(std::size_t place) const noexcept {
-    return detail::atomic_ref(bytes_[place]).load(std::memory_order_relaxed);
+  std::uint8_t at(std::size_t index) const noexcept {
+    return detail::atomic_ref(bytes_[index]).load(std::memory_order_relaxed);
   }
 
   /// Sets a level. Returns the level before. Cost: a load; a store if the level changes.
-  std::uint8_t publish(std::size_t place, std::uint8_t level) noexcept {
-    detail::atomic_ref byte(bytes_[place]);
+  std::uint8_t publish(std::size_t index, std::uint8_t level) noexcept {
+    detail::atomic_ref byte(bytes_[index]);
     const std::uint8_t before = byte.load(std::memory_order_relaxed);
     if (before != level) byte.store(level, std::memory_order_relaxed);
     return before;
@@ -81,7 +81,7 @@ class load_levels {
   /// The least level of some workers, and the workers that have it.
   struct least {
     std::uint8_t level = nobody;
-    std::uint64_t places = 0;
+    std::uint64_t workers = 0; ///< a bit each
   };
 
   /// Finds the least level of the workers 64b to 64b + 63, less those whose bit is set in `excluded`; bits as
@@ -94,7 +94,7 @@ class load_levels {
       const least here = least_of_chunk(bytes_ + first, static_cast<std::uint16_t>(excluded >> shift));
       if (here.level > found.level || here.level == nobody) continue;
       if (here.level < found.level) found = {here.level, 0};
-      found.places |= here.places << shift;
+      found.workers |= here.workers << shift;
     }
     return found;
   }
@@ -122,8 +122,8 @@ class load_levels {
     m = _mm_min_epu8(m, _mm_srli_si128(m, 2));
     m = _mm_min_epu8(m, _mm_srli_si128(m, 1));
     const auto level = static_cast<std::uint8_t>(_mm_cvtsi128_si32(m));
-    const int places = _mm_movemask_epi8(_mm_cmpeq_epi8(levels, _mm_set1_epi8(static_cast<char>(level))));
-    return {level, static_cast<std::uint16_t>(places)};
+    const int equal = _mm_movemask_epi8(_mm_cmpeq_epi8(levels, _mm_set1_epi8(static_cast<char>(level))));
+    return {level, static_cast<std::uint16_t>(equal)};
   }
 
   /// 255 where a bit is set, else 0.
@@ -139,13 +139,13 @@ class load_levels {
     for (std::size_t half = 0; half < 2; ++half) {
       const std::uint64_t levels = word(at + half * 8);
       for (std::size_t i = 0; i < 8; ++i) {
-        const std::size_t place = half * 8 + i;
-        if ((excluded >> place & 1) != 0) continue;
+        const std::size_t index = half * 8 + i;
+        if ((excluded >> index & 1) != 0) continue;
         const std::size_t byte = std::endian::native == std::endian::little ? i : 7 - i;
         const auto level = static_cast<std::uint8_t>(levels >> (byte * 8));
         if (level > found.level) continue;
         if (level < found.level) found = {level, 0};
-        found.places |= std::uint64_t{1} << place;
+        found.workers |= std::uint64_t{1} << index;
       }
     }
     return found;

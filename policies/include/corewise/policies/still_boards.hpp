@@ -42,7 +42,7 @@ class still_boards {
   group_board& board_of(worker_id worker) noexcept;
 
   const worker_layout* workers_;
-  std::unique_ptr<board_entry[]> slots_; // by worker id
+  std::unique_ptr<board_entry[]> entries_; // by worker id
   std::vector<unsigned char> group_level_bytes_;
   load_levels group_levels_;
   std::vector<std::unique_ptr<group_board>> boards_;

@@ -38,7 +38,7 @@ template <class T> struct channel_end {
 
   lock_word word{0};
   bits other = 0;        ///< the other end's word, as this one's holder saw it last
-  std::size_t place = 0; ///< in the ring
+  std::size_t index = 0; ///< of its position in the ring
   /// Of the channel: at both ends, so that neither reads the other's line.
   std::size_t capacity;
   T* room;
@@ -48,11 +48,11 @@ template <class T> struct channel_end {
   }
   /// Returns how many positions are from one word to another.
   static std::size_t distance(bits from, bits to) noexcept { return ((to & -step) - (from & -step)) / step; }
-  T* here() noexcept { return room + place; }
+  T* here() noexcept { return room + index; }
   void go_on() noexcept {
-    if (++place == capacity) place = 0;
+    if (++index == capacity) index = 0;
   }
-  void go_back() noexcept { place = (place == 0 ? capacity : place) - 1; }
+  void go_back() noexcept { index = (index == 0 ? capacity : index) - 1; }
 };
 
 } // namespace corewise::detail
