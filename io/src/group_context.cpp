@@ -2,6 +2,7 @@
 
 #include <corewise/engine/task.hpp>
 #include <corewise/io/detail/group_context.hpp>
+#include <corewise/policies/detail/clock.hpp>
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -64,7 +65,7 @@ std::string peer_of(const descriptor_wait& w) {
   return local.empty() ? local : "local " + local;
 }
 
-std::int64_t now_ns() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+std::int64_t now_ns() noexcept { return corewise::detail::monotonic::now().time_since_epoch().count(); }
 
 [[noreturn]] void fail(const char* call) {
   throw system_error(error_code(errno, asio::error::get_system_category()), call);

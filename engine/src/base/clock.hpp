@@ -1,15 +1,15 @@
 #pragma once
 
+#include <corewise/policies/detail/clock.hpp>
+
 #include <sched.h>
 
 #include <chrono>
 #include <thread>
 
-// The engine's clock, and the ways in which it waits that are no futex (futex.hpp) and no lock (detail/lock.hpp).
+// The engine's clock (`monotonic`), and the ways in which it waits that are no futex (futex.hpp) and no lock (detail/lock.hpp).
 
 namespace corewise::detail {
-
-using monotonic = std::chrono::steady_clock;
 
 /// A thread of the engine.
 using thread = std::thread;

@@ -4,6 +4,7 @@
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>
 #include <corewise/engine/timer.hpp>
+#include <corewise/policies/detail/clock.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -67,8 +68,7 @@ task<T> with_deadline(task<T> work, any_duration d,
   std::optional<detail::stop_timer> limit;
   if (stop.stop_possible()) limit.emplace(d, std::move(stop));
   const auto check = [until] {
-    if (std::chrono::steady_clock::now() >= until)
-      throw deadline_expired("the task had not ended at its deadline");
+    if (detail::monotonic::now() >= until) throw deadline_expired("the task had not ended at its deadline");
   };
   if constexpr (std::is_void_v<T>) {
     co_await std::move(work);

@@ -5,6 +5,7 @@
 #include <corewise/engine/task.hpp>
 #include <corewise/policies/any_duration.hpp>
 #include <corewise/policies/detail/atomic.hpp>
+#include <corewise/policies/detail/clock.hpp>
 
 #include <cassert>
 #include <chrono>
@@ -220,7 +221,7 @@ template <class T> class [[nodiscard]] future {
   bool wait_for(any_duration limit) const { return state().wait(std::chrono::nanoseconds(limit)); }
   /// Waits as `wait`, at most until the moment `t`. Returns whether the result is there.
   bool wait_until(any_moment t) const {
-    return wait_for(later(t, -std::chrono::steady_clock::now().time_since_epoch()).time_since_epoch());
+    return wait_for(later(t, -detail::monotonic::now().time_since_epoch()).time_since_epoch());
   }
   /// Waits, and returns the value. Throws the work's exception; `not_run` if the work did not run to its end;
   /// `deadline_expired` if its hint had a deadline and it did not begin in time.

@@ -3,6 +3,7 @@
 #include <corewise/engine/detail/resumption.hpp>
 #include <corewise/engine/detail/timer_node.hpp>
 #include <corewise/policies/any_duration.hpp>
+#include <corewise/policies/detail/clock.hpp>
 
 #include <chrono>
 #include <optional>
@@ -118,21 +119,21 @@ class [[nodiscard]] stoppable_sleeping : public sleeping {
 /// While all workers are busy it wakes up within a tick (500 us), or when the first of them has ended a
 /// longer task. Outside of an engine's tasks, and in the child of a process fork, the thread sleeps. `drain`
 /// waits for a task that sleeps; `shutdown` destroys it at its deadline. Cost: a lock; allocates nothing.
-inline detail::sleeping sleep_until(any_moment t) noexcept { return {std::chrono::steady_clock::now(), t}; }
+inline detail::sleeping sleep_until(any_moment t) noexcept { return {detail::monotonic::now(), t}; }
 
 /// Sleeps as `sleep_until` does, for `d` from the call on.
 inline detail::sleeping sleep_for(any_duration d) noexcept {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = detail::monotonic::now();
   return {now, later(now, d)};
 }
 
 /// Acts as above, until `token` is told to stop. The await returns true when the moment came, false when it
 /// was stopped. The thread that requests the stop may run the stopped coroutine next.
 inline detail::stoppable_sleeping sleep_until(any_moment t, std::stop_token token) noexcept {
-  return {std::chrono::steady_clock::now(), t, std::move(token)};
+  return {detail::monotonic::now(), t, std::move(token)};
 }
 inline detail::stoppable_sleeping sleep_for(any_duration d, std::stop_token token) noexcept {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = detail::monotonic::now();
   return {now, later(now, d), std::move(token)};
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <corewise/policies/detail/clock.hpp>
+
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -49,7 +51,7 @@ class any_duration {
 /// A moment of the steady clock, of any unit.
 class any_moment {
  public:
-  using clock = std::chrono::steady_clock;
+  using clock = detail::monotonic;
 
   template <class Duration>
   constexpr any_moment(std::chrono::time_point<clock, Duration> t) noexcept
