@@ -12,9 +12,9 @@ profile parse(std::string_view yaml, const std::string& name, const std::filesys
   detail::issue_list issues(name);
   profile p;
   p.source = name;
-  const auto places = detail::read_fields(yaml, detail::profile_fields(), p, issues);
-  detail::add_contradictions(detail::find_contradictions(p), places, issues);
-  if (folder) detail::resolve_source(p.topology.machine.source, *folder, "topology.", places, issues);
+  const auto positions = detail::read_fields(yaml, detail::profile_fields(), p, issues);
+  detail::add_contradictions(detail::find_contradictions(p), positions, issues);
+  if (folder) detail::resolve_source(p.topology.machine.source, *folder, "topology.", positions, issues);
   std::move(issues).throw_if_any();
   return p;
 }

@@ -134,12 +134,12 @@ machine_file parse_machine_file(std::string_view yaml, const std::string& name,
     std::move(issues).throw_if_any();
   }
   machine_file m;
-  const auto places = read_fields(yaml, machine_fields(), m, issues);
+  const auto positions = read_fields(yaml, machine_fields(), m, issues);
   auto contradictions = find_contradictions(m.kinds, m.distances, "");
   for (const auto& [kind, power] : m.costs.energy)
     check_kind_name(contradictions, "energy." + kind, kind, m.kinds, "");
-  add_contradictions(contradictions, places, issues);
-  if (folder) resolve_source(m.source, *folder, "", places, issues);
+  add_contradictions(contradictions, positions, issues);
+  if (folder) resolve_source(m.source, *folder, "", positions, issues);
   std::move(issues).throw_if_any();
   return m;
 }

@@ -5,7 +5,7 @@
 namespace corewise::detail {
 
 void add_contradictions(const std::vector<contradiction>& found,
-                        const std::map<std::string, text_position>& places, issue_list& issues) {
+                        const std::map<std::string, text_position>& positions, issue_list& issues) {
   const auto is_wrong = [&](const std::string& key) { return issues.concerns(key); };
   std::vector<const contradiction*> new_ones;
   for (const contradiction& c : found)
@@ -13,9 +13,9 @@ void add_contradictions(const std::vector<contradiction>& found,
   for (const contradiction* c : new_ones) {
     // The field to blame may be a default; then the file contains the field that contradicts it.
     const auto written =
-        std::ranges::find_if(c->keys, [&](const std::string& key) { return places.contains(key); });
+        std::ranges::find_if(c->keys, [&](const std::string& key) { return positions.contains(key); });
     const std::string& key = written == c->keys.end() ? c->keys.front() : *written;
-    issues.add(written == c->keys.end() ? text_position{} : places.at(key), key, c->message);
+    issues.add(written == c->keys.end() ? text_position{} : positions.at(key), key, c->message);
   }
 }
 

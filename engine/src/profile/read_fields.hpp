@@ -23,11 +23,11 @@ std::map<std::string, text_position> read_fields(std::string_view text, const fi
   // After a syntax error there is nothing to read, and then a required key is not missing.
   if (document.what != document_node::sort::nothing || issues.empty())
     reader.read(document, make_shape(facts));
-  return reader.places();
+  return reader.positions();
 }
 
 /// Adds contradictions at the positions of their keys, except about fields that are wrong by themselves.
 void add_contradictions(const std::vector<contradiction>& found,
-                        const std::map<std::string, text_position>& places, issue_list& issues);
+                        const std::map<std::string, text_position>& positions, issue_list& issues);
 
 } // namespace corewise::detail

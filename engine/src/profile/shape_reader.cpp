@@ -59,7 +59,7 @@ void shape_reader::read(const document_node& document, const shape& expected) {
 }
 
 void shape_reader::read_node(const document_node& node, const shape& expected) {
-  places_[path_] = node.at;
+  positions_[path_] = node.at;
   if (node.refused) return;
   if (node.what == sort::map && (!expected.keys.empty() || expected.any))
     read_map(node, expected);

@@ -21,7 +21,7 @@ class shape_reader {
   void read(const document_node& document, const shape& expected);
 
   /// The positions of the key paths that the document has.
-  const std::map<std::string, text_position>& places() const noexcept { return places_; }
+  const std::map<std::string, text_position>& positions() const noexcept { return positions_; }
 
  private:
   void read_node(const document_node& node, const shape& expected);
@@ -38,7 +38,7 @@ class shape_reader {
   const fact_list& facts_;
   issue_list& issues_;
   receiver receive_;
-  std::map<std::string, text_position> places_;
+  std::map<std::string, text_position> positions_;
   std::string path_; // of the node that is being read
   element element_;
 };

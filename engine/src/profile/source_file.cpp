@@ -10,10 +10,10 @@
 namespace corewise::detail {
 
 void resolve_source(machine_source& source, const std::filesystem::path& folder, const std::string& prefix,
-                    const std::map<std::string, text_position>& places, issue_list& issues) {
+                    const std::map<std::string, text_position>& positions, issue_list& issues) {
   auto* xml = std::get_if<xml_source>(&source);
-  const auto at = places.find(prefix + "source.xml");
-  if (!xml || at == places.end()) return;
+  const auto at = positions.find(prefix + "source.xml");
+  if (!xml || at == positions.end()) return;
   xml->file = folder / xml->file;
   if (const std::string why = why_unreadable(xml->file); !why.empty())
     issues.add(at->second, at->first,

@@ -64,9 +64,9 @@ class engine_number {
 
 struct debugger_layouts;
 
-/// An engine's place in the process's table of engines, in which debuggers look (runtime/debugger_view.hpp).
-/// While it lives no other engine has its number, unless there are more than 256 engines: the others stand in
-/// no place. A number that became free is given again as late as possible, since older events have it. Make
+/// An engine's entry in the process's table of engines, in which debuggers look (runtime/debugger_view.hpp).
+/// While it lives no other engine has its number, unless there are more than 256 engines: the others are
+/// not in it. A number that became free is given again as late as possible, since older events have it. Make
 /// and destroy it on any thread.
 class engine_registration {
  public:

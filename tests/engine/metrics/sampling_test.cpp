@@ -138,7 +138,7 @@ TEST_CASE("metrics: coroutines that yield are sampled where they begin, and unti
   CHECK(greatest_distance(distribution(seen.waited[0]), distribution(all)) < .15);
 }
 
-TEST_CASE("metrics: a coroutine that waited for a place to block keeps its class") {
+TEST_CASE("metrics: a coroutine that waited for a permit to block keeps its class") {
   profile p = small_profile(2);
   p.blocking.max_concurrent = 1;
   engine e(p);

@@ -20,7 +20,7 @@ bool table_has(const engine_registration& p) {
 
 } // namespace
 
-TEST_CASE("engine_registration: 256 engines have numbers of their own, and the others stand in no place") {
+TEST_CASE("engine_registration: 256 engines have numbers of their own, and the others are not in the table") {
   std::vector<std::unique_ptr<engine_registration>> all;
   std::set<std::uint8_t> numbers;
   for (std::size_t i = 0; i < registrations.size(); ++i) {

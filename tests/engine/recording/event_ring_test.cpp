@@ -21,7 +21,7 @@ TEST_CASE("event_ring: a reader finds the newest events, in order") {
   for (std::uint64_t i = 10; i < event_ring::capacity + 100; ++i) ring->add({i, i, i, i});
   const event_ring::range got = ring->copy(10, seen);
   CHECK(got.end == event_ring::capacity + 100);
-  CHECK(got.first == 101); // one more than was overwritten: the writer may be at work on that place
+  CHECK(got.first == 101); // one more than was overwritten: the writer may be at work on that entry
   REQUIRE(seen.size() == got.end - got.first);
   CHECK(seen[0][0] == got.first);
 }

@@ -212,7 +212,7 @@ TEST_CASE("daemon: its deadlines hold while the engine shuts down, and while the
   CHECK(within(10s, [&] { return ended.load() == 1; }));
   held.open();
   e.drain();
-  CHECK(e.submit([] {}) == submit_result::accepted); // the deadline has taken no place
+  CHECK(e.submit([] {}) == submit_result::accepted); // the deadline counts for no task
   e.drain();
   REQUIRE(e.submit(waits(true), as_daemon) == submit_result::accepted);
   CHECK(e.shutdown(10s).clean());

@@ -50,7 +50,7 @@ TEST_CASE("blocking limit: a running engine takes a limit, another and none") {
       REQUIRE(e.submit(calls_after_wait([&] { held.pass(); }, token(alive))) == submit_result::accepted);
   };
   submit(10);
-  wait_for_calls(e, 1, 9); // the call that began without a limit has no place
+  wait_for_calls(e, 1, 9); // the call that began without a limit has no permit
   CHECK(e.apply(limited_calls(2, 4)).applied());
   wait_for_calls(e, 4, 6);
   held.wait_for(4);
@@ -175,7 +175,7 @@ TEST_CASE("blocking limit: a shutdown waits for calls that wait, up to its deadl
   CHECK(alive == 0);
 }
 
-TEST_CASE("blocking limit: a coroutine that is destroyed after it was called up passes its place on") {
+TEST_CASE("blocking limit: a coroutine that is destroyed after it was called up passes its permit on") {
   const auto first = std::make_shared<gate>();
   const auto busy = std::make_shared<gate>();
   std::atomic<int> alive{0};
@@ -234,7 +234,8 @@ TEST_CASE("blocking limit: a coroutine that is stopped before its call goes on w
   CHECK(e.dump().suspended.empty());
 }
 
-TEST_CASE("blocking limit: a coroutine that is stopped while a thread takes its place over goes on at once") {
+TEST_CASE(
+    "blocking limit: a coroutine that is stopped while a thread takes its permit over goes on at once") {
   gate first;
   gate second;
   gate busy;
@@ -253,7 +254,7 @@ TEST_CASE("blocking limit: a coroutine that is stopped while a thread takes its 
           submit_result::accepted); // the coroutine, called up, must wait for it
   busy.wait_for(1);
   first.open();
-  second.wait_for(1); // the thread has the place
+  second.wait_for(1); // the thread has the permit
   source.request_stop();
   busy.open();
   CHECK_FALSE(called.get());

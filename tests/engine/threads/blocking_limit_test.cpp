@@ -44,8 +44,8 @@ void wait_until_waiting(const engine& e, std::uint64_t calls) {
   while (e.metrics().blocking_calls_waiting != calls) std::this_thread::yield();
 }
 
-/// Submits a call that holds a place until the gate opens, and waits until it runs.
-void hold_place(engine& e, gate& held) {
+/// Submits a call that holds a permit until the gate opens, and waits until it runs.
+void hold_permit(engine& e, gate& held) {
   REQUIRE(e.submit([&] { blocking([&] { held.pass(); }); }) == submit_result::accepted);
   held.wait_for(1);
 }
@@ -87,7 +87,7 @@ TEST_CASE("blocking limit: no more calls run at once than allowed, and all run")
 TEST_CASE("blocking limit: coroutines and threads that wait are served in the order in which they came") {
   gate held;
   engine e(limited_calls(2, 1));
-  hold_place(e, held);
+  hold_permit(e, held);
   std::vector<int> order; // one call at a time
   constexpr int calls = 20;
   for (int i = 0; i < calls; ++i) {
@@ -108,9 +108,9 @@ TEST_CASE("blocking limit: coroutines and threads that wait are served in the or
 TEST_CASE("blocking limit: a coroutine that waits takes no thread and no seat, and counts as suspended") {
   gate held;
   profile p = limited_calls(1, 1);
-  p.blocking.spares_max = 1; // the thread that works beside the call that holds the place
+  p.blocking.spares_max = 1; // the thread that works beside the call that holds the permit
   engine e(p);
-  hold_place(e, held);
+  hold_permit(e, held);
   std::atomic<int> ended{0};
   for (int i = 0; i < 200; ++i)
     REQUIRE(e.submit(awaits_call([&] { ended.fetch_add(1); })) == submit_result::accepted);
@@ -137,7 +137,7 @@ TEST_CASE("blocking limit: after a wait the coroutine has its call's result or e
     CAPTURE(lose);
     gate held;
     engine e(limited_calls(1, 1));
-    hold_place(e, held);
+    hold_permit(e, held);
     std::atomic<int> taken{0};
     const auto call = [&](bool fails) {
       if (lose) {
@@ -179,7 +179,7 @@ TEST_CASE("blocking limit: a dump names the coroutine whose call its worker make
   profile p = limited_calls(2, 1);
   p.blocking.spares_max = 0;
   engine e(p);
-  hold_place(e, first);
+  hold_permit(e, first);
   REQUIRE(e.submit(awaits_call([&] { second.pass(); })) == submit_result::accepted);
   wait_until_waiting(e, 1);
   first.open();
@@ -197,7 +197,7 @@ TEST_CASE("blocking limit: a dump names the coroutine whose call its worker make
 TEST_CASE("blocking limit: a plain call in excess waits on its thread, and its worker goes on") {
   gate held;
   engine e(limited_calls(1, 1));
-  hold_place(e, held);
+  hold_permit(e, held);
   std::atomic<bool> called{false};
   REQUIRE(e.submit([&] { blocking([&] { called = true; }); }) == submit_result::accepted);
   wait_until_waiting(e, 1);
@@ -216,7 +216,7 @@ TEST_CASE("blocking limit: where calls in excess are refused, a plain call throw
   profile p = limited_calls(1, 1);
   p.blocking.on_full = excess_action::refuse;
   engine e(p);
-  hold_place(e, held);
+  hold_permit(e, held);
   bool called = false;
   CHECK_THROWS_AS(e.run([&] { blocking([&] { called = true; }); }).get(), blocking_full);
   CHECK_FALSE(called);
@@ -231,7 +231,7 @@ TEST_CASE("blocking limit: where calls in excess are refused, a plain call throw
   CHECK(e.metrics().blocking_calls_refused == 1);
 }
 
-TEST_CASE("blocking limit: a call within another needs no place of its own") {
+TEST_CASE("blocking limit: a call within another needs no permit of its own") {
   for (const excess_action on_full : {excess_action::wait, excess_action::refuse}) {
     profile p = limited_calls(2, 1);
     p.blocking.on_full = on_full;
@@ -248,7 +248,7 @@ TEST_CASE("blocking limit: a call within another needs no place of its own") {
   }
 }
 
-TEST_CASE("blocking limit: threads take over the place of a coroutine that finds no worker") {
+TEST_CASE("blocking limit: threads take over the permit of a coroutine that finds no worker") {
   gate held;
   profile p = limited_calls(2, 1);
   p.blocking.spares_max = 0;
@@ -256,7 +256,7 @@ TEST_CASE("blocking limit: threads take over the place of a coroutine that finds
   std::vector<int> order; // one call at a time
   REQUIRE(e.submit([&] {
     blocking([&] { held.pass(); });
-    blocking([&] { order.push_back(1); }); // in excess: the first place is another's by now
+    blocking([&] { order.push_back(1); }); // in excess: the first permit is another's by now
   }) == submit_result::accepted);
   held.wait_for(1);
   REQUIRE(e.submit(awaits_call([&] { order.push_back(2); })) == submit_result::accepted);
@@ -275,7 +275,7 @@ TEST_CASE("blocking limit: a coroutine that no engine runs waits on the thread o
   profile p = limited_calls(1, 1);
   p.blocking.on_full = excess_action::refuse;
   engine e(p);
-  hold_place(e, held);
+  hold_permit(e, held);
   bool same_thread = false;
   future<void> f = e.run([&] {
     const auto id = std::this_thread::get_id();
@@ -295,7 +295,7 @@ TEST_CASE("blocking limit: a coroutine that no engine runs waits on the thread o
 TEST_CASE("blocking limit: both calls of a when_any are made, one after the other") {
   gate held;
   engine e(limited_calls(2, 1));
-  hold_place(e, held);
+  hold_permit(e, held);
   overlap calls;
   std::atomic<int> ended{0};
   const auto call = [&] {
@@ -313,7 +313,7 @@ TEST_CASE("blocking limit: both calls of a when_any are made, one after the othe
   CHECK(calls.most() == 1);
 }
 
-TEST_CASE("blocking limit: hooks of a worker need no place") {
+TEST_CASE("blocking limit: hooks of a worker need no permit") {
   engine_hooks hooks;
   std::atomic<int> calls{0};
   const auto block = [&](worker_id) { blocking([&] { ++calls; }); };
@@ -324,7 +324,7 @@ TEST_CASE("blocking limit: hooks of a worker need no place") {
     profile p = limited_calls(1, 1);
     p.blocking.on_full = excess_action::refuse;
     engine e(p, hooks);
-    hold_place(e, held);
+    hold_permit(e, held);
     e.run([] {}).get(); // a spare thread has begun
     CHECK(calls >= 2);
     held.open();
