@@ -18,7 +18,7 @@ bool early_end::canceller::perform(task_header* t, task_action action) {
   if (action == task_action::identify)
     return corewise::detail::this_execution.kind = "the cancellation of an I/O operation", false;
   const canceller& self = *static_cast<canceller*>(t);
-  action == task_action::run ? self.of.cancel_there(self.by_time) : self.of.leave();
+  action == task_action::run ? self.of.cancel_there(self.by_time) : self.of.let_go();
   return false;
 }
 
@@ -27,7 +27,7 @@ class operation::posted_cancellation {
  public:
   /// Call with the lock held.
   posted_cancellation(operation& of, bool by_time) noexcept : of_(&of), by_time_(by_time) {
-    of.enter();
+    of.hold();
     ++of.early_->posted_;
   }
   posted_cancellation(posted_cancellation&& other) noexcept
@@ -47,7 +47,7 @@ class operation::posted_cancellation {
       --of.early_->posted_;
       if (runs) of.note_cancelled(by_time_);
     }
-    of.leave();
+    of.let_go();
   }
 
   operation* of_;
@@ -67,7 +67,7 @@ void operation::cancel() noexcept {
 /// Call with the lock held, when the operation has begun.
 void operation::set_timer(std::chrono::nanoseconds within) noexcept {
   if (completed_ || this->root == nullptr) return;
-  enter();
+  hold();
   stand_in(early_->by_time_, &early_end::canceller::perform);
   early_->timed_ = driving::set_timer(early_->timer_, early_->by_time_, within);
   if (!early_->timed_)
@@ -108,7 +108,7 @@ void operation::cancel_there(bool by_time) noexcept {
     else
       send_cancellation(by_time);
   }
-  leave();
+  let_go();
 }
 
 /// Call with the lock held; at its end Asio is told.
@@ -152,8 +152,8 @@ void operation::complete() noexcept {
       early_->elsewhere_.reset(); // its context may go now
     }
   }
-  if (timed && driving::cancel_timer(early_->timer_, early_->by_time_)) leave();
-  leave();
+  if (timed && driving::cancel_timer(early_->timer_, early_->by_time_)) let_go();
+  let_go();
 }
 
 } // namespace corewise::io::detail

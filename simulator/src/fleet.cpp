@@ -197,7 +197,7 @@ class fleet_run final : detail::asked_servers {
       s.waiting.pop_front();
       if (o_.deadline && now_ns_ - requests_[id].came_ns > o_.deadline->count()) {
         report_.expired += requests_[id].counted;
-        leave(id);
+        forget(id);
         continue;
       }
       ++s.busy;
@@ -223,11 +223,11 @@ class fleet_run final : detail::asked_servers {
     }
     const std::uint32_t which = r.server;
     --servers_[which].busy;
-    leave(id);
+    forget(id);
     work(which);
   }
 
-  void leave(std::uint32_t id) {
+  void forget(std::uint32_t id) {
     const request& r = requests_[id];
     --servers_[r.server].in_flight;
     balancers_[r.balancer]->ended(r.server);

@@ -70,7 +70,7 @@ template <class Meanwhile> int drop_late(const Meanwhile& meanwhile) {
 TEST_CASE("one owner: a leaving worker does not look into an inbox that another thread empties") {
   tests::count_meetings();
   const std::uint64_t before = tests::meetings();
-  CHECK(drop_late([](runtime& inside, detail::worker& seat) { inside.dropping().leave(seat); }) > 0);
+  CHECK(drop_late([](runtime& inside, detail::worker& seat) { inside.dropping().drop_rest_of(seat); }) > 0);
   CHECK(tests::meetings() == before);
 }
 

@@ -378,7 +378,7 @@ inline read_cell() {
 }
 #endif
 
-// task_segment::leave: the CAS, and again where it fails
+// task_segment::try_abandon: the CAS, and again where it fails
 inline abandon() {
   atomic {
 #ifdef LEAVE_STORE

@@ -1,5 +1,5 @@
 // A task that waits for the calls that it has forked (engine/include/corewise/engine/blocking_scope.hpp;
-// coroutines/blocking_scope.cpp: join, sleep; child_run::leave).
+// coroutines/blocking_scope.cpp: join, sleep; child_run::end).
 //
 // check: pass
 // check: pass -DCHILDREN=4 -DTHIEVES=3

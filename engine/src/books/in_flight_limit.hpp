@@ -16,11 +16,11 @@ namespace corewise::detail {
 ///
 /// | tag   | release site             | acquire site            | publishes           | weakened            |
 /// |-------|--------------------------|-------------------------|---------------------|---------------------|
-/// | limit | wait_and_enter: waiters_ | release: waiters_ load  | nothing; order only | a submitter waits,  |
+/// | limit | wait_and_admit: waiters_ | release: waiters_ load  | nothing; order only | a submitter waits,  |
 /// |       | counted                  |                         | (seq_cst, all four) | though there is     |
-/// |       | release: in_flight_      | enter: in_flight_ load, |                     | room                |
+/// |       | release: in_flight_      | admit: in_flight_ load, |                     | room                |
 /// |       | fetch_sub                | CAS                     |                     |                     |
-/// | room  | tell: fetch_add          | wait_and_enter: room_   | the room, the       | it sleeps after the |
+/// | room  | tell: fetch_add          | wait_and_admit: room_   | the room, the       | it sleeps after the |
 /// |       |                          | load                    | limit, what `open`  | last wake-up for it |
 /// |       |                          |                         | reads               |                     |
 ///
@@ -37,8 +37,8 @@ class in_flight_limit {
     wake_all();
   }
 
-  /// Enters a task. Returns false if the engine is full. Call from any thread.
-  bool enter() noexcept {
+  /// Admits a task. Returns false if the engine is full. Call from any thread.
+  bool admit() noexcept {
     if (!counts_) return true;
     const std::uint64_t most = most_.load(std::memory_order_seq_cst); // pairs: room
     std::uint64_t now = in_flight_.load(std::memory_order_seq_cst);   // pairs: limit
@@ -49,34 +49,34 @@ class in_flight_limit {
     return false;
   }
 
-  /// Returns whether a task could enter now. Call from any thread.
+  /// Returns whether a task would be admitted now. Call from any thread.
   bool has_room() const noexcept {
-    const std::uint64_t most = most_.load(std::memory_order_relaxed); // a number: `enter` decides
+    const std::uint64_t most = most_.load(std::memory_order_relaxed); // a number: `admit` decides
     return !counts_ || most == 0 || in_flight_.load(std::memory_order_relaxed) < most;
   }
 
-  /// Enters a task, whether there is room or not: for a task that an entered task waits for. Call from any
+  /// Admits a task, whether there is room or not: for a task that an admitted task waits for. Call from any
   /// thread.
-  void enter_anyway() noexcept {
+  void admit_anyway() noexcept {
     if (counts_) in_flight_.fetch_add(1, std::memory_order_seq_cst); // pairs: limit
   }
 
-  /// Waits for room while `open()`, and enters a task. Returns false if it is no longer open.
-  template <class Open> bool wait_and_enter(const Open& open) noexcept {
+  /// Waits for room while `open()`, and admits a task. Returns false if it is no longer open.
+  template <class Open> bool wait_and_admit(const Open& open) noexcept {
     waiters_.fetch_add(1, std::memory_order_seq_cst); // pairs: limit
-    bool entered = false;
+    bool admitted = false;
     for (;;) {
       const std::uint32_t seen = room_.load(std::memory_order_acquire); // pairs: room
       if (!open()) break;
-      entered = enter();
-      if (entered) break;
+      admitted = admit();
+      if (admitted) break;
       futex_wait(room_, seen);
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed); // at most one look too many
-    return entered;
+    return admitted;
   }
 
-  /// Notes that an entered task is gone. Call from any thread.
+  /// Notes that an admitted task is gone. Call from any thread.
   void release() noexcept {
     if (!counts_) return;
     in_flight_.fetch_sub(1, std::memory_order_seq_cst);         // pairs: limit

@@ -20,7 +20,7 @@ namespace detail {
 
 /// Begins a run. From here on the scope's waiting task finds the calls that this run forks, in the deque of
 /// its worker.
-void child_run::enter() noexcept {
+void child_run::begin_away() noexcept {
   away_run& self = away_.emplace();
   self.within = std::exchange(this_execution.within, value_chain(&scope_));
   self.root = std::exchange(this_execution.root, nullptr);
@@ -39,7 +39,7 @@ void child_run::fail(std::exception_ptr error) noexcept {
 
 void child_run::drop() noexcept { fail(made_exception<not_run>()); }
 
-bool child_run::leave_away() noexcept {
+bool child_run::end_away() noexcept {
   const away_run& self = *away_;
   this_execution.within = self.within;
   this_execution.root = self.root;
@@ -114,7 +114,7 @@ void blocking_scope::refuse() {
 }
 
 /// Ends a scope without `wait`, or with an exception that no `wait` took.
-void blocking_scope::leave() noexcept {
+void blocking_scope::end() noexcept {
   const bool passing = std::uncaught_exceptions() > exceptions_;
   if (passing) request_stop();
   join();

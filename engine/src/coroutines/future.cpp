@@ -10,7 +10,7 @@
 namespace corewise::detail {
 
 void check_may_wait() {
-  leave_parent();
+  forget_parent_process();
   if (this_execution.seat != nullptr)
     throw std::logic_error(
         "a waiting worker cannot run the work that it waits for: co_await the future, or wait in blocking()");

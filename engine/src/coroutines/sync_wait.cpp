@@ -49,7 +49,7 @@ struct sleeping_thread::step {
 };
 
 void check_may_sleep() {
-  leave_parent();
+  forget_parent_process();
   if (this_execution.root != nullptr && this_execution.seat != nullptr)
     throw std::logic_error("sync_wait would block the worker of this coroutine: use co_await instead");
 }

@@ -130,7 +130,7 @@ class injection_queue {
       if (t == nullptr) break; // there is no memory for a copy
       out.push(t);
       if (!s->empty()) continue;
-      leave(s, free);
+      remove_emptied(s, free);
     }
     front_.passed.store(front_.passed.load(std::memory_order_relaxed) + out.size + free,
                         std::memory_order_release); // pairs: counted
@@ -139,12 +139,12 @@ class injection_queue {
 
   /// Takes `s`, the first of the front, out of the queue, unless a task has come meanwhile. Adds its cells that count and
   /// had no task to `free`. Call under the lock of the front.
-  void leave(task_segment* s, std::uint32_t& free) noexcept {
+  void remove_emptied(task_segment* s, std::uint32_t& free) noexcept {
     const std::scoped_lock both(back_.mutex);
     task_header* const behind = s->next;
     task_segment* const next = s->next_segment;
     const std::uint32_t taken = s->taken();
-    const task_segment::rest rest = s->leave();
+    const task_segment::rest rest = s->try_abandon();
     if (rest == task_segment::rest::some) return;
     if (rest == task_segment::rest::none)
       task_segment::destroy(s); // its writer has ended it, and taken off what was free

@@ -39,10 +39,10 @@ class lifo_slot {
   /// Takes the task, or returns null. Owner only. Cost: an exchange where other threads take too
   /// (sole_taker.hpp).
   task_header* take_own() noexcept {
-    if (!takers_.enter()) return take();
+    if (!takers_.begin_alone()) return take();
     auto* const t = static_cast<task_header*>(word_.load(std::memory_order_relaxed)); // own
     word_.store(nullptr, std::memory_order_relaxed);
-    takers_.leave();
+    takers_.end_alone();
     return t;
   }
 

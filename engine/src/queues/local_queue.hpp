@@ -185,9 +185,9 @@ class local_queue {
   /// Moves the head to `to`, so that the owner takes the tasks before it. Returns false if another thread
   /// came between; `head` is then the head as that thread left it.
   [[gnu::always_inline]] bool move_head(board_entry& entry, std::uint64_t& head, std::uint64_t to) noexcept {
-    if (takers_.enter()) {
+    if (takers_.begin_alone()) {
       entry.shared.ring_head.store(to, std::memory_order_release); // pairs: taken
-      takers_.leave();
+      takers_.end_alone();
       return true;
     }
     return entry.shared.ring_head.compare_exchange_strong(head, to, std::memory_order_acq_rel, // pairs: taken

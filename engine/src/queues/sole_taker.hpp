@@ -27,7 +27,7 @@
 //
 // | tag  | release site        | acquire site        | publishes            | weakened                      |
 // |------|---------------------|---------------------|----------------------|-------------------------------|
-// | sole | leave: inside store | share: inside load  | what the worker took | a running task is destroyed   |
+// | sole | end_alone: inside_  | share: inside_ load | what the worker took | a running task is destroyed   |
 // | come | share: others store | shared: others load | the same, to others  | the same                      |
 
 namespace corewise::detail {
@@ -47,23 +47,23 @@ class sole_taker {
   /// Returns whether any thread may take. Call from any thread.
   bool shared() const noexcept { return others_.load(std::memory_order_acquire) == come; } // pairs: come
 
-  /// Returns whether no other thread takes until `leave`. Call from the worker. Cost: a load, or two and a
+  /// Returns whether no other thread takes until `end_alone`. Call from the worker. Cost: a load, or two and a
   /// store.
-  bool enter() noexcept {
+  bool begin_alone() noexcept {
     if (!alone()) return false;
     inside_.store(true, std::memory_order_relaxed);      // T1
     std::atomic_signal_fence(std::memory_order_seq_cst); // the compiler only; with S2, pairs: sole
     if (alone()) [[likely]] {                            // T2
       return true;
     }
-    leave();
+    end_alone();
     return false;
   }
-  /// Ends what `enter` began. Call from the worker, after `enter` has returned true.
-  void leave() noexcept { inside_.store(false, std::memory_order_release); } // pairs: sole
+  /// Ends what `begin_alone` began. Call from the worker, after `begin_alone` has returned true.
+  void end_alone() noexcept { inside_.store(false, std::memory_order_release); } // pairs: sole
 
   /// Lets any thread take from then on. Returns false if the kernel refuses; the worker then stays the sole
-  /// taker. Call from any thread, but not from the worker between `enter` and `leave`. Cost: a load; the
+  /// taker. Call from any thread, but not from the worker between `begin_alone` and `end_alone`. Cost: a load; the
   /// first time, some microseconds on each CPU of the process.
   bool share() noexcept;
 

@@ -21,17 +21,17 @@ namespace corewise::detail {
 ///   [ taken │ taken │ next │ .. │ newest │ free │ .. ]   open, ended (by the writer), or left (by the taker)
 ///
 /// The writer ends the segment when it is full, or when the writer goes to another queue; then the taker
-/// gives the memory back. A taker that has emptied the segment leaves it, so that no segment of the queue is
+/// gives the memory back. A taker that has emptied the segment abandons it, so that no segment of the queue is
 /// without a task; then the writer gives the memory back, when it comes with its next task, which goes into
 /// another segment.
 ///
 /// | tag  | release site    | acquire site | publishes                   | weakened                         |
 /// |------|-----------------|--------------|-----------------------------|----------------------------------|
-/// | put  | write, end: CAS | pop, leave:  | the tasks up to there; with | a taker reads an older task; the |
-/// |      | of the state    | load         | `ended`, that no more come  | writer writes into memory that   |
-/// |      |                 |              |                             | has another owner                |
-/// | left | leave: CAS of   | write, end:  | that the last task was read | a task is still read when its    |
-/// |      | the state       | CAS fails    |                             | memory has another owner         |
+/// | put  | write, end: CAS | pop,         | the tasks up to there; with | a taker reads an older task; the |
+/// |      | of the state    | try_abandon: | `ended`, that no more come  | writer writes into memory that   |
+/// |      |                 | load         |                             | has another owner                |
+/// | left | try_abandon:    | write, end:  | that the last task was read | a task is still read when its    |
+/// |      | CAS of the state| CAS fails    |                             | memory has another owner         |
 ///
 /// tests/model/segment.pml proves it.
 class task_segment : public task_header {
@@ -100,13 +100,13 @@ class task_segment : public task_header {
     ++taken_;
     return t;
   }
-  /// The answer of `leave`.
+  /// The answer of `try_abandon`.
   enum class rest : std::uint8_t {
     some, ///< tasks wait
     none, ///< no task will come; the caller must destroy the segment
     left, ///< no task will come; the writer will destroy the segment
   };
-  rest leave() noexcept {
+  rest try_abandon() noexcept {
     std::uint32_t state = state_.load(std::memory_order_acquire); // pairs: put
     do {
       if ((state & count) != taken_) return rest::some;

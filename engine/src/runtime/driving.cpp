@@ -26,7 +26,7 @@ void runtime::go_on(task_header* t, group_id g) noexcept {
   if (after_process_fork()) return static_cast<void>(t->act(t, task_action::discard));
   detail::worker* const seat = this_execution.engine == this ? this_execution.seat : nullptr;
   detail::note_queued(*t, number());
-  limit_.enter_anyway();
+  limit_.admit_anyway();
   t->phase = drains_.open_phase();
   if (seat != nullptr)
     seat->books().submitted[t->phase].add();

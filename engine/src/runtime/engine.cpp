@@ -124,7 +124,7 @@ const worker_layout& engine::workers() const noexcept { return runtime_->layout(
 std::pmr::memory_resource& engine::memory(group_id g) const { return *runtime_->memory(g); }
 
 std::optional<worker_id> engine::this_worker() const noexcept {
-  detail::leave_parent();
+  detail::forget_parent_process();
   const detail::execution& here = detail::this_execution;
   if (here.engine != runtime_.get() || here.seat == nullptr) return std::nullopt;
   return here.seat->id();

@@ -133,7 +133,7 @@ engine* engine_set::find(std::string_view name) noexcept {
 }
 
 engine& engine_set::local() noexcept {
-  detail::leave_parent();
+  detail::forget_parent_process();
   if (engine* const own = of_this_task()) return *own;
   const int cpu = ::sched_getcpu();
   const auto is_here = [&](const engine& e) {

@@ -45,8 +45,8 @@ class host_follower {
   /// Does the same with what was read.
   std::optional<host_allowance> see(host_allowance seen, monotonic::time_point now, bool at_once);
   void go_by(host_allowance next) noexcept { in_force_ = std::move(next); }
-  /// Leaves the machine to those that share it.
-  void leave() noexcept { shares_.reset(); }
+  /// Ends the share of this engine, so that the other sharers have its cores.
+  void end_sharing() noexcept { shares_.reset(); }
 
   const host_allowance& in_force() const noexcept { return in_force_; }
   /// Returns the CPUs that are allowed and were not at the start, so that nothing is known of them.

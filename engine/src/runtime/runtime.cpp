@@ -33,7 +33,7 @@ runtime::runtime(profile settings, engine_hooks hooks)
 }
 
 runtime::~runtime() {
-  for (detail::worker* seat : seats_) seat->lender().leave(); // there is no thread any more
+  for (detail::worker* seat : seats_) seat->lender().note_left(); // there is no thread any more
   dropping_.drop_suspended();
   submitters_.wait_for_wakers();
 }
@@ -160,7 +160,7 @@ const shutdown_report& runtime::end(std::chrono::nanoseconds grace,
   }
   {
     const std::scoped_lock leaving(apply_mutex_);
-    host_.leave();
+    host_.end_sharing();
   }
   detail::trim_blocks(0); // this may have been the last engine
   return report_.emplace(std::move(report));

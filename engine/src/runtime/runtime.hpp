@@ -128,13 +128,13 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   submit_result take_in(arriving_task& held, const hint& wish, bool may_wait);
   [[gnu::noinline]] submit_result take_in_near(arriving_task& held, const hint& wish, bool may_wait);
   std::uint8_t phase_for_children(std::uint8_t own) const noexcept;
-  submit_result enter(bool inside, bool may_wait);
+  submit_result admit(bool inside, bool may_wait);
   /// Waits for room or refuses. Out of line: an accepted submission does not pay for it.
   [[gnu::noinline, gnu::cold]] submit_result wait_or_refuse(bool inside, bool may_wait);
   [[gnu::noinline, gnu::cold]] submit_result refuse_stopping() noexcept;
-  [[gnu::hot]] submit_result enter_without_seat(detail::submitter& me, bool inside, bool may_wait,
+  [[gnu::hot]] submit_result admit_without_seat(detail::submitter& me, bool inside, bool may_wait,
                                                 std::uint8_t& phase);
-  [[gnu::hot]] void place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept;
+  [[gnu::hot]] void place_admitted(detail::submitter& me, task_header* t, const hint& wish) noexcept;
   [[gnu::hot]] void place_from_seat(detail::worker& seat, task_header* t, const hint& wish) noexcept;
   /// Places a task by the policy. Out of line, so that a worker that keeps its own tasks saves no registers
   /// for it.
@@ -189,7 +189,7 @@ namespace detail {
 
 /// Makes the calling thread an ordinary one if it was a worker in the parent of this process. After `fork` a
 /// handler has done so; after `_Fork` the calls that wait do.
-inline void leave_parent() noexcept {
+inline void forget_parent_process() noexcept {
   if (const runtime* const engine = this_execution.engine; engine != nullptr && engine->after_process_fork())
     this_execution = {};
 }

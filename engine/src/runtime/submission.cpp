@@ -69,8 +69,8 @@ inline std::uint8_t runtime::phase_for_children(std::uint8_t own) const noexcept
   return own;
 }
 
-inline submit_result runtime::enter(bool inside, bool may_wait) {
-  if (open_to(inside) && limit_.enter()) [[likely]]
+inline submit_result runtime::admit(bool inside, bool may_wait) {
+  if (open_to(inside) && limit_.admit()) [[likely]]
     return submit_result::accepted;
   return wait_or_refuse(inside, may_wait);
 }
@@ -81,7 +81,7 @@ inline submit_result runtime::enter(bool inside, bool may_wait) {
   const detail::execution& here = this_execution;
   const bool inside = here.engine == this;
   if (detail::worker* seat = inside ? here.seat : nullptr) {
-    if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
+    if (const submit_result in = admit(inside, may_wait); in != submit_result::accepted) return in;
     task_header* t = held.release();
     t->phase = phase_for_children(here.phase);
     seat->books().submitted[t->phase].add();
@@ -93,11 +93,11 @@ inline submit_result runtime::enter(bool inside, bool may_wait) {
   if (wish.address != nullptr) return take_in_near(held, wish, may_wait);
   detail::submitter& me = submitters_.mine();
   std::uint8_t phase = here.phase;
-  if (const submit_result in = enter_without_seat(me, inside, may_wait, phase); in != submit_result::accepted)
+  if (const submit_result in = admit_without_seat(me, inside, may_wait, phase); in != submit_result::accepted)
     return in;
   task_header* t = held.release();
   t->phase = phase;
-  place_entered(me, t, wish);
+  place_admitted(me, t, wish);
   return submit_result::accepted;
 }
 
@@ -129,7 +129,7 @@ submit_result runtime::offer_daemon(detail::unbegun_task& offered, const hint& w
   }
   task_header* t = offered.release();
   t->phase = detail::daemon_phase;
-  place_entered(me, t, placed);
+  place_admitted(me, t, placed);
   return submit_result::accepted;
 }
 
@@ -139,9 +139,9 @@ submit_result runtime::take_in_near(arriving_task& held, const hint& wish, bool 
 
 /// Counts a task that comes in: in the phase of the task that submits it, or else in the open phase. Puts
 /// that phase into `phase`.
-submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bool may_wait,
+submit_result runtime::admit_without_seat(detail::submitter& me, bool inside, bool may_wait,
                                           std::uint8_t& phase) {
-  if (const submit_result in = enter(inside, may_wait); in != submit_result::accepted) return in;
+  if (const submit_result in = admit(inside, may_wait); in != submit_result::accepted) return in;
   phase = inside ? phase_for_children(phase) : drains_.open_phase();
   me.books.submitted[phase].add();
   me.by.announce(rules_);
@@ -153,7 +153,7 @@ submit_result runtime::enter_without_seat(detail::submitter& me, bool inside, bo
   return refuse_stopping();
 }
 
-void runtime::place_entered(detail::submitter& me, task_header* t, const hint& wish) noexcept {
+void runtime::place_admitted(detail::submitter& me, task_header* t, const hint& wish) noexcept {
   detail::note_queued(*t, number());
   const detail::rules* announced = me.by.get(); // a thread that looked meanwhile has left them to this one
   place_from_outside(me, me.by.confirm(rules_), t, wish);
@@ -169,12 +169,12 @@ bool runtime::take_over(detail::resumption& coroutine) {
   detail::submitter& me = submitters_.mine();
   detail::coroutine_root& root = *coroutine.root;
   std::uint8_t phase = 0;
-  if (enter_without_seat(me, false, false, phase) != submit_result::accepted) return false;
+  if (admit_without_seat(me, false, false, phase) != submit_result::accepted) return false;
   root.engine = this;
   root.phase = coroutine.phase = phase;
   root.last = seats_.front(); // until the coroutine suspends here
   this_execution.root_ended = true;
-  place_entered(me, &coroutine, {.run_as = root.run_as});
+  place_admitted(me, &coroutine, {.run_as = root.run_as});
   return true;
 }
 
@@ -184,7 +184,7 @@ submit_result runtime::wait_or_refuse(bool inside, bool may_wait) {
   // A task of any engine never waits: two full engines could deadlock. Nor does a hook on the supervisor's thread: what
   // makes room may need that.
   if (may_wait && waits() && this_execution.engine == nullptr && !supervisor_.is_this_thread()) {
-    if (limit_.wait_and_enter([&] { return open_to(false) && waits(); })) return submit_result::accepted;
+    if (limit_.wait_and_admit([&] { return open_to(false) && waits(); })) return submit_result::accepted;
     if (!open_to(false)) return refuse_stopping();
   }
   rejected_.fetch_add(1, std::memory_order_relaxed);

@@ -247,7 +247,7 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
     }
   });
   if (lent) last_lending_ = now;
-  if (!lent && now - last_lending_ >= attention_time && leave_attention()) return std::nullopt;
+  if (!lent && now - last_lending_ >= attention_time && end_attention()) return std::nullopt;
   if (offered) lent_interval_ = patience;
   if (fresh && !seen_fresh_) return seen_fresh_ = true, patience; // to see whether the lending lasts
   seen_fresh_ = false;
@@ -257,7 +257,7 @@ std::optional<std::chrono::nanoseconds> supervisor::look_at_lent(monotonic::time
 }
 
 /// Becomes absent. Returns false if a seat was lent meanwhile.
-bool supervisor::leave_attention() noexcept {
+bool supervisor::end_attention() noexcept {
   attention expected = attention::calm;
   if (!attention_.compare_exchange_strong(expected, attention::absent,
                                           std::memory_order_seq_cst)) // V1, pairs: B2, V2

@@ -146,7 +146,7 @@ class supervisor final : public thread_service {
   std::optional<nanoseconds> look() noexcept;
 
   std::optional<nanoseconds> look_at_lent(monotonic::time_point now) noexcept;
-  bool leave_attention() noexcept;
+  bool end_attention() noexcept;
 
   std::optional<nanoseconds> trim(monotonic::time_point now) noexcept;
   std::optional<nanoseconds> follow_host(monotonic::time_point now) noexcept;

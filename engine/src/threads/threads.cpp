@@ -163,7 +163,7 @@ void worker_threads::main(thread_record& me) {
     const bool kept = seat->run();
     if (kept) { // the engine has ended
       this_execution = {};
-      engine_.dropping().leave(*seat);
+      engine_.dropping().drop_rest_of(*seat);
     }
     if (engine_.hooks().on_worker_stop) {
       const unlimited_calls plain;
@@ -174,11 +174,11 @@ void worker_threads::main(thread_record& me) {
   }
   engine_.suspended().give(this_execution);
   this_execution = {};
-  if (leave(me)) engine_.dropping().drop_suspended();
+  if (note_end(me)) engine_.dropping().drop_suspended();
 }
 
 /// Notes that the calling thread ends. Returns whether it is the last one and no thread waits for it.
-bool worker_threads::leave(thread_record& me) noexcept {
+bool worker_threads::note_end(thread_record& me) noexcept {
   const std::scoped_lock lock(mutex_);
   me.ended = true;
   --alive_;

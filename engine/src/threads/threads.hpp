@@ -95,7 +95,7 @@ class worker_threads {
   void send_to_core(thread_record& spare, const worker_place& place) noexcept;
   void note_seatless(const worker& seat) noexcept;
   void main(thread_record& me);
-  bool leave(thread_record& me) noexcept;
+  bool note_end(thread_record& me) noexcept;
   bool sit(thread_record& me, seat_offer offered);
   void bind(thread_record& me, const worker& seat);
   refusal tie(thread_record& t) noexcept;

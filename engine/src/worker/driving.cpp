@@ -47,7 +47,7 @@ void worker::hand_on(ready_tasks& found, group_id g, bool serves) noexcept {
   }
   while (task_header* const t = found.take_begun()) {
     note_queued(*t, engine_.number(), /*by_driver=*/true);
-    engine_.limit().enter_anyway();
+    engine_.limit().admit_anyway();
     t->phase = engine_.drains().open_phase();
     books_.submitted[t->phase].add();
     if (t->run_as != task_class::normal)

@@ -148,7 +148,7 @@ bool dropping::drop_timers() noexcept {
 }
 
 /// Other threads may take from the seat's queues now, so it asks only what any thread may ask.
-void dropping::leave(worker& seat) noexcept {
+void dropping::drop_rest_of(worker& seat) noexcept {
   const group_id g = seat.place().group;
   if (seat.queues().waiting() != 0 || !seat.queues().lifo.empty() || engine_.injection(g).size() != 0 ||
       engine_.classes(g).ready())

@@ -27,7 +27,7 @@ class dropping {
   void drop_suspended() noexcept;
   /// Drops the queued tasks, if the last task of `seat` left any there. Call after the engine has ended, from
   /// the thread that leaves `seat`.
-  void leave(worker& seat) noexcept;
+  void drop_rest_of(worker& seat) noexcept;
 
   /// Counts a task that was destroyed because its parts were, the last of which has run. Call from any thread.
   void note_dropped() noexcept;

@@ -89,9 +89,9 @@ void due_timers::fire(worker& seat, group_id g, timer_node& t, std::int64_t now)
 /// inside a task is that task's child, and while the task lasts nothing refuses it. No limit counts those of daemons.
 void due_timers::submit_fired(worker& seat, group_id g, scheduled& call, std::int64_t now) noexcept {
   if (!call.inside) {
-    if (!engine_.limit().enter()) return find_no_room(call);
+    if (!engine_.limit().admit()) return find_no_room(call);
   } else if (call.phase != daemon_phase) {
-    engine_.limit().enter_anyway();
+    engine_.limit().admit_anyway();
   }
   note_late(seat, call.node.again ? call.due_ns : call.node.deadline_ns, now);
   if (!call.inside) call.phase = engine_.drains().open_phase();

@@ -37,7 +37,7 @@ class lender {
 
   /// Notes that the seat's thread leaves for good; its last call here. Call also from a thread that knows that
   /// the seat has none.
-  void leave() noexcept { left_.store(true, std::memory_order_release); } // pairs: left
+  void note_left() noexcept { left_.store(true, std::memory_order_release); } // pairs: left
   /// Returns whether the engine has ended and no thread will sit here any more. Call from any thread.
   bool has_left() const noexcept { return left_.load(std::memory_order_acquire); } // pairs: left
 

@@ -38,7 +38,7 @@ template <class D> bool worker::run_by(D rules) {
   for (;;) {
     task_header* t = std::exchange(rotated_, nullptr);
     if (t == nullptr) {
-      if (shared::is_over(stage_byte_)) return leave();
+      if (shared::is_over(stage_byte_)) return leave_seat();
       t = retired_ ? nullptr : poll<D>(rules);
       if (t == nullptr) t = linger<D>(rules);
       if (t == nullptr && engine_.idle().drives() && !retired_ && poll_driver(place_.group))
@@ -52,11 +52,11 @@ template <class D> bool worker::run_by(D rules) {
 }
 
 /// Leaves the seat for good. Returns true: it is still the caller's.
-[[gnu::cold]] bool worker::leave() noexcept {
+[[gnu::cold]] bool worker::leave_seat() noexcept {
   engine_.end_child();
   entry_.owner.running.store(0, std::memory_order_relaxed);
   end_work();
-  lender_.leave();
+  lender_.note_left();
   return true;
 }
 

@@ -131,7 +131,7 @@ class alignas(128) worker {
  private:
   // The loop (worker.cpp). `D`: `standard_discipline`, which is empty, or a reference to another one.
   template <class D> [[gnu::hot]] bool run_by(D rules);
-  bool leave() noexcept;
+  bool leave_seat() noexcept;
   template <class D> [[gnu::hot]] task_header* linger(D rules) noexcept;
   template <class D> [[gnu::hot]] task_header* rest(D rules) noexcept;
   template <class D> [[gnu::hot]] task_header* poll(D rules) noexcept;

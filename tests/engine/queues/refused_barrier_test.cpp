@@ -66,7 +66,7 @@ TEST_CASE(
   CHECK(tests::wrong_without(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, [] {
           detail::sole_taker takers(true);
           if (!takers.alone()) return tests::cannot_tell;
-          const bool shared = takers.share() || takers.shared() || takers.enter();
+          const bool shared = takers.share() || takers.shared() || takers.begin_alone();
           const ending e = end_in_a_task();
           return int{shared} + 2 * int{e.dropped != 0} + 4 * int{e.runs != 0} + 8 * int{e.held != 0};
         }) == 0);

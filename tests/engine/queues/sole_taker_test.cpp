@@ -20,27 +20,27 @@ TEST_CASE("sole taker: the worker is the only taker until another thread comes")
     return;
   }
   for (int i = 0; i < 3; ++i) {
-    REQUIRE(takers.enter());
-    takers.leave();
+    REQUIRE(takers.begin_alone());
+    takers.end_alone();
   }
   CHECK_FALSE(takers.shared());
   CHECK(takers.share());
   CHECK(takers.shared());
   CHECK_FALSE(takers.alone());
-  CHECK_FALSE(takers.enter());
+  CHECK_FALSE(takers.begin_alone());
   CHECK(takers.share());
 }
 
 TEST_CASE("sole taker: with other workers there is no sole taker") {
   sole_taker takers(false);
   CHECK_FALSE(takers.alone());
-  CHECK_FALSE(takers.enter());
+  CHECK_FALSE(takers.begin_alone());
   CHECK(takers.share());
 }
 
 TEST_CASE("sole taker: a thread that comes waits until the worker has taken its task") {
   sole_taker takers(true);
-  if (!takers.enter()) {
+  if (!takers.begin_alone()) {
     MESSAGE("skipped: the kernel has no such barrier");
     return;
   }
@@ -52,7 +52,7 @@ TEST_CASE("sole taker: a thread that comes waits until the worker has taken its 
   while (takers.alone()) std::this_thread::yield(); // the other thread has asked
   std::this_thread::sleep_for(std::chrono::milliseconds{10});
   CHECK_FALSE(come.load());
-  takers.leave();
+  takers.end_alone();
   other.join();
   CHECK(come.load());
 }
@@ -67,7 +67,7 @@ TEST_CASE("sole taker: the thread that comes, and later ones, see everything tha
     int done = 0; // not atomic: ThreadSanitizer sees whether it was published
     std::atomic<int> seen{0};
     std::thread worker([&] {
-      for (; takers.enter(); takers.leave()) seen.store(++done, std::memory_order_relaxed);
+      for (; takers.begin_alone(); takers.end_alone()) seen.store(++done, std::memory_order_relaxed);
     });
     std::thread later([&] {
       while (!takers.shared()) std::this_thread::yield();

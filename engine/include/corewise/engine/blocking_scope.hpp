@@ -36,7 +36,7 @@
 //
 // | tag     | release site      | acquire site           | publishes           | weakened              |
 // |---------|-------------------|------------------------|---------------------|-----------------------|
-// | arrived | child_run::leave: | all_have_arrived:      | what the child did, | half a result is read |
+// | arrived | child_run::end:   | all_have_arrived:      | what the child did, | half a result is read |
 // |         | arrived_, RMW     | load; sleep: RMW, load | and its error       |                       |
 //
 // Source of leapfrogging: David B. Wagner and Bradley G. Calder, Leapfrogging: A Portable Technique for
@@ -88,7 +88,7 @@ struct away_run {
 class child_run {
  public:
   explicit child_run(const scope_child& child) noexcept : scope_(*child.in), where_(child.where()) {
-    if (where_ != child_state::in_place) enter();
+    if (where_ != child_state::in_place) begin_away();
   }
   child_run(const child_run&) = delete;
   child_run& operator=(const child_run&) = delete;
@@ -101,13 +101,13 @@ class child_run {
   /// Notes that the child was dropped.
   void drop() noexcept;
   /// Ends the run, when nothing is left of the child. Returns whether a task of its own has ended with it.
-  bool leave() noexcept { return where_ != child_state::in_place && leave_away(); }
+  bool end() noexcept { return where_ != child_state::in_place && end_away(); }
 
  private:
   friend blocking_scope;
 
-  void enter() noexcept;
-  bool leave_away() noexcept;
+  void begin_away() noexcept;
+  bool end_away() noexcept;
 
   blocking_scope& scope_;
   const child_state where_;
@@ -129,7 +129,7 @@ template <class F> struct scope_call final : scope_child {
     else if (run.wanted())
       call(*self, run);
     recycled<scope_call>::destroy(self);
-    return run.leave();
+    return run.end();
   }
   static void call(scope_call& self, child_run& run) noexcept {
     static_assert(result_may_go<F>, "the callable returns a task, which would never run");
@@ -177,7 +177,7 @@ class blocking_scope {
   /// exception passes through, the scope is stopped, and exceptions of its calls are ignored.
   ~blocking_scope() {
     if (left_ != 0 || failed_.load(std::memory_order_relaxed)) [[unlikely]]
-      leave();
+      end();
   }
 
   /// Calls a copy of `f` once, here in `wait` or before that on another worker. An exception that leaves `f`
@@ -240,7 +240,7 @@ class blocking_scope {
   }
   [[noreturn]] static void refuse();
   void stop_with(std::stop_token token);
-  void leave() noexcept;
+  void end() noexcept;
   [[noreturn]] void rethrow();
   void start(detail::scope_child& child);
   void join() noexcept;

@@ -36,7 +36,7 @@ class scope final : private detail::scope_join {
     bool await_ready() const noexcept { return false; }
     template <class Promise> std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
       const auto given = self.suspend(parent);
-      return self.enter(detail::fork_access::release(std::move(body)), given, detail::nested(parent));
+      return self.begin(detail::fork_access::release(std::move(body)), given, detail::nested(parent));
     }
     void await_resume() const {
       if (self.error()) std::rethrow_exception(self.error());

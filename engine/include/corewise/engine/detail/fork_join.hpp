@@ -277,7 +277,7 @@ class scope_join : public join_point {
   using join_point::suspend;
 
   /// Begins the first child of the scope, in place. Call from the suspended parent.
-  std::coroutine_handle<> enter(strand& first, const heritage& given, bool nested) noexcept {
+  std::coroutine_handle<> begin(strand& first, const heritage& given, bool nested) noexcept {
     open_.store(1, std::memory_order_relaxed); // published by the queues that the others pass through
     adopt(first, strand_role::in_scope, given);
     return begin_first(first, nested);

@@ -40,7 +40,7 @@
 //
 // | tag  | release site          | acquire site    | publishes                | weakened                       |
 // |------|-----------------------|-----------------|--------------------------|--------------------------------|
-// | left | left_last: fetch_sub  | left_last: the  | the result, and all that | the coroutine reads a result   |
+// | left | let_go_last: fetch_sub | let_go_last: the| the result, and all that | the coroutine reads a result   |
 // |      |                       | last fetch_sub  | was done before          | that is not there yet          |
 // | step | ~locked: store        | locked: CAS     | what Asio keeps for a    | two threads change it at once  |
 // |      |                       |                 | cancellation, the flags  |                                |
@@ -100,7 +100,7 @@ class operation : protected suspension {
 
   /// Calls `f()` as a step.
   template <class F> void step(F&& f) noexcept {
-    enter();
+    hold();
     {
       const locked here(*this);
       forget_wait();
@@ -108,7 +108,7 @@ class operation : protected suspension {
       perform(f);
       if (--depth_ == 0) name_wait();
     }
-    leave();
+    let_go();
   }
   /// Returns whether the calling thread makes so many steps within each other that a worker had better make the next one.
   bool is_deep() const noexcept {
@@ -199,7 +199,7 @@ class operation : protected suspension {
       if (early != nullptr && early->within_) set_timer(*early->within_);
     }
     begun();
-    return !left_last();
+    return !let_go_last();
   }
   /// Has the operation cancelled, if it still runs. Call once, from any thread.
   void cancel() noexcept;
@@ -260,7 +260,7 @@ class operation : protected suspension {
         of.deallocate(self);
         if (action == task_action::run) of.perform(called), of.name_wait();
       }
-      if (!of.left_last()) return false;
+      if (!of.let_go_last()) return false;
       suspension& waits = of; // it goes on, or is dropped, in place of the step
       return waits.act(&waits, action);
     }
@@ -269,7 +269,7 @@ class operation : protected suspension {
 
   template <class F> later_step<std::decay_t<F>>& later(F&& f) {
     void* const at = allocate(sizeof(later_step<std::decay_t<F>>));
-    enter();
+    hold();
     return *::new (at) later_step<std::decay_t<F>>(*this, std::forward<F>(f));
   }
 
@@ -284,10 +284,10 @@ class operation : protected suspension {
     made.phase = this->phase;
     made.run_as = this->root->run_as;
   }
-  void enter() noexcept { word_.fetch_add(1, std::memory_order_relaxed); }
-  bool left_last() noexcept { return word_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: left
-  void leave() noexcept {
-    if (left_last() && !kept_) group_context::resume(*this); // a frame that is kept stays
+  void hold() noexcept { word_.fetch_add(1, std::memory_order_relaxed); }
+  bool let_go_last() noexcept { return word_.fetch_sub(1, std::memory_order_acq_rel) == 1; } // pairs: left
+  void let_go() noexcept {
+    if (let_go_last() && !kept_) group_context::resume(*this); // a frame that is kept stays
   }
   /// A step that throws, the first one too, ends its operation, if it has destroyed the handler.
   template <class F> [[gnu::always_inline]] void perform(F& f) noexcept {
