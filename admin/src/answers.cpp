@@ -160,7 +160,7 @@ response dump(const request& asked, std::string_view query, const served& engine
   return text_answer(http::status::ok, std::move(text));
 }
 
-/// What the map shows of the machine, and of the engine at this moment.
+/// Returns the map's data: the machine, and the engine at this moment.
 response topology(const engine& e) {
   return text_answer(http::status::ok, machine_json(e.machine(), e.groups(), e.workers()),
                      "application/json");

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-// What is answered to a request. Nothing here knows of sockets.
+// The answers to requests. Nothing here knows of sockets.
 
 namespace corewise::admin {
 

@@ -22,8 +22,8 @@
 
 namespace corewise::admin {
 
-/// What is said on connections: one request, one answer. Each coroutine holds one connection, and closes it in the end. Use on
-/// the server's thread.
+/// The conversations on connections: one request, one answer. Each coroutine holds a connection and closes it at the
+/// end. Use on the server's thread.
 class conversations {
  public:
   using tcp = boost::asio::ip::tcp;
@@ -55,7 +55,7 @@ class conversations {
   conversation with_stranger(tcp::socket peer, std::string address);
   /// Answers a request of an operator: this process's user, or root.
   conversation with_operator(local::socket peer, std::string user);
-  /// Writes the line of the agent check. What HAProxy may send is not looked at.
+  /// Writes the line of the agent check. Reads nothing that HAProxy may send.
   conversation with_balancer(tcp::socket peer, std::string address);
 
   /// Logs a line that strangers cause, if there have not been many.

@@ -35,7 +35,7 @@ class profile_trials {
   void end_all(const log_function& log) noexcept;
 
  private:
-  /// What was in force before a change on trial.
+  /// The profile that was in force before a change on trial.
   struct trial {
     time_point until;
     std::optional<profile> common;         ///< where all were changed together

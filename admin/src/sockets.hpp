@@ -34,8 +34,8 @@ boost::asio::ip::tcp::acceptor listen_at(boost::asio::io_context& in, const std:
 /// The control socket's name in the file system, which goes with it, unless it is another socket's by then.
 class socket_path {
  public:
-  /// Gives the socket its name, for this process's user alone, and listens. What an earlier process has left is
-  /// replaced; a socket that answers, or a file, is not. Throws `std::system_error`.
+  /// Gives the socket its name, for this process's user alone, and listens. Replaces a socket that an earlier
+  /// process has left, but no socket that answers, and no file. Throws `std::system_error`.
   socket_path(int fd, const std::string& path);
   socket_path(const socket_path&) = delete;
   socket_path& operator=(const socket_path&) = delete;

@@ -1,5 +1,5 @@
-// What a trace costs: tasks of some length that each submit the next one, while a trace is taken and while none is, in turns.
-// The thread that collects has a CPU of its own, where there is one. tracing_cost [PAIRS]
+// What a trace costs: tasks of some length that each submit the next one, while a trace is taken and while none is, in
+// turns. The thread that collects has a CPU of its own, where there is one. tracing_cost [PAIRS]
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/trace.hpp>

@@ -71,8 +71,8 @@ std::int64_t now_ns() noexcept { return corewise::detail::monotonic::now().time_
   throw system_error(error_code(errno, asio::error::get_system_category()), call);
 }
 
-/// Makes the descriptor of the alarm, and tries whether it can be set and waited for: Asio takes a refusal of epoll_ctl (EPERM) for
-/// a file of a sort that needs no waiting, and no sleeper would be woken.
+/// Makes the descriptor of the alarm, and tries whether it can be set and waited for: Asio takes a refusal of epoll_ctl
+/// (EPERM) for a file of a sort that needs no waiting, and no sleeper would be woken.
 descriptor make_alarm() {
   descriptor made(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   if (made.get() < 0) fail("timerfd_create");
@@ -158,7 +158,7 @@ group_context::group_context(runtime& engine, group_id g)
   for (spare_block& block : spare_blocks_) give_spare(&block);
 }
 
-/// What is left of operations goes while their lists are still there.
+/// The remains of operations go while their lists are still there.
 group_context::~group_context() { shutdown(); }
 
 std::vector<socket_wait> group_context::waits(std::size_t most) const {
@@ -269,8 +269,8 @@ void group_context::sleep(std::optional<std::chrono::nanoseconds> time, ready_ta
   count_look(look_once(/*sleeps=*/true));
 }
 
-/// What is posted is run by the holder, or by the next one: so it ends a sleep that is under way, and one that
-/// is about to begin. One that is on its way does for all.
+/// The holder, or the next one, runs posted functions: so this ends a sleep that is under way, and one that is
+/// about to begin. One interruption that is on its way does for all.
 void group_context::interrupt() noexcept {
   if (interrupting_.exchange(true, std::memory_order_seq_cst)) return; // pairs: interrupt
   asio::post(get_executor(), asio::bind_allocator(interrupt_allocator<void>(*this), [this]() noexcept {

@@ -17,10 +17,9 @@ struct candidate {
   std::uint32_t index = 0; ///< in its group
 };
 
-/// The workers among which a policy chooses, for policies that leave workers out only for hints and blocking
-/// calls: the available ones that fulfil the hint; when there are none, all available ones; when no worker at
-/// all is available, the same as if all were. One question to a policy, on the caller's stack; allocates
-/// nothing.
+/// The workers among which a policy chooses, if it leaves workers out only for hints and blocking calls: the
+/// available ones that fulfil the hint. If there are none, all available ones; if no worker at all is
+/// available, the same as if all were. One question to a policy, on the caller's stack; allocates nothing.
 ///
 /// Cost: without a hint nothing beyond the `unavailable` bits of the workers that it returns; with one a word
 /// of bits for each 64 workers of a group, and a look at each group.

@@ -76,9 +76,9 @@ class weighing {
       if (admitted(w, admission_)) visit(offer_of(w));
   }
 
-  /// The offer of the worker of the submitter's core, if it is to be chosen instead of the best one: tasks
-  /// are short, the best one has 16 tasks or more, both are of one group, and the core's worker is available
-  /// and has less than twice as many.
+  /// Returns the offer of the worker of the submitter's core, if that is chosen instead of the best one:
+  /// tasks are short, the best one has 16 tasks or more, both are of one group, and the core's worker is
+  /// available and has less than twice as many.
   std::optional<offer> own_core_instead_of(const offer& best) const noexcept {
     if (repeat_ == 0 || !origin_.cpu || best.load < 16) return std::nullopt;
     const std::optional<worker_id> at_core = loads_.layout().at_cpu(*origin_.cpu);

@@ -124,7 +124,7 @@ class fleet_run final : detail::asked_servers {
     const std::int64_t end = (o_.settle + o_.time).count();
     push_arrival();
     events_.push(check_period_ns, {kind::check, 0});
-    // What came in time is followed to its end.
+    // Requests that came in time are followed to their end.
     while (!events_.empty() && (now_ns_ < end || counted_open_ != 0)) {
       const auto next = events_.pop();
       now_ns_ = next.time_ns;

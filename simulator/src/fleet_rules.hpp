@@ -9,7 +9,7 @@
 
 namespace corewise::detail {
 
-/// What a server answers to a probe.
+/// The answer of a server to a probe.
 struct server_state {
   std::uint32_t in_flight = 0;
   std::int64_t latency_ns = 0; ///< of requests that found about as many in flight

@@ -7,7 +7,7 @@
 
 namespace corewise::detail {
 
-/// What each simulated worker has done since the run began, as the engine's metrics count it. Counts nothing
+/// Counts of what each simulated worker has done since the run began, as in the engine's metrics. Counts nothing
 /// unless it is on.
 class live_counts {
  public:

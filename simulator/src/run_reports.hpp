@@ -4,7 +4,7 @@
 
 namespace corewise::detail {
 
-/// What a run tells while it goes on: samples of the loads, and moments for a live map.
+/// The reports of a run while it goes on: samples of the loads, and moments for a live map.
 class run_reports {
  public:
   explicit run_reports(simulated_state& state);

@@ -8,7 +8,7 @@
 
 namespace corewise::detail {
 
-/// What holds for a whole run: its arguments, and the rules that follow from them.
+/// The facts that hold for a whole run: its arguments, and the rules that follow from them.
 struct run_setup {
   /// All arguments must outlive the run.
   run_setup(const corewise::profile& p, const simulated_machine& m, const corewise::workload& w,

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-// What a worker does next, as in the engine's worker.cpp and idle.cpp.
+// How a worker finds its next step, as in the engine's worker.cpp and idle.cpp.
 
 namespace corewise::detail {
 

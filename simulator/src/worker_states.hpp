@@ -13,7 +13,7 @@ namespace corewise::detail {
 
 enum class worker_state : std::uint8_t { asleep, waking, spinning, running };
 
-/// What each worker does, and which workers search. Measures how long workers are in their states, and keeps
+/// The state of each worker, and which workers search. Measures how long workers are in their states, and keeps
 /// the workers' bits on the boards that the policies read.
 class worker_states {
  public:

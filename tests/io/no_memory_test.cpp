@@ -1,5 +1,5 @@
-// One allocation of a server and its clients fails, each in turn, the frames of coroutines among them: a connection may end, the
-// engine and the listener go on.
+// One allocation of a server and its clients fails, each in turn, the frames of coroutines among them: a connection may
+// end, the engine and the listener go on.
 
 #include "refused_block_calls.hpp"
 #include "sockets.hpp"

@@ -1,5 +1,6 @@
 // An engine for Prometheus, in trouble as its name says: engine_to_scrape NAME [print | openmetrics]. Prints its port
-// on the loopback, and serves its metrics there, without help of the engine, until it is killed; or prints them once, by worker.
+// on the loopback, and serves its metrics there, without help of the engine, until it is killed; or prints them once,
+// by worker.
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/task.hpp>

@@ -77,7 +77,7 @@ std::string assumed_of_energy(const profile& start, const topology& machine) {
                      machine_costs::power{}.active, machine_costs::power{}.idle, unweighed);
 }
 
-/// What the figures cannot show.
+/// Returns the assumptions behind the figures, which do not show them.
 std::vector<std::string> assumptions(const tune_options& o, const std::vector<workload>& workloads) {
   std::vector<std::string> lines;
   for (const workload& w : workloads)

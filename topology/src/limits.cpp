@@ -23,7 +23,7 @@ std::optional<cpu_set> non_empty(std::optional<cpu_set> cpus) {
   return cpus;
 }
 
-/// What the status of a thread says.
+/// The masks in the status of a thread.
 struct thread_masks {
   std::optional<cpu_set> cpus;  ///< the affinity mask
   std::optional<cpu_set> nodes; ///< those from which the control group may take memory

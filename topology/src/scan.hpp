@@ -4,7 +4,7 @@
 
 namespace corewise::detail {
 
-/// What is known about the speed of a CPU; 0 and "" mean unknown.
+/// The facts about the speed of a CPU; 0 and "" mean unknown.
 struct cpu_traits {
   std::string core_type; ///< "core", "atom", "lowpower", "dense", or another word of the source
   std::string part;      ///< ARM's part number, "0xd87"

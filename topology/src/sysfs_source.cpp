@@ -18,7 +18,7 @@ namespace {
 const std::string cpu_directory = "sys/devices/system/cpu/";
 const std::string node_directory = "sys/devices/system/node/";
 
-/// What sysfs says about one CPU.
+/// The facts of sysfs about one CPU.
 struct cpu_facts {
   std::uint32_t cpu = 0;
   std::optional<std::uint32_t> package;

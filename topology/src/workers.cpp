@@ -81,7 +81,7 @@ double most_by(const std::optional<double>& quota, double part) {
   return quota ? std::max(1.0, std::ceil(*quota * part - 1e-9)) : static_cast<double>(worker_layout::largest);
 }
 
-/// Deals `total` in proportion to capacity × cores. What rounding leaves goes to the largest remainders; of
+/// Deals `total` in proportion to capacity × cores. The rest that rounding leaves goes to the largest remainders; of
 /// equal remainders to the lower group (which is of the faster kind where both share a domain).
 counts by_capacity(const locality_groups& groups, std::uint64_t total) {
   std::vector<std::uint64_t> weights;

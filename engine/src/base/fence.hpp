@@ -7,8 +7,8 @@
 namespace corewise::detail {
 
 /// Orders a store before it with a load after it: the store-load barrier of the parking protocol
-/// (wake_ups.hpp). Nothing is published through it. ThreadSanitizer does not know fences, so there it is a read-modify-write,
-/// which is stronger.
+/// (wake_ups.hpp). Nothing is published through it. ThreadSanitizer does not know fences, so there it is a
+/// read-modify-write, which is stronger.
 inline void full_fence() noexcept {
   step();
 #if defined(__SANITIZE_THREAD__)

@@ -10,8 +10,8 @@
 namespace corewise::detail {
 
 /// Copies memory of this process that another thread may change, or have freed, meanwhile. Returns false if
-/// there is none, or the system refuses (a sandbox may). What it copied may be of two moments, so it is for
-/// people only. Cost: a system call.
+/// there is none, or the system refuses (a sandbox may). The copy may mix two moments, so it is for people
+/// only. Cost: a system call.
 inline bool peek(const void* from, void* to, std::size_t bytes) noexcept {
   const iovec here{to, bytes};
   const iovec there{const_cast<void*>(from), bytes};

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// What belongs to one process, and not to its children.
+// Data that belongs to one process, and not to its children.
 //
 // The kernel fills `this_process.page` with zeros in the child of a process fork (MADV_WIPEONFORK), and in
 // the child of `_Fork` too, which calls no handlers. So a byte in there that is never 0 in its own process
@@ -23,7 +23,7 @@ inline constexpr std::size_t largest_page = 4096;
 inline constexpr std::size_t largest_page = 65536;
 #endif
 
-/// What the kernel wipes.
+/// The page that the kernel wipes.
 struct alignas(largest_page) process_page {
   atomic<std::uint32_t> number; ///< of this process; 0: not given yet. Relaxed: a number by itself
   std::array<atomic<std::uint8_t>, largest_page - sizeof(std::uint32_t)> bytes;

@@ -6,7 +6,7 @@
 
 namespace corewise::detail {
 
-/// What a thread does at its end. Unlike the destructor of a thread-local object, this does not keep a module
+/// A function that a thread calls at its end. Unlike the destructor of a thread-local object, this does not keep a module
 /// of `dlopen` from being unloaded as long as the thread lives. A thread that is there at the unloading, or
 /// at `exit`, does nothing. Make it a static object.
 ///

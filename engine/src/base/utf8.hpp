@@ -13,8 +13,8 @@ struct character {
   std::size_t size;
 };
 
-/// Returns nothing when `text`, which is not empty, does not begin with a character: stray and missing bytes, overlong forms,
-/// surrogates.
+/// Returns nothing when `text`, which is not empty, does not begin with a character: stray and missing bytes, overlong
+/// forms, surrogates.
 inline std::optional<character> first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);

@@ -15,8 +15,8 @@
 
 namespace corewise::detail {
 
-/// The time of a stamp: units of 256 ns, from 2^31 on from 0 again, after 9 minutes. Its highest bit says that a driver has found
-/// the task.
+/// The time of a stamp: units of 256 ns, from 2^31 on from 0 again, after 9 minutes. Its highest bit says that a driver
+/// has found the task.
 class queue_stamp {
  public:
   static std::uint32_t at(monotonic::time_point time, bool by_driver) noexcept {

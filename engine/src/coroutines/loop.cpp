@@ -108,7 +108,8 @@ bool loop::go_through(loop_piece*& p) noexcept {
   return true;
 }
 
-/// Prepares a piece at its beginning, or when it goes on: it is worth splitting, if it has a pace, and will not be dealt out.
+/// Prepares a piece at its beginning, or when it goes on: it is worth splitting, if it has a pace, and will not be
+/// dealt out.
 void loop::begin_turn(loop_piece& p, worker& seat) noexcept {
   if (stopped()) return;
   pass_on(p);

@@ -14,12 +14,12 @@ namespace corewise::detail {
 ///
 /// Finds drivers in which no thread looks while events may come: the workers of the group that are awake are in
 /// long tasks. Then a sleeper is woken to look there: one of the group after `patience`, else one of another
-/// group after `far_patience`. What that one finds it also runs, where workers steal: the group would let it wait until its
+/// group after `far_patience`. That one also runs what it finds, where workers steal: the group would let it wait until its
 /// tasks are known to be long.
 ///
-/// It looks every `far_patience`, half as often while no worker sleeps, and every `patience` while a sleeper of a group could
-/// look there. It looks also while no event may come: a worker that begins an operation does not call. Call from one thread at a
-/// time.
+/// It looks every `far_patience`, half as often while no worker sleeps, and every `patience` while a sleeper of a group
+/// could look there. It looks also while no event may come: a worker that begins an operation does not call. Call from
+/// one thread at a time.
 class driver_watch {
  public:
   static constexpr std::chrono::nanoseconds patience = std::chrono::microseconds{50};

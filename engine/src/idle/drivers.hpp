@@ -106,8 +106,8 @@ class drivers {
     return seats_[g.value].times.load(std::memory_order_relaxed);
   }
 
-  /// Notes that the workers of g are in long tasks: another group's worker that comes next serves what it finds. Call from one
-  /// thread at a time.
+  /// Notes that the workers of g are in long tasks: another group's worker that comes next serves what it finds. Call
+  /// from one thread at a time.
   void note_neglected(group_id g) noexcept {
     seats_[g.value].neglected_at.store(times_held(g), std::memory_order_relaxed);
   }
@@ -134,8 +134,8 @@ class drivers {
     wanted = let_go(g);
     return events;
   }
-  /// Step K4, and O1. Returns whether no thread holds the driver of g, so that a sleeper is to be woken for it; a visitor wakes
-  /// one when it leaves.
+  /// Step K4, and O1. Returns whether no thread holds the driver of g, so that a sleeper is to be woken for it; a
+  /// visitor wakes one when it leaves.
   bool want(group_id g) noexcept {
     holder seen = seats_[g.value].held.load(std::memory_order_relaxed);
     while (seen == holder::visitor)

@@ -14,9 +14,9 @@
 // them to leave finds the thread's request, unless the thread has seen that none searches.
 //
 // By rule 2 (wake_ups.hpp) the last searcher looks at its own domain only. Three threads rely on the
-// searchers of a domain for tasks of another domain, and ask them to look there too: a producer that finds
-// them where it would wake a sleeper; a producer that wakes a sleeper there, since more may wait than one
-// worker takes; and a searcher that goes to sleep before they do.
+// searchers of a domain for tasks of another domain, and ask them to look there too. One is a producer
+// that finds them where it would wake a sleeper. One is a producer that wakes a sleeper there, since more
+// may wait than one worker takes. One is a searcher that goes to sleep before they do.
 //
 //     thread that asks                            the last searcher of domain B, with work
 //     F1  push: task put in domain A, P2; or      G1  leave the searchers of B

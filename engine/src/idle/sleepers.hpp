@@ -43,7 +43,7 @@ namespace corewise::detail {
 
 class sleepers {
  public:
-  /// What is counted about a worker's sleeps. Relaxed: numbers for people.
+  /// Counts of a worker's sleeps. Relaxed: numbers for people.
   struct counters {
     atomic<std::uint64_t> parks{0}; // single writer, and the next three: the worker
     atomic<std::uint64_t> wakes{0};
@@ -145,7 +145,7 @@ class sleepers {
         return sleep_in(*d, w, timeout);
     return b.parker.park(timeout) ? woken::by_token : woken::in_time;
   }
-  /// What the driver found while the worker slept in it.
+  /// Returns the tasks that the driver found while the worker slept in it.
   ready_tasks& found(worker_id w) noexcept { return beds_[w.value].found; }
   /// The first half of W5. Returns false if a waker has claimed the worker, which must call `await_call`
   /// then.

@@ -11,14 +11,14 @@
 namespace corewise::detail {
 
 /// Finds domains that stand still: tasks wait there, and all its workers are in tasks that do not end, or
-/// have lent their seats. Workers of other domains then take what waits, down to the last task, as if nobody
+/// have lent their seats. Workers of other domains then take what waits, down to the last task, as if no worker
 /// worked there.
 ///
 /// Invariant: of a domain that stands still tasks have waited for half of `patience` or longer, and its
 /// workers have begun none in between. After `patience` each such domain is found.
 ///
 /// The time is that of the looks: each counts at most twice the rest before it. So nothing counts as waiting
-/// while nobody looked, as when all workers slept. A domain that only got no CPU for so long is found as
+/// while no thread looked, as when all workers slept. A domain that only got no CPU for so long is found as
 /// well: then others help it, and nothing is lost. Call from one thread at a time.
 class standstill_watch {
  public:

@@ -137,7 +137,7 @@ class wake_ups : idle_rules<wake_ups> {
  private:
   [[gnu::hot]] void wake_for_pushed(worker_id w) noexcept;
 
-  // What `idle_rules` asks for.
+  // The functions that `idle_rules` calls.
   bool stealing() const noexcept { return settings_.stealing(); }
   bool anybody_parked() const noexcept { return sleepers_.any_for_work(); }
   bool searching(std::uint32_t domain) const noexcept { return searchers_.any(domain); }

@@ -20,7 +20,7 @@
 // `trim` takes all spare blocks out of the depot, so that no thread waits for it: threads that want blocks
 // meanwhile cut new ones. It counts the spare blocks of each page, and then puts the blocks of pages that
 // have no other block onto a list of their slab. Then slab by slab goes. A slab of which every block is spare
-// is unmapped, so its memory serves other sizes, too. What stays goes back into the depot in one piece.
+// is unmapped, so its memory serves other sizes, too. The blocks that stay go back into the depot in one piece.
 
 namespace corewise::detail {
 
@@ -140,7 +140,7 @@ class block_depot {
  public:
   static constexpr std::size_t batch = spare_blocks::batch;
 
-  /// What the depot has, in bytes.
+  /// The memory of the depot, in bytes.
   struct amount {
     std::size_t held = 0;  ///< in pages that were cut and are not with the system
     std::size_t spare = 0; ///< of these, in blocks that lie in the depot, or that `trim` has taken out

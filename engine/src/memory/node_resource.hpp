@@ -35,7 +35,7 @@ class node_resource final : public std::pmr::memory_resource {
  public:
   explicit node_resource(std::optional<std::uint32_t> node) : pages_(node) {}
 
-  /// Takes new memory from that node from now on. What it has, in use or not, stays where it is. Cost: a lock.
+  /// Takes new memory from that node from now on. Its memory, in use or not, stays where it is. Cost: a lock.
   void move_to(std::optional<std::uint32_t> node) noexcept {
     const std::scoped_lock lock(mutex_);
     pages_.node() = node;

@@ -23,7 +23,7 @@
 // depot of the memory node that they lie on. The head of the slab from which a block was cut says which node
 // that is; slabs are aligned to their size. Blocks of other nodes wait until the thread has a batch of them,
 // whatever their nodes. So a thread takes a lock at most once in `batch` blocks of its own node, and each
-// other node's lock at most once in `batch` blocks of others. What a burst took goes back to the system at
+// other node's lock at most once in `batch` blocks of others. Memory that a burst took goes back to the system at
 // rest (`trim_blocks`).
 //
 // A batch is 32 blocks of any size. With another number for large blocks, a thread would have to look the

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-// What a scraper reads.
+// The text that a scraper reads.
 
 namespace corewise::detail {
 

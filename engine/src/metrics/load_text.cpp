@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-// What people read of a load, what programs read, and what proxies read.
+// A load as text for people, for programs, and for proxies.
 
 namespace corewise {
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-// What people read, and what programs read.
+// Metrics as text for people, and for programs.
 
 namespace corewise::detail {
 

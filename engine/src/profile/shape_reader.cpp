@@ -38,8 +38,8 @@ std::string advice(const document_node& node, const value_rule& rule) {
   return did_you_mean(node.text, rule.words);
 }
 
-/// Returns a path up to a key behind its first: "topology.kinds[].name" and "kinds" → "topology.kinds"; or the path, if it is
-/// that key; or nothing.
+/// Returns a path up to a key behind its first: "topology.kinds[].name" and "kinds" → "topology.kinds"; or the path, if
+/// it is that key; or nothing.
 std::string_view up_to(std::string_view path, std::string_view key) {
   if (path == key) return path;
   for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.', dot + 1)) {

@@ -41,8 +41,8 @@
 // |        |                      |                    | read                | task                       |
 // | last   | pop: fence           | steal: fence       | nothing; order only | the last task runs twice   |
 //
-// Each store of bottom is a release, also the stores of `pop`, which push nothing: a thief that reads one of
-// them must see the tasks below it as well, and since C++20 a relaxed store does not continue the release of
+// Each store of bottom is a release, also those of `pop`, which push nothing. A thief that reads such a
+// store must see the tasks below as well, and since C++20 a relaxed store does not continue the release of
 // the store before. A thief reads the cell before its CAS, and trusts it only when the CAS succeeds:
 // positions never go back, so top is then where it was.
 //

@@ -31,8 +31,8 @@ class event_ring {
     std::uint64_t end = 0;
   };
 
-  /// Call from the ring's thread. Cost: five stores. The words are written one by one, without a loop: it is called from functions
-  /// that are compiled for size.
+  /// Call from the ring's thread. Cost: five stores. The words are written one by one, without a loop: it is called
+  /// from functions that are compiled for size.
   [[gnu::always_inline]] void add(const event& e) noexcept {
     const std::uint64_t at = written_.load(std::memory_order_relaxed); // own
     record& to = records_[at % capacity];

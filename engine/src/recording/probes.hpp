@@ -4,8 +4,9 @@
 
 #include <cstdint>
 
-// Probes for programs that trace a process from outside (bpftrace, perf, SystemTap): `corewise:begun` and so on, one for each
-// event. The kernel counts itself in `event_readers` while it is attached to one. Without <sys/sdt.h> there are none.
+// Probes for programs that trace a process from outside (bpftrace, perf, SystemTap): `corewise:begun` and so on, one
+// for each event. The kernel counts itself in `event_readers` while it is attached to one. Without <sys/sdt.h> there
+// are none.
 
 #if __has_include(<sys/sdt.h>)
 #define _SDT_HAS_SEMAPHORES 1 // NOLINT(bugprone-reserved-identifier): its name in sdt.h

@@ -15,7 +15,7 @@
 
 namespace corewise::detail {
 
-/// What happened. Words 0 to 3 of its event: the time of `event_clock`; the `event_head`; the task; more about it.
+/// The kind of an event. Its words 0 to 3: the time of `event_clock`; the `event_head`; the task; more about it.
 enum class event_code : std::uint8_t {
   none,
   // In the order of `trace_event::kind`.

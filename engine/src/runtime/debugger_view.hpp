@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <memory>
 
-// What gdb/corewise.py reads of a process that stands still, or of its core (docs/gdb.md). The script runs
+// The data that gdb/corewise.py reads in a stopped process, or in its core (docs/gdb.md). The script runs
 // nothing in the process and needs no debug information: it finds the symbol `corewise_layouts`, which leads
 // to the table of engines and says where the words are that it follows. From there on it reads memory.
 //
@@ -25,7 +25,7 @@ namespace corewise::detail {
 
 class shared;
 
-/// What a debugger follows from a seat.
+/// The objects that a debugger reads for a seat.
 struct debugger_seat {
   const worker_report* report = nullptr;
   const board_entry* entry = nullptr;
@@ -33,7 +33,7 @@ struct debugger_seat {
   std::uint32_t group = 0;
 };
 
-/// What a debugger follows from an engine. It stands in the engine's place in the table while it lives.
+/// The objects that a debugger reads for an engine. The table has it in the engine's entry while it lives.
 struct debugger_view {
   /// Make it when the engine has its seats. Throws `std::bad_alloc`.
   explicit debugger_view(shared& of);

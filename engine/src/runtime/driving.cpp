@@ -4,7 +4,7 @@
 
 #include <corewise/engine/detail/driving.hpp>
 
-// What a layer above asks of an engine for whose groups it has drivers.
+// The functions for a layer above that has drivers for the groups of an engine.
 
 namespace corewise {
 

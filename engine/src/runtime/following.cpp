@@ -76,7 +76,7 @@ bool goes_at(const detail::shared& engine, std::span<const std::uint32_t> speeds
 
 } // namespace
 
-/// What a look at the host has led to.
+/// The consequences of a look at the host.
 struct runtime::followed {
   std::optional<machine_change> change;
   std::string advice; // for people; may be empty

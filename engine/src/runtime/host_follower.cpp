@@ -55,7 +55,7 @@ std::optional<host_allowance> host_follower::look(pid_t thread, monotonic::time_
   if (!root_) return std::nullopt;
   host_allowance seen = read_host_allowance(*root_, thread);
   if (thread == 0) seen.cpus = in_both(seen.cpuset, begin_.cpus); // the calling thread may be pinned
-  // What cannot be read looks like no limit. Without descriptors, /proc or /sys, what was read last holds.
+  // A file that cannot be read looks like no limit. Without descriptors, /proc or /sys, the last reading holds.
   const bool lost = readable_allowance_files(*root_) < readable_;
   if (lost)
     seen = read_;

@@ -18,10 +18,10 @@
 
 namespace corewise::detail {
 
-/// What an engine goes by of what the host allows it. It takes less at once, since workers on CPUs that are gone, or
-/// beyond a quota, hold up the tasks that they have begun. It takes more when the host has allowed the same for
-/// `calm`, since CPUs that come and go would cost more than they bring: CPUs, quota, speeds and memory nodes each for
-/// themselves. Call from one thread at a time.
+/// The allowance that an engine uses, of what the host allows it. It takes less at once, since workers on CPUs that are
+/// gone, or beyond a quota, hold up the tasks that they have begun. It takes more when the host has allowed the same
+/// for `calm`, since CPUs that come and go would cost more than they bring: CPUs, quota, speeds and memory nodes each
+/// for themselves. Call from one thread at a time.
 class host_follower {
  public:
   static constexpr std::chrono::seconds calm{2};

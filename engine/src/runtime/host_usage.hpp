@@ -17,7 +17,7 @@
 
 namespace corewise::detail {
 
-/// What the system says of the process, and how long the threads on seats were ready to run but had no CPU.
+/// The CPU use of the process by the system, and how long the threads on seats were ready to run but had no CPU.
 /// Reads files, so it looks once a second at most.
 class host_usage {
  public:

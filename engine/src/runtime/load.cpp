@@ -54,7 +54,7 @@ detail::load_sample runtime::sample_load() const {
   for (const detail::queue_head& head : s.heads) s.queued += head.waiting;
   const detail::host_usage::seen host = look_at_host(s.at);
   s.throttling = host.throttling;
-  // What is the process's is divided among its engines.
+  // The quota of the process is divided among its engines.
   const double part = settings_.workers.quota_part;
   if (s.throttling.quota_cpus) *s.throttling.quota_cpus *= part;
   s.throttling.throttled =

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-// What a load_meter reads of an engine at one moment, and how two moments become a report. Nothing here knows
+// The figures that a load_meter reads of an engine at one moment, and how two moments become a report. Nothing here knows
 // of threads.
 
 namespace corewise::detail {
@@ -57,7 +57,7 @@ class load_history {
   load_report add(load_sample now);
 
  private:
-  /// What the counts were at some time.
+  /// The counts at some time.
   struct mark {
     monotonic::time_point at;
     std::chrono::duration<double> busy_cpus;

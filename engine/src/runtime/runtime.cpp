@@ -60,7 +60,8 @@ void runtime::check_machine() {
                   "has the whole machine");
   const bool described = !std::holds_alternative<live_source>(settings_.topology.machine.source);
   if (!settings_.sharing.file.empty() && described)
-    notices_.warn(log_code::machine, "a described machine is shared with nobody: sharing.file has no effect");
+    notices_.warn(log_code::machine,
+                  "a described machine is shared with no daemon: sharing.file has no effect");
   if (settings_.topology.hfi && described)
     notices_.warn(log_code::machine,
                   "a described machine has no hardware to hear of: topology.hfi has no effect");

@@ -30,7 +30,7 @@ namespace {
 constexpr std::size_t most_frames = 64;
 constexpr std::size_t frames_of_handler = 2; // the handler itself, and the kernel's way into it
 
-/// What the handler writes a stack to. The process has one, for ever: a signal may arrive late.
+/// The buffer into which the handler writes a stack. The process has one, for ever: a signal may arrive late.
 struct stack_answer {
   enum class state : int { ready, asked, writing, written };
   std::atomic<state> now{state::ready};

@@ -93,8 +93,8 @@ class supervisor final : public thread_service {
   /// Puts a new profile in force. The boards already show which seats are lent. Call from one thread at a
   /// time. Returns whether `call` must follow. Cost: a word for 64 workers.
   [[nodiscard]] bool set(const profile& settings) noexcept;
-  /// Makes the supervisor look, since workers may have had no reason to. Call without a lock: where there can be no thread the
-  /// log is told, and its hook may call the engine. Cost: a system call.
+  /// Makes the supervisor look, since workers may have had no reason to. Call without a lock: where there can be no
+  /// thread the log is told, and its hook may call the engine. Cost: a system call.
   void call() noexcept;
 
   bool offer(worker& seat, std::uint64_t lending) noexcept override;
@@ -115,8 +115,8 @@ class supervisor final : public thread_service {
   bool nothing_begins() const noexcept { return shortage_.nothing_begins(); }
   std::uint64_t spare_shortages() const noexcept { return shortage_.episodes(); }
 
-  /// Returns its thread, which is tied as the host allowed at the start; 0 while there is none. Waits for a thread that has just
-  /// begun. Call from any thread.
+  /// Returns its thread, which is tied as the host allowed at the start; 0 while there is none. Waits for a thread that
+  /// has just begun. Call from any thread.
   pid_t tid() const noexcept;
   /// Returns whether the calling thread is it.
   bool is_this_thread() const noexcept;

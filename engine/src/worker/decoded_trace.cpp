@@ -59,8 +59,8 @@ class decoder {
   }
 
  private:
-  /// Notes for what suspended tasks waited: the thread that ends a wait says it. It may do so before the worker has said that
-  /// the task is suspended.
+  /// Notes for what suspended tasks waited: the thread that ends a wait says it. It may do so before the worker has
+  /// said that the task is suspended.
   void note_waits() {
     struct part {
       trace_event* suspended = nullptr;

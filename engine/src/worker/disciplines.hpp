@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
-// What disciplines (discipline.hpp) change in a worker's loop. The loop is compiled twice: for the standard
+// The changes that disciplines (discipline.hpp) make to a worker's loop. The loop is compiled twice: for the standard
 // discipline, which has neither state nor branches here, and for all others. An object of these classes lives
 // as long as a thread runs the loop on a seat.
 

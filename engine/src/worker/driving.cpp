@@ -3,7 +3,7 @@
 #include "worker/task_event.hpp"
 #include "worker/worker.hpp"
 
-// What a worker does with its group's driver (drivers.hpp). It looks there as the last of its own sources,
+// How a worker uses its group's driver (drivers.hpp). It looks there as the last of its own sources,
 // before it rests; at the end of each tick; and while it searches.
 
 namespace corewise::detail {

@@ -35,7 +35,7 @@ void dropping::drop_queued() noexcept {
   engine_.drains().progress();
 }
 
-/// What a destroyed coroutine wakes is queued, and is destroyed after all have been looked at. No coroutine
+/// A coroutine that a destroyed one wakes is queued, and is destroyed after the look at all. No coroutine
 /// suspends any more, so one look will do. A waker that has taken a coroutine out meanwhile needs a few steps
 /// to queue it, in which it waits for no thread.
 void dropping::drop_suspended() noexcept {

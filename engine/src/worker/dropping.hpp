@@ -25,7 +25,7 @@ class dropping {
   /// settle. Waits until wakers from outside have queued what they woke. Call when no thread of the engine is
   /// left that could resume them.
   void drop_suspended() noexcept;
-  /// Drops the queued tasks, if the last task of `seat` left any there. Call after the engine has ended, from
+  /// Drops all queued tasks, if the last task of `seat` left any there. Call after the engine has ended, from
   /// the thread that leaves `seat`.
   void drop_rest_of(worker& seat) noexcept;
 

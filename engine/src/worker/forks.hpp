@@ -2,7 +2,7 @@
 
 #include "worker/shared.hpp"
 
-// What happens at each fork: short, and inlined where coroutines, loops and scopes fork and take back.
+// The code of each fork: short, and inlined where coroutines, loops and scopes fork and take back.
 
 namespace corewise::detail {
 
@@ -22,9 +22,9 @@ inline bool worker::try_fork_row(strand& newest, std::uint32_t count) noexcept {
   return true;
 }
 
-/// What comes before forks in the loop comes before them here. A fork that runs in place counts as a task of
-/// the interval and of the tick, so that the loop comes round in time, and as one that was begun, so that a
-/// row of forks is not taken for a task that does not end.
+/// Sources that come before forks in the loop come before them here. A fork that runs in place counts as a task of
+/// the interval and of the tick, so that the loop comes round in time. It counts as begun, so that a row of forks
+/// does not look like one task that does not end.
 inline bool worker::take_back(const task_header* t) noexcept {
   if (others_are_due() || !queues().forks.take_back(t)) return false;
   count_turn();

@@ -29,7 +29,7 @@ class node_arena {
   std::size_t used_ = 0;
 };
 
-/// What a group's workers write, on the group's node (design.md, D6): board entries, queues and the seats
+/// The data that a group's workers write, on the group's node (design.md, D6): board entries, queues and the seats
 /// themselves.
 class group_state {
  public:

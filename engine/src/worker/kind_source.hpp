@@ -10,7 +10,7 @@
 
 namespace corewise::detail {
 
-/// What tells the kind of a task whose coroutine runs: the frame of the user's coroutine, or the name of a closure of
+/// The source of the kind of a task whose coroutine runs: the frame of the user's coroutine, or the name of a closure of
 /// which a label has made a coroutine.
 struct kind_source {
   const void* frame = nullptr;

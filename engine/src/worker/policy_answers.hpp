@@ -7,7 +7,7 @@
 
 namespace corewise::detail {
 
-/// What the placing policy has answered about the tasks that a worker submits and resumes. The worker asks
+/// The answers of the placing policy about the tasks that a worker submits and resumes. The worker asks
 /// when its rules or the time of its tasks change, and not for each task. Call from the seat's thread.
 class policy_answers {
  public:

@@ -25,9 +25,9 @@ void worker::renew_rules() noexcept {
   engine_.forget_old_rules();
 }
 
-/// Sends to other workers what this one, which has retired, has and what is still sent to it; and what waits
-/// in its group's injection queue, if all of the group have retired, and in its domain's class queues, if all
-/// of the domain have. The worker may be called back meanwhile, before it can see the rules that say so:
+/// Sends the tasks of this retired worker to others, also those that still come. If all workers of its group
+/// have retired, sends those of the group's injection queue as well; if all of its domain have, those of the
+/// domain's class queues. The worker may be called back meanwhile, before it can see the rules that say so:
 /// without a look at that it would send to itself for ever.
 void send_away(worker& retired) noexcept {
   shared& engine = retired.engine();

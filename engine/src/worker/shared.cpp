@@ -7,7 +7,7 @@
 #include <exception>
 #include <limits>
 
-// What an engine is made of, and the ends of its tasks.
+// The parts of an engine, and the ends of its tasks.
 
 namespace corewise::detail {
 

@@ -24,7 +24,7 @@ enum class kind_word : std::uint8_t {
   none,
 };
 
-/// What tasks of one kind have in common: a word, and how it tells the kind.
+/// The kind that some tasks have in common: a word, and how it tells the kind.
 struct task_kind {
   kind_word how = kind_word::none;
   std::uintptr_t word = 0;

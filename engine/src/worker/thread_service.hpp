@@ -6,7 +6,7 @@ namespace corewise::detail {
 
 class worker;
 
-/// What seats ask of the engine's threads, which are above them: the room `threads` implements it.
+/// The requests of seats to the engine's threads, which are above them: the room `threads` implements it.
 class thread_service {
  public:
   /// Calls a spare thread to a seat that was lent. Returns false if there is none, and none may be made. Call

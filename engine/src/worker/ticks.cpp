@@ -4,7 +4,7 @@
 
 #include <corewise/policies/shared_work.hpp>
 
-// What a worker does when it begins or ends to work, and when it looks at the clock.
+// The steps of a worker when it begins or ends to work, and when it looks at the clock.
 
 namespace corewise::detail {
 

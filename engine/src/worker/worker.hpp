@@ -87,7 +87,8 @@ class alignas(128) worker {
   /// loop, or none: then the loop goes on.
   [[nodiscard]] std::coroutine_handle<> give_way(task_header& waits) noexcept;
 
-  /// Queues a read that may be done when the tasks have run that wait in the ring, as a task that yields. Call where they wait.
+  /// Queues a read that may be done when the tasks have run that wait in the ring, as a task that yields. Call where
+  /// they wait.
   void queue_again(resumption& coroutine) noexcept; // driving.cpp
 
   // --- forks (forks.hpp)

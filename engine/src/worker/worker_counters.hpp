@@ -12,7 +12,7 @@
 
 namespace corewise::detail {
 
-/// What a worker counts for `worker_metrics`. The seat's thread writes it, and any thread reads it.
+/// The counts of a worker for `worker_metrics`. The seat's thread writes them, and any thread reads them.
 struct worker_counters {
   book pushed;
   book forked;

@@ -23,7 +23,7 @@ struct seen_task {
   trace_id id;
 };
 
-/// What a worker notes for people: its task, since when it has work, and its thread. The seat's thread writes
+/// The notes of a worker for people: its task, since when it has work, and its thread. The seat's thread writes
 /// it, and any thread reads it. All of it is relaxed: the words are read for people, and one by one.
 class worker_report {
  public:

@@ -13,8 +13,8 @@
 #include <thread>
 #include <utility>
 
-// One allocation on the thread that hands work to an engine fails, each in turn, recycled blocks among them: the call throws,
-// and nothing is left of it, or the work runs once.
+// One allocation on the thread that hands work to an engine fails, each in turn, recycled blocks among them: the call
+// throws, and nothing is left of it, or the work runs once.
 
 using namespace corewise;
 using namespace std::chrono_literals;

@@ -1,5 +1,5 @@
-// Tests of an engine that measures its cores by the tasks that it runs (`topology.measure`). How exactly it does, and how soon,
-// tests/policies/measured_speeds_test.cpp tells, with times that no other process disturbs.
+// Tests of an engine that measures its cores by the tasks that it runs (`topology.measure`). How exactly it does, and
+// how soon, tests/policies/measured_speeds_test.cpp tells, with times that no other process disturbs.
 
 #include "small_engine.hpp"
 #include "within.hpp"

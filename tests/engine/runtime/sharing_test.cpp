@@ -174,7 +174,7 @@ TEST_CASE("sharing: a daemon whose part of the file is damaged is left out, and 
   end_by(SIGKILL, other);
 }
 
-TEST_CASE("sharing: a described machine is shared with nobody, and says so") {
+TEST_CASE("sharing: a described machine is shared with no daemon, and says so") {
   profile p;
   p.topology.machine.source = synthetic_source{"pack:1 core:4 pu:1"};
   const new_file file;

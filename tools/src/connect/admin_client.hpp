@@ -22,7 +22,7 @@ struct reply {
   std::string body;
 };
 
-/// What an operator says of an engine.
+/// The address of an engine, as an operator gives it.
 struct admin_address {
   std::string where;       ///< the path of a unix socket, or HOST:PORT of a read-only address
   std::string engine = {}; ///< its name, where that server has several; empty: it has one

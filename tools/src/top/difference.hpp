@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-// What has happened between two readings.
+// The difference of two readings.
 
 namespace corewise::command {
 
@@ -17,7 +17,7 @@ struct quantiles {
   std::optional<double> p99_s;
 };
 
-/// What has happened in a group, or in several together.
+/// The activity of a group, or of several together, between two readings.
 struct group_activity {
   std::string kind;
   std::uint64_t workers = 0;

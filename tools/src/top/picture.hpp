@@ -9,7 +9,7 @@
 
 namespace corewise::command {
 
-/// What is drawn beside the numbers, and the room for it.
+/// The style of the picture, and the room for it.
 struct frame {
   style look{false, false};
   std::size_t columns = 80;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// What `corewise top` knows of an engine at one moment.
+// The figures of an engine at one moment, for `corewise top`.
 
 namespace corewise::command {
 

@@ -64,8 +64,8 @@ class server {
   server& operator=(const server&) = delete;
   /// Ends what is being answered, and removes the control socket. A change of the profile that is still on trial ends, too:
   /// the profile before it holds again, and the log gets a line; so confirm it before that. In the child of a
-  /// process fork it only closes the child's descriptors of the addresses: a child that does not exec should
-  /// destroy it, or no later process can have them while the child lives.
+  /// process fork it only closes the child's descriptors of the addresses: if the child does not exec, let it destroy the
+  /// server; otherwise no later process can listen there while the child lives.
   ~server();
 
   /// From now on tells balancers and the kubelet to send nothing new: `drain` at the agent check, 503 at

@@ -71,7 +71,7 @@ struct scope_child : task_header {
   }
 };
 
-/// What a run of a child that is away needs.
+/// The data that a run of a child that is away needs.
 struct away_run {
   // The scope's mutex guards these: where calls forked within this one go.
   worker* seat = nullptr;

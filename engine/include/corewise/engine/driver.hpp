@@ -12,7 +12,7 @@
 
 namespace corewise {
 
-/// What a driver has found ready, in order. The thread that looked hands it on when the driver has returned.
+/// The tasks that a driver has found ready, in order. The thread that looked queues them when the driver has returned.
 /// Intrusive: it allocates nothing.
 class ready_tasks {
  public:
@@ -55,8 +55,8 @@ class driver {
   /// Returns its numbers. Those of polls and events, of accepted and refused connections never fall. Call from any thread,
   /// also after `end`. Cost: some loads; takes no lock.
   virtual driver_counts count() const noexcept = 0;
-  /// Gives up what waits for events, for no thread will look here any more. What still waited for one is
-  /// resumed, to be dropped. Called once, when the engine has ended.
+  /// Gives up all waits for events, for no thread will look here any more. Resumes the tasks that still waited,
+  /// so that they are dropped. Called once, when the engine has ended.
   virtual void end() noexcept = 0;
 };
 

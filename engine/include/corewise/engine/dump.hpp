@@ -35,9 +35,9 @@ struct seat_dump {
   std::uint32_t inbox_depth = 0; ///< tasks in its inbox
   std::uint32_t fork_depth = 0;  ///< tasks in its deque of forks
   /// The kind of the task that it runs: the type of the closure, the function of the coroutine, `parallel
-  /// loop` and so on (`coroutine` where that is not known: the system refuses to let this process read its own memory, or the
-  /// coroutine is about to end). Where the program is stripped, the function is `FILE+0x1234`, for
-  /// `addr2line`. Empty: it runs none.
+  /// loop` and so on (`coroutine` where that is unknown, because the system does not let this process read its own
+  /// memory, or because the coroutine is about to end). Where the program is stripped, the function is `FILE+0x1234`,
+  /// for `addr2line`. Empty: it runs none.
   std::string task_kind;
   std::string task_name; ///< `hint::name` of that task
   trace_id task_id;      ///< and `hint::id`

@@ -130,8 +130,8 @@ class engine {
     return accept(std::move(coroutine).release_to(*runtime_), wish, otherwise);
   }
   /// Acts as `submit`. If the engine refuses the task, it calls `on_refused(std::move(f), why)` at once, on
-  /// the calling thread, where `f` is the callable that was passed: so nothing that it owns is lost. What
-  /// `on_refused` throws goes on.
+  /// the calling thread, where `f` is the callable that was passed: so nothing that it owns is lost.
+  /// Throws the exceptions of `on_refused`.
   template <std::invocable F, std::invocable<std::decay_t<F>, submit_result> G>
   submit_result submit_or(F&& f, G&& on_refused, const hint& wish = no_hint) {
     detail::unbegun_task task(make_closure(std::forward<F>(f)));
@@ -187,9 +187,9 @@ class engine {
   /// Calls `f()` once, as a task that comes from outside, `d` from now or later, never before. Until then
   /// `drain` does not wait for it, and a shutdown drops it. While `limits.in_flight` tasks are in flight the
   /// call waits. Returns a handle, which cancels the call; the handle is empty when the engine shuts down.
-  /// Cost: a lock, and a recycled block for as long as the call is pending or the handle is kept: 40 bytes
-  /// for the timer and 64 for the call, beside `f`; so 128 bytes where `f` has no more than 24. A coroutine
-  /// that sleeps has the 40 in its frame. Throws what copying or moving `f` throws, `std::bad_alloc`.
+  /// Cost: a lock, and a recycled block until the call has been made and the handle is gone. The block has 40 bytes for
+  /// the timer and 64 for the call, beside `f`: so 128 bytes where `f` has no more than 24. A coroutine that sleeps has
+  /// the 40 in its frame. Throws what copying or moving `f` throws, `std::bad_alloc`.
   template <std::invocable F> timer after(any_duration d, F&& f) {
     return call_later(detail::scheduled_call<std::decay_t<F>>::make(std::forward<F>(f)), d, {});
   }
@@ -384,10 +384,10 @@ class blocking_turn {
 /// Calls `f`, which may block (files, locks, waiting), from a task without taking a worker away from the
 /// other tasks. When `f` takes longer than about 100 us, a spare thread takes the worker's seat, and this
 /// thread finishes the task beside it. Until `f` has returned the task is on no worker. Outside a task it
-/// just calls `f`. Where `blocking.max_concurrent` calls run already, the call first waits on this thread,
-/// with the worker lent, or throws `blocking_full` (`blocking.on_full`), from a wait too when a reload says so; a
-/// call within another is a part of that one and does not wait. Cost: about 60 ns when `f` is short, else a
-/// thread is woken, 5-20 us; two locks more under such a limit. Throws what `f` throws, `blocking_full`.
+/// just calls `f`. Where `blocking.max_concurrent` calls run already, the call first waits on this thread, with the worker
+/// lent, or throws `blocking_full` (`blocking.on_full`). When a reload asks for that, calls that wait throw as well. A call
+/// within another is a part of that one and does not wait. Cost: about 60 ns when `f` is short, else a thread is woken,
+/// 5-20 us; two locks more under such a limit. Throws what `f` throws, `blocking_full`.
 template <std::invocable F> decltype(auto) blocking(F&& f) {
   const detail::blocking_turn turn;
   return std::forward<F>(f)();

@@ -24,8 +24,8 @@ struct machine_share {
 
 } // namespace detail
 
-/// Returns the profiles of engines of which each has one part of the machine, as `engines.per` of the profile says: that
-/// profile, with these packages or nodes in `topology.use`, and with the part's number behind its name, as `NAME/p0` or
+/// Returns a profile for each part of the machine, as `engines.per` of the given one says. Each is the given profile
+/// with the part's packages or nodes in `topology.use`, and with the part's number behind its name, as `NAME/p0` or
 /// `NAME/n0`. A part without a CPU that may be used gets no engine. Numbers of workers hold for each engine; the host's
 /// CPU quota is divided in proportion to capacity. Throws as `discover`; `topology_error` if a package has no number.
 std::vector<profile> profiles_per_part(const profile& p);
@@ -92,7 +92,8 @@ class engine_set {
 
   std::vector<detail::machine_share> parts_; // of the engines, if they have parts of a machine
   mutable detail::mutex mutex_;
-  /// Guarded; of which the engines have parts, or null. Replaced by one store, so a process fork finds the old one or the new.
+  /// Guarded; of which the engines have parts, or null. Replaced by one store, so a process fork finds the old one or
+  /// the new.
   std::unique_ptr<const profile> whole_;
   std::vector<std::string> names_;
   std::deque<engine> engines_;

@@ -23,8 +23,8 @@ class event {
     return detail::stoppable_awaiting<wait_kind::event, detail::gate&>(std::move(token), gate_);
   }
   /// Sets the event. The coroutine that has waited longest runs next on the calling worker, and the others go
-  /// behind the tasks that wait there; or each runs on its own worker when the caller is no worker of its
-  /// engine. Call from any thread.
+  /// behind the tasks that wait there. If the caller is no worker of a coroutine's engine, that coroutine
+  /// runs on its own worker. Call from any thread.
   void set() noexcept { gate_.count(1); }
   /// Makes coroutines that come from now on wait again; those that `set` has woken still go on. Call from any
   /// thread.

@@ -18,8 +18,8 @@
 
 namespace corewise {
 
-/// The exception of a future whose work never ran to its end: the engine refused it, or dropped it when it
-/// shut down, or this is the child of a process fork, and the work had not ended at the fork.
+/// The exception of a future whose work never ran to its end: the engine refused it, or dropped it at its
+/// shutdown, or the work had not ended when this child was made by a process fork.
 class not_run : public std::runtime_error {
  public:
   not_run() : std::runtime_error("the engine refused or dropped the task") {}

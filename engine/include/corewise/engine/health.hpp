@@ -28,9 +28,9 @@ struct health_report {
 
   health_state state = health_state::ok;
   std::vector<std::string> why; ///< a sentence for each trouble; empty if `ok`
-  /// What waits for sockets in groups of which every worker stands or lacks a spare thread: only workers of other groups serve
-  /// these sockets then. Those that have waited longest come first, at most `most_socket_waits` of a group. Has addresses of
-  /// peers.
+  /// The waits for sockets in groups of which every worker stands or lacks a spare thread: only workers of other groups
+  /// serve these sockets then. Those that have waited longest come first, at most `most_socket_waits` of a group. Has
+  /// addresses of peers.
   std::vector<socket_wait> socket_waits;
 
   bool ok() const noexcept { return state == health_state::ok; }

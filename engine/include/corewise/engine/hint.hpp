@@ -12,10 +12,10 @@ namespace corewise {
 /// `background` belong to their domain: the rest of the hint leads to a domain, and any worker of that domain
 /// may run them.
 ///
-/// A task with a `deadline` that has not begun by then is dropped when its turn comes: the engine destroys it
-/// unrun and counts it (`worker_metrics::expired`), its future throws `deadline_expired`, and the engine
-/// calls the `on_expired` that `submit` was given. A task that has begun goes on. Cost: a block and a look at
-/// the clock, for such tasks only.
+/// If a task has not begun by its `deadline`, the engine drops it when its turn comes: it destroys the task
+/// unrun, counts it (`worker_metrics::expired`), and calls the `on_expired` of `submit`. The task's future
+/// throws `deadline_expired`. A task that has begun goes on. Cost: a block and a look at the clock, for such
+/// tasks only.
 ///
 /// A `name` and an `id` appear in the dump, in reports of stuck workers and of shutdowns, and in the log; the
 /// task and its children (see `task_local`) get them by `this_task::name` and `this_task::id`. Cost: two

@@ -17,8 +17,8 @@ class latch {
 
   /// Counts down by `by`; at 0 the number stays there. Call from any thread. Cost: a compare-and-swap. The
   /// call that reaches 0 wakes the waiters: the first runs next on the calling worker, and the others go
-  /// behind the tasks that wait there; or each runs on its own worker when the caller is no worker of its
-  /// engine.
+  /// behind the tasks that wait there. If the caller is no worker of a coroutine's engine, that coroutine
+  /// runs on its own worker.
   void count_down(std::uint32_t by = 1) noexcept { gate_.count(by); }
   /// Returns whether the number has reached 0. Call from any thread.
   bool try_wait() const noexcept { return gate_.open(); }

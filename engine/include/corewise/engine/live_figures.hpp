@@ -9,7 +9,7 @@
 
 namespace corewise {
 
-/// What the live map shows of an engine at one moment, or of a simulated one (docs/map.md).
+/// The figures of an engine, or of a simulated one, that the live map shows at one moment (docs/map.md).
 struct live_figures {
   std::chrono::nanoseconds time{0}; ///< since some moment that all figures of the engine share
   metrics_snapshot metrics;

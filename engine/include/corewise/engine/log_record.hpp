@@ -15,7 +15,7 @@ enum class log_severity : std::uint8_t {
   error,   ///< work is lost, or does not go on
 };
 
-/// What a line of the log is about.
+/// The subject of a line of the log.
 enum class log_code : std::uint8_t {
   machine,              ///< the machine, or a description of it, lacks something
   shared_cpus,          ///< another engine of this process uses the same CPUs

@@ -8,7 +8,7 @@
 
 namespace corewise {
 
-/// What changed of what the host allows an engine, or of what was measured there, and what it led to.
+/// A change of what the host allows an engine, or of what was measured there, and its consequences.
 struct machine_change {
   host_allowance before;
   host_allowance now;

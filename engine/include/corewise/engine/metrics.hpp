@@ -108,7 +108,7 @@ struct io_metrics {
   io_metrics& operator+=(const io_metrics& other) noexcept; ///< adds the numbers
 };
 
-/// What does not change of a locality group.
+/// The facts of a locality group that do not change.
 struct group_facts {
   group_id group;
   std::string kind; ///< the name of its kind of core

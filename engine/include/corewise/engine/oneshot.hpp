@@ -21,7 +21,7 @@ class broken : public std::runtime_error {
 
 namespace detail {
 
-/// What the halves of a oneshot share: one recycled block. Invariant: the second half to let go frees it, so
+/// The data that the halves of a oneshot share: one recycled block. Invariant: the second half to let go frees it, so
 /// neither half asks whether the other one lives.
 template <class T> struct oneshot_block {
   oneshot_word word;

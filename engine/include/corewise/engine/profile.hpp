@@ -87,7 +87,7 @@ struct profile {
   } workers;
 
   struct sharing_section {
-    std::string file; ///< empty: the machine is shared with nobody
+    std::string file; ///< empty: the machine is shared with no other daemon
     std::uint32_t weight = 100;
   } sharing;
 

@@ -14,8 +14,8 @@ using profile_remark = std::function<std::string(std::string_view key)>;
 
 /// Returns the profile as YAML: the values that differ from the defaults, and the values on which there is a
 /// remark, which stands behind the value. `parse_profile` reads it to the same profile. It leaves out
-/// `workers.total` and `workers.quota_part`, which have no keys, and what is known of the machine but not from a profile: the name of
-/// its source, its costs. Call from any thread.
+/// `workers.total` and `workers.quota_part`, which have no keys, and what is known of the machine but not from a
+/// profile: the name of its source, its costs. Call from any thread.
 std::string profile_text(const profile& p, const profile_remark& remark = {});
 
 } // namespace corewise

@@ -71,8 +71,8 @@ class request_meter {
   request_counts counts() const noexcept;
   std::uint32_t limit() const noexcept { return limit_; }
   /// Returns the median of the last latencies of requests that found about as many others in flight as there
-  /// are now: of at least four, and as near as there were such in the last 10 s. Nothing: none ended. Cost:
-  /// some 100 ns; up to 2 us where the nearest are far.
+  /// are now. It takes at least four of the last 10 s, those with the nearest numbers in flight. Nothing:
+  /// none ended. Cost: some 100 ns; up to 2 us where the nearest are far.
   std::optional<std::chrono::nanoseconds> latency() const noexcept;
 
  private:

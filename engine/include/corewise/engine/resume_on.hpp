@@ -64,9 +64,9 @@ inline detail::moving_to_group resume_on(group_id g) noexcept { return detail::m
 /// with `e` as well. A coroutine that awaits through an engine does not: if it awaits a `future`, or a
 /// `oneshot`, it goes on with its own engine, wherever the other side ends. Children of `when_all`,
 /// `when_any` and `in_scope` are parts of their parent's task and cannot leave its engine; they may
-/// `co_await e.run(...)` instead. A coroutine of a type other than `task`, or whose handle has lost its type,
-/// cannot leave either, nor can the coroutines that it awaits: a task may have resumed it by hand, and may
-/// still be running on this thread. Nor may a task move while a coroutine that it resumed by hand is
+/// `co_await e.run(...)` instead. A coroutine of another type than `task`, or one whose handle has lost its
+/// type, cannot leave either. The same holds for coroutines that it awaits: a task may have resumed it by
+/// hand, and may still run on this thread. Nor may a task move while a coroutine that it resumed by hand is
 /// suspended.
 ///
 /// Throws `not_run` when `e` takes no more tasks (`limits.in_flight`, a shutdown), and `std::logic_error`

@@ -28,9 +28,9 @@ class semaphore {
   /// Takes a permit if there is one, and never waits. Returns whether it did. Call from any thread.
   [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
   /// Releases permits. The first coroutine that gets one runs next on the calling worker, and the others go
-  /// behind the tasks that wait there; or each runs on its own worker when the caller is no worker of its
-  /// engine. Above `largest` permits there are `largest`. Call from any thread, also from one that
-  /// acquired nothing.
+  /// behind the tasks that wait there. If the caller is no worker of a coroutine's engine, that coroutine
+  /// runs on its own worker. Above `largest` permits there are `largest`. Call from any thread, also from
+  /// one that acquired nothing.
   void release(std::uint32_t number = 1) noexcept { permits_.give(number); }
   /// Returns how many permits there are at the moment. Call from any thread.
   std::uint32_t available() const noexcept { return permits_.number(); }

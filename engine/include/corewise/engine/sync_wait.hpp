@@ -73,9 +73,9 @@ class sleeping_thread {
 /// which they came.
 ///
 /// Call from any thread. A plain task sleeps within `blocking`: a spare thread takes its worker's seat, if
-/// there is one. (`future::get` refuses there, since the work for which it waits may be queued on that very
-/// worker, and a `blocking_scope` would run that work. A coroutine that will unlock a mutex mostly runs
-/// already, and a plain task has no other way to wait for it.) In a coroutine that has a worker it throws
+/// there is one. (`future::get` refuses there: its work may be queued on that very worker, and a
+/// `blocking_scope` would run it. But a coroutine that will unlock a mutex mostly runs already, and a plain
+/// task has no other way to wait for the mutex.) In a coroutine that has a worker it throws
 /// `std::logic_error`: the coroutine can `co_await`, or wait within `blocking`. Cost: that of the awaited
 /// operation if it need not wait; else a thread sleeps and is woken, 5-50 us. Allocates nothing. The name is
 /// that of P2300.

@@ -26,9 +26,9 @@ template <class T> struct bound_object {
 ///     }
 ///     void log() { if (const std::string* name = user.get()) ... }
 ///
-/// Children are what ends before the task goes on: the tasks of `when_all`, `when_any` and `in_scope`, the
-/// calls of a `blocking_scope` that is made after the value, of parallel loops, and all that a coroutine
-/// awaits. A task that is submitted is no child: pass what it needs with it.
+/// Children are all tasks and calls that end before the task goes on: the tasks of `when_all`, `when_any`
+/// and `in_scope`, the calls of parallel loops and of a `blocking_scope` that is made after the value, and
+/// all that a coroutine awaits. A task that is submitted is no child: pass what it needs with it.
 ///
 /// Tasks that bind nothing pay nothing. Cost of a value: some twenty instructions. Cost of `get`: a few loads
 /// for each value bound since, and for each parent in between. Nothing is allocated.

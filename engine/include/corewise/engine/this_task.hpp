@@ -2,8 +2,8 @@
 
 #include <corewise/policies/trace_id.hpp>
 
-// What the calling task is called. In the hooks, too: `on_exception` and the log are called by the task that
-// they tell of.
+// The name and the id of the calling task. They hold in the hooks, too: the task of which `on_exception` and
+// the log tell calls them.
 
 namespace corewise::this_task {
 

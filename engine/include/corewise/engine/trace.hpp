@@ -16,7 +16,7 @@
 
 namespace corewise {
 
-/// What a thread did at one moment.
+/// An action of a thread at one moment.
 struct trace_event {
   enum class kind : std::uint8_t {
     queued,    ///< a task: from here on it waits for a worker
@@ -42,8 +42,8 @@ struct trace_event {
   std::uint32_t text = none;   ///< of `begun`: the task's place in `engine_trace::texts`
   kind what = kind::queued;
   level distance = level::same_group; ///< to the victim, of `stolen`
-  /// Of `suspended`, and of `queued` where the task goes on: for what it waited. None: it has yielded, slept or waited for its
-  /// children; or, of `suspended`, it still waits at the end of the trace.
+  /// Of `suspended`, and of `queued` where the task goes on: for what it waited. None: it has yielded, slept or waited
+  /// for its children; or, of `suspended`, it still waits at the end of the trace.
   std::optional<wait_kind> waited = {};
 };
 
@@ -52,7 +52,7 @@ struct trace_thread {
   std::string name;     ///< empty: the thread has ended
 };
 
-/// What the threads of an engine, and those that submit to it, did in some time.
+/// The actions of an engine's threads, and of those that submit to it, in some time.
 struct engine_trace {
   std::vector<trace_thread> threads;
   std::vector<std::string> texts;  ///< tasks for people: kind, name and id (`seat_dump`)

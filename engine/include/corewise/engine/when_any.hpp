@@ -40,7 +40,7 @@ template <class T> class raced_outcome {
   std::exception_ptr error_;
 };
 
-/// What all racers of `when_any` ended with, and which of them was the first to end.
+/// The results of all racers of `when_any`, and which of them was the first to end.
 template <class... T> struct [[nodiscard]] raced_results {
   std::size_t index = 0; ///< of the first
   std::tuple<raced_outcome<T>...> all;

@@ -20,13 +20,14 @@ struct run_as {
 };
 
 /// A property of executors: the hint for the tasks. `asio::require(e, io::hinted({.run_as = task_class::latency, .name =
-/// "sessions"}))`. Its class and its name count. The tasks have the executor's group, whatever the hint says of a place; and an
-/// executor runs more than one request (`id`), lasts longer than a `deadline`, and has no daemons. A later `run_as` changes
-/// the class alone.
+/// "sessions"}))`. Its class and its name count. The tasks have the executor's group, whatever the hint says of a
+/// place; and an executor runs more than one request (`id`), lasts longer than a `deadline`, and has no daemons. A
+/// later `run_as` changes the class alone.
 ///
-/// Strands of such an executor, and what is bound to it, keep the property. So does an `any_io_executor`, but it is asked for
-/// Asio's own properties only: require this one before. What is dispatched in a task of the group, as the beginning of
-/// `co_spawn` is, runs within that task, as that. Cost of a name: as with `hint`, for each task.
+/// Strands of such an executor, and what is bound to it, keep the property. So does an `any_io_executor`, but it is
+/// asked for Asio's own properties only: require this one before. A function that is dispatched in a task of the group,
+/// as the beginning of `co_spawn` is, runs within that task, with its class and name. Cost of a name: as with `hint`,
+/// for each task.
 struct hinted {
   hint wish;
 

@@ -27,7 +27,8 @@ struct listen_options {
     /// each worker.
     lightest,
   } balance = balancing::receiving_cpu;
-  /// What is done with connections in excess of `most_connections`, and of what a full engine (`limits.in_flight`) takes.
+  /// The treatment of connections in excess of `most_connections`, and of all while the engine is full
+  /// (`limits.in_flight`).
   enum class excess : std::uint8_t {
     wait,   ///< they wait until others have ended, most of them in the kernel
     refuse, ///< they are closed at once
@@ -37,8 +38,8 @@ struct listen_options {
   /// How long each wait for a client lasts, to read and to write (`basic_stream::limit_waits`). 0 or less: no limit.
   any_duration idle = std::chrono::nanoseconds{0};
   any_duration write = std::chrono::nanoseconds{0};
-  /// Connections that wait in the kernel, which may allow fewer (net.core.somaxconn); negative: as many as it allows. Without
-  /// effect on adopted sockets.
+  /// Connections that wait in the kernel, which may allow fewer (net.core.somaxconn); negative: as many as it allows.
+  /// Without effect on adopted sockets.
   int backlog = 4096;
   /// Sockets that listen already, as systemd hands them over; then no other is opened. They become the
   /// listener's, which sets them not to block and to be closed on exec. Each connection goes to the lightest group: they
@@ -88,8 +89,8 @@ class listener {
   /// descriptors go: they are handled, and then the sockets are closed. Of those that come meanwhile some are handled too,
   /// `backlog` at most, and of an adopted socket as many as the kernel allows any. The kernel resets the others, and those
   /// whose handshake is not finished. Call from any thread. The stop of `engine::stop_token` does the same.
-  /// In the child of a process fork it closes the child's descriptors of the sockets, and no more: else the address stays taken
-  /// when the parent has closed its own. It may be called between `fork` and exec.
+  /// In the child of a process fork it closes the child's descriptors of the sockets, and no more: else the address
+  /// stays taken when the parent has closed its own. It may be called between `fork` and exec.
   void stop() noexcept;
   /// Waits until the sockets are closed, after a stop. Call from a thread outside the engine. In the child of a process fork
   /// it returns at once.

@@ -16,7 +16,7 @@ namespace corewise::io {
 ///     corewise::io::service io(e);
 ///     corewise::io::tcp_stream peer(io.local());
 ///
-/// An engine has one service at most. What the service stands for lives as long as the engine, so the service
+/// An engine has one service at most. The contexts behind it live as long as the engine, so the service
 /// itself may be destroyed earlier.
 class service {
  public:

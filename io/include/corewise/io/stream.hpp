@@ -116,8 +116,8 @@ struct wait_limits {
 /// acts as Asio's socket, which it is.
 ///
 /// One task may read while another writes, if the stream was accepted, connected by `async_connect`, or made
-/// from a connected socket. Two reads at once are an error of the program, as are two writes. A TLS or websocket stream above
-/// it takes one operation at a time.
+/// from a connected socket. Two reads at once are an error of the program, as are two writes. A TLS or websocket stream
+/// above it takes one operation at a time.
 template <class Protocol> class basic_stream : public asio::basic_stream_socket<Protocol, executor> {
   using base = asio::basic_stream_socket<Protocol, executor>;
   using signature = void(error_code, std::size_t);
@@ -138,13 +138,14 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
   basic_stream& operator=(basic_stream&&) noexcept = default;
   ~basic_stream() = default;
 
-  /// Limits how long each wait of its reads and its writes lasts, in operations of `use_task`, composed ones too: then they end
-  /// with `asio::error::timed_out`. 0 or less: no limit. Where an operation has a time of its own (`use_task.within`), that one
-  /// counts alone. Outside of an engine's coroutines no time is kept. One read and one write may wait at once, no more: all
-  /// reads share the place of one timer, and so do all writes. A socket of TCP with a limit of its writes holds at most 64 KiB
-  /// that are not on their way (TCP_NOTSENT_LOWAT): else it could be written to only when a third of its buffer, of megabytes,
-  /// is free, and the limit would cut off a peer that is slow and steady. Call while no operation is under way. Cost of a limit:
-  /// a timer for each wait, set and stopped. Throws `std::bad_alloc`.
+  /// Limits how long each wait of its reads and its writes lasts, in operations of `use_task`, composed ones too: then
+  /// they end with `asio::error::timed_out`. 0 or less: no limit. Where an operation has a time of its own
+  /// (`use_task.within`), that one counts alone. Outside of an engine's coroutines no time is kept. One read and one
+  /// write may wait at once, no more: all reads share the place of one timer, and so do all writes. A socket of TCP
+  /// with a limit of its writes holds at most 64 KiB that are not sent (TCP_NOTSENT_LOWAT). Otherwise it would become
+  /// writable only when a third of its buffer, of megabytes, is free, and the limit would cut off a slow, steady peer.
+  /// Call while no operation is under way. Cost of a limit: a timer for each wait, set and stopped. Throws
+  /// `std::bad_alloc`.
   void limit_waits(any_duration read, any_duration write) {
     limits_.reset();
     if (std::max<std::chrono::nanoseconds>(read, write).count() <= 0) return;
@@ -198,7 +199,7 @@ template <class Protocol> class basic_stream : public asio::basic_stream_socket<
     if (this->is_open()) this->native_non_blocking(true, ignored);
   }
 
-  // What begins an operation. Asio gives it the handler.
+  // Functions that begin an operation. Asio gives them the handler.
 
   struct reading {
     using executor_type = executor;

@@ -8,7 +8,7 @@
 
 namespace corewise::io {
 
-/// What `use_task` is with a stop, a time, or both.
+/// `use_task` with a stop, a time, or both.
 struct limited_use_task {
   std::stop_token token;
   std::optional<std::chrono::nanoseconds> time;
@@ -37,9 +37,10 @@ struct limited_use_task {
 /// When the engine of the socket ends, its operations end with `operation_aborted`, and so does one that begins later. While
 /// that engine ends, tasks of other engines may wait for these operations, but must neither begin one nor close the socket.
 ///
-/// The object stays where it is, neither moved nor destroyed, until the operation has returned. To end one early from another
-/// task or thread, request the stop, or call `shutdown(shutdown_both)` of a socket, which keeps the descriptor. Close the object
-/// when no operation is under way: else a step may use the number of the descriptor when a new connection has it.
+/// The object stays where it is, neither moved nor destroyed, until the operation has returned. To end one early from
+/// another task or thread, request the stop, or call `shutdown(shutdown_both)` of a socket, which keeps the descriptor.
+/// Close the object when no operation is under way: else a step may use the number of the descriptor when a new
+/// connection has it.
 ///
 /// The steps of a composed operation are made where its events are found, in no strand: a strand of the socket does not
 /// keep two operations of one TLS stream apart. Bind no executor to a token with a stop or a time.
@@ -90,7 +91,7 @@ class async_result<corewise::io::use_task_t, Signature>
 template <class Signature>
 class async_result<corewise::io::limited_use_task, Signature>
     : public corewise::io::detail::use_task_result<Signature> {};
-/// What an operation keeps for its cancellation is guarded in the steps of `use_task` itself, and nowhere else.
+/// The steps of `use_task` itself guard the data of an operation's cancellation; others do not.
 template <class E, class Signature>
 class async_result<executor_binder<corewise::io::limited_use_task, E>, Signature>
     : corewise::io::detail::no_executor<E> {};

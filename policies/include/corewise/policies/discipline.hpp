@@ -15,7 +15,7 @@ enum class lifo_count : std::uint8_t {
   in_a_row,   ///< since the last one that came from elsewhere
 };
 
-/// What a discipline says of each thing in which they differ.
+/// The rules of a discipline, in each point in which disciplines differ.
 struct discipline_rules {
   /// Where only tasks that overtake count, a task for which the cap leaves no run waits in the slot for its
   /// next turn. Else it goes behind the ring.

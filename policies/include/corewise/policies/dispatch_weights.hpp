@@ -23,8 +23,8 @@ struct spill_costs {
 struct dispatch_weights {
   score_kind score = score_kind::expected_delay;
   spill_costs spill;
-  /// A worker keeps what it submits while its tasks take less than this: looking at other workers and moving
-  /// a task to one of them would take longer, and thieves even the loads out. 0 where workers do not steal.
+  /// A worker keeps the tasks that it submits while its tasks take less than this. To look at other workers and move a
+  /// task to one of them would take longer, and thieves even the loads out. 0 where workers do not steal.
   std::uint64_t keep_below_ns = 1000;
 };
 

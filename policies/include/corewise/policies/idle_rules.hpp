@@ -272,9 +272,9 @@ template <class Self> class idle_rules {
       if (as_fast(g) && self().wake_any(g)) return;
   }
 
-  /// Returns whether a worker at that level takes tasks from that domain, where so many wait: as many as `least_at`;
-  /// fewer that take as long as so many of `spill_task_time_ns`, if all workers of the domain have work; one, if
-  /// none of them comes. The time is the longest of its groups, so that a thief and a waker say the same.
+  /// Returns whether a worker at that level takes tasks from that domain, where so many wait. `least_at` are enough; fewer
+  /// are, if they take as long as so many of `spill_task_time_ns` and all workers of the domain have work; one is, if none
+  /// of these workers comes. The time is the longest of its groups, so that a thief and a waker say the same.
   bool worth_the_way(std::uint32_t waiting, level l, std::uint32_t domain) const noexcept {
     const std::uint32_t least = self().least_at(l);
     if (waiting >= least || waiting == 0) return waiting != 0;

@@ -17,7 +17,7 @@
 // changes hands (ADR 0024).
 //
 // A reader takes the others' lines first and the owner's line last: a position that only grows is then read
-// early where it is subtracted. What a reader sees may be out of date by the pushes and pops that ran
+// early where it is subtracted. The difference may be out of date by the pushes and pops that ran
 // meanwhile; `load_view::load` clamps the difference to [0, capacity]. At rest it is exact.
 //
 // | tag   | release site               | acquire site    | publishes            | weakened                       |

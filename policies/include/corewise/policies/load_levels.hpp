@@ -16,9 +16,9 @@
 //
 // A level is the load itself up to 15, and from there on the load to three binary digits, so a level says
 // which workers are worth an exact look. Levels are hints. A thread that changes a load publishes the
-// worker's level: the owner at every task where tasks are so long that the cost does not matter, else now and
-// then; a thread that sends the worker a task or takes some away publishes for it. If two threads publish at
-// once the older level may stay until a thread publishes again.
+// worker's level. The owner does so at every task if tasks are so long that the cost does not matter, else
+// from time to time. A thread that sends the worker a task, or takes some away, publishes for it. If two
+// threads publish at once the older level may stay until a thread publishes again.
 //
 // Bytes are written and words of eight bytes are read; both are single accesses on all supported processors.
 

@@ -11,10 +11,10 @@
 
 namespace corewise {
 
-/// What the submitter wishes. Workers that fulfil all of it are preferred to all others; when no worker does,
-/// or none that is available, the hint is as good as absent. Policies know neither addresses nor classes nor
-/// deadlines: the engine turns an address into a node; for a task with a class only the domain of the
-/// policy's answer counts; a deadline, a name, an id and being a daemon change nothing about the place.
+/// The wishes of the submitter. Workers that fulfil all of it are preferred to all others; when no worker does,
+/// or none that is available, the hint is as good as absent. Policies know no addresses, classes or deadlines.
+/// The engine turns an address into a node. For a task with a class only the domain of the policy's answer
+/// counts. A deadline, a name, an id and being a daemon do not change where a task goes.
 struct placement_hint {
   std::optional<group_id> group = {};
   std::optional<std::uint32_t> package = {}; ///< index into `topology::packages()`
@@ -29,7 +29,7 @@ struct placement_hint {
   /// The engine drops the task when its turn comes, if it has not begun by then. `from_now(d)` is a deadline
   /// that does not overflow.
   any_moment deadline = no_deadline;
-  /// What people call the task: a text that lives as long as the program. Null: no name.
+  /// The name of the task for people: a text that lives as long as the program. Null: no name.
   const char* name = nullptr;
   trace_id id = {};    ///< of the request for which it works
   bool daemon = false; ///< `drain` does not wait for the task, and `limits.in_flight` does not count it

@@ -71,7 +71,7 @@ struct placement {
   group_id group;
   corewise::level level =
       level::same_group; ///< for a task from outside the whole home domain is `same_group`
-  /// What the policy compares, in its `score_unit`; 0 where it compares nothing. With the reason `own_core`
+  /// The figure that the policy compares, in its `score_unit`; 0 where it compares nothing. With the reason `own_core`
   /// the score of the least load that the worker's level stands for.
   double score = 0;
   double cost = 0; ///< score + penalty

@@ -42,9 +42,9 @@ constexpr std::uint32_t batch_of(std::uint32_t waiting, std::uint32_t workers,
   return std::clamp(waiting / std::max(1U, workers), bounds.min, bounds.max);
 }
 
-/// Returns whether a worker takes the task that came first of those that wait in the inboxes of its group: a
-/// worker whose tasks take that long on average, and which has nothing else to do next. It does so for tasks
-/// from `oldest_first` on.
+/// Returns whether a worker takes the oldest task in the inboxes of its group: a worker does so if its tasks
+/// take that long on average and it has nothing else to do next. It does so for tasks from `oldest_first`
+/// on.
 constexpr bool takes_oldest_first(std::optional<std::chrono::nanoseconds> oldest_first,
                                   std::uint64_t average_task_ns) noexcept {
   return oldest_first && average_task_ns >= static_cast<std::uint64_t>(oldest_first->count());

@@ -33,11 +33,11 @@ class steal_policy {
   virtual std::string_view name() const noexcept = 0;
   /// Calls `try_steal` with one stop after another until it returns true. Returns whether it did.
   ///
-  /// Stops are the workers for which the board shows that something waits (queued, or in the LIFO slot), also
-  /// those in blocking calls, but never the thief itself; and the injection queues of all groups but the
-  /// thief's own, at which the thief has looked already. At rest, with `thorough` effort, each stop is
-  /// visited exactly once.
-  /// Cost: two cache lines for each worker that is passed, beside what `try_steal` costs.
+  /// A stop is a worker for which the board shows waiting tasks (queued, or in the LIFO slot), also one in a
+  /// blocking call, but never the thief itself. The injection queue of each group is a stop as well, but for
+  /// the thief's own group: the thief has looked there already. At rest, with `thorough` effort, each stop is
+  /// visited exactly once. Cost: two cache lines for each worker that is passed, beside what `try_steal`
+  /// costs.
   virtual bool visit(const load_view& loads, worker_id thief, placement_rng& rng, steal_effort effort,
                      function_ref<bool(const steal_stop&)> try_steal) const noexcept = 0;
 };

@@ -27,7 +27,7 @@ struct tuning_figures {
   double p99_ns = 0;
   double ns_per_task = 0; ///< of time that passes, all workers together
   double joules_per_task = 0;
-  // What no goal counts, but a user pays for.
+  // Costs that no goal counts, but a user pays.
   double awake_share = 0;       ///< of the workers' time: awake without a task
   double wake_ups_per_task = 0; ///< of sleeping workers
 
@@ -77,7 +77,7 @@ profile defaults_beside(const profile& p);
 std::vector<profile> shipped_purposes();
 
 /// Returns `p` with all that `purpose` says about dispatch, stealing, queues, injection, idle workers and
-/// groups. What the simulator does not model and what bounds memory stays that of `p`: its name, machine,
+/// groups. Fields that the simulator does not model, or that bound memory, stay as in `p`: its name, machine,
 /// `topology.smt`, workers, `queues.local`, a bounded `queues.inbox`, blocking, limits and the rest; and the
 /// groups where the number of workers depends on them (`workers.per_group`).
 profile with_purpose(const profile& p, const profile& purpose);

@@ -10,7 +10,7 @@
 
 namespace corewise {
 
-/// What the hardware says of the speed that each CPU can have now, as heat and power allow: Intel's thread director, by
+/// The speed that each CPU can have now, as heat and power allow, from the hardware: Intel's thread director, by
 /// the events of the kernel's generic netlink family `thermal` (Linux 5.18 or later). The kernel sends them when it changes,
 /// and may switch the hardware's side of it on when something subscribes. Call from one thread at a time.
 class capability_events {
@@ -23,8 +23,8 @@ class capability_events {
   capability_events& operator=(capability_events&&) = delete;
   ~capability_events();
 
-  /// Reads all that has come. Returns the performance of each CPU that was told so far, 0 to 1023, by its number; none if the
-  /// kernel has lost some, since they were the newest. Does not wait. Throws `std::bad_alloc`.
+  /// Reads all that has come. Returns the performance of each CPU that was told so far, 0 to 1023, by its number; none
+  /// if the kernel has lost some, since they were the newest. Does not wait. Throws `std::bad_alloc`.
   const std::map<std::uint32_t, std::uint32_t>& read();
 
  private:

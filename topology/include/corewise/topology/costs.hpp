@@ -10,7 +10,7 @@
 
 namespace corewise {
 
-/// What things cost on a machine, in nanoseconds. The simulator computes with these costs, `corewise
+/// The costs of things on a machine, in nanoseconds. The simulator computes with these costs, `corewise
 /// calibrate` measures them, and a machine file states them under `costs` and `energy`. Their names there are
 /// those of `cost_names()`.
 ///
@@ -24,10 +24,10 @@ struct machine_costs {
   double run = 20;       ///< between two tasks of one queue
   double wake_up = 4000; ///< from the call that wakes a sleeper until it looks for work
   double waking = 1500;  ///< what that call takes of the caller's time
-  /// What a cache line takes from one core to another, by the level between the two: a task's, for example,
+  /// The time of a cache line from one core to another, by the level between the two: a task's, for example,
   /// from the core that put the task into a queue to the core that runs it.
   std::array<double, level_count> transfer{10, 10, 20, 30, 80};
-  /// What a thief takes to find and move tasks, by the level between it and the victim.
+  /// The time that a thief takes to find and move tasks, by the level between it and the victim.
   std::array<double, level_count> steal{60, 60, 80, 120, 300};
   /// How many times as long a task takes on a worker of another memory node than that of its data.
   struct away {
@@ -35,7 +35,7 @@ struct machine_costs {
     double cross_package = 1.4;
   } slowdown;
 
-  /// What a core draws, in watts, by the name of its kind. Kinds without an entry have `default_active` and
+  /// The power that a core draws, in watts, by the name of its kind. Kinds without an entry have `default_active` and
   /// `default_idle`. A searching core draws as much as an active one.
   struct power {
     double active = 4;

@@ -33,7 +33,7 @@ struct kind_description {
   std::optional<std::uint32_t> capacity; ///< 1..1024; nothing: as discovered
 };
 
-/// What to look at, what to believe, and what to leave out.
+/// The source of a machine, corrections to it, and the parts to leave out.
 struct machine_description {
   machine_source source;
   std::string source_name; ///< how to name the source to people; empty: made from `source`
@@ -47,7 +47,7 @@ struct machine_description {
   /// The costs that the simulator computes with; discovery does not look at them.
   machine_costs costs = {};
 
-  /// What to use of the machine; empty: all. Naming a package, a node or a kind that the machine does not
+  /// The parts of the machine to use; empty: all. Naming a package, a node or a kind that the machine does not
   /// have is an error.
   struct selection {
     std::vector<std::uint32_t> packages; ///< by `package::id`

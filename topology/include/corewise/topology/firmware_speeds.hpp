@@ -8,7 +8,7 @@
 
 namespace corewise {
 
-/// What the firmware says of the performance of cores now, of what it said at the start (CPPC: acpi_cppc/highest_perf and
+/// The performance of cores by the firmware now, as a part of that at the start (CPPC: acpi_cppc/highest_perf and
 /// guaranteed_perf, the two figures that may change while a machine runs). The highest performance of AMD's processors is
 /// a ranking, which says in which order the kernel should fill cores and nothing of their speed: it is not read. Call from
 /// one thread at a time. Source: the ACPI specification 6.5, 8.4.6.1; the kernel's cppc_sysfs.rst and amd-pstate.rst.

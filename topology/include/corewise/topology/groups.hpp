@@ -7,7 +7,7 @@
 
 namespace corewise {
 
-/// What a locality domain is, always within one home node and one package. `llc`: the cores that share a
+/// The extent of a locality domain, always within one home node and one package. `llc`: the cores that share a
 /// last-level cache. Cores that have a last-level cache each to themselves, as on most virtual machines, form
 /// one domain together.
 enum class domain_kind : std::uint8_t { core, llc, numa, package, machine };

@@ -10,7 +10,7 @@
 
 namespace corewise {
 
-/// What the host allows now, which may be less or more than when a `topology` was made.
+/// The allowance of the host now, which may be less or more than when a `topology` was made.
 struct host_allowance {
   cpu_set cpus;   ///< online, in the cpuset and in the thread's affinity mask; empty: not known
   cpu_set cpuset; ///< the same without the affinity mask
@@ -27,19 +27,19 @@ struct host_allowance {
 };
 
 /// Reads it from /proc and /sys below `root`, for that thread of this process, or for the calling one where it is 0 or
-/// not listed there. What cannot be read counts as no limit. Cost: some twenty files, 0.2 ms. Any thread. Throws
+/// not listed there. A file that cannot be read counts as no limit. Cost: some twenty files, 0.2 ms. Any thread. Throws
 /// nothing but `std::bad_alloc`. It knows of no others, and of no groups.
 host_allowance read_host_allowance(const std::filesystem::path& root, int thread = 0);
 
-/// Returns how many of the files can be read now that say of which control group this process is, and what it is allowed:
-/// less than before where /proc or /sys is gone, none while there is no descriptor. Any thread. Throws nothing but
+/// Returns how many of the files can be read now that name the control group of this process and what it is allowed. The
+/// number falls where /proc or /sys is gone, and is 0 while there is no descriptor. Any thread. Throws nothing but
 /// `std::bad_alloc`.
 std::size_t readable_allowance_files(const std::filesystem::path& root);
 
 /// Reads the part of its speed that each group is allowed: the largest frequency that the kernel gives its cores now, as
 /// operators and thermal drivers set it (cpufreq/scaling_max_freq), of the largest that they have. Of each group the first
-/// and the last core are asked, and the slower one counts. What cannot be read counts as all of it. Cost: four files a
-/// group, 10 us each. Any thread. Throws nothing but `std::bad_alloc`.
+/// and the last core are asked, and the slower one counts. A file that cannot be read counts as the full frequency.
+/// Cost: four files a group, 10 us each. Any thread. Throws nothing but `std::bad_alloc`.
 std::vector<std::uint32_t> read_speeds(const std::filesystem::path& root, const topology& machine,
                                        const locality_groups& groups);
 

@@ -57,7 +57,7 @@ struct node_distances {
   std::vector<std::vector<std::uint32_t>> matrix; ///< row: from, column: to, both in the order of `nodes`
 };
 
-/// What the host allows this process. Only a live machine has any.
+/// The limits that the host sets for this process. Only a live machine has any.
 struct host_limits {
   std::optional<cpu_set> affinity;  ///< the thread's affinity mask
   std::optional<cpu_set> cpuset;    ///< the control group's CPUs; nothing outside a cpuset controller

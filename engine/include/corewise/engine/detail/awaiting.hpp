@@ -18,9 +18,9 @@
 //
 // The engine's end takes a waiter out as a stop does.
 //
-// Where the waiter is a part of a race (`W::part`), `enter` takes nothing: if what the waiter waits for is
-// there, or will not come, it answers false and leaves the waiter idle, and `try_pass` takes it. A `Source`
-// that is no reference has `list()`, the address of what it waits for.
+// Where the waiter is a part of a race (`W::part`), `enter` takes nothing. If what the waiter waits for is
+// there, or will not come, it returns false and leaves the waiter idle; then `try_pass` takes it. A
+// `Source` that is no reference has `list()`, the address of what it waits for.
 //
 // A `Source` whose `enter` is cheap says `enters_at_once`; then `try_pass` is not called before. One that has
 // `try_quickly(W&)` has that called instead: it may answer false though the waiter could have it.

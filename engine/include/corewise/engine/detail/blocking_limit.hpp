@@ -103,7 +103,7 @@ class blocking_limit {
   waiter_list waiters_;
 };
 
-/// What `run_blocking` waits for: a permit in the limit of the engine that runs the coroutine.
+/// The object for which `run_blocking` waits: a permit in the limit of the engine that runs the coroutine.
 struct call_permit {
   static constexpr bool enters_at_once = false;
 

@@ -16,12 +16,12 @@
 //
 // Each end is a word: a lock, the position, whether the channel is closed, and whether coroutines wait at the
 // *other* end. A thread that holds one end sends or receives alone if none waits at the other, and it has
-// seen room, or a value: it keeps the position of the other end where it saw it last, and looks again only
-// when that does not suffice. So senders and receivers touch each other's lines seldom. Everything else takes
+// seen room, or a value. It remembers the position at which it saw the other end last, and looks again only
+// when that is not enough. So senders and receivers touch each other's lines seldom. Everything else takes
 // both ends, the sending one first: to wait, to wake, to close, to give a value back.
 //
-// A position is published by the store that unlocks its end, and neither end is told more of the other than
-// is published. A thread that holds both ends unlocks the sending one last. So a sender has left the channel
+// The store that unlocks an end publishes its position, and each end sees of the other only what is
+// published. A thread that holds both ends unlocks the sending one last. So a sender has left the channel
 // when its value is received, and the receiver may destroy the channel.
 //
 // `tests/model/channel.pml` is the protocol, with its mutants.

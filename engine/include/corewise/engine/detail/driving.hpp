@@ -21,7 +21,7 @@ class runtime;
 
 namespace corewise::detail {
 
-/// What a layer above asks of an engine, to make a driver for it. Call from any thread, unless stated otherwise.
+/// The functions of an engine for a layer above that makes a driver for it. Call from any thread, unless stated otherwise.
 class driving {
  public:
   /// Looks after the driver of each group from now on, and keeps it as long as the engine. `drivers` by group;

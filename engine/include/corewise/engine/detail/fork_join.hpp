@@ -95,7 +95,7 @@ struct strand : coroutine_root {
   void play(strand_role r) noexcept { mark = static_cast<std::uint8_t>(r); }
 };
 
-/// What a coroutine answers to `task_action::identify`.
+/// The answer of a coroutine to `task_action::identify`.
 extern const char coroutine_kind[];
 /// Returns the strand of a frame that is a task's (`of_task`).
 inline strand& strand_at(std::coroutine_handle<> frame) noexcept {
@@ -133,7 +133,7 @@ class join_point {
   join_point() noexcept = default;
   ~join_point() = default;
 
-  /// What each child has of its parent.
+  /// The properties that each child has from its parent.
   struct heritage {
     runtime* engine;
     worker* last; ///< the caller's seat; if it has none, the parent's last one

@@ -30,14 +30,14 @@
 //                           └ taken back; or stolen: then the piece ends
 //
 // The first piece begins where the loop was called. A loop that is over at its first look has not left that
-// worker. In a longer loop, where the machine has several groups, the rest is dealt over the groups, in order
-// and by capacity, and each share is sent to its group: half of the shares at a time, so that a thousand
-// groups are reached in ten steps. The cuts depend on size and machine alone. So data that one loop wrote
-// lies where the next loop comes for it.
+// worker. A longer loop on a machine with several groups deals the rest over the groups, in order and by
+// capacity. It sends each share to its group, half of the shares at a time, so that ten steps reach a
+// thousand groups. The cuts depend on size and machine alone. So data that one loop wrote lies where the next
+// loop comes for it.
 //
 // About every 200 us a piece gives way to other tasks, or after an eighth of the time that it has waited for them, 10 ms
-// at most. Where an element takes longer than that, each look is such a time: the loop is dealt out before the piece gives way, and
-// when it comes from the queue it is split down to one element.
+// at most. Where an element takes longer than that, the piece would give way at each look. So the loop is dealt out
+// before, and a piece that comes from the queue is split down to one element.
 //
 // Pieces are in a list in the order of their elements, so that their results can be combined in that order.
 // Only the thread that runs a piece puts other pieces behind it. All pieces are kept until the loop has

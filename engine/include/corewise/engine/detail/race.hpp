@@ -15,8 +15,8 @@
 //     3. claim the race for itself, so that nothing is granted any more; leave the lists; again from 1
 //
 // So a thread never has to claim two races at once, its own and that of the other side of a channel: in step
-// 1 no list has its own. Facing selects make progress: of those in step 2, the one that has come to the list
-// with the highest address is sent back to step 1 by none of the others, which find it there in step 1.
+// 1 no list has its own. Facing selects make progress. Of those in step 2, consider the one that has entered the list
+// with the highest address: no other one sends it back to step 1, and the others find it there in step 1.
 //
 // A part may be granted while its coroutine still enters other lists. Both threads come to the *meeting* as
 // their last step. The one that comes second lets the coroutine go on.

@@ -93,10 +93,10 @@ struct resumption : task_header {
   [[gnu::hot]] static bool perform_foreign(task_header* t, task_action action);
 };
 
-/// Returns whether a task may wait beneath that coroutine until it gives the thread back: where the coroutine
-/// is of another type, or awaited by one that is, a task may have resumed it by hand. Such a coroutine never
-/// gives the thread to another root, since it holds up the task that waits, and goes on as if it were of that
-/// root.
+/// Returns whether a task may wait beneath that coroutine until it gives the thread back. That is so where
+/// the coroutine, or one that awaits it, is of another type: a task may have resumed it by hand. Such a
+/// coroutine never gives the thread to another root, since it holds up the task that waits, and goes on as if
+/// it were of that root.
 template <class Promise> bool nested(std::coroutine_handle<Promise> awaits) noexcept {
   if constexpr (std::is_base_of_v<coroutine_root, Promise>)
     return awaits.promise().nested;

@@ -41,7 +41,7 @@ namespace corewise::detail {
 
 struct suspension;
 
-/// What the engine's end does with a coroutine that still waits (ADR 0049).
+/// The action of the engine's end on a coroutine that still waits (ADR 0049).
 enum class wait_end : std::uint8_t {
   unlink, ///< takes it out of what it waits for, and destroys it
   settle, ///< keeps it: another thread writes into what it waits for, and that may lie in its frame
@@ -132,8 +132,8 @@ struct suspension : resumption {
   void free_entry_locked() noexcept;
 };
 
-/// A task that is queued in place of a suspended coroutine, and makes a step of that for which the coroutine waits. It has the
-/// coroutine's root, so that traces show it as a part of the coroutine's task.
+/// A task that is queued in place of a suspended coroutine, and makes a step of that for which the coroutine waits. It
+/// has the coroutine's root, so that traces show it as a part of the coroutine's task.
 struct suspension_step : resumption {
   static constexpr std::uint8_t is_step = 127; ///< the `mark`, which no task of another type has
 

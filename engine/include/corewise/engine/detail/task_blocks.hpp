@@ -18,8 +18,8 @@ constexpr std::size_t block_class(std::size_t bytes) noexcept {
   return c;
 }
 
-/// The length of one class's list in a thread's cache, in bytes. Callers know the class, and so where its list lies, when they
-/// are compiled; that saves instructions at each block.
+/// The length of one class's list in a thread's cache, in bytes. Callers know the class, and so where its list lies,
+/// when they are compiled; that saves instructions at each block.
 inline constexpr std::size_t block_list_bytes = 2 * sizeof(void*);
 
 /// Do what those below do. `list`: where the list of the class begins among a thread's lists, in bytes.

@@ -13,14 +13,14 @@
 #include <type_traits>
 #include <utility>
 
-// What a coroutine awaits: an operation with its results, and the handler that Asio calls with them.
+// The object that a coroutine awaits: an operation with its results, and the handler that Asio calls with them.
 
 namespace corewise::io::detail {
 
 template <class... Results> class handler;
 
-/// What a handler is called with when its operation was given up before it ended; nothing where that cannot be
-/// made. A result that is a tuple is that of `asio::as_tuple`.
+/// The results with which a handler is called when its operation was given up before it ended; nothing where
+/// they cannot be made. A result that is a tuple is that of `asio::as_tuple`.
 template <class Results> struct aborted_results {
   static constexpr bool can_be_made = false;
 };
@@ -188,8 +188,8 @@ class [[nodiscard]] awaited_operation : public operation_with<Results...> {
   }
   error_code* error() const noexcept { return error_; }
 
-  /// The end of an engine ends the operations of its contexts before it withdraws coroutines. What still waits
-  /// is an operation elsewhere, whose thread will write into the frame.
+  /// The end of an engine ends the operations of its contexts before it withdraws coroutines. An operation that
+  /// still waits is elsewhere, and its thread will write into the frame.
   static corewise::detail::withdrawal withdraw(suspension& s) noexcept {
     using corewise::detail::withdrawal;
     return static_cast<awaited_operation&>(s).keep() ? withdrawal::of_end : withdrawal::of_waker;

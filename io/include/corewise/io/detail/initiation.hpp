@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-// What can be told of an operation before it begins, from the initiation that Asio hands to `use_task`: what it waits for, and
+// What an initiation, which Asio hands to `use_task`, tells of its operation before that begins: what it waits for, and
 // the object of which it is.
 
 namespace corewise::io::detail {
@@ -21,7 +21,7 @@ namespace corewise::io::detail {
 template <class Initiation>
 concept wraps_initiation = requires(Initiation& i) { i.initiation_; };
 
-/// What a coroutine waits for at Asio's own objects, which do not say it: by the name of the initiation, as in
+/// Returns what a coroutine waits for at Asio's own objects, which do not say it: by the name of the initiation, as in
 /// `basic_datagram_socket<…>::initiate_async_receive_from`. Names of another form mean `wait_kind::io`.
 template <class Initiation> consteval corewise::wait_kind kind_by_name() noexcept {
   std::string_view name = __PRETTY_FUNCTION__;
@@ -43,7 +43,7 @@ template <class Initiation> consteval corewise::wait_kind kind_by_name() noexcep
     if (name.starts_with(beginning)) return kind;
   return corewise::wait_kind::io;
 }
-/// What a coroutine waits for: some initiations say it.
+/// The kind of the wait of a coroutine: some initiations say it.
 template <class Initiation> inline constexpr corewise::wait_kind kind_of = kind_by_name<Initiation>();
 template <class Initiation>
   requires requires { Initiation::kind; }
@@ -58,8 +58,8 @@ concept has_descriptor = requires(Object& o) {
   { o.native_handle() } -> std::same_as<int>;
 } && !requires { typename Object::notes_waits; };
 
-/// Stands for the object of an initiation, a socket or the like, whose type only the initiation's constructor tells. What
-/// is made of it asks the object for its descriptor.
+/// Stands for the object of an initiation, a socket or the like, whose type only the initiation's constructor tells. An
+/// object made from it asks that one for its descriptor.
 class object_of_initiation {
  public:
   object_of_initiation(void* object, int& descriptor) noexcept : object_(object), descriptor_(descriptor) {}

@@ -27,21 +27,21 @@
 //     a cancellation   from the stop until it has told Asio
 //     the timer        from the beginning until it is cancelled, or has told Asio
 //
-// The last to leave has the coroutine go on. If that is the starter, the coroutine was never suspended. So no
+// The last of them to let go has the coroutine go on. If that is the starter, the coroutine was never suspended. So no
 // buffer goes while the kernel, or another thread, may still use it.
 //
 // In the engine's own contexts a stop, or a timer, only queues the cancellation as a task. So a thread that requests a
-// stop does not call Asio. Starting, steps and cancellation exclude each other by a lock of the operation, since what Asio keeps
-// for a cancellation is not made for several threads. A step may be made within another. Asio forgets a cancellation that
-// comes between two steps, so it is told once more after each step until the operation has ended.
+// stop does not call Asio. Starting, steps and cancellation exclude each other by a lock of the operation, since what
+// Asio keeps for a cancellation is not made for several threads. A step may be made within another. Asio forgets a
+// cancellation that comes between two steps, so it is told once more after each step until the operation has ended.
 //
 // An operation of a context that is not the engine's is cancelled there, since that may be made for one thread. It may end
 // after the engine: then its frame is kept (`keep`), and nothing wakes its coroutine.
 //
 // | tag  | release site          | acquire site    | publishes                | weakened                       |
 // |------|-----------------------|-----------------|--------------------------|--------------------------------|
-// | left | let_go_last: fetch_sub | let_go_last: the| the result, and all that | the coroutine reads a result   |
-// |      |                       | last fetch_sub  | was done before          | that is not there yet          |
+// | left | let_go_last:          | let_go_last:    | the result, and all that | the coroutine reads a result   |
+// |      | fetch_sub             | last fetch_sub  | was done before          | that is not there yet          |
 // | step | ~locked: store        | locked: CAS     | what Asio keeps for a    | two threads change it at once  |
 // |      |                       |                 | cancellation, the flags  |                                |
 
@@ -58,7 +58,7 @@ struct operation_record : wait_record {
   void (*name)(operation& of) noexcept;
 };
 
-/// What an operation has that may be ended early, by a stop or by the end of its time.
+/// The data of an operation that may be ended early, by a stop or by the end of its time.
 class early_end {
  public:
   early_end(operation& of, std::optional<std::chrono::nanoseconds> within) noexcept;
@@ -90,7 +90,7 @@ class early_end {
   corewise::detail::timer_node timer_;
 };
 
-/// What all operations have, whatever their results.
+/// The part that all operations have in common, whatever their results.
 class operation : protected suspension {
  public:
   operation(const operation&) = delete;
