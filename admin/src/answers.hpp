@@ -38,7 +38,7 @@ struct caller {
 /// Makes an answer, of HTTP 1.1.
 response text_answer(http::status status, std::string body, const char* type = "text/plain; charset=utf-8");
 
-/// Whether a request may come by TCP, for the address or one of the names of this machine, and from no page
+/// Returns whether a request may come by TCP, for the address or one of the names of this machine, and from no page
 /// of another one. `address`: at which it came in. Source: DNS rebinding; RFC 6454.
 bool asks_for_us(const request& asked, std::string_view address, const std::vector<std::string>& hosts);
 

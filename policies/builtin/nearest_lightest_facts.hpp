@@ -46,7 +46,7 @@ class placing_facts {
     return least;
   }
 
-  /// How many tasks may follow the last one unasked. Such a task waits behind those before it: 2 us at most,
+  /// Returns how many tasks may follow the last one unasked. Such a task waits behind those before it: 2 us at most,
   /// as far as tasks are as short as they were.
   std::uint32_t repeats(std::uint64_t task_time_ns) const noexcept {
     constexpr std::uint64_t wait_ns = 2000;

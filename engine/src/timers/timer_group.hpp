@@ -40,7 +40,7 @@ class timer_group {
     closed,   ///< no thread will look here any more
   };
 
-  /// When to look here next, in the steady clock's nanoseconds. May be too early, never too late. Call from
+  /// Returns when to look here next, in the steady clock's nanoseconds. May be too early, never too late. Call from
   /// any thread. Cost: one load.
   std::int64_t next_ns() const noexcept { return next_ns_.load(std::memory_order_relaxed); }
 

@@ -84,7 +84,7 @@ class decoder {
     }
   }
 
-  /// Whether an event is one of its own, not a part of the one before it.
+  /// Returns whether an event is one of its own, not a part of the one before it.
   static bool known(event_code what) noexcept {
     return what >= event_code::queued && what <= event_code::load;
   }

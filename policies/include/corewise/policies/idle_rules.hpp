@@ -12,7 +12,7 @@
 
 namespace corewise {
 
-/// How many workers of a domain may search at once: a share of the workers that take part, rounded up, one at
+/// Returns how many workers of a domain may search at once: a share of the workers that take part, rounded up, one at
 /// least.
 constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mille) noexcept {
   return std::max(1U, static_cast<std::uint32_t>((std::uint64_t{workers} * per_mille + 999) / 1000));

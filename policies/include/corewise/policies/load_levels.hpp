@@ -55,7 +55,7 @@ class load_levels {
   static constexpr std::uint8_t nobody = std::numeric_limits<std::uint8_t>::max(); ///< above every level
   static constexpr std::size_t chunk = 16;
 
-  /// How many bytes are needed, at an address that is a multiple of 16.
+  /// Returns how many bytes are needed, at an address that is a multiple of 16.
   static constexpr std::size_t bytes_for(std::size_t workers) noexcept {
     return (workers + chunk - 1) / chunk * chunk;
   }
