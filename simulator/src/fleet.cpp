@@ -111,7 +111,7 @@ class fleet_run final : detail::asked_servers {
         servers_(o.servers),
         arrivals_(o.seed, 1),
         services_(o.seed, 2),
-        who_(o.seed, 3),
+        balancer_draws_(o.seed, 3),
         gap_ns_(gap_ns_of(o)) {
     for (server& s : servers_) s.places = o.places;
     if (o.slow_places) servers_.back().places = *o.slow_places;
@@ -172,7 +172,7 @@ class fleet_run final : detail::asked_servers {
     const bool counted = now_ns_ >= o_.settle.count() && now_ns_ < end;
     const double service_ns =
         draw_service(); // also of one that is refused: each rule meets the same requests
-    const std::uint32_t b = who_.below(o_.balancers);
+    const std::uint32_t b = balancer_draws_.below(o_.balancers);
     const std::uint32_t to = balancers_[b]->choose(now_ns_, *this);
     server& s = servers_[to];
     report_.requests += counted;
@@ -268,7 +268,7 @@ class fleet_run final : detail::asked_servers {
   // Streams of their own, so that two rules meet the same requests.
   random_stream arrivals_;
   random_stream services_;
-  random_stream who_;
+  random_stream balancer_draws_;
   const double gap_ns_;
   double arrives_ns_ = 0; // the next one
   std::int64_t now_ns_ = 0;

@@ -21,7 +21,7 @@ struct planned_event {
     client_submits,
     root_comes
   } what;
-  std::uint32_t who = 0; ///< the worker, or the client
+  std::uint32_t index = 0; ///< of the worker, or of the client
   /// Of `look` and `spun` the worker's generation, of `slot_aged` the number of tasks that were ever put into
   /// the slot. The event is void when the number has changed.
   std::uint32_t generation = 0;

@@ -81,11 +81,11 @@ void simulated_run::end_task(worker_id w) {
 void simulated_run::handle(const planned_event& e) {
   using kind = planned_event::kind;
   state_.debts.begin_event();
-  const worker_id w{e.who};
+  const worker_id w{e.index};
   const auto still = [&] { return state_.workers.generation(w) == e.generation; };
   switch (e.what) {
   case kind::arrival: return workload_.arrive();
-  case kind::client_submits: return workload_.client_submits(e.who);
+  case kind::client_submits: return workload_.client_submits(e.index);
   case kind::root_comes: return workload_.submit_root();
   case kind::task_ends: return end_task(w);
   case kind::woken: return turns_.turn(w);

@@ -16,8 +16,8 @@ constexpr std::size_t rows_most = 24;
 
 still_boards boards_of(const load_state& state, const divided_machine& m) {
   still_boards boards(m.groups, m.workers);
-  for (const auto& [who, load] : state.load) boards.set_load(who, load);
-  for (const worker_id who : state.blocking) boards.set_unavailable(who);
+  for (const auto& [w, load] : state.load) boards.set_load(w, load);
+  for (const worker_id w : state.blocking) boards.set_unavailable(w);
   return boards;
 }
 

@@ -166,12 +166,12 @@ class state_reader {
     if (!value.is_object()) return wrong("load", value, "an object from worker to load, {\"0\": 2}");
     for (const auto& [key, load] : value.items()) {
       const std::string path = fmt::format("load.{}", key);
-      const auto who = worker_named(key);
-      if (!who)
+      const auto named = worker_named(key);
+      if (!named)
         problems_.push_back(
             fmt::format("{}: no such worker; workers are \"0\" to \"{}\"", path, m_.workers.size() - 1));
       const auto n = static_cast<std::uint32_t>(number(load, path, load_most));
-      if (who) state.load[*who] = n;
+      if (named) state.load[*named] = n;
     }
   }
 
@@ -186,7 +186,7 @@ class state_reader {
 
   void read_blocking(const json& value, load_state& state) {
     if (!value.is_array()) return wrong("blocking", value, "a list of workers, [4]");
-    for (const json& who : value) state.blocking.push_back(worker(who, "blocking"));
+    for (const json& one : value) state.blocking.push_back(worker(one, "blocking"));
   }
 
   const divided_machine& m_;
