@@ -172,7 +172,7 @@ void measure_parts(int runs) {
   const double idle = hot([&]() -> std::uint64_t {
     const std::uint64_t free = (board.spinning.word(0) | board.parked.word(0)) & ~board.unavailable.word(0);
     const auto place = static_cast<unsigned>(std::countr_zero(free));
-    return free != 0 && board.levels.at(place) == 0 ? place : load_levels::nobody;
+    return free != 0 && board.levels.at(place) == 0 ? place : load_levels::no_worker;
   });
   const double scan = hot([&] { return board.levels.least_of(0, board.unavailable.word(0)).workers; });
   std::puts("| policy | loads | workers | hot ns | cold ns |\n|---|---|---|---|---|");

@@ -79,23 +79,23 @@ class nearest_lightest final : public policy {
   detail::placing_facts facts_;
 };
 
-/// The lowest of 64 workers of a group, from index `first` on, whose bit is set and whose level is 0; `nobody` if
+/// The lowest of 64 workers of a group, from index `first` on, whose bit is set and whose level is 0; `no_worker` if
 /// there is none.
-constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t no_worker = std::numeric_limits<std::uint32_t>::max();
 std::uint32_t lowest_with_nothing(const load_levels& levels, std::uint32_t first,
                                   std::uint64_t workers) noexcept {
   for (; workers != 0; workers &= workers - 1) {
     const std::uint32_t index = first + static_cast<std::uint32_t>(std::countr_zero(workers));
     if (levels.at(index) == 0) return index;
   }
-  return nobody;
+  return no_worker;
 }
 
 /// Places a task from outside on an idle worker of the home domain's fastest kind, a spinning one before all
 /// parked ones.
 bool nearest_lightest::place_on_idle(const load_view& loads, const neighbourhood& around,
                                      placement& p) const noexcept {
-  std::uint32_t parked = nobody;
+  std::uint32_t parked = no_worker;
   group_id group;
   const auto found = [&](group_id g, std::uint32_t index) {
     const group_facts& facts = facts_.by_group[g.value];
@@ -115,14 +115,14 @@ bool nearest_lightest::place_on_idle(const load_view& loads, const neighbourhood
       if ((spinning | asleep) == 0) continue;
       const std::uint64_t available = ~board.unavailable.word(first / 64);
       if (const std::uint32_t index = lowest_with_nothing(board.levels, first, spinning & available);
-          index != nobody)
+          index != no_worker)
         return found(g, index);
-      if (parked != nobody) continue;
+      if (parked != no_worker) continue;
       parked = lowest_with_nothing(board.levels, first, asleep & available);
       group = g;
     }
   }
-  return parked != nobody && found(group, parked);
+  return parked != no_worker && found(group, parked);
 }
 
 /// Places a task from outside on the lightest worker of the home domain. Returns false if no worker is

@@ -305,7 +305,7 @@ class decision {
       first = at;
       if (least.level == 0) break;
     }
-    if (least.level == load_levels::nobody) return {};
+    if (least.level == load_levels::no_worker) return {};
     const auto lowest = first + static_cast<std::uint32_t>(std::countr_zero(least.workers));
     if (is_exact(least.level)) return {lowest, least.level};
     return lightest_by_entry(g, board);

@@ -25,7 +25,7 @@ placing_facts::placing_facts(const locality_groups& all_groups, const worker_lay
 /// them.
 const level_scores* placing_facts::scores_for(std::uint32_t capacity) {
   level_scores& scores = scores_[capacity];
-  for (std::uint32_t l = 0; l < load_levels::nobody; ++l)
+  for (std::uint32_t l = 0; l < load_levels::no_worker; ++l)
     scores[l] = score_of(weights.score, least_load_of(static_cast<std::uint8_t>(l)), capacity);
   scores.back() = std::numeric_limits<double>::infinity();
   return &scores;

@@ -18,7 +18,7 @@ namespace corewise::detail {
 
 using penalties = std::array<double, level_count>;
 /// The score of the least load of each load level, by level.
-using level_scores = std::array<double, load_levels::nobody + 1>;
+using level_scores = std::array<double, load_levels::no_worker + 1>;
 
 /// The facts about a group that never change.
 struct group_facts {

@@ -43,7 +43,7 @@ std::uint32_t simulated_queues::look_through_worker(worker_id w) const {
 
 std::uint32_t simulated_queues::look_through_group(const locality_group& g) const {
   std::uint32_t queued = 0;
-  std::uint8_t least = load_levels::nobody;
+  std::uint8_t least = load_levels::no_worker;
   for (const worker_place& w : setup_.layout.of_group(g.id)) {
     queued += look_through_worker(w.id);
     least = std::min(least, load_level(boards_.view().load(boards_.entry(w.id)).total()));

@@ -10,7 +10,7 @@ simulated_waking::simulated_waking(simulated_state& state)
       minimum_at_(minimum_at_of(state.setup.profile)) {}
 
 void simulated_waking::notify_pushed(worker_id w) {
-  if (anybody_parked()) wake_for(w);
+  if (any_parked()) wake_for(w);
   if (state_.spinning.at_rest(w)) return state_.spinning.plan_look(w);
   const group_id own = layout_[w].group;
   if (stealing()) return offer_to_searchers(own);
@@ -18,18 +18,18 @@ void simulated_waking::notify_pushed(worker_id w) {
 }
 
 void simulated_waking::notify_pushed(group_id g, task_class c) {
-  if (anybody_parked()) wake_for(groups_[g].domain, c);
+  if (any_parked()) wake_for(groups_[g].domain, c);
   offer_class(g, c);
 }
 
 void simulated_waking::notify_found(worker_id w, bool last) {
-  if ((last || !stealing()) && anybody_parked()) wake_for_rest(w);
+  if ((last || !stealing()) && any_parked()) wake_for_rest(w);
   offer_rest();
 }
 
 void simulated_waking::notify_longer(worker_id w) {
   const group_id g = layout_[w].group;
-  if (stealing() && anybody_parked() && !searching(groups_[g].domain)) wake_farther(g);
+  if (stealing() && any_parked() && !searching(groups_[g].domain)) wake_farther(g);
 }
 
 // --- offers

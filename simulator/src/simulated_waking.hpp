@@ -42,7 +42,7 @@ class simulated_waking : private idle_rules<simulated_waking> {
 
   // --- what idle_rules asks
   bool stealing() const noexcept { return state_.setup.stealing; }
-  bool anybody_parked() const noexcept { return state_.workers.any_asleep(); }
+  bool any_parked() const noexcept { return state_.workers.any_asleep(); }
   bool searching(std::uint32_t domain) const noexcept { return state_.workers.any_searches(domain); }
   bool ask_to_look_elsewhere(std::uint32_t domain) noexcept {
     return state_.workers.ask_to_look_elsewhere(domain);

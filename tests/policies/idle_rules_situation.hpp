@@ -95,7 +95,7 @@ class sleepers : public idle_rules<sleepers> {
 
  private:
   bool stealing() const noexcept { return steals; }
-  bool anybody_parked() const noexcept { return !asleep.empty(); }
+  bool any_parked() const noexcept { return !asleep.empty(); }
   bool searching(std::uint32_t domain) const noexcept { return searchers[domain] != 0; }
   bool ask_to_look_elsewhere(std::uint32_t domain) {
     asked.insert(domain);

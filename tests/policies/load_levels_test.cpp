@@ -43,7 +43,7 @@ TEST_CASE("load levels: a level is exact up to a load of 15, and then to three b
     if (is_exact(level)) REQUIRE(least_load_of(level) == load);
     before = level;
   }
-  CHECK(load_level(4294967295U) < load_levels::nobody);
+  CHECK(load_level(4294967295U) < load_levels::no_worker);
 }
 
 TEST_CASE(
@@ -68,9 +68,9 @@ TEST_CASE("load levels: the least of any number of workers is found, with any on
       const load_levels::least expected = some.by_looking_at_each(b, excluded);
       const load_levels::least found = some.board.levels.least_of(b, excluded);
       REQUIRE(found.level == expected.level);
-      if (expected.level != load_levels::nobody) REQUIRE(found.workers == expected.workers);
+      if (expected.level != load_levels::no_worker) REQUIRE(found.workers == expected.workers);
     }
-    CHECK(some.board.levels.least_of(0, ~std::uint64_t{0}).level == load_levels::nobody);
+    CHECK(some.board.levels.least_of(0, ~std::uint64_t{0}).level == load_levels::no_worker);
   }
 }
 

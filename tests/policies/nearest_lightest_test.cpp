@@ -331,7 +331,7 @@ TEST_CASE("nearest_lightest: the own core's worker is judged by its level, thoug
   s.load(3, 3, 17);
   s.boards().set_level({3}, load_level(32));
   CHECK(s.from(6) == 0);
-  s.boards().set_level({3}, load_levels::nobody);
+  s.boards().set_level({3}, load_levels::no_worker);
   CHECK(s.from(6) == 0);
 }
 

@@ -73,7 +73,7 @@ void check_answer(const situation& s, const policy& p, placement_rng& rng, place
 /// Sets any levels. Levels are hints: whatever they say, choices stay legal.
 void any_levels(situation& s) {
   for (const worker_place& w : s.workers().workers())
-    if (one_in(2)) s.boards().set_level(w.id, static_cast<std::uint8_t>(below(load_levels::nobody)));
+    if (one_in(2)) s.boards().set_level(w.id, static_cast<std::uint8_t>(below(load_levels::no_worker)));
 }
 
 bool legal(const situation& s, const policy& p, placement_rng& rng, placement_cursor& cursor) {

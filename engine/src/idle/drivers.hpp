@@ -95,7 +95,7 @@ class drivers {
   }
   /// Returns whether no thread holds the driver of g. Call from any thread.
   bool free(group_id g) const noexcept {
-    return seats_[g.value].held.load(std::memory_order_relaxed) == holder::nobody;
+    return seats_[g.value].held.load(std::memory_order_relaxed) == holder::none;
   }
   /// Returns whether a worker sleeps in it. Call from any thread.
   bool slept_in(group_id g) const noexcept {
@@ -142,7 +142,7 @@ class drivers {
       if (seats_[g.value].held.compare_exchange_weak(seen, holder::wanted,
                                                      std::memory_order_acq_rel)) // pairs: driver
         return false;
-    return seen == holder::nobody;
+    return seen == holder::none;
   }
   /// Step K1. Returns the driver of g, for its sleeper; null: another thread holds it, or there is none.
   driver* take_to_sleep(group_id g) noexcept {
@@ -152,13 +152,13 @@ class drivers {
       if (seats_[g.value].held.compare_exchange_strong(visited, holder::wanted,
                                                        std::memory_order_acq_rel)) // pairs: driver
         return nullptr;
-      if (visited != holder::nobody) return nullptr;
+      if (visited != holder::none) return nullptr;
     }
     return d;
   }
   /// Lets go of the driver of g. Returns whether a sleeper wants it. Call from its holder.
   bool let_go(group_id g) noexcept {
-    return seats_[g.value].held.exchange(holder::nobody, std::memory_order_acq_rel) == // pairs: driver
+    return seats_[g.value].held.exchange(holder::none, std::memory_order_acq_rel) == // pairs: driver
            holder::wanted;
   }
 
@@ -170,20 +170,20 @@ class drivers {
   }
 
  private:
-  enum class holder : std::uint32_t { nobody, poller, sleeper, visitor, wanted };
+  enum class holder : std::uint32_t { none, poller, sleeper, visitor, wanted };
 
   struct alignas(128) seat {
     atomic<driver*> of{nullptr};
-    atomic<holder> held{holder::nobody};
+    atomic<holder> held{holder::none};
     atomic<std::uint64_t> times{0};            // written by the holder
     atomic<std::uint64_t> neglected_at{~0ULL}; // of `times`; relaxed: a hint where to run what is found
   };
 
   bool take(group_id g, holder as) noexcept {
     seat& s = seats_[g.value];
-    holder nobody = holder::nobody;
-    if (s.held.load(std::memory_order_relaxed) != holder::nobody ||
-        !s.held.compare_exchange_strong(nobody, as, std::memory_order_acq_rel)) // pairs: driver
+    holder free = holder::none;
+    if (s.held.load(std::memory_order_relaxed) != holder::none ||
+        !s.held.compare_exchange_strong(free, as, std::memory_order_acq_rel)) // pairs: driver
       return false;
     add_own(s.times, 1);
     return true;

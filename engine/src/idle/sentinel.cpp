@@ -25,21 +25,21 @@ sentinel::sentinel(const locality_groups& groups, const worker_layout& layout, w
       marks_(std::make_unique<mark[]>(layout.size())) {}
 
 bool sentinel::take_duties(worker_id w) noexcept {
-  std::uint32_t expected = nobody;
+  std::uint32_t expected = no_worker;
   return has_duties() &&
          holder_.compare_exchange_strong(expected, w.value, std::memory_order_seq_cst); // pairs: duty
 }
 
 void sentinel::sleep(worker_id w) noexcept {
   watch(w);
-  holder_.store(nobody, std::memory_order_seq_cst); // pairs: duty
+  holder_.store(no_worker, std::memory_order_seq_cst); // pairs: duty
 }
 
 /// Wakes another sleeper, which must lie down again to take the duties.
 void sentinel::hand_over(worker_id w) noexcept {
   full_fence(); // a sleeper that found the duties taken is counted
   if (!wakes_.sleepers().any_for_work() || !has_duties()) return;
-  if (holder_.load(std::memory_order_relaxed) != nobody || wakes_.sleepers().ended()) return;
+  if (holder_.load(std::memory_order_relaxed) != no_worker || wakes_.sleepers().ended()) return;
   for (const group_id g : groups_[layout_[w].group].steal_order)
     if (wakes_.wake_any(g)) return void(marks_[w.value].handed_over = true); // D1
 }
@@ -76,7 +76,7 @@ std::optional<std::chrono::nanoseconds> sentinel::until_timer(worker_id w) noexc
 void sentinel::timer_set(group_id g, std::int64_t next_ns) noexcept {
   full_fence(); // I2
   const std::uint32_t holder = holder_.load(std::memory_order_relaxed);
-  if (holder != nobody) { // I3
+  if (holder != no_worker) { // I3
     if (timers_.sleeps_past(next_ns)) wakes_.sleepers().nudge(worker_id{holder});
     return;
   }

@@ -68,7 +68,7 @@ class sentinel {
   /// Steps D1 and D4: if there is no sentinel, wakes a sleeper to become it. Call from worker w, which has
   /// left the searchers and does not lie down to take the duties.
   void hand_over_if_free(worker_id w) noexcept {
-    if (holder_.load(std::memory_order_seq_cst) == nobody) hand_over(w); // D4, pairs: D2, D4
+    if (holder_.load(std::memory_order_seq_cst) == no_worker) hand_over(w); // D4, pairs: D2, D4
   }
 
   /// Leaves the lookout to the supervisor from now on. Call from the supervisor's thread.
@@ -78,7 +78,7 @@ class sentinel {
   void timer_set(group_id g, std::int64_t next_ns) noexcept;
 
  private:
-  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  static constexpr std::uint32_t no_worker = ~std::uint32_t{0};
 
   bool looks() const noexcept {
     return !relieved_.load(std::memory_order_relaxed) && (lookout_.slots_age() || lookout_.rescues());
@@ -98,7 +98,7 @@ class sentinel {
   timer_watch& timers_;
   lookout lookout_; // the sentinel's
   std::unique_ptr<mark[]> marks_;
-  alignas(128) atomic<std::uint32_t> holder_{nobody};
+  alignas(128) atomic<std::uint32_t> holder_{no_worker};
   atomic<bool> relieved_{false}; // relaxed: the sentinel may look once more
 };
 

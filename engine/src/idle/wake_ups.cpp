@@ -41,7 +41,7 @@ void wake_ups::notify_pushed(std::uint32_t domain, task_class c) noexcept {
 void wake_ups::notify_longer(group_id g) noexcept {
   if (groups_.domains().size() == 1 || !stealing()) return;
   full_fence(); // P2
-  if (anybody_parked() && !searching(groups_[g].domain)) wake_farther(g);
+  if (any_parked() && !searching(groups_[g].domain)) wake_farther(g);
 }
 
 void wake_ups::note_standstill(std::uint32_t domain, bool still) noexcept {
@@ -124,7 +124,7 @@ bool wake_ups::work_elsewhere_for(worker_id w) const noexcept {
 }
 
 void wake_ups::wake_for_all_seen(group_id from) noexcept {
-  if (!anybody_parked()) return;
+  if (!any_parked()) return;
   if (!stealing()) {
     if (injected(from) != 0) wake_for_injection(from);
     return wake_for_classes(groups_[from].domain);

@@ -120,7 +120,7 @@ class wake_ups : idle_rules<wake_ups> {
   /// domain's last searcher, or where workers do not steal.
   [[gnu::hot]] void found_work(worker_id w) noexcept {
     full_fence();
-    if (anybody_parked()) wake_for_rest(w);
+    if (any_parked()) wake_for_rest(w);
   }
   using idle_rules::sees_work; // step W3
   /// Step R3: wakes workers for the work that a retired worker of group `from` sees, which was the last
@@ -139,7 +139,7 @@ class wake_ups : idle_rules<wake_ups> {
 
   // The functions that `idle_rules` calls.
   bool stealing() const noexcept { return settings_.stealing(); }
-  bool anybody_parked() const noexcept { return sleepers_.any_for_work(); }
+  bool any_parked() const noexcept { return sleepers_.any_for_work(); }
   bool searching(std::uint32_t domain) const noexcept { return searchers_.any(domain); }
   bool ask_to_look_elsewhere(std::uint32_t domain) noexcept {
     return searchers_.ask_to_look_elsewhere(domain);

@@ -51,7 +51,7 @@ inline void shared::publish(const worker_place& w, std::uint8_t level) noexcept 
   group_board& board = *boards_[w.group.value];
   const std::size_t index = index_in_group(w.id);
   const bool takes_part = index < board.active.load(std::memory_order_relaxed);
-  publish_level(board, index, takes_part ? level : load_levels::nobody,
+  publish_level(board, index, takes_part ? level : load_levels::no_worker,
                 group_levels_ ? &*group_levels_ : nullptr, w.group);
 }
 

@@ -97,15 +97,15 @@ using raced_value = value_or_monostate<decltype(fork_access::take(
 class race {
  public:
   void note_end(std::size_t index) noexcept {
-    std::size_t none = nobody;
+    std::size_t none = no_racer;
     first_.compare_exchange_strong(none, index, std::memory_order_relaxed);
   }
   std::size_t first() const noexcept { return first_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+  static constexpr std::size_t no_racer = static_cast<std::size_t>(-1);
 
-  atomic<std::size_t> first_{nobody};
+  atomic<std::size_t> first_{no_racer};
 };
 
 template <class T, class F>

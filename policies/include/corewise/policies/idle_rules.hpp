@@ -22,7 +22,7 @@ constexpr std::uint32_t searchers_of(std::uint32_t workers, std::uint32_t per_mi
 /// the simulator's follow these rules. `Self` derives from it, makes it a friend, and has these functions:
 ///
 ///     stealing()            returns whether workers take from each other
-///     anybody_parked()      returns whether a worker sleeps that may be woken for work
+///     any_parked()          returns whether a worker sleeps that may be woken for work
 ///     searching(domain)     returns whether any of the domain's workers search
 ///     ask_to_look_elsewhere(domain)   asks its searchers to look after other domains as well; returns false
 ///                           if no worker searches
@@ -75,7 +75,7 @@ template <class Self> class idle_rules {
       if (!self().wake(g, index_in_group(w)) && self().injected(g) != 0) self().wake_for_injection(g);
       return;
     }
-    if (!self().anybody_parked()) return;
+    if (!self().any_parked()) return;
     if (self().searching(groups_[g].domain)) return;
     if (!wake_in_domain(w)) wake_farther(g);
   }

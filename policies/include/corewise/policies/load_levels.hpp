@@ -52,7 +52,7 @@ constexpr bool is_exact(std::uint8_t level) noexcept { return level < 16; }
 /// The levels of one group's workers. Any thread.
 class load_levels {
  public:
-  static constexpr std::uint8_t nobody = std::numeric_limits<std::uint8_t>::max(); ///< above every level
+  static constexpr std::uint8_t no_worker = std::numeric_limits<std::uint8_t>::max(); ///< above every level
   static constexpr std::size_t chunk = 16;
 
   /// Returns how many bytes are needed, at an address that is a multiple of 16.
@@ -62,7 +62,7 @@ class load_levels {
 
   /// Gives every worker level 0. The owner keeps `bytes`.
   load_levels(unsigned char* bytes, std::size_t workers) noexcept : bytes_(bytes), workers_(workers) {
-    std::fill_n(bytes, bytes_for(workers), nobody);
+    std::fill_n(bytes, bytes_for(workers), no_worker);
     std::fill_n(bytes, workers, std::uint8_t{0});
   }
 
@@ -80,7 +80,7 @@ class load_levels {
 
   /// The least level of some workers, and the workers that have it.
   struct least {
-    std::uint8_t level = nobody;
+    std::uint8_t level = no_worker;
     std::uint64_t workers = 0; ///< a bit each
   };
 
@@ -92,16 +92,16 @@ class load_levels {
     for (std::size_t first = b * 64; first < end; first += chunk) {
       const auto shift = static_cast<unsigned>(first % 64);
       const least here = least_of_chunk(bytes_ + first, static_cast<std::uint16_t>(excluded >> shift));
-      if (here.level > found.level || here.level == nobody) continue;
+      if (here.level > found.level || here.level == no_worker) continue;
       if (here.level < found.level) found = {here.level, 0};
       found.workers |= here.workers << shift;
     }
     return found;
   }
 
-  /// The least level of all; `nobody` if there is no worker.
+  /// The least level of all; `no_worker` if there is no worker.
   std::uint8_t least_of_all() const noexcept {
-    std::uint8_t level = nobody;
+    std::uint8_t level = no_worker;
     for (std::size_t b = 0; b * 64 < workers_; ++b) level = std::min(level, least_of(b, 0).level);
     return level;
   }

@@ -34,7 +34,7 @@ struct group_board {
   worker_bits spinning;                 ///< awake without work: claiming one costs no system call
   worker_bits parked;                   ///< asleep
   worker_bits unavailable;              ///< in a blocking call, or retired: never placed on
-  load_levels levels;                   ///< about how much each has to do; `nobody` for retired ones
+  load_levels levels;                   ///< about how much each has to do; `no_worker` for retired ones
   /// About how long a task of its workers takes: for tasks from outside, and for workers from afar. On a line of its own,
   /// since workers whose tasks differ write it each tick. Relaxed: a number.
   alignas(64) detail::atomic<std::uint64_t> task_time_ns{spill_task_time_ns};

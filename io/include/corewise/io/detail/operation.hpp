@@ -220,10 +220,10 @@ class operation : protected suspension {
           tells_(tells),
           again_(of.is_held_here()) {
       if (again_) return;
-      const void* nobody = nullptr;
-      while (!of_.holder_.compare_exchange_weak(nobody, me(), std::memory_order_acquire, // pairs: step
+      const void* none = nullptr;
+      while (!of_.holder_.compare_exchange_weak(none, me(), std::memory_order_acquire, // pairs: step
                                                 std::memory_order_relaxed)) {
-        nobody = nullptr;
+        none = nullptr;
         std::this_thread::yield();
       }
     }
