@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -149,14 +150,14 @@ void supervisor::stop() noexcept {
 pid_t supervisor::tid() const noexcept {
   if (!started_.load(std::memory_order_acquire)) return 0; // pairs: started
   for (;;) {
-    if (const pid_t tid = tid_.load(std::memory_order_relaxed); tid != 0) return tid;
+    if (const pid_t tid = tid_.load(std::memory_order_relaxed); tid != 0) return std::max(tid, 0);
     if (stopping_.load(std::memory_order_relaxed)) return 0;
     sleep_for(20us);
   }
 }
 
 bool supervisor::is_this_thread() const noexcept {
-  return tid_.load(std::memory_order_relaxed) == ::gettid();
+  return std::abs(tid_.load(std::memory_order_relaxed)) == ::gettid();
 }
 
 // --- its thread
@@ -168,7 +169,8 @@ void supervisor::main() noexcept {
   refusal why;
   if (engine_.machine().is_this_system())
     why = pin_this_thread(host_.home.empty() ? engine_.machine().cpus() : host_.home);
-  tid_.store(::gettid(), std::memory_order_relaxed); // its mask is right now
+  tid_.store(why ? -::gettid() : ::gettid(),
+             std::memory_order_relaxed); // its mask is right now, or the worker's
   if (why)
     engine_.notices().try_warn_once(log_code::not_pinned, "the supervisor is tied to the CPUs of a worker",
                                     *why);

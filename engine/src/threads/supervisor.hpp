@@ -115,8 +115,8 @@ class supervisor final : public thread_service {
   bool nothing_begins() const noexcept { return shortage_.nothing_begins(); }
   std::uint64_t spare_shortages() const noexcept { return shortage_.episodes(); }
 
-  /// Returns its thread, which is tied as the host allowed at the start; 0 while there is none. Waits for a thread that
-  /// has just begun. Call from any thread.
+  /// Returns its thread, which is tied as the host allowed at the start; 0 while there is none, or where the system refuses
+  /// to tie it. Waits for a thread that has just begun. Call from any thread.
   pid_t tid() const noexcept;
   /// Returns whether the calling thread is it.
   bool is_this_thread() const noexcept;
@@ -185,7 +185,8 @@ class supervisor final : public thread_service {
   bool naps_ = false; // asleep until its next look; of its thread
   atomic<bool> stopping_{false};
   atomic<bool> started_{false};
-  atomic<pid_t> tid_{0}; // relaxed: a number; set when its affinity mask is
+  atomic<pid_t> tid_{
+      0}; // relaxed: a number; set when its affinity mask is; negative: that is the one of a worker
   mutex starting_;
   bool refused_ = false; // guarded by starting_: the system gave no thread
   thread thread_;        // guarded by starting_

@@ -2,7 +2,10 @@
 
 #include "child_process.hpp"
 #include "following.hpp"
+#include "refused_call.hpp"
 #include "reloading.hpp"
+#include "threads/calls_for_speed.hpp"
+#include "threads/used.hpp"
 #include "within.hpp"
 
 #include <corewise/topology/binding.hpp>
@@ -186,6 +189,94 @@ TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and 
     }
     want(group.quota(-1), "the kernel lifts the quota");
     want(load.ended(), "no task is lost");
+  });
+}
+
+TEST_CASE("following: under load the kernel's quota changes each second, and the engine follows by itself") {
+  const control_group group("cpu");
+  if (!group.why_not().empty() || !group.quota(2) || this_thread_affinity().size() < 2) {
+    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU, or no quota can be set" : group.why_not()));
+    return;
+  }
+  check_in_child([&](const auto& want) {
+    want(group.enter(), "the process enters the group");
+    profile p = waiting_here();
+    p.topology.follow.fixed = 100ms;
+    engine e(p);
+    const auto all = active_workers(e);
+    steady_load load(e);
+    auto next = std::chrono::steady_clock::now();
+    for (const double quota : {0.5, 2.0, 0.4, -1.0, 0.3, 3.0}) { // a second each: never calm
+      const bool less = quota > 0 && quota < 1;
+      want(group.quota(quota), "the kernel takes the quota");
+      const std::string seen = "quota " + std::to_string(quota).substr(0, 3) + " CPUs, before";
+      if (less)
+        want(within(10s, [&] { return e.metrics().last_machine_change.find(seen) != std::string::npos; }),
+             "it is seen");
+      const auto late = std::chrono::steady_clock::now() - next;
+      if (late < 900ms) want(active_workers(e) == 1, "one worker is left");
+      std::this_thread::sleep_until(next += 1s);
+    }
+    const auto lifted = std::chrono::steady_clock::now();
+    want(group.quota(-1), "the kernel lifts the quota");
+    want(within(20s, [&] { return active_workers(e) == all; }), "all workers are back");
+    want(std::chrono::steady_clock::now() - lifted > 1900ms, "they come after the calm");
+    want(within(10s, [&] { return e.metrics().machine_changes == 4; }),
+         "no other change is in force meanwhile");
+    want(load.ended(), "no task is lost");
+  });
+}
+
+TEST_CASE("refused calls: one call after another is refused to engines under load, whose quota changes, and "
+          "nothing is "
+          "lost") {
+  const control_group group("cpu");
+  if (!group.why_not().empty() || !group.quota(2) || this_thread_affinity().size() < 2) {
+    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU, or no quota can be set" : group.why_not()));
+    return;
+  }
+  check_in_child([&](const auto& want) {
+    want(group.enter(), "the process enters the group");
+    profile p = waiting_here();
+    p.workers.pin = pin_to::core;
+    engine e(p);
+    engine alone(small_profile(1)); // its queues have one taker, until others come (sole_taker.hpp)
+    const auto all = active_workers(e);
+    steady_load load(e);
+    steady_load load_of_one(alone);
+    for (const call_for_speed& c : calls_for_speed()) {
+      if (!refuse_call(c.number)) break; // this kernel filters no calls
+      for (const double quota : {0.5, -1.0}) {
+        want(group.quota(quota), "the kernel takes the quota");
+        static_cast<void>(e.refresh()); // ties the threads anew
+        want(active_workers(e) == (quota > 0 ? 1 : all),
+             ("without " + c.name + " the engine follows").c_str());
+      }
+      want(used(e) == 0 && used(alone) == 0, ("without " + c.name + " tasks run").c_str());
+    }
+    const std::vector<std::string> warnings = e.warnings();
+    const auto is_said = [](const std::string& w) { return w.starts_with("workers are not pinned again"); };
+    want(std::ranges::any_of(warnings, is_said), "that threads cannot be tied is said");
+    want(load.ended() && load_of_one.ended(), "no task is lost");
+    want(e.shutdown(10s).clean() && alone.shutdown(10s).clean(), "they end");
+  });
+}
+
+TEST_CASE("refused calls: a supervisor that cannot be tied has the mask of a worker, which is not what the "
+          "host allows") {
+  const cpu_set all = this_thread_affinity();
+  if (all.size() < 2) {
+    MESSAGE("skipped: one CPU");
+    return;
+  }
+  check_in_child([&](const auto& want) {
+    profile p = waiting_here();
+    p.workers.pin = pin_to::core;
+    engine e(p);
+    const auto workers = active_workers(e);
+    if (!refuse_call(SYS_sched_setaffinity)) return;
+    begin_supervisor(e); // a worker starts it
+    want(!e.refresh() && active_workers(e) == workers, "nothing has changed");
   });
 }
 

@@ -1,7 +1,7 @@
 // Engines to which the kernel refuses a system call that they make: they do without.
 
 #include "refused_call.hpp"
-#include "sanitized.hpp"
+#include "threads/calls_for_speed.hpp"
 #include "threads/used.hpp"
 
 #include <corewise/topology/error.hpp>
@@ -26,20 +26,8 @@ profile pinned() {
 } // namespace
 
 TEST_CASE("refused calls: an engine does its work without a call that it makes for speed, and says so") {
-  struct call {
-    std::string name;
-    long number;
-    const char* warning;
-  };
-  for (const call& c : {call{"sched_setaffinity", SYS_sched_setaffinity, "workers are not pinned"},
-                        call{"sched_getaffinity", SYS_sched_getaffinity, "refuses to tell the affinity mask"},
-                        call{"mbind", SYS_mbind, ""}, call{"set_mempolicy", SYS_set_mempolicy, ""},
-                        call{"get_mempolicy", SYS_get_mempolicy, ""}, call{"move_pages", SYS_move_pages, ""},
-                        call{"madvise", SYS_madvise, ""}, call{"membarrier", SYS_membarrier, ""},
-                        call{"getcpu", SYS_getcpu, ""}, call{"eventfd2", SYS_eventfd2, ""},
-                        call{"epoll_create1", SYS_epoll_create1, ""}}) {
+  for (const call_for_speed& c : calls_for_speed()) {
     CAPTURE(c.name);
-    if (sanitized && c.number == SYS_sched_getaffinity) continue; // a sanitizer ends without this call
     CHECK(wrong_without(c.number, {}, [&] { return used(pinned(), c.warning); }) == 0);
   }
 }
