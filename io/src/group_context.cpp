@@ -31,6 +31,8 @@ constexpr std::uint8_t single_looks = 8;
 /// The alarm is set anew only if the time differs by more than this.
 constexpr std::int64_t alarm_slack_ns = 1000;
 
+constexpr std::chrono::nanoseconds longest_nap = std::chrono::milliseconds{1};
+
 /// Returns "10.0.0.7:443", "[::1]:443", the path of a unix socket, or nothing.
 std::string text_of(const sockaddr_storage& at, std::size_t size) {
   if (at.ss_family == AF_UNIX) {
@@ -266,16 +268,55 @@ std::size_t group_context::poll(std::size_t most, ready_tasks& found) noexcept {
 void group_context::sleep(std::optional<std::chrono::nanoseconds> time, ready_tasks& found) noexcept {
   const looking here(*this, found);
   if (time) arm(*time);
+  if (refused_.load(std::memory_order_relaxed)) [[unlikely]]
+    return nap(time);
   count_look(look_once(/*sleeps=*/true));
 }
 
-/// The holder, or the next one, runs posted functions: so this ends a sleep that is under way, and one that is
-/// about to begin. One interruption that is on its way does for all.
+/// Sleeps where the kernel refuses what a sleep in the context needs.
+void group_context::nap(std::optional<std::chrono::nanoseconds> time) noexcept {
+  if (!std::exchange(said_, true))
+    driving::warn_once(
+        engine_, log_code::machine,
+        "the kernel refuses a call by which workers wait for sockets (epoll_ctl, epoll_wait or "
+        "timerfd_settime): sockets fail or wait, and workers that have nothing to do look each millisecond",
+        {});
+  std::this_thread::sleep_for(std::min(time.value_or(longest_nap), longest_nap));
+  count_look(look_once(/*sleeps=*/false));
+}
+
+/// Asio does not tell when the kernel refuses a call to a running process (seccomp). It would wake no sleeper, or ask for events
+/// again and again.
+void group_context::look_after() noexcept {
+  if (refused_.load(std::memory_order_relaxed)) return;
+  const auto refused = [](int answer) { return answer != 0 && errno != EBADF; };
+  epoll_event event{};
+  const itimerspec never{};
+  if (refused(::epoll_ctl(-1, EPOLL_CTL_MOD, -1, &event)) || refused(::epoll_wait(-1, &event, 1, 0)) ||
+      refused(::timerfd_settime(-1, 0, &never, nullptr))) {
+    refuse();
+    interrupt();
+  }
+}
+
+/// Makes workers only nap from now on, and ends a sleep that is under way, where the alarm can.
+void group_context::refuse() noexcept {
+  refused_.store(true, std::memory_order_relaxed);
+  const itimerspec at_once{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = 1}};
+  ::timerfd_settime(alarm_.native_handle(), 0, &at_once, nullptr);
+}
+
+/// The holder, or the next one, runs posted functions: so this ends a sleep that is under way, and one that is about to
+/// begin. One interruption that is on its way does for all. Asio ends a sleep by epoll_ctl, and does not look whether the
+/// kernel refuses that: then the alarm ends it, and from now on workers do not sleep here for long.
 void group_context::interrupt() noexcept {
   if (interrupting_.exchange(true, std::memory_order_seq_cst)) return; // pairs: interrupt
+  errno = 0;
   asio::post(get_executor(), asio::bind_allocator(interrupt_allocator<void>(*this), [this]() noexcept {
                interrupting_.store(false, std::memory_order_seq_cst); // pairs: interrupt
              }));
+  if (errno != 0) [[unlikely]]
+    refuse(); // a sleep that begins now finds what was posted
 }
 
 void group_context::end() noexcept {
@@ -291,7 +332,8 @@ void group_context::arm(std::chrono::nanoseconds time) noexcept {
   itimerspec when{};
   when.it_value.tv_sec = static_cast<std::time_t>(at / 1'000'000'000);
   when.it_value.tv_nsec = static_cast<long>(at % 1'000'000'000);
-  ::timerfd_settime(alarm_.native_handle(), TFD_TIMER_ABSTIME, &when, nullptr);
+  if (::timerfd_settime(alarm_.native_handle(), TFD_TIMER_ABSTIME, &when, nullptr) != 0) [[unlikely]]
+    refused_.store(true, std::memory_order_relaxed);
 }
 
 void group_context::await_alarm() {

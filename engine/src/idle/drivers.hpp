@@ -162,6 +162,12 @@ class drivers {
            holder::wanted;
   }
 
+  /// Lets the drivers look after themselves. Call from any thread.
+  void look_after() const noexcept {
+    if (!any()) return;
+    for (const std::shared_ptr<driver>& d : kept_)
+      if (d != nullptr) d->look_after();
+  }
   /// Ends the drivers. Call when no worker is left.
   void end() noexcept {
     if (std::exchange(ended_, true)) return;

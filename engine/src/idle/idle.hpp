@@ -65,6 +65,7 @@ class idle_workers {
   }
   /// See `drivers`. Call from one thread at a time.
   bool attach(std::vector<std::shared_ptr<driver>> by_group) noexcept;
+  void look_after_drivers() noexcept { wakes_.sleepers().drivers().look_after(); }
   void end_drivers() noexcept { wakes_.sleepers().drivers().end(); }
   /// Wakes a sleeper for the driver of g, if no thread holds it; a visitor wakes one when it leaves. Call from any thread
   /// outside the engine. Cost: a load; a fence and another load where no thread holds the driver.

@@ -163,6 +163,7 @@ runtime::followed runtime::go_by_host(bool at_once) {
 
 /// Does so from the supervisor's thread.
 void runtime::follow_host() noexcept {
+  idle_->look_after_drivers();
   try {
     static_cast<void>(follow(false));
   } catch (const std::exception& e) {

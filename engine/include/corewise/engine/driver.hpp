@@ -55,6 +55,9 @@ class driver {
   /// Returns its numbers. Those of polls and events, of accepted and refused connections never fall. Call from any thread,
   /// also after `end`. Cost: some loads; takes no lock.
   virtual driver_counts count() const noexcept = 0;
+  /// Looks whether the kernel still does what `sleep` needs: a process may forbid itself calls while it runs. The engine calls it
+  /// as often as it looks at its host (`topology.follow`), from any thread. Cost: some system calls.
+  virtual void look_after() noexcept {}
   /// Gives up all waits for events, for no thread will look here any more. Resumes the tasks that still waited,
   /// so that they are dropped. Called once, when the engine has ended.
   virtual void end() noexcept = 0;

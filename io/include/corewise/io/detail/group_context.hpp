@@ -94,6 +94,7 @@ class group_context final : public asio::io_context, public driver {
   std::size_t poll(std::size_t most, ready_tasks& found) noexcept override;
   void sleep(std::optional<std::chrono::nanoseconds> time, ready_tasks& found) noexcept override;
   void interrupt() noexcept override;
+  void look_after() noexcept override;
   bool outstanding() const noexcept override { return operations() != 0; }
   driver_counts count() const noexcept override;
   void end() noexcept override;
@@ -114,6 +115,8 @@ class group_context final : public asio::io_context, public driver {
   template <class T> struct interrupt_allocator;
 
   std::size_t look_once(bool sleeps) noexcept;
+  void nap(std::optional<std::chrono::nanoseconds> time) noexcept;
+  void refuse() noexcept;
   void arm(std::chrono::nanoseconds time) noexcept;
   void await_alarm();
 
@@ -138,6 +141,8 @@ class group_context final : public asio::io_context, public driver {
   std::int64_t armed_ns_ = 0;            // the holder's: when it rings
   ready_tasks* found_ = nullptr;         // the holder's
   std::uint8_t single_looks_ = 0;        // the holder's: looks that take one event
+  bool said_ = false;                    // the holder's: that calls are refused
+  atomic<bool> refused_{false};          // relaxed: the kernel has refused what sleeps need, and will again
   std::array<part, 16> operations_;
   corewise::detail::mutex spares_mutex_;
   spare_block* spares_ = nullptr; // guarded
