@@ -81,6 +81,18 @@ TEST_CASE("following: while tasks run the engine looks by itself, and no task is
   CHECK(std::chrono::steady_clock::now() - grown > 1900ms);
 }
 
+TEST_CASE("following: while no task runs the engine does not look, and with the next one it does") {
+  const recorded_host host(4);
+  engine e(following(host));
+  begin_supervisor(e);
+  std::this_thread::sleep_for(2500ms); // the supervisor goes to sleep
+  host.quota("100000 100000");
+  std::this_thread::sleep_for(300ms);
+  CHECK(active_workers(e) == 4);
+  begin_supervisor(e);
+  CHECK(within(10s, [&] { return active_workers(e) == 1; }));
+}
+
 TEST_CASE("following: it is off where the profile says so, and a reload turns it on") {
   const recorded_host host(4);
   profile p = following(host);
