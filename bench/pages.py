@@ -11,11 +11,12 @@ from table import verdict
 
 ELSEWHERE = os.path.join(ROOT, "bench", "elsewhere.json")
 AXES = ["ping-pong", "chained-fork", "fork-many", "yield-many"]
+WITH_BOTH_FORMS = [*AXES, "ping-pong-halves"]  # of a oneshot
 
 # Page: its tables, each with its title and its workloads.
 PAGES = {
-    "axes": [("The four axes", AXES)],
-    "one_worker": [("The four axes with one worker", AXES)],
+    "axes": [("The four axes", WITH_BOTH_FORMS)],
+    "one_worker": [("The four axes with one worker", WITH_BOTH_FORMS)],
     "fork_join": [("Fork-join", ["fib", "skynet", "nqueens", "matmul"])],
     "small_tasks": [("Many small tasks", ["spawn_many_local", "spawn_many_remote_busy1", "spawn_many_remote_busy2"])],
     "channels": [("Channels", ["channel-1to1-1024", "channel-1to1-65536", "channel-4to4-1024", "channel-4to4-65536"])],
@@ -58,7 +59,7 @@ def page_of(row, of_profiles):
     """Returns the page that shows a row. `of_profiles`: a learned-from profile was measured in the same run."""
     if of_profiles:
         return "profiles"
-    if row["workers"] == 1 and row["workload"] in AXES:
+    if row["workers"] == 1 and row["workload"] in WITH_BOTH_FORMS:
         return "one_worker"
     for page, tables in PAGES.items():
         if page not in ("profiles", "one_worker") and any(row["workload"] in names for _, names in tables):

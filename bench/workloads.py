@@ -68,6 +68,8 @@ WORKLOADS = [
     Workload("nqueens", "a board", "nqueens", 9, 11, 14, kinds=BOTH),
     Workload("matmul", "32 x 32 by 32 x 32", "matmul", 256, 512, 2048, kinds=BOTH),
     _axis("ping-pong", "a question and its answer", figure="ping-pong", kinds=["coroutine"], kind_of_pools="coroutine"),
+    # The same by `make_oneshot`. Peers have one form of a oneshot.
+    _axis("ping-pong-halves", "a question and its answer", figure="ping-pong", kinds=["coroutine"], kind_of_pools="coroutine"),
     _axis("chained-fork", "a task", figure="chained-fork"),
     _axis("fork-many", "a task", figure="fork-many"),
     _axis("yield-many", "a yield", figure="yield-many", kinds=["coroutine"], kind_of_pools="coroutine"),

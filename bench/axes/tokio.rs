@@ -16,7 +16,7 @@ const YIELDS: u64 = 1_000;
 /// Returns the operations of a pass of an axis, and the pass, which returns how many it has seen done.
 pub fn axis(name: &str) -> Option<(u64, fn(&Runtime) -> u64)> {
     match name {
-        "ping-pong" => Some((PAIRS, ping_pong)),
+        "ping-pong" | "ping-pong-halves" => Some((PAIRS, ping_pong)), // it has one form of a oneshot
         "chained-fork" => Some((LINKS, chained_fork)),
         "fork-many" => Some((TASKS, fork_many)),
         "yield-many" => Some((YIELDERS * YIELDS, yield_many)),

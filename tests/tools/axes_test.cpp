@@ -5,7 +5,8 @@
 using namespace corewise::tests;
 
 TEST_CASE("corewise run WORKLOAD: every operation is counted, and the figures are plausible") {
-  for (const std::string workload : {"ping-pong", "chained-fork", "fork-many", "yield-many"})
+  for (const std::string workload :
+       {"ping-pong", "ping-pong-halves", "chained-fork", "fork-many", "yield-many"})
     for (const std::string workers : {"1", "3"}) {
       CAPTURE(workload);
       CAPTURE(workers);

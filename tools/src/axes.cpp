@@ -73,7 +73,7 @@ int run_axis(const axis& workload, const axis_options& options) {
 } // namespace
 
 void add_axes(CLI::App& run, action& chosen) {
-  for (const axis* workload : {&ping_pong, &chained_fork, &fork_many, &yield_many}) {
+  for (const axis* workload : {&ping_pong, &ping_pong_halves, &chained_fork, &fork_many, &yield_many}) {
     auto options = std::make_shared<axis_options>();
     CLI::App* app = run.add_subcommand(std::string(workload->name),
                                        fmt::format("The cost of an operation: {}", workload->description));

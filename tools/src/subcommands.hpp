@@ -19,7 +19,7 @@ void add_simulate(CLI::App& app, action& chosen);
 void add_fleet(CLI::App& app, action& chosen);
 void add_calibrate(CLI::App& app, action& chosen);
 void add_digest(CLI::App& run, action& chosen);
-/// Adds `ping-pong`, `chained-fork`, `fork-many`, `yield-many`.
+/// Adds `ping-pong`, `ping-pong-halves`, `chained-fork`, `fork-many`, `yield-many`.
 void add_axes(CLI::App& run, action& chosen);
 void add_tune(CLI::App& app, action& chosen);
 // These ask a running engine, and throw `unreachable` if none answers.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 // Four workloads that pull a scheduler in four directions; a scheduler that gives an axis away shows it here.
+// `ping_pong` is there with both forms of a oneshot.
 // They are those of Tokio's multi-threaded benchmark. A *pass* posts its roots from outside, one by one, and
 // ends when the last task of the pass has signalled, so it contains waking the pool and waking the waiter.
 
@@ -23,6 +24,7 @@ struct axis {
 };
 
 extern const axis ping_pong;
+extern const axis ping_pong_halves;
 extern const axis chained_fork;
 extern const axis fork_many;
 extern const axis yield_many;
