@@ -22,7 +22,7 @@ class data_places {
   /// The nodes where `data=random` may be: those that have CPUs.
   const std::vector<std::uint32_t>& homes() const noexcept { return homes_; }
 
-  /// Returns how long a task takes on a worker of the group.
+  /// Returns how long a task takes on a worker of the group that has its core for itself.
   double run_time_ns(const simulated_task& t, group_id ran_in) const noexcept;
   /// Returns the level between a group and the task's data, or its submitter.
   level level_of(const simulated_task& t, group_id ran_in) const noexcept;

@@ -13,7 +13,8 @@ simulated_turns::simulated_turns(simulated_state& state, followed_policies& poli
       policies_(policies),
       waking_(waking),
       polling_(polling),
-      search_(search) {}
+      search_(search),
+      run_times_ns_(state.setup.layout.size()) {}
 
 void simulated_turns::turn(worker_id w) {
   state_.debts.acts(w);
@@ -36,7 +37,8 @@ void simulated_turns::begin_task(worker_id w, task_index t, double extra_ns) {
   const double coming = task.last == w.value ? 0 : line * setup.workload.lines; // 0: its lines are here
   const double before = setup.costs.run + coming + extra_ns + state_.debts.settle(w);
   state_.queues.show(w);
-  state_.clock.plan(std::round(before + state_.places.run_time_ns(task, own)),
+  run_times_ns_[w.value] = state_.places.run_time_ns(task, own) * state_.workers.sharing(own);
+  state_.clock.plan(std::round(before + run_times_ns_[w.value]),
                     {planned_event::kind::task_ends, w.value, state_.workers.generation(w)});
 }
 
@@ -48,8 +50,7 @@ task_index simulated_turns::task_ends(worker_id w) {
   task.last = w.value;
   state_.measured.ran(state_.places.level_of(task, own), state_.setup.groups[own].kind);
   if (policies_.measures())
-    policies_.ran(own, static_cast<std::int64_t>(state_.places.run_time_ns(task, own)),
-                  state_.clock.now_ns());
+    policies_.ran(own, static_cast<std::int64_t>(run_times_ns_[w.value]), state_.clock.now_ns());
   state_.live.ran(w);
   return t;
 }

@@ -6,6 +6,8 @@
 #include "simulated_state.hpp"
 #include "simulated_waking.hpp"
 
+#include <vector>
+
 namespace corewise::detail {
 
 /// The states of the engine's workers, and what leads from one to the next.
@@ -44,6 +46,7 @@ class simulated_turns {
   simulated_waking& waking_;
   simulated_polling& polling_;
   simulated_search& search_;
+  std::vector<double> run_times_ns_; // by worker: of the task that it runs
 };
 
 } // namespace corewise::detail

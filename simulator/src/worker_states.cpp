@@ -14,6 +14,7 @@ worker_states::worker_states(const run_setup& setup, const simulated_clock& cloc
       workers_(setup.layout.size()),
       domains_(setup.groups.domains().size()),
       sleepers_(setup.groups.size()),
+      running_in_(setup.groups.size()),
       asleep_(static_cast<std::uint32_t>(setup.layout.size())) {
   for (std::size_t d = 0; d < domains_.size(); ++d) {
     std::size_t workers = 0;
@@ -35,10 +36,23 @@ void worker_states::change(worker_id w, worker_state to) noexcept {
   if (of.now == worker_state::running) live_.busy(w, of.since_ns, now_ns);
   of.since_ns = now_ns;
   if (of.now == to) return;
-  if (to == worker_state::running) ++running_;
-  if (of.now == worker_state::running) --running_;
+  std::uint32_t& running_in_group = running_in_[setup_.group_of(w).value];
+  if (to == worker_state::running) ++running_, ++running_in_group;
+  if (of.now == worker_state::running) --running_, --running_in_group;
   of.now = to;
   ++of.generation;
+}
+
+double worker_states::sharing(group_id g) const noexcept {
+  const locality_group& group = setup_.groups[g];
+  const auto cores = static_cast<std::uint32_t>(group.cores.size());
+  const std::uint32_t running = running_in_[g.value];
+  if (running <= cores || group.cpus.size() == cores) return 1;
+  // `fuller` cores have one worker more than the others. Each worker counts the others on its core.
+  const std::uint32_t least = running / cores;
+  const std::uint32_t fuller = running % cores;
+  const std::uint32_t others = fuller * (least + 1) * least + (cores - fuller) * least * (least - 1);
+  return 1 + (setup_.costs.slowdown.shared_core - 1) * others / running;
 }
 
 void worker_states::begin_spinning(worker_id w) noexcept {

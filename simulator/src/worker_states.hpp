@@ -29,6 +29,10 @@ class worker_states {
     return clock_.now_ns() - workers_[w.value].since_ns;
   }
   bool any_without_task() const noexcept { return running_ != workers_.size(); }
+  /// Returns how many times as long a task takes that begins now on a running worker of the group, because
+  /// workers run on other threads of its core. The group's running workers are taken to be spread evenly over
+  /// its cores, as the kernel and `pin: core` spread them; the factor is the mean over them.
+  double sharing(group_id g) const noexcept;
 
   /// Changes the state of a worker. `fall_asleep` and `wake` change it to `asleep` and from there.
   void change(worker_id w, worker_state to) noexcept;
@@ -93,7 +97,8 @@ class worker_states {
   live_counts& live_;
   std::vector<worker> workers_;
   std::vector<domain_searchers> domains_;
-  std::vector<std::uint32_t> sleepers_; // by group
+  std::vector<std::uint32_t> sleepers_;   // by group
+  std::vector<std::uint32_t> running_in_; // by group: workers with a task
   std::uint32_t asleep_ = 0;
   std::uint32_t running_ = 0; // workers with a task
 };

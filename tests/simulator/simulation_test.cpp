@@ -195,6 +195,24 @@ TEST_CASE("tasks away from their data are slower by the factor of the machine, a
   CHECK(hinted.crossed() == 0);
 }
 
+TEST_CASE("tasks on threads of one core slow each other down by the factor of the machine") {
+  const auto mean_response = [](const char* machine, int clients) {
+    profile p = on(machine);
+    p.topology.smt = smt_use::all;
+    machine_costs& c = p.topology.machine.costs;
+    c.run = c.submit = c.wake_up = c.waking = 0;
+    c.transfer = c.steal = {};
+    c.slowdown.shared_core = 1.5;
+    const std::string w = "closed,think=fixed:0ns,service=fixed:10us,clients=" + std::to_string(clients);
+    return run(p, w, 10'000).response.mean();
+  };
+  CHECK(mean_response("core:1 pu:2", 1) == doctest::Approx(10'000).epsilon(0.001));
+  CHECK(mean_response("core:1 pu:2", 2) == doctest::Approx(15'000).epsilon(0.001));
+  CHECK(mean_response("core:1 pu:4", 4) == doctest::Approx(25'000).epsilon(0.001)); // three others
+  CHECK(mean_response("core:2 pu:2", 2) == doctest::Approx(10'000).epsilon(0.001)); // a core for each
+  CHECK(mean_response("core:2 pu:1", 2) == doctest::Approx(10'000).epsilon(0.001));
+}
+
 TEST_CASE("a sleeper is late by the cost of waking, a task of another package by its lines") {
   profile p = on("core:1 pu:1");
   machine_costs& c = p.topology.machine.costs;

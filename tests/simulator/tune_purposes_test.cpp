@@ -73,7 +73,7 @@ TEST_CASE("a purpose leaves the start its machine, its workers and its bounds of
   start.topology.groups.group_max = 4;
   const profile made = with_purpose(start, purpose("throughput"));
   CHECK(made.name == "server");
-  CHECK(made.topology.smt == smt_use::one_per_core);
+  CHECK(made.topology.smt == smt_use::all);
   CHECK(made.workers.pin == start.workers.pin);
   CHECK(made.queues.local == 64);
   CHECK(made.queues.inbox == start.queues.inbox);
@@ -87,6 +87,7 @@ TEST_CASE("a purpose leaves the start its machine, its workers and its bounds of
   start.workers.per_group = 2; // other groups would have other workers
   start.queues.inbox.reset();  // no bound
   CHECK(with_purpose(start, purpose("throughput")).topology.groups.group_max == 4);
+  CHECK(with_purpose(start, purpose("throughput")).topology.smt == smt_use::one_per_core);
   CHECK(with_purpose(start, purpose("throughput")).queues.inbox == 4096U);
 }
 

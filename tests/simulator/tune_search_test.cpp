@@ -75,16 +75,22 @@ TEST_CASE("settings that the policy does not use are not searched") {
   CHECK(keys_of(p) == key_list{"queues.budget", "injection.target_latency", "idle.spin"});
 }
 
-TEST_CASE("settings that would change the number of workers are not searched") {
+TEST_CASE(
+    "settings on which the number of workers depends are not searched where the start gives that number") {
   profile p = on_two_packages();
   p.workers.per_group = 4;
   const key_list keys = keys_of(p);
   CHECK(std::ranges::find(keys, "topology.group_by") == keys.end());
   CHECK(std::ranges::find(keys, "topology.group_max") == keys.end());
+
+  p = on_machine("core:8 pu:2");
+  CHECK(keys_of(p).front() == "topology.smt");
+  p.workers.total = 8;
+  CHECK(keys_of(p).front() == "dispatch.spill.same_domain");
 }
 
 TEST_CASE("a setting of the start that is no usual choice is one of the choices, in the words of a profile") {
-  profile p = on_machine("core:8 pu:1");
+  profile p = on_machine("core:8 pu:2");
   p.idle.spin = std::chrono::nanoseconds{1500};
   p.queues.oldest_first.reset();
   std::vector<tuned_field> fields = fields_of(p);
@@ -98,6 +104,7 @@ TEST_CASE("a setting of the start that is no usual choice is one of the choices,
   CHECK(words("idle.spin") == key_list{"0us", "5us", "20us", "100us", "500us", "1500ns"});
   CHECK(words("queues.oldest_first") == key_list{"5us", "50us", "never"});
   CHECK(words("injection.target_latency") == key_list{"200us", "1ms", "10ms"});
+  CHECK(words("topology.smt") == key_list{"one_per_core", "all"});
   for (const tuned_field& f : fields) { // each value comes back
     profile written = p;
     f.write(written, f.read(p));

@@ -48,6 +48,7 @@ TEST_CASE("a machine file leaves out figures that the machine cannot tell, and s
   REQUIRE_MESSAGE(measured.status == 0, measured.err);
   CHECK(contains(measured.out, "# energy: not measured: "));
   CHECK(contains(measured.out, "  # slowdown:\n    # same_package: not measured: "));
+  CHECK(contains(measured.out, "    # shared_core: not measured: "));
   const bool one_kind = contains(shell.run("corewise topology").out, "1 kind,");
   CHECK(contains(measured.out, "# kinds: not measured: one kind of core: nothing to compare") == one_kind);
   CHECK(contains(measured.out, "\nkinds:\n") != one_kind);

@@ -78,8 +78,14 @@ std::string assumed_of_energy(const profile& start, const topology& machine) {
 }
 
 /// Returns the assumptions behind the figures, which do not show them.
-std::vector<std::string> assumptions(const tune_options& o, const std::vector<workload>& workloads) {
+std::vector<std::string> assumptions(const tune_options& o, const std::vector<workload>& workloads,
+                                     const profile& start, std::span<const tuned_field> fields) {
   std::vector<std::string> lines;
+  if (std::ranges::find(fields, "topology.smt", &tuned_field::key) != fields.end())
+    lines.push_back(
+        fmt::format("A task is taken to last {:g} times as long beside a task on the other thread of its "
+                    "core (costs.slowdown.shared_core).",
+                    start.topology.machine.costs.slowdown.shared_core));
   for (const workload& w : workloads)
     if (w.shape == workload::kind::trace)
       lines.push_back(fmt::format(
@@ -156,13 +162,14 @@ int tune_profile(const tune_options& o) {
   const tuning_objective objective = simulated_objective(start, *workloads, o.tasks);
   tuning_options options = asked(o, workloads->size());
   options.purposes = shipped_purposes();
-  options.assumed = assumptions(o, *workloads);
+  const std::vector<tuned_field> fields = tuned_fields(start, machine);
+  options.assumed = assumptions(o, *workloads, start, fields);
   options.energy_assumed = assumed_of_energy(start, machine);
   engine e(suited(o));
   options.over_budget = [&options](std::chrono::nanoseconds needed) { tell_over_budget(options, needed); };
   std::optional<search_progress> line(std::in_place);
   options.progress = [&line](std::uint32_t evaluations, double best) { line->show(evaluations, best); };
-  const tuning_result r = tune(e, start, tuned_fields(start, machine), objective, options);
+  const tuning_result r = tune(e, start, fields, objective, options);
   line.reset();
 
   tuning_story story{

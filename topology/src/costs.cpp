@@ -33,6 +33,7 @@ constinit const detail::made_once<std::vector<named_cost>> named_costs([] {
   add_levels(costs, std::make_index_sequence<level_count>());
   costs.push_back({"slowdown.same_package", [](machine_costs& c) { return &c.slowdown.same_package; }});
   costs.push_back({"slowdown.cross_package", [](machine_costs& c) { return &c.slowdown.cross_package; }});
+  costs.push_back({"slowdown.shared_core", [](machine_costs& c) { return &c.slowdown.shared_core; }});
   return costs;
 });
 

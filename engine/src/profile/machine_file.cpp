@@ -34,6 +34,8 @@ std::string describe_cost(std::string_view name) {
   if (group == "steal")
     return "The time that a thief takes to find and move tasks, by the level between the thief and its "
            "victim";
+  if (name == "slowdown.shared_core")
+    return "The factor by which a task takes longer beside a task on the other thread of its core";
   return "The factor by which a task takes longer on a worker of another NUMA node than that of its data";
 }
 

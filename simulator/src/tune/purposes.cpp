@@ -13,6 +13,7 @@ std::vector<profile> shipped_purposes() {
 profile with_purpose(const profile& p, const profile& purpose) {
   profile made = p;
   if (!p.workers.per_group) made.topology.groups = purpose.topology.groups;
+  if (!p.workers.per_group && !p.workers.total) made.topology.smt = purpose.topology.smt;
   made.dispatch = purpose.dispatch;
   made.steal = purpose.steal;
   made.queues = purpose.queues;

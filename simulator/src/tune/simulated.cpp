@@ -52,6 +52,8 @@ tuning_figures figures_of(const simulation_result& r) {
 
 tuning_objective simulated_objective(const profile& p, std::vector<workload> workloads, std::uint64_t tasks) {
   const auto machines = std::make_shared<divided_machines>(p);
+  const double capacity = machines->as_in(p).capacity();
+  for (workload& w : workloads) w = with_rate(std::move(w), capacity); // also for profiles with more workers
   return [machines, workloads = std::move(workloads), tasks](const profile& tried, std::size_t which,
                                                              std::uint64_t seed) {
     simulation_options options;

@@ -81,6 +81,10 @@ std::string score_name(double value) {
   return names.at(static_cast<std::size_t>(value));
 }
 
+std::string smt_name(double value) {
+  return static_cast<smt_use>(static_cast<int>(value)) == smt_use::all ? "all" : "one_per_core";
+}
+
 std::string domain_name(double value) {
   static constexpr std::array<const char*, 5> names{"core", "llc", "numa", "package", "machine"};
   return names.at(static_cast<std::size_t>(value));
@@ -222,6 +226,15 @@ void add_group_max(std::vector<tuned_field>& fields, const profile& p, const top
       [](profile& q, double v) { q.topology.groups.group_max = static_cast<std::uint32_t>(v); }));
 }
 
+/// Adds the use of second hardware threads, where cores have some and the number of workers follows from them.
+void add_smt(std::vector<tuned_field>& fields, const profile& p, const topology& machine) {
+  if (p.workers.per_group || p.workers.total || machine.cpus().size() == machine.cores().size()) return;
+  fields.push_back(choice(
+      "topology.smt", {static_cast<double>(smt_use::one_per_core), static_cast<double>(smt_use::all)},
+      [](const profile& q) { return static_cast<double>(q.topology.smt); },
+      [](profile& q, double v) { q.topology.smt = static_cast<smt_use>(static_cast<int>(v)); }, smt_name));
+}
+
 /// Makes the bounds and choices hold the value of the profile.
 void include_value(tuned_field& f, double value) {
   if (f.choices.empty()) {
@@ -264,6 +277,7 @@ std::vector<tuned_field> tuned_fields(const profile& p, const topology& machine)
   std::vector<tuned_field> fields;
   add_group_by(fields, shape);
   add_group_max(fields, p, machine, shape);
+  add_smt(fields, p, machine);
   if (weighs && shape.unequal_kinds) add_score(fields);
   if (weighs) add_spill(fields, shape);
   if (steals) add_batch_max(fields);

@@ -30,7 +30,7 @@ name: small
 source: {synthetic: "numa:2 core:4 pu:1"}
 kinds: [{cpus: "0-1,4-5", name: P, capacity: 1024}, {cpus: "2-3,6-7", name: E, capacity: 512}]
 distances: [[10, 21], [21, 10]]
-costs: {wake_up: 5us, run: 0ns, steal: {same_node: 120ns, cross_package: 0.9us}, slowdown: {cross_package: 1.6}}
+costs: {wake_up: 5us, run: 0ns, steal: {same_node: 120ns, cross_package: 0.9us}, slowdown: {cross_package: 1.6, shared_core: 1.4}}
 energy: {P: {active: 3.5, idle: 0}, E: {active: 1}}
 )",
                                                             "f");
@@ -44,6 +44,7 @@ energy: {P: {active: 3.5, idle: 0}, E: {active: 1}}
   CHECK(m.costs.steal[2] == 120);
   CHECK(m.costs.steal[4] == 900);
   CHECK(m.costs.slowdown.cross_package == 1.6);
+  CHECK(m.costs.slowdown.shared_core == 1.4);
   CHECK(m.costs.energy_of("P").active == 3.5);
   CHECK(m.costs.energy_of("P").idle == 0);
   CHECK(m.costs.energy_of("E").active == 1);

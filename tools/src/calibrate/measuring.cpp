@@ -52,6 +52,9 @@ void refuse_slowdowns(const topology& machine, calibration& into) {
   const std::string why = machine.nodes().size() < 2 ? "there is one memory node"
                                                      : "it depends on the use that tasks make of their data";
   for (const char* name : {"slowdown.same_package", "slowdown.cross_package"}) find_none(into, name, why);
+  find_none(into, "slowdown.shared_core",
+            machine.cpus().size() == machine.cores().size() ? "each core has one hardware thread"
+                                                            : "it depends on what the tasks compute");
 }
 
 /// The probes of this machine. For each figure without a probe it notes why.

@@ -39,8 +39,8 @@ struct tuning_figures {
 using tuning_objective =
     std::function<tuning_figures(const profile&, std::size_t workload, std::uint64_t seed)>;
 
-/// The objective of the simulator. `p` describes the machine, `tasks` is the length of a run. Throws as
-/// `simulated_machine` does.
+/// The objective of the simulator. `p` describes the machine, `tasks` is the length of a run. A load is of the
+/// workers of `p`: profiles with more workers meet the same tasks. Throws as `simulated_machine` does.
 tuning_objective simulated_objective(const profile& p, std::vector<workload> workloads, std::uint64_t tasks);
 
 /// A field of a profile that is searched: a number between two bounds by its logarithm, or one of a few
@@ -61,8 +61,8 @@ struct tuned_field {
 
 /// The fields to search on a machine under a profile. It leaves out a field to which neither of them gives a
 /// meaning, such as the cost of crossing packages where there is one package, or the score where there is one
-/// kind of core. It also leaves out a field that would change the number of workers, because then other tasks
-/// would come. The bounds and the choices hold the values of `p`.
+/// kind of core. Where `p` gives the number of workers, it leaves out the fields that divide the workers
+/// otherwise. The bounds and the choices hold the values of `p`.
 std::vector<tuned_field> tuned_fields(const profile& p, const topology& machine);
 
 /// Returns `p` with these values in these fields, adjusted so that distance never costs less than nearness,
@@ -76,10 +76,10 @@ profile defaults_beside(const profile& p);
 /// `throughput`, `hybrid`. Call from any thread. Cost: reading them, about 1 ms.
 std::vector<profile> shipped_purposes();
 
-/// Returns `p` with all that `purpose` says about dispatch, stealing, queues, injection, idle workers and
-/// groups. Fields that the simulator does not model, or that bound memory, stay as in `p`: its name, machine,
-/// `topology.smt`, workers, `queues.local`, a bounded `queues.inbox`, blocking, limits and the rest; and the
-/// groups where the number of workers depends on them (`workers.per_group`).
+/// Returns `p` with all that `purpose` says about dispatch, stealing, queues, injection, idle workers, groups
+/// and `topology.smt`. Fields that the simulator does not model, or that bound memory, stay as in `p`: its name,
+/// machine, workers, `queues.local`, a bounded `queues.inbox`, blocking, limits and the rest; and the groups
+/// and `topology.smt` where `p` gives the number of workers.
 profile with_purpose(const profile& p, const profile& purpose);
 
 /// The runs under one profile compared with those under another on the same seeds: ratios of the goal's

@@ -29,10 +29,13 @@ struct machine_costs {
   std::array<double, level_count> transfer{10, 10, 20, 30, 80};
   /// The time that a thief takes to find and move tasks, by the level between it and the victim.
   std::array<double, level_count> steal{60, 60, 80, 120, 300};
-  /// How many times as long a task takes on a worker of another memory node than that of its data.
-  struct away {
+  /// How many times as long a task takes: on a worker of another memory node than that of its data, in the same package or
+  /// in another one; and beside a task on the other thread of its core. 1.6 there means that two threads of a core get 1.25
+  /// times as much done as one. Where a core has more threads, each other one that works adds as much.
+  struct slowdowns {
     double same_package = 1.1;
     double cross_package = 1.4;
+    double shared_core = 1.6;
   } slowdown;
 
   /// The power that a core draws, in watts, by the name of its kind. Kinds without an entry have `default_active` and
