@@ -108,7 +108,7 @@ TEST_CASE("a certain but tiny gain is reported as such, not as luck") {
   const std::vector<std::string> lines = findings(r, assuming);
   CHECK(lines.front().starts_with("No gain that is worth a change."));
   CHECK(contains(lines.front(), "0.3% less than with the start"));
-  CHECK(contains(lines.front(), "That is not luck, but less than 1%."));
+  CHECK(contains(lines.front(), "That is not luck, but less than 0.5%."));
   CHECK(lines.back() == "Assumed: much.");
   CHECK(contains(tuned_profile_text(r, profile{}, assuming, story()), "# Assumed: much."));
 }

@@ -76,7 +76,7 @@ std::string verdict(const tuning_result& r, const tuning_options& options) {
                        found);
   if (r.over_start.certain())
     return fmt::format(
-        "No gain that is worth a change. {} has {} That is not luck, but less than 1%. The start is kept.",
+        "No gain that is worth a change. {} has {} That is not luck, but less than 0.5%. The start is kept.",
         best_of(r), found);
   return fmt::format("No gain beyond luck. {} has {} The start is kept.", best_of(r), found);
 }

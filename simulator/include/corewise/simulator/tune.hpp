@@ -89,7 +89,7 @@ struct tuning_comparison {
   double low = 1;   ///< the true ratio is above this, and below `high`, with 99% certainty
   double high = 1;
   double median = 1;
-  bool beyond_luck = false; ///< a gain of more than 1% that luck does not explain
+  bool beyond_luck = false; ///< a gain of more than 0.5% that luck does not explain
 
   /// Returns whether there is a gain that luck does not explain, however small.
   bool certain() const noexcept { return high < 1; }
@@ -98,7 +98,7 @@ struct tuning_comparison {
 };
 
 /// Compares independent pairs of runs, given the logarithms of their ratios: Student's interval of the mean.
-/// A gain is beyond luck if its interval ends below 1 and its median is below 0.99. If neither profile is
+/// A gain is beyond luck if its interval ends below 1 and its median is below 0.995. If neither profile is
 /// better, exchanging them changes nothing, so the logarithms are as likely above 0 as below, and one claim
 /// in 200 is false. Source: Student, "The probable error of a mean", doi:10.1093/biomet/6.1.1.
 ///
