@@ -55,6 +55,14 @@ TEST_CASE("corewise tune: it states its assumption about the energy if the machi
   CHECK_FALSE(contains(known.err, "Assumed"));
 }
 
+TEST_CASE("corewise tune: it states the cost of a core's second thread where the machine has such threads") {
+  const std::string line = "corewise tune --workload poisson,load=.7" + small + " --machine ";
+  CHECK(contains(run(line + "'core:4 pu:2'").err,
+                 "\nA task is taken to last 1.6 times as long beside a task on the "
+                 "other thread of its core (costs.slowdown.shared_core).\n"));
+  CHECK_FALSE(contains(run(line + "'core:8 pu:1'").err, "shared_core"));
+}
+
 TEST_CASE("corewise tune: it says that throughput tells nothing when tasks come at a given rate") {
   const std::string line = "corewise tune --machine 'core:8 pu:1' --goal throughput" + small + " --workload ";
   for (const std::string w : {"poisson,load=.7", "mmpp,rate=1000", "fork-join,load=.5"}) {
