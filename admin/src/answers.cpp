@@ -9,7 +9,6 @@
 #include <corewise/engine/live_figures.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile_text.hpp>
-#include <corewise/topology/machine_json.hpp>
 
 #include <boost/beast/http/verb.hpp>
 #include <fmt/format.h>
@@ -160,12 +159,7 @@ response dump(const request& asked, std::string_view query, const served& engine
   return text_answer(http::status::ok, std::move(text));
 }
 
-/// Returns the map's data: the machine, and the engine at this moment.
-response topology(const engine& e) {
-  return text_answer(http::status::ok, machine_json(e.machine(), e.groups(), e.workers()),
-                     "application/json");
-}
-
+/// Returns the map's data of the engine at this moment.
 response live(const engine& e) {
   const live_figures now{std::chrono::steady_clock::now().time_since_epoch(), e.metrics(), e.health().why,
                          read_node_usage()};
@@ -299,7 +293,8 @@ response answers::show(const request& asked, std::string_view path, std::string_
   if (path == "/profile") return show_profile(query);
   const std::optional<std::size_t> one = engines_.chosen_by(query);
   if (!one) return no_such_engine(engines_);
-  return path == "/live" ? live(engines_[*one]) : topology(engines_[*one]);
+  return path == "/live" ? live(engines_[*one])
+                         : text_answer(http::status::ok, machines_[*one], "application/json");
 }
 
 response answers::show_profile(std::string_view query) const {

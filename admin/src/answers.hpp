@@ -6,6 +6,7 @@
 
 #include <corewise/admin/server.hpp>
 #include <corewise/engine/load.hpp>
+#include <corewise/topology/machine_json.hpp>
 
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -49,8 +50,11 @@ class answers {
       : engines_(std::move(engines)),
         before_apply_(o.before_apply),
         log_(o.log) {
-    for (std::size_t i = 0; i < engines_.size(); ++i)
-      meters_.emplace_back(engines_[i], i == 0 ? o.requests : nullptr);
+    for (std::size_t i = 0; i < engines_.size(); ++i) {
+      const engine& e = engines_[i];
+      meters_.emplace_back(e, i == 0 ? o.requests : nullptr);
+      machines_.push_back(machine_json(e.machine(), e.groups(), e.workers()));
+    }
   }
 
   response to(const request& asked, const caller& from);
@@ -84,7 +88,8 @@ class answers {
   response change_profile(const request& asked, std::string_view query, const caller& from);
 
   const served engines_;
-  std::deque<load_meter> meters_; // one for each engine
+  std::deque<load_meter> meters_;     // one for each engine
+  std::vector<std::string> machines_; // likewise: the map's data that stay
   agent_check agent_;
   std::atomic<bool> draining_{false};                // a flag by itself
   const std::function<void(profile&)> before_apply_; // empty: nothing is done
