@@ -228,12 +228,12 @@ class disturber {
       p_.queues.lifo_cap = random_() % 4;
       p_.steal.policy = i % 2 == 0 ? "nearest_half" : "random_half";
       p_.sharing.weight = static_cast<std::uint32_t>(100 + random_() % 100);
-      wrong_ += e_.apply(p_).applied() ? 0 : 1;
+      want(e_.apply(p_).applied(), "a profile is applied");
     }
     static_cast<void>(e_.metrics());
     static_cast<void>(e_.dump());
     static_cast<void>(e_.health());
-    if (second % 3 == 0) wrong_ += e_.trace(20ms).events.empty() ? 1 : 0;
+    if (second % 3 == 0) want(!e_.trace(20ms).events.empty(), "a trace has events");
     if (second % 4 == 0) {
       cpu_set one;
       one.insert(all_.first());
@@ -242,13 +242,20 @@ class disturber {
       set_affinity_of_all_threads(all_);
       static_cast<void>(e_.refresh());
     }
-    if (second % 2 == 0) wrong_ += child_works(p_) ? 0 : 1;
+    if (second % 2 == 0) want(child_works(p_), "a child does its work");
     if (second % 5 == 0) want_descriptors_for(50ms);
     if (second % 7 == 0) static_cast<void>(e_.submit([] { spin(150ms); })); // a stuck task
   }
   int wrong() const { return wrong_; }
 
  private:
+  void want(bool holds, const char* what) {
+    if (holds) return;
+    ++wrong_;
+    std::printf("not so: %s\n", what);
+    std::fflush(stdout);
+  }
+
   engine& e_;
   profile p_;
   std::minstd_rand random_;
@@ -308,12 +315,17 @@ int main(int argc, char** argv) {
       for (task_maker tasks(e, b); !over; std::this_thread::sleep_for(5ms)) tasks.some(random);
     });
     disturber host(e, p, seed);
+    std::uint64_t lost = 0;
     const auto end = steady_clock::now() + std::chrono::seconds{seconds};
     for (int second = 1; steady_clock::now() < end; ++second) {
       const auto next = steady_clock::now() + 1s;
       host.once(second);
       std::this_thread::sleep_until(next);
       seen.push_back(used_now());
+      if (const std::uint64_t rescued = e.metrics().total().rescued_by_timeout; rescued != lost) {
+        lost = rescued;
+        std::printf("%d s: %s wake-ups were lost\n", second, std::to_string(lost).c_str());
+      }
       if (second % 60 == 0) {
         std::printf("%d s: %s tasks, %s answers, %.1f MB\n", second,
                     std::to_string(b.ran + b.expired).c_str(), std::to_string(b.answers).c_str(),
