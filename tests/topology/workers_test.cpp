@@ -176,8 +176,11 @@ TEST_CASE("workers: seats of the headroom come behind a group's workers, for quo
   CHECK(by_quota.layout.size() == 8);
   CHECK(by_quota.layout.at_begin({0}) == 2);
   CHECK(laid_out(with_quota(one_kind(1, 6), 1.5), with_headroom({})).layout.size() == 6);
-  CHECK(laid_out(with_quota(one_kind(1, 16), 1.5), with_headroom(3U)).layout.size() == 5);
+  CHECK(laid_out(with_quota(one_kind(1, 16), 1.5), with_headroom(3U)).layout.size() == 8); // no fewer
+  CHECK(laid_out(with_quota(one_kind(1, 16), 1.5), with_headroom(7U)).layout.size() == 9);
+  CHECK(laid_out(with_quota(one_kind(1, 16), 1.5), with_headroom(99U)).layout.size() == 16);
   CHECK(laid_out(with_quota(one_kind(1, 16), 1.5), with_headroom(0U)).layout.size() == 2);
+  CHECK(laid_out(with_quota(one_kind(1, 16), 1), with_headroom(3U)).layout.size() == 4);
   CHECK(laid_out(with_quota(one_kind(1, 16), 1), with_headroom({})).layout.size() == 1); // one alone
   CHECK(laid_out(one_kind(1, 16), with_headroom({})).layout.size() == 16);
 

@@ -132,9 +132,10 @@ counts count_seats(const topology& machine, const locality_groups& groups, const
                                                       static_cast<std::uint32_t>(groups.size()));
   else {
     const double begun = at_begin;
-    const double most =
-        begun == 1 ? begun : begun * automatic_headroom; // one worker alone takes shorter ways
-    seats = automatic(machine, groups, options, machine.cpus(), options.headroom ? begun + more : most);
+    double most = begun + more;
+    if (at_begin != 1 && options.headroom != 0U) // one worker alone takes shorter ways
+      most = std::max(most, begun * automatic_headroom);
+    seats = automatic(machine, groups, options, machine.cpus(), most);
   }
   return seats;
 }

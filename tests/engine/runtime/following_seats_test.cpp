@@ -119,6 +119,18 @@ TEST_CASE("following: an engine without seats for what the host allows names the
     CHECK(e.refresh()->workers_now == 4);
     CHECK(told(e) == 0);
   }
+  SUBCASE("a small number leaves two workers the room that they get without it, and a large one gives more") {
+    host.quota("200000 100000");
+    p.workers.headroom = 3;
+    const engine small(p);
+    CHECK(small.workers().size() == 8);
+    p.workers.headroom = 14;
+    engine e(p);
+    CHECK(active_workers(e) == 2);
+    host.quota("max 100000");
+    CHECK(e.refresh()->workers_now == 16);
+    CHECK(told(e) == 0);
+  }
   SUBCASE("a number that the profile gives does not grow") {
     host.quota("100000 100000");
     p.workers.total = 1;

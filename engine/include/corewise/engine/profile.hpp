@@ -80,7 +80,7 @@ struct profile {
   struct workers_section {
     std::optional<std::uint32_t> per_group; ///< nothing: auto
     std::optional<std::uint32_t> total;     ///< `--workers N`; no YAML key
-    std::optional<std::uint32_t> headroom;  ///< seats beyond the workers at the start; nothing: auto
+    std::optional<std::uint32_t> headroom;  ///< workers that may come later, at least; 0: none; nothing: auto
     double quota_part = 1; ///< of the CPU quota, what this engine of several may use; no YAML key
     pin_to pin = pin_to::automatic;
     memory_on memory = memory_on::node;
