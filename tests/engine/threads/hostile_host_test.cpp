@@ -2,6 +2,7 @@
 // process of its own: they do their work, or say at the start that they cannot.
 
 #include "child_process.hpp"
+#include "runtime/following.hpp"
 #include "sanitized.hpp"
 #include "threads/used.hpp"
 
@@ -17,6 +18,7 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -79,6 +81,42 @@ std::size_t own_stack() {
     return 0;
   ::pthread_attr_destroy(&own);
   return bytes;
+}
+
+/// Leaves the process no descriptor, until it ends. Use in a child process.
+class no_descriptors {
+ public:
+  no_descriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int first_free = ::dup(0);
+    ::close(first_free);
+    const rlimit few{static_cast<rlim_t>(first_free) + 10, before_.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) std::_Exit(100);
+    for (int d = ::dup(0); d >= 0; d = ::dup(0)) taken_.push_back(d);
+    if (errno != EMFILE) std::_Exit(100);
+  }
+  no_descriptors(const no_descriptors&) = delete;
+  no_descriptors& operator=(const no_descriptors&) = delete;
+  ~no_descriptors() {
+    for (const int d : taken_) ::close(d);
+    ::setrlimit(RLIMIT_NOFILE, &before_);
+  }
+
+ private:
+  rlimit before_{};
+  std::vector<int> taken_;
+};
+
+std::uint64_t workers_that_take_tasks(const engine& e) { return e.metrics().total().active; }
+
+/// Returns what the error of a constructor says; empty: there was none.
+std::string error_of(const profile& p) {
+  try {
+    const engine e(p);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return {};
 }
 
 } // namespace
@@ -226,6 +264,61 @@ TEST_CASE("hostile host: in an address space that is full a submission throws, a
       ::setrlimit(RLIMIT_AS, &before);
       wrong = int{!threw} + 2 * int{ran != accepted} + 4 * int{e.run([] { return 7; }).get() != 7};
     }
+    std::_Exit(wrong);
+  });
+  CHECK(exit_status(child) == 0);
+}
+
+TEST_CASE("hostile host: without descriptors what held before holds on, and with some the engine follows "
+          "again") {
+  const recorded_host host(8);
+  host.quota("300000 100000");
+  host.allow("0-5");
+  const pid_t child = child_that([&] {
+    ::alarm(60);
+    profile p = waiting(host);
+    p.sharing.file = host.root() + "/shares"; // opened once
+    engine e(p);
+    steady_load load(e);
+    static_cast<void>(e.refresh());
+    int wrong = workers_that_take_tasks(e) == 3 ? 0 : 1;
+    for (const char* then : {"max 100000", "100000 100000"}) {
+      {
+        const no_descriptors none;
+        wrong |= e.refresh() ? 2 : 0;
+      }
+      host.quota(then);
+      const auto before = workers_that_take_tasks(e);
+      {
+        const no_descriptors none;
+        wrong |= e.refresh() ? 2 : 0;
+        wrong |= used(e);
+        wrong |= workers_that_take_tasks(e) == before ? 0 : 4;
+      }
+      const std::optional<machine_change> seen = e.refresh();
+      wrong |= seen && seen->workers_now == (then[0] == 'm' ? 6 : 1) ? 0 : 8;
+    }
+    wrong |= load.ended() ? 0 : 16;
+    std::_Exit(wrong);
+  });
+  CHECK(exit_status(child) == 0);
+}
+
+TEST_CASE("hostile host: without descriptors an engine that needs some does not begin, and says why") {
+  const recorded_host host(8);
+  const pid_t child = child_that([&] {
+    ::alarm(60);
+    const std::string file = host.root() + "/shares";
+    profile sharing = watched();
+    sharing.sharing.file = file;
+    int wrong = 0;
+    {
+      const no_descriptors none;
+      if (!error_of(waiting(host)).starts_with("topology source live: there is no CPU below " + host.root()))
+        wrong |= 1;
+      if (error_of(sharing) != "sharing.file " + file + ": cannot be opened: Too many open files") wrong |= 2;
+    }
+    if (!error_of(waiting(host)).empty() || !error_of(sharing).empty()) wrong |= 4;
     std::_Exit(wrong);
   });
   CHECK(exit_status(child) == 0);
