@@ -154,7 +154,7 @@ TEST_CASE(
     p.workers.pin = pin_to::core; // not what the test sets
     engine e(p);
     const auto workers = active_workers(e);
-    begin_supervisor(e);
+    steady_load load(e);
     want(!e.refresh(), "nothing has changed"); // waits until the supervisor has its own mask
     cpu_set one;
     one.insert(all.first());
@@ -166,6 +166,7 @@ TEST_CASE(
     static_cast<void>(e.refresh());
     want(active_workers(e) == workers, "all are back");
     for (int i = 0; i < 100; ++i) want(is_tied(e, all), "each is tied to its core");
+    want(load.ended(), "no task is lost");
   });
 }
 

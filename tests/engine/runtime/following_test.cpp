@@ -61,9 +61,9 @@ TEST_CASE("following: a quota that shrinks retires workers, and one that grows c
         "the host has changed what it allows: quota none, before 2.5 CPUs; 8 workers "
         "take tasks, before 3");
   const engine_dump d = e.dump();
-  CHECK(d.to_text().find(
-            "change 2 of the machine: the host has changed what it allows: quota none, before 2.5 CPUs") !=
-        std::string::npos);
+  CHECK(d.last_machine_change == e.metrics().last_machine_change);
+  CHECK(d.to_text().find("change 2 of the machine: " + d.last_machine_change + "\n") != std::string::npos);
+  CHECK(d.to_json().find(R"("last_machine_change": ")" + d.last_machine_change + '"') != std::string::npos);
   const std::vector<std::string> lines = log.lines();
   CHECK(lines.size() == 2);
   CHECK(lines.front() == less->text);
@@ -281,6 +281,7 @@ TEST_CASE("following: what cannot be read is no change, and a host that comes ba
   engine e(waiting(host));
   CHECK(active_workers(e) == 2);
   CHECK(e.workers().size() == 4);
+  steady_load load(e);
   std::filesystem::rename(host.root() + "/sys", host.root() + "/lost");
   CHECK_FALSE(e.refresh());
   CHECK(active_workers(e) == 2); // not as many as without a quota
@@ -291,6 +292,7 @@ TEST_CASE("following: what cannot be read is no change, and a host that comes ba
   std::filesystem::rename(host.root() + "/lost", host.root() + "/sys");
   host.quota("100000 100000");
   CHECK(e.refresh()->workers_now == 1);
+  CHECK(load.ended()); // no task is lost
 }
 
 TEST_CASE("following: refreshes, reloads and tasks at the same time lose nothing") {
