@@ -310,9 +310,9 @@ int main(int argc, char** argv) {
     std::vector<future<void>> running;
     for (int i = 0; i < 8; ++i) running.push_back(e.run(talk(io, server.port(), b, over)));
     for (std::uint32_t i = 0; i < 4; ++i) running.push_back(e.run(sleep_now_and_then(seed + i, over)));
+    task_maker tasks(e, b); // some of its tasks run after the thread has ended
     std::thread maker([&] {
-      std::minstd_rand random(seed);
-      for (task_maker tasks(e, b); !over; std::this_thread::sleep_for(5ms)) tasks.some(random);
+      for (std::minstd_rand random(seed); !over; std::this_thread::sleep_for(5ms)) tasks.some(random);
     });
     disturber host(e, p, seed);
     std::uint64_t lost = 0;
