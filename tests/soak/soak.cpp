@@ -1,6 +1,8 @@
 // Everything at once, for as long as it is told: sockets, timers, tasks of all sorts, blocking calls, forks, reloads, a
-// machine that changes, other daemons that come and go, a want of descriptors. Nothing may be lost, and memory, threads and
+// machine that changes, other daemons that come and go, a want of descriptors, a process that is stopped. Nothing may be lost, and memory, threads and
 // descriptors must stay as they are. `soak SECONDS [SEED]`.
+
+#include "control_group.hpp"
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/parallel_for.hpp>
@@ -192,6 +194,19 @@ bool child_works(const profile& p) {
   return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/// Lets a child stop all threads of this process for that long.
+void be_stopped_for(std::chrono::milliseconds time) {
+  const pid_t self = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::kill(self, SIGSTOP);
+    ::usleep(static_cast<useconds_t>(std::chrono::microseconds(time).count()));
+    ::kill(self, SIGCONT);
+    ::_exit(0);
+  }
+  if (child > 0) ::waitpid(child, nullptr, 0);
+}
+
 void want_descriptors_for(std::chrono::milliseconds time) {
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -221,9 +236,23 @@ class disturber {
       : e_(e),
         p_(std::move(p)),
         random_(seed),
-        all_(this_thread_affinity()) {}
+        all_(this_thread_affinity()) {
+    if (group_.why_not().empty() && group_.quota(-1) && group_.enter())
+      has_quota_ = true;
+    else
+      std::printf("no quota is set: %s\n",
+                  group_.why_not().empty() ? "the kernel refuses" : group_.why_not().c_str());
+    std::fflush(stdout);
+  }
+  disturber(const disturber&) = delete;
+  disturber& operator=(const disturber&) = delete;
+  ~disturber() {
+    if (has_quota_) static_cast<void>(group_.leave());
+  }
 
   void once(int second) {
+    p_.workers.per_group.reset(); // as many as the host allows
+    if (second % 6 < 2) p_.workers.per_group = 1;
     for (int i = 0; i < 5; ++i) {
       p_.queues.lifo_cap = random_() % 4;
       p_.steal.policy = i % 2 == 0 ? "nearest_half" : "random_half";
@@ -242,11 +271,21 @@ class disturber {
       set_affinity_of_all_threads(all_);
       static_cast<void>(e_.refresh());
     }
+    if (has_quota_ && second % 6 == 3) {
+      want(group_.quota(.5), "a quota is set");
+      std::this_thread::sleep_for(300ms);
+      static_cast<void>(e_.refresh());
+      if (e_.metrics().last_machine_change.find("quota 0.5 CPUs") != std::string::npos) ++quotas_seen_;
+      want(group_.quota(-1), "a quota is lifted");
+      static_cast<void>(e_.refresh());
+    }
+    if (second % 9 == 0) be_stopped_for(200ms);
     if (second % 2 == 0) want(child_works(p_), "a child does its work");
     if (second % 5 == 0) want_descriptors_for(50ms);
     if (second % 7 == 0) static_cast<void>(e_.submit([] { spin(150ms); })); // a stuck task
   }
   int wrong() const { return wrong_; }
+  bool saw_quotas() const { return !has_quota_ || quotas_seen_ > 0; }
 
  private:
   void want(bool holds, const char* what) {
@@ -260,6 +299,9 @@ class disturber {
   profile p_;
   std::minstd_rand random_;
   const cpu_set all_;
+  const tests::control_group group_{"cpu"}; // of which the process is a member
+  bool has_quota_ = false;
+  int quotas_seen_ = 0;
   int wrong_ = 0;
 };
 
@@ -342,7 +384,8 @@ int main(int argc, char** argv) {
     e.drain();
     check(host.wrong() == 0, "soak: each profile was applied, each trace was taken, each child did its work");
     check(e.metrics().in_flight() == 0 && server.counts().open == 0, "soak: nothing is left");
-    check(e.metrics().machine_changes > 0, "soak: the machine changed, and the engine followed");
+    check(e.metrics().machine_changes > 0 && host.saw_quotas(),
+          "soak: the machine changed, and the engine followed");
     check(e.metrics().total().rescued_by_timeout == 0, "soak: no wake-up was lost");
     check(e.shutdown(10s).clean(), "soak: the engine ended with nothing left");
   }

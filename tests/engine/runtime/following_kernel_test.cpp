@@ -1,6 +1,7 @@
 // Tests of an engine to which the kernel itself gives less and more, each in a process of its own.
 
 #include "child_process.hpp"
+#include "control_group.hpp"
 #include "following.hpp"
 #include "refused_call.hpp"
 #include "reloading.hpp"
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -41,62 +41,6 @@ void set_affinity_of_all_threads(const cpu_set& cpus) {
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
     static_cast<void>(::sched_setaffinity(std::stoi(thread.path().filename()), sizeof mask, &mask));
 }
-
-/// A control group of version 1 of the test's own, below that of this process.
-class control_group {
- public:
-  /// Makes one of that controller, which allows what the one above it does; or none, and `why_not` says why.
-  explicit control_group(const std::string& controller) {
-    std::ifstream memberships("/proc/self/cgroup");
-    const std::string listed = ":" + controller + ":";
-    std::filesystem::path above;
-    for (std::string line; std::getline(memberships, line);)
-      if (const auto at = line.find(listed); at != std::string::npos)
-        above = "/sys/fs/cgroup/" + controller + line.substr(at + listed.size());
-    if (above.empty()) {
-      why_not_ = "no control group of version 1 with the controller " + controller;
-      return;
-    }
-    const std::filesystem::path folder = above / ("corewise-test-" + std::to_string(::getpid()));
-    std::error_code error;
-    if (!std::filesystem::create_directory(folder, error)) {
-      why_not_ = folder.string() + " cannot be made: " + error.message();
-      return;
-    }
-    folder_ = folder;
-    if (controller != "cpuset") return;
-    for (const char* file : {"cpuset.mems", "cpuset.cpus"}) { // a new group has none, and takes no process
-      std::ifstream in(above / file);
-      std::string text;
-      if (!std::getline(in, text) || !write(file, text))
-        why_not_ = (folder / file).string() + " cannot be written";
-    }
-  }
-  control_group(const control_group&) = delete;
-  control_group& operator=(const control_group&) = delete;
-  ~control_group() {
-    std::error_code ignored; // a process that has just ended may still be there
-    const auto removed = [&] { return std::filesystem::remove(folder_, ignored); };
-    if (!folder_.empty()) static_cast<void>(within(std::chrono::seconds{5}, removed));
-  }
-  /// Returns why there is none; empty: there is one.
-  const std::string& why_not() const { return why_not_; }
-  /// Sets the quota, in CPUs; below 0: none.
-  bool quota(double cpus) const {
-    return write("cpu.cfs_quota_us", cpus < 0 ? "-1" : std::to_string(static_cast<long>(cpus * 100'000)));
-  }
-  bool cpus(const cpu_set& these) const { return write("cpuset.cpus", these.to_string()); }
-  bool enter() const { return write("cgroup.procs", "0"); }
-
- private:
-  bool write(const char* file, const std::string& text) const {
-    std::ofstream out(folder_ / file);
-    return static_cast<bool>(out << text << std::flush);
-  }
-
-  std::filesystem::path folder_;
-  std::string why_not_;
-};
 
 /// Calls `f(want)` in a child process. `want(holds, what)` says what is not as it should be, and then the test fails.
 template <class F> void check_in_child(const F& f) {
