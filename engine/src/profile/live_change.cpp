@@ -55,7 +55,7 @@ std::vector<apply_result::reason> what_needs_a_restart(const profile& now, const
 } // namespace detail
 
 std::string apply_result::to_text() const {
-  std::string text;
+  std::string text(in_child ? "the engine belongs to the parent of this process\n" : "");
   for (const reason& r : refused) text += r.key.empty() ? r.why + '\n' : r.key + ": " + r.why + '\n';
   return text;
 }

@@ -182,7 +182,7 @@ std::vector<shutdown_report> engine_set::end_each(any_duration grace, any_durati
 }
 
 apply_result engine_set::apply(const profile& p) {
-  if (engines_.front().runtime_->after_process_fork()) return engines_.front().apply(p);
+  if (engines_.front().runtime_->after_process_fork()) return {.refused = {}, .in_child = true};
   const std::scoped_lock lock(mutex_);
   if (!whole_) throw std::logic_error("engine_set::apply: its engines have profiles of their own");
   if (apply_result refused{detail::what_needs_a_restart(*whole_, p)}; !refused.applied()) return refused;

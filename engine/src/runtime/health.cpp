@@ -38,10 +38,10 @@ bool wants_spare(const detail::supervisor& supervisor, const detail::worker& sea
 
 health_report runtime::troubles() const {
   health_report report;
-  if (after_process_fork() || now(std::memory_order_relaxed) != stage::open) {
+  if (const stage at = now(std::memory_order_relaxed); at != stage::open) {
     report.state = health_state::ended;
-    report.why.emplace_back(after_process_fork() ? "the engine belongs to the parent of this process"
-                                                 : "the engine shuts down or has ended");
+    if (at != stage::in_child)
+      report.why.emplace_back("the engine shuts down or has ended"); // no memory there
     return report;
   }
   std::size_t workers = 0;

@@ -5,12 +5,12 @@ namespace corewise {
 
 namespace {
 
-apply_result stopping() { return {{{"", "the engine is shutting down"}}}; }
+apply_result stopping() { return {.refused = {{"", "the engine is shutting down"}}}; }
 
 } // namespace
 
 apply_result runtime::apply(profile next) {
-  if (after_process_fork()) return stopping();
+  if (after_process_fork()) return {.refused = {}, .in_child = true};
   if (std::vector<profile_issue> issues = check_profile(next); !issues.empty())
     throw profile_error(std::move(issues));
   next.workers.quota_part = settings_.workers.quota_part; // no profile of a file has it

@@ -1,3 +1,4 @@
+#include "child_process.hpp"
 #include "refused_memory.hpp"
 #include "small_engine.hpp"
 #include "within.hpp"
@@ -100,6 +101,81 @@ TEST_CASE("no memory: a task that blocks without a spare thread, or loses its wo
     alone += has(e.warnings(), "got no spare thread");
   });
   CHECK(alone > 0);
+}
+
+TEST_CASE("no memory: a spare thread that cannot be tied takes the seat all the same, and the engine warns") {
+  profile p;
+  p.workers.total = 1; // tied to its group
+  int untied = 0;
+  for (int n = 1; n <= most_allocations; ++n) {
+    CAPTURE(n);
+    spared = true;
+    std::atomic<bool> ran{false};
+    engine e(p);
+    e.run([] {}).get(); // its worker is tied
+    const auto lends = [&] {
+      spared =
+          true; // the worker's own allocations succeed: those of the spare thread and the supervisor are left
+      before_refusal = n;
+      blocking([&] { CHECK(within(10s, [&] { return ran.load(); })); });
+      before_refusal = 0;
+      spared = false;
+    };
+    CHECK(e.submit(lends) == submit_result::accepted);
+    CHECK(e.submit([&] { ran = true; }) == submit_result::accepted);
+    e.drain();
+    CHECK(e.metrics().in_flight() == 0);
+    untied += has(e.warnings(), "workers are not pinned");
+  }
+  CHECK(untied > 0);
+}
+
+TEST_CASE("no memory: after `_Fork` calls on an engine of the parent answer without any") {
+  profile p = small_profile(2);
+  engine e(p);
+  e.drain();
+  load_meter meter(e);
+  timer later = e.after(1h, [] {});
+  const pid_t child = tests::child_that(
+      [&] {
+        ::alarm(20);
+        spared = false;
+        int calls = 0;
+        int wrong = 0; // the number of the last call that has asked for memory
+        const auto check = [&](const auto& act) {
+          constexpr int most = 1'000'000;
+          ++calls;
+          before_refusal = most;
+          static_cast<void>(act());
+          if (before_refusal.exchange(0) != most) wrong = calls;
+        };
+        check([&] { return e.submit([] {}); });
+        check([&] { return e.try_submit([] {}); });
+        check([&] { return e.submit_or([] {}, [](auto&&, submit_result) {}); });
+        check([&] { return e.submit([] {}, {.deadline = std::chrono::steady_clock::now()}, [] {}); });
+        check([&] { return e.submit([] {}, hint{.name = "named"}); });
+        check([&] { return e.submit([] {}, hint{.daemon = true}); });
+        check([&] { return e.submit([]() -> task<> { co_return; }()); });
+        check([&] { return e.after(1ms, [] {}).cancel(); });
+        check([&] { return e.every(1ms, [] {}).cancel(); });
+        check([&] { return later.cancel(); });
+        check([&] { return e.apply(std::move(p)).applied(); });
+        check([&] { return e.refresh().has_value(); });
+        check([&] { return e.drain(), 0; });
+        check([&] { return e.shutdown(1s, 1s).clean(); });
+        check([&] { return e.stop_token().stop_requested(); });
+        check([&] { return e.metrics().in_flight(); });
+        check([&] { return e.dump().in_flight; });
+        check([&] { return e.health().ok(); });
+        check([&] { return e.trace(1ms).events.size(); });
+        check([&] { return e.warnings().size(); });
+        check([&] { return meter.read().tasks_in_flight; });
+        check([&] { return blocking([] { return 1; }); });
+        check([&] { return e.run([] { return 1; }).wait_for(1s); });
+        std::_Exit(wrong);
+      },
+      &::_Fork);
+  CHECK(tests::exit_status(child) == 0);
 }
 
 TEST_CASE("no memory: a task that does not return is reported once, also without memory to say which") {

@@ -1,14 +1,19 @@
 #include "child_process.hpp"
 #include "counts.hpp"
+#include "refused_call.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/blocking_scope.hpp>
+#include <corewise/engine/load.hpp>
 #include <corewise/engine/sleep.hpp>
 #include <corewise/engine/sync_wait.hpp>
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -58,9 +63,20 @@ void call_all(engine& parents, answers& all) {
   WANT(is_not_run([&] { sync_wait(parents, []() -> task<int> { co_return 1; }()); }));
   WANT(!parents.after(1ms, [] { std::_Exit(3); }).cancel());
   WANT(!parents.every(1ms, [] { std::_Exit(3); }).cancel());
-  WANT(!parents.apply(small_profile(1)).applied());
+  bool refused = false;
+  WANT(parents.submit_or([] { std::_Exit(3); }, [&](auto&&, submit_result) { refused = true; }) ==
+       submit_result::stopping);
+  WANT(refused);
+  const apply_result applied = parents.apply(small_profile(1));
+  WANT(!applied.applied() && applied.in_child && applied.to_text().find("parent") != std::string::npos);
+  WANT(!parents.refresh());
   parents.drain();
   WANT(parents.shutdown(1s).clean());
+  WANT(parents.shutdown(1s, 1s).clean());
+  WANT(parents.stop_token().stop_possible() && !parents.stop_token().stop_requested());
+  const health_report health = parents.health();
+  WANT(health.state == health_state::ended && health.why.empty());
+  WANT(load_meter(parents).read().state == health_state::ended);
   WANT(parents.metrics().workers.empty());
   WANT(parents.dump().seats.empty());
   WANT(parents.trace(1h).events.empty());
@@ -171,6 +187,55 @@ TEST_CASE("fork: every call answers in a child, whatever other threads do at the
                   all.end();
                 })) != 0;
   CHECK(failures == 0);
+}
+
+TEST_CASE("fork: where the kernel does not wipe pages in children, every call answers in a child of a task") {
+  constexpr const char* begun_anew = "COREWISE_TEST_WITHOUT_MADVISE";
+  if (std::getenv(begun_anew) == nullptr) {
+    // The engine asks for it when the program begins, so the program begins once more.
+    const auto begin_anew = [&] {
+      ::setenv(begun_anew, "1", 1);
+      ::execl("/proc/self/exe", "tests", "-tc=fork: where the kernel does not wipe pages*", nullptr);
+      return 1;
+    };
+    CHECK(tests::wrong_without(SYS_madvise, {}, begin_anew) == 0);
+    return;
+  }
+  REQUIRE(::madvise(nullptr, 0, MADV_WIPEONFORK) != 0);
+  engine e(small_profile(2));
+  for (const bool blocks : {false, true}) {
+    std::atomic<int> status{-1};
+    const auto forks = [&] {
+      status = tests::exit_status(tests::child_that([&] {
+        answers all;
+        call_all(e, all);
+        make_own(all);
+        all.end();
+      }));
+    };
+    CHECK(e.submit([&] { blocks ? blocking(forks) : forks(); }) == submit_result::accepted);
+    e.drain();
+    CHECK(status == 0);
+  }
+  CHECK(e.run([] { return 1; }).get() == 1); // the parent's own page is as it was
+}
+
+TEST_CASE("fork: a log hook may fork while its engine is made, and the child makes an engine") {
+  profile warns = small_profile(1);
+  warns.engines.per = machine_part::package; // for a set: an engine by itself warns
+  int forks = 0;
+  engine_hooks hooks;
+  hooks.log = [&](std::string_view) {
+    ++forks;
+    CHECK(tests::exit_status(tests::child_that([] {
+            answers all;
+            make_own(all);
+            all.end();
+          })) == 0);
+  };
+  engine e(warns, hooks);
+  CHECK(forks == 1);
+  CHECK(e.run([] { return 1; }).get() == 1);
 }
 
 TEST_CASE("fork: in a child's child neither of the two older engines does anything") {

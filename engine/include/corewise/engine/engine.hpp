@@ -87,7 +87,8 @@ struct shutdown_report {
 ///
 /// Call any member from any thread, and from tasks unless it says otherwise. In the child of a process fork
 /// every call on an engine of the parent's returns at once: `stopping`, an empty answer, or `not_run` from a
-/// future whose work had not ended at the fork. No thread is a worker there. The child may make engines of
+/// future whose work had not ended at the fork. No thread is a worker there. These answers call no `operator new`, but for
+/// `configuration`, a copy, and `not_run`, an exception. The child may make engines of
 /// its own after `fork`, not after `_Fork`. A child that returns from the task that forked ends by
 /// `_exit(0)`, and one whose task throws by `_exit(1)`: nothing else of the parent's runs there, and no hook
 /// is called.

@@ -27,7 +27,8 @@ struct health_report {
   static constexpr std::size_t most_socket_waits = 3;
 
   health_state state = health_state::ok;
-  std::vector<std::string> why; ///< a sentence for each trouble; empty if `ok`
+  std::vector<std::string>
+      why; ///< a sentence for each trouble; empty if `ok`, and in the child of a process fork
   /// The waits for sockets in groups of which every worker stands or lacks a spare thread: only workers of other groups
   /// serve these sockets then. Those that have waited longest come first, at most `most_socket_waits` of a group. Has
   /// addresses of peers.
