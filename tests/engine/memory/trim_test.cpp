@@ -6,6 +6,7 @@
 #include "small_engine.hpp"
 
 #include <corewise/engine/detail/task_blocks.hpp>
+#include <corewise/engine/event.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/sleep.hpp>
 
@@ -293,6 +294,31 @@ TEST_CASE("trim: an engine at rest gives back what a burst of tasks and of suspe
   CHECK(e.metrics().memory_blocks_held_bytes >= 60 * megabyte);
   CHECK(comes_back(e, before));
   CHECK(e.metrics().memory_pages_refused == refused);
+}
+
+TEST_CASE("trim: an engine at rest gives back the blocks of a million suspended coroutines") {
+  constexpr std::size_t count = 1'000'000;
+  constexpr std::size_t block = 128; // of such a frame, at least
+  engine e(small_profile(2));
+  detail::trim_blocks(0);
+  event all;
+  const auto waits = [&]() -> task<void> { co_await all.wait(); };
+  for (std::size_t i = 0; i < count; ++i) REQUIRE(e.submit(waits()) == submit_result::accepted);
+  const auto suspended = [&] {
+    const auto by_kind = e.dump().suspended;
+    return by_kind.empty() ? 0 : by_kind.front().coroutines;
+  };
+  while (suspended() != count) std::this_thread::sleep_for(10ms);
+  CHECK(e.metrics().memory_blocks_used_bytes >= count * block);
+  all.set();
+  e.drain();
+  CHECK(e.metrics().memory_blocks_held_bytes >= count * block);
+  const auto at_rest = [&] {
+    const metrics_snapshot m = e.metrics();
+    return m.memory_blocks_held_bytes <= most_at_rest(m.memory_blocks_used_bytes);
+  };
+  for (int i = 0; i < 100 && !at_rest(); ++i) std::this_thread::sleep_for(100ms);
+  CHECK(at_rest());
 }
 
 TEST_CASE("trim: an engine at rest gives back what a million timers took, called or cancelled") {

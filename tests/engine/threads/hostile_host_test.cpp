@@ -191,15 +191,36 @@ TEST_CASE("hostile host: without threads for its workers an engine does not begi
           return 1;
         }) == 0);
   CHECK(as_nobody([] {
-          profile p = watched();
-          engine e(p);
+          std::atomic<int> lines{0};
+          engine_hooks hooks;
+          const std::string_view why = "and the system gives no more threads";
+          hooks.log = [&](std::string_view line) {
+            lines += line.find(why) != std::string_view::npos ? 1 : 0;
+          };
+          engine e(watched(), hooks);
           e.run([] {}).get(); // the supervisor is there
           set_limit(RLIMIT_NPROC, 1);
+          gate held;
           std::atomic<int> ran{0};
+          for (int i = 0; i < 2; ++i)
+            static_cast<void>(e.submit([&] { blocking([&] { held.pass(); }), ++ran; }));
+          held.wait_for(2);
           for (int i = 0; i < 8; ++i)
             static_cast<void>(e.submit([&] { blocking([] { std::this_thread::sleep_for(20ms); }), ++ran; }));
+          if (!within(20s, [&] { return lines != 0; })) return 1;
+          std::this_thread::sleep_for(300ms); // the episode goes on, and is not reported again
+          const metrics_snapshot m = e.metrics();
+          const std::vector<std::string> warnings = e.warnings();
+          const auto warned = [&](std::string_view part) {
+            return std::ranges::count_if(warnings,
+                                         [&](const std::string& w) { return w.find(part) != w.npos; });
+          };
+          const int wrong = 2 * int{lines != 1} + 4 * int{warned(why) != 1} +
+                            8 * int{warned("a worker that blocks got no spare thread") != 1} +
+                            16 * int{m.spares_exhausted != 1 || m.tasks_waiting_for_a_seat != 8};
+          held.open();
           e.drain();
-          return ran == 8 ? 0 : 1;
+          return wrong + 32 * int{ran != 10 || e.metrics().tasks_waiting_for_a_seat != 0};
         }) == 0);
 }
 
