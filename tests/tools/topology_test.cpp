@@ -46,6 +46,25 @@ TEST_CASE("the topology in JSON has exactly the keys that are documented") {
   }
 }
 
+TEST_CASE("the topology of a recorded machine is read from the folder of its /proc and /sys") {
+  scratch_shell shell;
+  REQUIRE(
+      shell
+          .run(
+              "mkdir -p host/proc/self host/sys/devices/system/{node/node0,cpu/cpu{0..3}/topology}; cd host\n"
+              "printf 'Cpus_allowed_list:\\t0-3\\n' > proc/self/status\n"
+              "echo '0::/' > proc/self/cgroup; echo '22 1 8:1 / / rw - ext4 /dev/sda1 rw' > "
+              "proc/self/mountinfo\n"
+              "cd sys/devices/system; echo 0-3 > cpu/online; echo 0-3 > node/node0/cpulist\n"
+              "for c in 0 1 2 3; do echo $((c / 2)) > cpu/cpu$c/topology/physical_package_id\n"
+              "echo $c > cpu/cpu$c/topology/core_cpus_list; done")
+          .status == 0);
+  const json page = topology_of("--machine host", shell);
+  CHECK(page["source"] == "live:host");
+  CHECK(page["packages"] == json::parse(R"([{"id": 0, "cpus": "0-1"}, {"id": 1, "cpus": "2-3"}])"));
+  CHECK(page["cpus"] == "0-3");
+}
+
 TEST_CASE("the topology in JSON shows a machine of two packages as it was described") {
   const json page = topology_of("--machine 'pack:2 numa:1 l3:2 core:4 pu:2'");
   CHECK(page["cpus"] == "0-31");

@@ -212,13 +212,17 @@ TEST_CASE("limits: a hybrid host has some controllers in version 1 and the other
   CHECK(limits.cpuset->to_string() == "5");
 }
 
-TEST_CASE("limits: a hidden folder of CPUs is told") {
+TEST_CASE("limits: what is hidden of the affinity mask, the control groups and the CPUs is told") {
   const temporary_tree host;
-  const auto hidden = detail::hidden_facts(host.root(), {});
-  REQUIRE(hidden.size() == 3);
-  CHECK(hidden[2] ==
-        (host.root() / "sys/devices/system/cpu").string() +
-            " cannot be read: the CPUs that are online, their cores, caches and speeds are unknown");
+  const auto told = [&](const std::string& file, const std::string& unknown) {
+    return (host.root() / file).string() + " cannot be read: " + unknown;
+  };
+  CHECK(detail::hidden_facts(host.root(), {}) ==
+        std::vector{
+            told("proc/self/status", "the affinity mask, the CPUs that this thread may use, is unknown"),
+            told("proc/self/mountinfo", "the CPUs and the quota of the control group are unknown"),
+            told("sys/devices/system/cpu",
+                 "the CPUs that are online, their cores, caches and speeds are unknown")});
 }
 
 TEST_CASE("throttling: the counts are those of the tightest quota, in version 2 and 1") {
