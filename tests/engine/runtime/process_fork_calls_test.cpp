@@ -1,6 +1,7 @@
 #include "child_process.hpp"
 #include "counts.hpp"
 #include "refused_call.hpp"
+#include "sanitized.hpp"
 #include "small_engine.hpp"
 
 #include <corewise/engine/blocking_scope.hpp>
@@ -190,6 +191,10 @@ TEST_CASE("fork: every call answers in a child, whatever other threads do at the
 }
 
 TEST_CASE("fork: where the kernel does not wipe pages in children, every call answers in a child of a task") {
+  if (tests::sanitized) {
+    MESSAGE("skipped: a sanitizer needs madvise itself");
+    return;
+  }
   constexpr const char* begun_anew = "COREWISE_TEST_WITHOUT_MADVISE";
   if (std::getenv(begun_anew) == nullptr) {
     // The engine asks for it when the program begins, so the program begins once more.
