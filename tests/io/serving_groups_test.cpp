@@ -67,7 +67,7 @@ TEST_CASE("serving groups: where a group's only worker is in a long task, an idl
     CHECK(served_by_other);
     thefts += stolen() != before ? 1 : 0;
   }
-  CHECK(thefts < all_rounds); // on a busy machine some come before the look
+  CHECK(thefts <= all_rounds / 2);
 }
 
 TEST_CASE("serving groups: nearly all of what connections do is served in their groups") {

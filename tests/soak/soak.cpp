@@ -262,7 +262,7 @@ class disturber {
     static_cast<void>(e_.metrics());
     static_cast<void>(e_.dump());
     static_cast<void>(e_.health());
-    if (second % 3 == 0) want(!e_.trace(200ms).events.empty(), "a trace has events");
+    if (second % 3 == 0) want(!e_.trace(20ms).events.empty(), "a trace has events");
     if (second % 4 == 0) {
       cpu_set one;
       one.insert(all_.first());

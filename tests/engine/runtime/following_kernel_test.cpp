@@ -67,6 +67,19 @@ template <class F> void check_in_cpuset(const F& f) {
   check_in_child([&](const auto& want) { f(group, all, want); });
 }
 
+/// Does so in a group of the child's own with a quota of that many CPUs: `f(group, want)`. Skips the test where there can be none.
+template <class F> void check_in_quota(double cpus, const F& f) {
+  const control_group group("cpu");
+  if (!group.why_not().empty() || !group.quota(cpus) || this_thread_affinity().size() < 2) {
+    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU, or no quota can be set" : group.why_not()));
+    return;
+  }
+  check_in_child([&](const auto& want) {
+    want(group.enter(), "the process enters the group");
+    f(group, want);
+  });
+}
+
 /// Returns whether the worker that runs a task, which may be any, is tied to what is in `allowed` of its core; or to these, if
 /// its core has none of them.
 bool is_tied(engine& e, const cpu_set& allowed, const hint& wish = no_hint) {
@@ -115,13 +128,7 @@ TEST_CASE(
 }
 
 TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and changes again and again") {
-  const control_group group("cpu");
-  if (!group.why_not().empty() || !group.quota(1) || this_thread_affinity().size() < 2) {
-    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU, or no quota can be set" : group.why_not()));
-    return;
-  }
-  check_in_child([&](const auto& want) {
-    want(group.enter(), "the process enters the group");
+  check_in_quota(1, [](const control_group& group, const auto& want) {
     engine e(waiting_here());
     const auto all = active_workers(e);
     steady_load load(e);
@@ -138,13 +145,7 @@ TEST_CASE("following: under load the kernel's quota falls to 2%, is lifted, and 
 }
 
 TEST_CASE("following: under load the kernel's quota changes each second, and the engine follows by itself") {
-  const control_group group("cpu");
-  if (!group.why_not().empty() || !group.quota(2) || this_thread_affinity().size() < 2) {
-    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU, or no quota can be set" : group.why_not()));
-    return;
-  }
-  check_in_child([&](const auto& want) {
-    want(group.enter(), "the process enters the group");
+  check_in_quota(2, [](const control_group& group, const auto& want) {
     profile p = waiting_here();
     p.topology.follow.fixed = 100ms;
     engine e(p);
@@ -175,13 +176,7 @@ TEST_CASE("following: under load the kernel's quota changes each second, and the
 TEST_CASE("refused calls: one call after another is refused to engines under load, whose quota changes, and "
           "nothing is "
           "lost") {
-  const control_group group("cpu");
-  if (!group.why_not().empty() || !group.quota(2) || this_thread_affinity().size() < 2) {
-    MESSAGE("skipped: " << (group.why_not().empty() ? "one CPU, or no quota can be set" : group.why_not()));
-    return;
-  }
-  check_in_child([&](const auto& want) {
-    want(group.enter(), "the process enters the group");
+  check_in_quota(2, [](const control_group& group, const auto& want) {
     profile p = waiting_here();
     p.workers.pin = pin_to::core;
     engine e(p);
