@@ -16,6 +16,17 @@ namespace corewise::tests {
 /// Whether AddressSanitizer or ThreadSanitizer is in this program.
 inline constexpr bool sanitized = COREWISE_SANITIZED;
 
+/// Whether UndefinedBehaviorSanitizer checks objects: without descriptors it takes each for none.
+#ifdef __has_feature
+#if __has_feature(undefined_behavior_sanitizer)
+inline constexpr bool objects_checked = true;
+#else
+inline constexpr bool objects_checked = false;
+#endif
+#else
+inline constexpr bool objects_checked = false;
+#endif
+
 /// Whether it is built for a processor that the tests emulate.
 #ifdef COREWISE_EMULATED
 inline constexpr bool emulated = true;

@@ -292,6 +292,10 @@ TEST_CASE("hostile host: in an address space that is full a submission throws, a
 
 TEST_CASE("hostile host: without descriptors what held before holds on, and with some the engine follows "
           "again") {
+  if (objects_checked) {
+    MESSAGE("skipped: without descriptors UndefinedBehaviorSanitizer takes each object for none");
+    return;
+  }
   const recorded_host host(8);
   host.quota("300000 100000");
   host.allow("0-5");
@@ -326,6 +330,10 @@ TEST_CASE("hostile host: without descriptors what held before holds on, and with
 }
 
 TEST_CASE("hostile host: without descriptors an engine that needs some does not begin, and says why") {
+  if (objects_checked) {
+    MESSAGE("skipped: without descriptors UndefinedBehaviorSanitizer takes each object for none");
+    return;
+  }
   const recorded_host host(8);
   const pid_t child = child_that([&] {
     ::alarm(60);
