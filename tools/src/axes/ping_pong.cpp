@@ -35,10 +35,10 @@ task<> pair_with_halves(engine& e, finish_line& end, std::uint64_t number) {
   end.cross(right ? 1 : 0);
 }
 
-template <task<> (*one_pair)(engine&, finish_line&, std::uint64_t)> std::uint64_t pass(engine& e) {
+template <task<> (*Pair)(engine&, finish_line&, std::uint64_t)> std::uint64_t pass(engine& e) {
   finish_line end(ping_pong_pairs);
   post(e, [&] {
-    for (std::uint64_t i = 0; i < ping_pong_pairs; ++i) post(e, one_pair(e, end, i));
+    for (std::uint64_t i = 0; i < ping_pong_pairs; ++i) post(e, Pair(e, end, i));
   });
   return end.wait();
 }

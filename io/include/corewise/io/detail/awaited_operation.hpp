@@ -147,12 +147,10 @@ template <class... Results> class handler {
 /// Returns whether an initiation is of an object whose engine has ended. Those of the engine's own streams see to it
 /// themselves, since they try before they wait.
 template <class Initiation> bool comes_too_late(const Initiation& of) noexcept {
-  if constexpr (requires { Initiation::kind; }) {
-    return false;
-  } else if constexpr (wraps_initiation<const Initiation>) {
+  if constexpr (wraps_initiation<const Initiation>) {
     return comes_too_late(of.initiation_);
-  } else if constexpr (requires { of.get_executor(); }) {
-    const auto where = of.get_executor();
+  } else if constexpr (requires { of.get_executor(); } && !requires { Initiation::kind; }) {
+    const auto& where = of.get_executor();
     const executor* const own = own_executor(where);
     return own != nullptr && own->of().ended();
   } else {
