@@ -78,6 +78,8 @@ struct suspension_entry {
 struct suspension : resumption {
   static constexpr std::uint32_t free_entries_max = 32; ///< of a thread
 
+  suspension() noexcept {} // not defaulted: then `{}` would fill it with zeros first
+
   const wait_record* record = nullptr;
   suspension_entry* entry = nullptr; ///< null: it stands in no entry
 
