@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace corewise {
@@ -45,23 +46,30 @@ std::vector<suspended_in> by_kind(const std::array<std::uint64_t, wait_kinds>& c
 }
 
 suspended_table::~suspended_table() {
-  for (const chunk* c = chunks_.load(std::memory_order_relaxed); c != nullptr;)
-    delete std::exchange(c, static_cast<const chunk*>(c->next));
+  for (chunk* c = chunks_.load(std::memory_order_relaxed); c != nullptr;)
+    release_block(std::exchange(c, c->next), chunk_class);
 }
 
 void suspended_table::make_room(std::size_t threads) {
   const std::scoped_lock lock(mutex_);
   static_assert(std::tuple_size_v<decltype(chunk::entries)> > suspension::free_entries_max);
-  for (std::size_t i = 0; i < threads; ++i) add_chunk();
+  for (std::size_t i = 0; i < threads; ++i) add_chunk(acquire_block(chunk_class));
+  room_ += threads;
 }
 
 /// Call with the lock held.
-void suspended_table::add_chunk() {
-  chunk* const added = new chunk;
+void suspended_table::add_chunk(void* memory) noexcept {
+  static_assert(std::is_trivially_destructible_v<chunk>);
+  chunk* const added = ::new (memory) chunk;
   added->of = this;
   added->next = chunks_.load(std::memory_order_relaxed);
   for (suspension_entry& s : added->entries) free(s);
   chunks_.store(added, std::memory_order_release); // pairs: made
+}
+
+suspended_table::chunk& suspended_table::chunk_of(suspension_entry& s) noexcept {
+  auto* const bytes = reinterpret_cast<std::byte*>(&s);
+  return *reinterpret_cast<chunk*>(bytes - reinterpret_cast<std::uintptr_t>(bytes) % chunk_bytes);
 }
 
 /// Call with the lock held.
@@ -73,11 +81,9 @@ void suspended_table::free(suspension_entry& s) noexcept {
 void suspended_table::take(execution& here) noexcept {
   const std::scoped_lock lock(mutex_);
   if (free_ == nullptr) {
-    try {
-      add_chunk();
-    } catch (const std::bad_alloc&) {
-      return;
-    }
+    void* const memory = try_acquire_block(chunk_class);
+    if (memory == nullptr) return;
+    add_chunk(memory);
   }
   for (; free_ != nullptr && here.free_entry_count != taken_at_once; ++here.free_entry_count) {
     suspension_entry* const s = std::exchange(free_, free_->next);
@@ -100,13 +106,47 @@ void suspended_table::give(execution& here, std::uint32_t number) noexcept {
 }
 
 void suspended_table::forget(suspension& s) noexcept {
-  auto* const bytes = reinterpret_cast<std::byte*>(s.entry);
-  const std::size_t offset =
-      reinterpret_cast<std::uintptr_t>(bytes) % chunk_bytes; // a chunk is aligned to its size
-  suspended_table& table = *reinterpret_cast<chunk*>(bytes - offset)->of;
+  suspended_table& table = *chunk_of(*s.entry).of;
   if (table.process_ != process_number()) return; // the parent's: the lock may be held for ever
   const std::scoped_lock lock(table.mutex_);
   table.free(*std::exchange(s.entry, nullptr));
+}
+
+void suspended_table::trim() noexcept {
+  const std::scoped_lock walking(walking_);
+  suspension_entry* spare = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    spare = std::exchange(free_, nullptr);
+  }
+  for (suspension_entry* s = spare; s != nullptr; s = s->next) ++chunk_of(*s).spare;
+  // Other threads put chunks before the first one, and change nothing behind it.
+  chunk* gone = nullptr;
+  chunk* before = chunks_.load(std::memory_order_acquire); // pairs: made
+  if (before != nullptr) before->spare = 0;
+  for (std::size_t stay = 1; before != nullptr && before->next != nullptr;) {
+    chunk* const c = before->next;
+    if (c->spare == c->entries.size() && stay >= room_) {
+      before->next = c->next;
+      c->next = std::exchange(gone, c);
+    } else {
+      c->spare = 0;
+      before = c;
+      ++stay;
+    }
+  }
+  suspension_entry* kept = nullptr;
+  suspension_entry* last = nullptr;
+  while (spare != nullptr) {
+    suspension_entry* const s = std::exchange(spare, spare->next);
+    if (chunk_of(*s).spare != 0) continue; // it goes
+    s->next = std::exchange(kept, s);
+    if (last == nullptr) last = s;
+  }
+  while (gone != nullptr) release_block(std::exchange(gone, gone->next), chunk_class);
+  if (kept == nullptr) return;
+  const std::scoped_lock lock(mutex_);
+  last->next = std::exchange(free_, kept);
 }
 
 /// Takes a coroutine out of its entry and its wait. The frame and the object that it waits for exist until the
@@ -141,6 +181,7 @@ bool suspended_table::any() noexcept {
 
 std::vector<suspended_in> suspended_table::count() const {
   std::array<std::uint64_t, wait_kinds> coroutines{};
+  const std::scoped_lock walking(walking_);
   for (const chunk* c = chunks_.load(std::memory_order_acquire); c != nullptr; c = c->next) // pairs: made
     for (const suspension_entry& s : c->entries)
       if (const wait_record* in = s.in.load(std::memory_order_relaxed))

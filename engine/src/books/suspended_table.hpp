@@ -4,6 +4,7 @@
 
 #include <corewise/engine/detail/lock.hpp>
 #include <corewise/engine/detail/suspension.hpp>
+#include <corewise/engine/detail/task_blocks.hpp>
 #include <corewise/policies/detail/atomic.hpp>
 
 #include <array>
@@ -14,13 +15,17 @@ namespace corewise::detail {
 /// Returns the kinds that have any coroutines, in the order of the kinds.
 std::vector<suspended_in> by_kind(const std::array<std::uint64_t, wait_kinds>& coroutines);
 
-/// The table of an engine's suspended coroutines (suspension.hpp). The table makes entries when they are needed
-/// and keeps them. It holds the free entries that no thread has.
+/// The table of an engine's suspended coroutines (suspension.hpp). The table makes entries when they are needed,
+/// in chunks, which are recycled blocks. It holds the free entries that no thread has.
+///
+/// A trim gives a chunk back when the table holds all of its entries. It takes the free entries out first, so that no
+/// thread gets one of them meanwhile. New chunks come before the first one, under the table's lock; chunks go from behind
+/// it, under a second lock, which counts take too.
 ///
 /// | tag  | release site     | acquire site               | publishes        | weakened                |
 /// |------|------------------|----------------------------|------------------|-------------------------|
-/// | made | add_chunk: store | count, withdraw_all: loads | entries, free ones | the counter follows a   |
-/// |      |                  |                            |                  | pointer to no record    |
+/// | made | add_chunk: store | count, withdraw_all, trim: | entries, free ones | the counter follows a   |
+/// |      |                  | loads                      |                  | pointer to no record    |
 class suspended_table {
  public:
   suspended_table() noexcept = default;
@@ -41,8 +46,12 @@ class suspended_table {
   /// Frees the entry of a suspended coroutine whose frame is destroyed. Call from any thread.
   static void forget(suspension& s) noexcept;
 
+  /// Gives the chunks back of which all entries are free, but for so many as `make_room` made. Call from any thread,
+  /// but not during `withdraw_all` and `any`. Cost: some ns for each free entry; only a count waits for the caller.
+  void trim() noexcept;
+
   /// Returns how many coroutines wait, for each kind that has any, in the order of the kinds. Call from any
-  /// thread; no thread waits for the caller.
+  /// thread; only a trim and other counts wait for the caller.
   std::vector<suspended_in> count() const;
   /// Returns whether any entry is taken. Call when no thread of the engine is left.
   bool any() noexcept;
@@ -63,11 +72,14 @@ class suspended_table {
   struct alignas(chunk_bytes) chunk { // aligned so that an entry's address tells its chunk
     suspended_table* of = nullptr;
     chunk* next = nullptr;
-    std::array<suspension_entry, chunk_bytes / sizeof(suspension_entry) - 1> entries{};
+    std::size_t spare = 0; // entries that a trim has taken out; the trim's alone
+    std::array<suspension_entry, chunk_bytes / sizeof(suspension_entry) - 2> entries{};
   };
   static_assert(sizeof(chunk) == chunk_bytes);
+  static constexpr std::size_t chunk_class = block_class(chunk_bytes);
 
-  void add_chunk();
+  static chunk& chunk_of(suspension_entry& s) noexcept;
+  void add_chunk(void* memory) noexcept;
   void give(execution& here, std::uint32_t number) noexcept;
   suspension* withdraw(suspension_entry& s) noexcept;
   void free(suspension_entry& s) noexcept;
@@ -76,6 +88,8 @@ class suspended_table {
   mutex mutex_;
   suspension_entry* free_ = nullptr; // guarded
   atomic<chunk*> chunks_{nullptr};   // changed under the lock
+  std::size_t room_ = 0;             // the chunks of `make_room`
+  mutable mutex walking_;            // of a trim and of counts; taken before the other
 };
 
 } // namespace corewise::detail

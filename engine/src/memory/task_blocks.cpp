@@ -54,17 +54,19 @@ void release_large(void* memory, std::size_t bytes) noexcept { ::operator delete
 #ifdef COREWISE_PLAIN_BLOCKS
 
 void* acquire_block_at(std::size_t list) {
-  return ::operator new(block_sizes[list / block_list_bytes], std::align_val_t{block_alignment});
+  const std::size_t bytes = block_sizes[list / block_list_bytes];
+  return ::operator new(bytes, std::align_val_t{bytes});
 }
 
 void* try_acquire_block_at(std::size_t list) noexcept {
   if (refuses_blocks()) return nullptr;
-  return ::operator new(block_sizes[list / block_list_bytes], std::align_val_t{block_alignment},
-                        std::nothrow);
+  const std::size_t bytes = block_sizes[list / block_list_bytes];
+  return ::operator new(bytes, std::align_val_t{bytes}, std::nothrow);
 }
 
 void release_block_at(void* memory, std::size_t list) noexcept {
-  ::operator delete(memory, block_sizes[list / block_list_bytes], std::align_val_t{block_alignment});
+  const std::size_t bytes = block_sizes[list / block_list_bytes];
+  ::operator delete(memory, bytes, std::align_val_t{bytes});
 }
 
 void trim_blocks(std::size_t /*keep*/, const std::function<bool()>& /*stop*/) noexcept {}

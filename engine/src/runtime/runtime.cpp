@@ -152,7 +152,10 @@ const shutdown_report& runtime::end(std::chrono::nanoseconds grace,
     notices_.try_warn_once(log_code::work_left,
                            "no memory to report which coroutines were suspended at the end");
   }
-  if (!threads_.left_to_themselves()) dropping_.drop_suspended(); // else the last of the threads drops them
+  if (!threads_.left_to_themselves()) { // else the last of the threads drops them
+    dropping_.drop_suspended();
+    suspended_.trim();
+  }
   report.dropped = dropping_.dropped();
   try {
     report.kept = dropping_.kept();

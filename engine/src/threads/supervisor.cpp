@@ -277,6 +277,7 @@ std::optional<std::chrono::nanoseconds> supervisor::trim(monotonic::time_point n
   if (!trim_at_) return std::nullopt;
   if (now < *trim_at_) return *trim_at_ - now;
   trim_at_.reset();
+  engine_.suspended().trim(); // entries of coroutines lie in blocks
   trim_blocks(kept_bytes,
               [this] { return stopping_.load(std::memory_order_relaxed) || !engine_.idle().all_parked(); });
   return std::nullopt;

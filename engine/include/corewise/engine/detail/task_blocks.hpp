@@ -27,7 +27,7 @@ inline constexpr std::size_t block_list_bytes = 2 * sizeof(void*);
 [[gnu::hot]] void* try_acquire_block_at(std::size_t list) noexcept;
 [[gnu::hot]] void release_block_at(void* memory, std::size_t list) noexcept;
 
-/// Returns a recycled block of the calling thread, on its memory node. Cost: a few ns. Throws
+/// Returns a recycled block of the calling thread, aligned to its size, on the thread's memory node. Cost: a few ns. Throws
 /// `std::bad_alloc`.
 inline void* acquire_block(std::size_t size_class) { return acquire_block_at(size_class * block_list_bytes); }
 /// Does the same, but returns null where there is no memory.
