@@ -13,9 +13,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <memory_resource>
 #include <new>
 #include <semaphore>
 #include <string>
+#include <utility>
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -163,4 +166,42 @@ TEST_CASE("no memory: what an executor completes runs all the same, without its 
   CHECK(ran[0] > 0);
   CHECK(ran[1] > 0);
   CHECK(ran[0] + ran[1] == 6);
+}
+
+TEST_CASE("no memory: a handler whose strand gets none is gone, and the engine and the sockets go on") {
+  spared = true;
+  engine e(served_engine::profile_of(1));
+  io::service io(e);
+  asio::local::stream_protocol::socket near(io.local());
+  asio::local::stream_protocol::socket far(io.local());
+  asio::local::connect_pair(near, far);
+  const auto strand = asio::make_strand(io.local());
+  int ran = 0;
+  int gone = 0;
+  for (int n = 1; n <= 6; ++n) {
+    CAPTURE(n);
+    char byte = 0;
+    bool called = false;
+    std::binary_semaphore left{0};
+    struct release {
+      void operator()(std::binary_semaphore* s) const { s->release(); }
+    };
+    std::unique_ptr<std::binary_semaphore, release> handler_lives(&left);
+    auto handles = [&called, lives = std::move(handler_lives)](const io::error_code&, std::size_t) {
+      called = true;
+    };
+    const std::pmr::polymorphic_allocator<> memory; // not the thread's, which may have a spare piece
+    near.async_read_some(asio::buffer(&byte, 1),
+                         asio::bind_executor(strand, asio::bind_allocator(memory, std::move(handles))));
+    e.run([] {}).get(); // the worker waits for the socket
+    before_refusal = n; // of the worker's
+    asio::write(far, asio::buffer("x", 1));
+    left.acquire();
+    before_refusal = 0;
+    CHECK(byte == 'x');
+    ++(called ? ran : gone);
+  }
+  CHECK(ran > 0);
+  CHECK(gone > 0);
+  CHECK(e.run([] { return 7; }).get() == 7);
 }
