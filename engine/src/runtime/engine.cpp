@@ -96,7 +96,7 @@ submit_result engine::offer(detail::unbegun_task& t, const hint& wish) {
       wish.daemon ? runtime_->offer_daemon(offered, wish) : runtime_->offer(offered, wish);
   if (in == submit_result::accepted) return in;
   if (wish.deadline != hint::no_deadline) offered = detail::without_deadline(std::move(offered));
-  t = wish.labelled() ? detail::without_label(std::move(offered)) : std::move(offered);
+  t = wish.labelled() ? detail::without_label(std::move(offered), *runtime_) : std::move(offered);
   return in;
 }
 void engine::accept_work(task_header* t, const hint& wish, detail::future_state& settled_by_it) {

@@ -87,9 +87,10 @@ unbegun_task with_label(unbegun_task& t, const hint& wish, runtime& engine) {
   return unbegun_task(&root);
 }
 
-unbegun_task without_label(unbegun_task labelled) noexcept {
+unbegun_task without_label(unbegun_task labelled, runtime& engine) noexcept {
   const auto& root = static_cast<const strand&>(*labelled);
-  return std::move(static_cast<labelled_task&>(const_cast<bound_value&>(*root.bound())).call);
+  auto& label = static_cast<labelled_task&>(const_cast<bound_value&>(*root.bound()));
+  return label.work ? unbegun_task(std::move(*label.work).release_to(engine)) : std::move(label.call);
 }
 
 std::string task_text(std::string_view kind, std::string_view name, trace_id id) {

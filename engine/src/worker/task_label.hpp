@@ -30,8 +30,8 @@ const char* kind_of(bool (*act)(task_header*, task_action)) noexcept;
 /// Makes a coroutine that runs `t`, a closure or a coroutine, with the label of the hint, for an engine.
 /// Takes `t`. Cost: two recycled blocks. Throws `std::bad_alloc`, and then `t` is still the caller's.
 unbegun_task with_label(unbegun_task& t, const hint& wish, runtime& engine);
-/// Returns the closure of which `with_label` made such a task. Both are unbegun.
-unbegun_task without_label(unbegun_task labelled) noexcept;
+/// Returns the closure or coroutine of which `with_label` made such a task for that engine. Both are unbegun.
+unbegun_task without_label(unbegun_task labelled, runtime& engine) noexcept;
 
 /// Returns what people read of a task: `KIND (NAME, ID)`, or less where it has less.
 std::string task_text(std::string_view kind, std::string_view name, trace_id id);

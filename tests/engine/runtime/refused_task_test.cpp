@@ -73,6 +73,56 @@ TEST_CASE("submit_or: an engine that has ended gives the callable back, from a t
   CHECK(served == 0);
 }
 
+TEST_CASE(
+    "submit_or: a coroutine that is refused comes back as it was, to be submitted, awaited or dropped") {
+  profile p = small_profile(1);
+  p.limits.in_flight = 1;
+  p.limits.on_full = full_action::reject;
+  const auto serve = [](request r) -> task<> {
+    r();
+    co_return;
+  };
+  const auto await = [](task<> of) -> task<> { co_await std::move(of); };
+  for (const hint& wish :
+       {hint{}, hint{.deadline = from_now(1h)}, near(&p), hint{.name = "named"}, hint{.daemon = true}}) {
+    std::atomic<int> served{0};
+    engine e(p);
+    std::optional<task<>> back;
+    const auto refused = [&](task<> coroutine, submit_result why) {
+      CHECK(why == (wish.daemon ? submit_result::stopping : submit_result::full));
+      back.emplace(std::move(coroutine));
+    };
+    const auto refuse = [&](int connection) {
+      gate held;
+      if (wish.daemon) { // it needs no room
+        engine ended(p);
+        CHECK(ended.shutdown(1s).clean());
+        CHECK(ended.submit_or(serve({std::make_unique<int>(connection), &served}), refused, wish) ==
+              submit_result::stopping);
+        return;
+      }
+      REQUIRE(e.submit([&] { held.pass(); }) == submit_result::accepted);
+      CHECK(e.submit_or(serve({std::make_unique<int>(connection), &served}), refused, wish) ==
+            submit_result::full);
+      CHECK(e.try_submit(serve({std::make_unique<int>(100), &served}), wish) == submit_result::full);
+      held.open();
+      e.drain();
+    };
+    refuse(1);
+    REQUIRE(back);
+    CHECK(e.submit_or(std::move(*back), refused, hint{.name = wish.name}) == submit_result::accepted);
+    e.drain();
+    CHECK(served == 1);
+    refuse(2);
+    CHECK(e.try_submit(await(std::move(*back))) == submit_result::accepted);
+    e.drain();
+    CHECK(served == 3);
+    refuse(4);
+    back.reset();
+    CHECK(served == 3);
+  }
+}
+
 TEST_CASE("submit_or: what `on_refused` throws goes to the caller, and the callable is destroyed") {
   engine ended(small_profile(1));
   CHECK(ended.shutdown(1s).clean());

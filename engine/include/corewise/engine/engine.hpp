@@ -11,8 +11,8 @@
 #include <corewise/engine/machine_change.hpp>
 #include <corewise/engine/metrics.hpp>
 #include <corewise/engine/profile.hpp>
+#include <corewise/engine/shutdown_report.hpp>
 #include <corewise/engine/submit_result.hpp>
-#include <corewise/engine/suspended.hpp>
 #include <corewise/engine/task.hpp>
 #include <corewise/engine/timer.hpp>
 #include <corewise/engine/trace.hpp>
@@ -51,32 +51,6 @@ struct engine_hooks {
   std::function<void(const engine_trace&)> on_stuck_trace;
   std::function<void(std::exception_ptr)>
       on_exception; ///< a task's exception, when the profile says `report`
-};
-
-/// The tasks and coroutines that a shutdown left behind.
-struct shutdown_report {
-  struct running_task {
-    worker_id worker;
-    std::chrono::nanoseconds since; ///< how long the worker has been busy without a pause
-    std::string task_kind = {};     ///< as in `seat_dump`
-    std::string task_name = {};
-    trace_id task_id = {};
-  };
-  /// Tasks that had not ended at the deadline; their threads go on until they do. A thread that had none, and has not
-  /// left 5 s later (a hook, no CPU), is here without a kind.
-  std::vector<running_task> running;
-  /// The coroutines that waited for an event, a value and so on at the end, by kind of wait.
-  std::vector<suspended_in> suspended;
-  /// The number of tasks that were destroyed before their end: the queued and sleeping ones and, unless tasks
-  /// still run, the suspended ones. A task that still runs might wake these, so they are destroyed when the
-  /// last such task has ended.
-  std::uint64_t dropped = 0;
-  /// The coroutines, of those above, that were neither resumed nor destroyed, by kind of wait: each waits for
-  /// something into which another thread will write, a one-piece `oneshot`. Such a coroutine and all that
-  /// await it are kept for ever. Empty while tasks still run, as above.
-  std::vector<suspended_in> kept;
-
-  bool clean() const noexcept { return running.empty() && suspended.empty() && dropped == 0; }
 };
 
 /// A pool of workers that knows the machine.
@@ -143,9 +117,22 @@ class engine {
     }
     return in;
   }
+  /// Acts so with a coroutine, which has not begun: it may be submitted again, awaited, or dropped.
+  template <std::same_as<task<void>> T, std::invocable<T, submit_result> G>
+  submit_result submit_or(T coroutine, G&& on_refused, const hint& wish = no_hint) {
+    detail::unbegun_task root(std::move(coroutine).release_to(*runtime_));
+    const submit_result in = offer(root, wish);
+    if (in != submit_result::accepted)
+      std::forward<G>(on_refused)(
+          detail::fork_access::retake<T>(static_cast<detail::strand&>(*root.release())), in);
+    return in;
+  }
   /// Acts as `submit`, but never waits.
   template <std::invocable F> submit_result try_submit(F&& f, const hint& wish = no_hint) {
     return accept(make_closure(std::forward<F>(f)), wish, /*may_wait=*/false);
+  }
+  submit_result try_submit(task<void> coroutine, const hint& wish = no_hint) {
+    return accept(std::move(coroutine).release_to(*runtime_), wish, /*may_wait=*/false);
   }
 
   /// Runs a coroutine as a task. Returns a future of its value; an exception that leaves the coroutine goes
@@ -222,8 +209,9 @@ class engine {
   /// tasks until the deadline, then drops the rest. Suspended coroutines are destroyed, except for those
   /// whose waits another thread will settle (`shutdown_report::kept`). Returns the tasks that still run then;
   /// their threads end when the tasks do. Later calls return the same report. Other threads may wake
-  /// coroutines meanwhile. Throws `std::logic_error` on a thread of this engine. A callback of the stop must
-  /// not shut the engine down.
+  /// coroutines meanwhile. Throws `std::logic_error` on a thread of this engine; `std::bad_alloc` for want of memory for
+  /// the caller's report: then the engine has ended, and the next call has it. A callback of the stop must not shut the
+  /// engine down.
   shutdown_report shutdown(any_duration deadline) { return shutdown(std::chrono::nanoseconds{0}, deadline); }
   /// Acts as above, but requests the stop only when `grace` is over, or all tasks have ended. Both times
   /// count from the call.

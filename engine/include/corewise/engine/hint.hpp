@@ -19,7 +19,7 @@ namespace corewise {
 ///
 /// A `name` and an `id` appear in the dump, in reports of stuck workers and of shutdowns, and in the log; the
 /// task and its children (see `task_local`) get them by `this_task::name` and `this_task::id`. Cost: two
-/// blocks and 340 instructions, for such tasks only.
+/// blocks and 370 instructions, for such tasks only.
 ///
 /// A `daemon` lasts as long as the engine: it accepts connections, collects garbage, waits for a signal. No
 /// `drain` waits for it and no limit counts it, but what it submits is counted as what other threads submit.
