@@ -29,13 +29,16 @@ concept race_awaiter = requires(A& a, race_part& part, std::coroutine_handle<> h
   a.end_race();
 };
 
+/// The state of a generator (xorshift64, by G. Marsaglia). Hidden: GCC makes others unique in the process, and then
+/// modules with them are never unloaded.
+[[gnu::visibility("hidden")]] inline constinit thread_local std::uint64_t race_state = 0x9E3779B97F4A7C15;
+
 /// Returns a number below `n` by which a race begins: none of several that are ready comes first each time.
 inline std::size_t race_turn(std::size_t n) noexcept {
-  static thread_local std::uint64_t state = 0x9E3779B97F4A7C15; // xorshift64, by G. Marsaglia
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return state % n;
+  race_state ^= race_state << 13;
+  race_state ^= race_state >> 7;
+  race_state ^= race_state << 17;
+  return race_state % n;
 }
 
 template <class T> using race_value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
