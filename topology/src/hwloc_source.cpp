@@ -13,14 +13,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 namespace corewise::detail {
@@ -32,12 +35,41 @@ struct destroy_topology {
 using hwloc_handle = std::unique_ptr<hwloc_topology, destroy_topology>;
 
 /// Held while hwloc is in use, and by `fork`: so the child of a process fork finds no lock of hwloc's held by
-/// a thread that it does not have. A fork waits for one discovery at most.
-constinit std::mutex use_of_hwloc;
+/// a thread that it does not have. A fork waits for one discovery at most: the next one lets it go first.
+class hwloc_use {
+ public:
+  void lock() {
+    for (;;) {
+      mutex_.lock();
+      if (forks_ == 0) return;
+      mutex_.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds{100}); // a fork takes that long
+    }
+  }
+  void unlock() { mutex_.unlock(); }
+
+  void before_fork() {
+    ++forks_;
+    mutex_.lock();
+  }
+  void in_parent() {
+    --forks_;
+    mutex_.unlock();
+  }
+  void in_child() {
+    forks_ = 0; // other threads' forks are the parent's
+    mutex_.unlock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<int> forks_{0}; // that wait, or hold it
+};
+constinit hwloc_use use_of_hwloc;
 
 [[maybe_unused]] const bool forks_wait =
-    ::pthread_atfork([] { use_of_hwloc.lock(); }, [] { use_of_hwloc.unlock(); },
-                     [] { use_of_hwloc.unlock(); }) == 0;
+    ::pthread_atfork([] { use_of_hwloc.before_fork(); }, [] { use_of_hwloc.in_parent(); },
+                     [] { use_of_hwloc.in_child(); }) == 0;
 
 /// Keeps hwloc from writing to standard error. hwloc listens to the environment only, which must not be
 /// changed beside other threads. Where there are other threads hwloc's default remains: it prints critical
