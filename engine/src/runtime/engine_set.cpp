@@ -166,12 +166,15 @@ std::vector<shutdown_report> engine_set::end_each(any_duration grace, any_durati
   {
     std::vector<detail::thread> threads;
     bool gets_threads = true; // and memory for them; else they end one after another
-    while (begun < engines_.size() && gets_threads) try {
-        threads.emplace_back(end, begun);
-        ++begun;
-      } catch (const std::exception&) {
-        gets_threads = false;
-      }
+    {
+      const detail::engine_signals::blocked in_them(engines_.front().runtime_->signals());
+      while (begun < engines_.size() && gets_threads) try {
+          threads.emplace_back(end, begun);
+          ++begun;
+        } catch (const std::exception&) {
+          gets_threads = false;
+        }
+    }
     end(0);
     for (detail::thread& t : threads) t.join();
   }

@@ -75,6 +75,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   health_report health() const;
   /// Returns the same without what waits for sockets.
   health_report troubles() const;
+  const detail::engine_signals& signals() const noexcept { return threads_.signals(); }
   std::vector<std::string> warnings() const {
     return after_process_fork() ? std::vector<std::string>() : notices_.warnings();
   }

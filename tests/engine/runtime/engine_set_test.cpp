@@ -10,12 +10,14 @@
 #include <corewise/topology/error.hpp>
 
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -99,6 +101,30 @@ TEST_CASE("engine set: all engines end at the same time, so that one may wait fo
       while (!other.stop_token().stop_requested()) co_await sleep_for(1ms);
     }(engines[1 - i])) == submit_result::accepted);
   for (const shutdown_report& r : engines.shutdown(10s)) CHECK(r.clean());
+}
+
+TEST_CASE("engine set: the threads on which engines end block signals, as all threads of engines do") {
+  const auto blocks = [](int signal) {
+    sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    return ::sigismember(&mask, signal) == 1;
+  };
+  REQUIRE_FALSE(blocks(SIGTERM));
+  engine_set engines(for_machine("pack:2 numa:1 l3:1 core:1 pu:1", machine_part::package));
+  std::atomic<int> own{0};
+  std::atomic<int> others{0};
+  const auto here = std::this_thread::get_id();
+  const auto look = [&] {
+    if (std::this_thread::get_id() == here)
+      own += blocks(SIGTERM) ? 100 : 1;
+    else
+      others += blocks(SIGTERM) && !blocks(SIGSEGV) ? 1 : 100;
+  };
+  const std::stop_callback first(engines[0].stop_token(), look);
+  const std::stop_callback second(engines[1].stop_token(), look);
+  for (const shutdown_report& r : engines.shutdown(10s)) CHECK(r.clean());
+  CHECK(own == 1);
+  CHECK(others == 1);
 }
 
 TEST_CASE("engine set: the deadline counts for all together, and a stuck task of one is told of") {
