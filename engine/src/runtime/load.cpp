@@ -72,6 +72,7 @@ class load_meter::inside {
         last_(history_.add(sample())) {}
 
   load_report read() {
+    if (of_.after_process_fork()) return {.state = health_state::ended}; // the locks may be held for ever
     const std::unique_lock reads(reading_, std::try_to_lock);
     if (!reads || detail::monotonic::now() - read_at_ < fresh) return last();
     load_report now = history_.add(sample());
