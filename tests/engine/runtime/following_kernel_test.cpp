@@ -1,5 +1,6 @@
 // Tests of an engine to which the kernel itself gives less and more, each in a process of its own.
 
+#include "affinity.hpp"
 #include "child_process.hpp"
 #include "control_group.hpp"
 #include "following.hpp"
@@ -12,11 +13,9 @@
 #include <corewise/topology/binding.hpp>
 
 #include <doctest/doctest.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -32,14 +31,6 @@ profile waiting_here() {
   p.topology.follow = {follow_setting::mode::fixed, 1h};
   p.topology.groups.group_by = domain_kind::machine;
   return p;
-}
-
-void set_affinity_of_all_threads(const cpu_set& cpus) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (const std::uint32_t c : cpus.to_vector()) CPU_SET(c, &mask);
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
-    static_cast<void>(::sched_setaffinity(std::stoi(thread.path().filename()), sizeof mask, &mask));
 }
 
 /// Calls `f(want)` in a child process. `want(holds, what)` says what is not as it should be, and then the test fails.
