@@ -25,6 +25,7 @@ profile two_domains(const std::string& machine, std::chrono::nanoseconds stuck_a
   return p;
 }
 
+constexpr const char* two_caches = "pack:1 numa:1 l3:2 core:1 pu:1";
 constexpr const char* two_nodes = "pack:1 numa:2 l3:1 core:1 pu:1";
 constexpr const char* two_packages = "pack:2 numa:1 l3:1 core:1 pu:1";
 
@@ -50,7 +51,7 @@ bool others_run(const profile& p, int count, hint where = {}) {
 } // namespace
 
 TEST_CASE("standstill: what waits behind a task that does not end is taken by another domain") {
-  for (const char* machine : {two_nodes, two_packages})
+  for (const char* machine : {two_caches, two_nodes, two_packages})
     for (const int count : {1, 2, 4}) {
       CAPTURE(machine);
       CAPTURE(count);

@@ -131,7 +131,8 @@ TEST_CASE("host follower: a memory node that goes counts at once, one that comes
   CHECK(f.in_force().nodes == cpus("1"));
 }
 
-TEST_CASE("host follower: looks as often as an engine find within 3 s what a daemon that crashes had") {
+TEST_CASE(
+    "host follower: looks as often as an engine find within 3 s what a daemon had that crashes or ends") {
   const tests::recorded_host host(8);
   const tests::new_file file;
   profile p;
@@ -146,19 +147,25 @@ TEST_CASE("host follower: looks as often as an engine find within 3 s what a dae
     return f.in_force().cpus.size();
   };
   const tests::signal_pipe begun;
-  for (const int signal : {SIGKILL, SIGUSR1}) {
+  const tests::signal_pipe to_end;
+  for (const int signal : {SIGKILL, SIGUSR1, 0}) {
     const pid_t other = tests::child_that([&] {
-      const host_follower there(p, machine, groups);
-      begun.tell();
-      for (;;) ::pause();
+      {
+        const host_follower there(p, machine, groups);
+        begun.tell();
+        if (signal == 0) to_end.wait();
+        while (signal != 0) ::pause();
+      }
+      std::_Exit(0);
     });
     begun.wait();
     CHECK(look() == 4);
+    if (signal == 0) to_end.tell();
     tests::end_by(signal, other); // just after a look, so that the next one is as late as can be
-    const monotonic::time_point crash = now;
+    const monotonic::time_point gone = now;
     do now += follow_period_of(p).value();
-    while (look() != 8 && now - crash < 1min);
-    CHECK(now - crash <= 2500ms); // which leaves the engine half a second for the change
+    while (look() != 8 && now - gone < 1min);
+    CHECK(now - gone <= 2500ms); // which leaves the engine half a second for the change
     CHECK(f.in_force().others == 0);
   }
 }

@@ -126,6 +126,23 @@ TEST_CASE("share file: what cannot be a share file is refused, and nothing is ch
   CHECK_THROWS_AS(share_file(link, one("a", "0")), topology_error);
 }
 
+TEST_CASE("share file: two modes are right, and no other, so that no stranger takes a share") {
+  for (const mode_t mode : {0600U, 0660U, 0644U, 0640U, 0666U, 0700U, 04600U, 0400U}) {
+    CAPTURE(mode);
+    const new_file file;
+    std::ofstream(file.path()).close();
+    REQUIRE(::chmod(file.path().c_str(), mode) == 0);
+    std::string why;
+    try {
+      static_cast<void>(share_file(file.path(), one("a", "0")));
+    } catch (const topology_error& e) {
+      why = e.what();
+    }
+    CHECK(why.empty() == (mode == 0600U || mode == 0660U));
+    CHECK((why.empty() || why.find("has mode") != std::string::npos));
+  }
+}
+
 TEST_CASE("share file: a list of CPUs that has no room is refused with its length, and keeps no entry") {
   const new_file file;
   cpu_set every_second;

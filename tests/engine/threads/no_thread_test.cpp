@@ -1,12 +1,11 @@
 // The system gives no thread for one of those that an engine asks for, each in turn.
 
+#include "refused_thread.hpp"
 #include "threads/used.hpp"
 
 #include <corewise/engine/engine_set.hpp>
 
-#include <dlfcn.h>
 #include <doctest/doctest.h>
-#include <pthread.h>
 
 #include <atomic>
 #include <cerrno>
@@ -15,20 +14,9 @@
 #include <system_error>
 #include <vector>
 
-namespace {
-std::atomic<int> before_refusal{0}; // threads that are made; 0: none is refused
-}
-
-/// Stands in front of the system's.
-extern "C" int pthread_create(pthread_t* made, const pthread_attr_t* how, void* (*act)(void*), void* with) {
-  using create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static const auto systems = reinterpret_cast<create>(::dlsym(RTLD_NEXT, "pthread_create"));
-  if (before_refusal.load() > 0 && before_refusal.fetch_sub(1) == 1) return EAGAIN;
-  return systems(made, how, act, with);
-}
-
 using namespace corewise;
 using namespace std::chrono_literals;
+using tests::threads_before_refusal;
 
 namespace {
 
@@ -42,14 +30,14 @@ TEST_CASE("no thread: an engine does not begin without one for each worker, and 
   const auto before = thread_count();
   for (int n = 1; n <= workers + 4; ++n) {
     CAPTURE(n);
-    before_refusal = n;
+    threads_before_refusal = n;
     int result = 0;
     try {
       result = tests::used(p, n == workers + 1 ? "stuck workers are not reported" : "");
     } catch (const std::system_error& e) {
       result = e.code().value() == EAGAIN ? -1 : -2;
     }
-    before_refusal = 0;
+    threads_before_refusal = 0;
     CHECK(result == (n > workers ? 0 : -1));
     while (thread_count() != before)
       std::this_thread::sleep_for(1ms); // those that are joined may still be listed
@@ -68,9 +56,9 @@ TEST_CASE("no thread: a set whose engines get none to end on ends them one after
       REQUIRE(e.submit([&] { ++ran; }) == submit_result::accepted);
       e.drain();
     }
-    before_refusal = n;
+    threads_before_refusal = n;
     const std::vector<shutdown_report> reports = engines.shutdown(10s);
-    CHECK(before_refusal == 0); // one was refused
+    CHECK(threads_before_refusal == 0); // one was refused
     REQUIRE(reports.size() == 3);
     for (const shutdown_report& r : reports) CHECK(r.clean());
     for (const engine& e : engines) CHECK(e.health().state == health_state::ended);
