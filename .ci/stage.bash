@@ -42,7 +42,8 @@ count() {
   if ((good + bad == 0 || (bad == 0 && $2 != 0))); then failed "$1: the script broke off with status $2"; fi
 }
 
-# build PRESET [TARGET...]: configures and builds; shows the compiler's output when it fails.
+# build PRESET [TARGET...]: configures and builds; shows the compiler's output when it fails. examples=ON: asan-ubsan has the
+# examples, too.
 build() {
   local preset=$1 log=build/$1.log started=$SECONDS unity=ON all=OFF options=()
   shift
@@ -54,7 +55,7 @@ build() {
     # the simulator and the command, and fuzzing runs what reads profiles and machines.
     gcc) options=(-DCOREWISE_TEST_FAULTS="$all" -DCOREWISE_BENCH_ALL="$all") ;;
     asan-ubsan)
-      options=(-DCOREWISE_TEST_FAULTS="$all" -DCOREWISE_BUILD_TOOLS="$all" -DCOREWISE_BUILD_EXAMPLES="$all" -DCOREWISE_TEST_ALL="$all")
+      options=(-DCOREWISE_TEST_FAULTS="$all" -DCOREWISE_BUILD_TOOLS="$all" -DCOREWISE_BUILD_EXAMPLES="${examples:-$all}" -DCOREWISE_TEST_ALL="$all")
       ;;
     arm64) options=(-DCOREWISE_TEST_FAULTS="$all" -DCOREWISE_BUILD_TOOLS="$all" -DCOREWISE_TEST_ALL="$all") ;;
   esac

@@ -3,11 +3,13 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -47,6 +49,11 @@ class client {
   void reset_at_end() const {
     const linger none{1, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+  }
+  /// Has calls that receive end after that time without a byte, with EAGAIN.
+  void give_up_after(std::chrono::seconds time) const {
+    const timeval limit{.tv_sec = time.count(), .tv_usec = 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   }
   void end_of_sending() const { ::shutdown(fd_, SHUT_WR); }
   /// Returns what has come, or comes next; nothing at the end of the connection, and after an error (`errno`).
