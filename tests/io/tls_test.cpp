@@ -1,5 +1,7 @@
 #include "sockets.hpp"
 
+#include <corewise/engine/event.hpp>
+
 #ifdef COREWISE_STANDALONE_ASIO
 #include <asio/ssl.hpp>
 #else
@@ -104,5 +106,46 @@ TEST_CASE("TLS: a stop at every moment of a handshake and a read") {
     CHECK(reading.get() == asio::error::operation_aborted);
     serving.get();
   }
+  CHECK(comes_to_rest(on.io));
+}
+
+TEST_CASE("TLS: a stop beside the bytes of a read ends it without them, or it has them whole") {
+  ssl::context of_server = make_server_context();
+  ssl::context of_client(ssl::context::tls_client);
+  served_engine on(4);
+  constexpr int rounds = 300;
+  int had_all = 0;
+  for (int round = 0; round < rounds; ++round) {
+    auto ends = make_pair(on.io);
+    tls_stream server(std::move(ends.first), of_server);
+    tls_stream client(std::move(ends.second), of_client);
+    std::stop_source stop;
+    event reads;
+    event sends;
+    auto serving = on.engine.run([&]() -> task<> {
+      io::error_code gone; // the client may have closed
+      co_await server.async_handshake(ssl::stream_base::server, io::use_task.into(gone));
+      co_await sends.wait();
+      if (!gone) co_await asio::async_write(server, asio::buffer("abcd", 4), io::use_task.into(gone));
+    });
+    auto reading = on.engine.run([&]() -> task<io::error_code> {
+      co_await client.async_handshake(ssl::stream_base::client, io::use_task);
+      std::string bytes(4, ' ');
+      io::error_code why;
+      reads.set();
+      const std::size_t n =
+          co_await asio::async_read(client, asio::buffer(bytes), io::use_task(stop.get_token()).into(why));
+      CHECK(bytes.substr(0, n) == (why ? "" : "abcd"));
+      had_all += why ? 0 : 1;
+      client.next_layer().close(); // after a stop there is nothing else
+      co_return why;
+    });
+    CHECK(within(std::chrono::seconds{30}, [&] { return reads.is_set(); }));
+    stop_beside(round, stop, [&] { sends.set(); });
+    const io::error_code why = reading.get();
+    CHECK((!why || why == asio::error::operation_aborted));
+    serving.get();
+  }
+  MESSAGE(had_all, " of ", rounds, " reads had all bytes");
   CHECK(comes_to_rest(on.io));
 }
