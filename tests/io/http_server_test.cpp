@@ -1,11 +1,16 @@
 #include "counts.hpp"
 #include "server_process.hpp"
+#include "within.hpp"
+
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +31,37 @@ int count(const std::string& in, const std::string& what) {
   int found = 0;
   for (std::size_t at = in.find(what); at != std::string::npos; at = in.find(what, at + 1)) ++found;
   return found;
+}
+
+/// A file of this process, which goes with the object.
+class own_file {
+ public:
+  explicit own_file(const std::string& name)
+      : path_("/tmp/corewise_http_server." + std::to_string(::getpid()) + "." + name) {
+    write("");
+  }
+  own_file(const own_file&) = delete;
+  own_file& operator=(const own_file&) = delete;
+  ~own_file() { ::unlink(path_.c_str()); }
+
+  const char* path() const { return path_.c_str(); }
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
+  std::string read() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::string path_;
+};
+
+/// Returns the hash of the profile in force.
+std::string hash_in_force(const client& c) {
+  const std::string metrics = c.ask("/metrics");
+  const std::string before = "corewise_profile_info{hash=\"";
+  const std::size_t at = metrics.find(before);
+  REQUIRE(at != std::string::npos);
+  return metrics.substr(at + before.size(), 8);
 }
 
 /// What became of requests.
@@ -103,6 +139,32 @@ TEST_CASE("http_server: its routes, one after another on one connection") {
   }
   server.signal(SIGHUP);
   CHECK(c.ask("/").find("hello") != std::string::npos);
+  CHECK(server.end(SIGTERM) == 0);
+}
+
+TEST_CASE("http_server: SIGHUP puts the profile's file in force, and a broken file leaves it as it was") {
+  const own_file profile("yaml");
+  const own_file errors("errors");
+  const std::string one = "version: 1\nsteal: {batch_max: 10}\n";
+  const std::string other = "version: 1\nsteal: {batch_max: 11}\n";
+  profile.write(one);
+  server_process server(COREWISE_HTTP_SERVER, "http://127.0.0.1:%u/", profile.path(), errors.path());
+  const client c(server.port());
+  const std::string of_one = hash_in_force(c);
+  const auto says_at = [&](int times, const std::string& what) {
+    server.signal(SIGHUP);
+    return within(30s, [&] { return count(errors.read(), what) == times; });
+  };
+  profile.write(other);
+  CHECK(says_at(1, "reloaded\n"));
+  const std::string of_other = hash_in_force(c);
+  CHECK(of_other != of_one);
+  profile.write("version: 1\nsteal: {batch_max: few}\n");
+  CHECK(says_at(1, std::string(profile.path()) + ":2:20: steal.batch_max: found \"few\""));
+  CHECK(hash_in_force(c) == of_other);
+  profile.write(one);
+  CHECK(says_at(2, "reloaded\n"));
+  CHECK(hash_in_force(c) == of_one);
   CHECK(server.end(SIGTERM) == 0);
 }
 

@@ -3,6 +3,7 @@
 #include "http_client.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,15 +22,18 @@
 
 class server_process {
  public:
-  /// Starts a program, which prints `format`, with its port, when it listens.
-  server_process(const char* program, const char* format) {
+  /// Starts a program, which prints `format`, with its port, when it listens. With `profile` it gets the name of that file as
+  /// well, and appends its errors to the file `errors`.
+  server_process(const char* program, const char* format, const char* profile = nullptr,
+                 const char* errors = nullptr) {
     std::array<int, 2> output{};
     REQUIRE(::pipe(output.data()) == 0);
     process_ = ::fork();
     if (process_ == 0) {
       ::dup2(output[1], STDOUT_FILENO);
       ::close(output[0]);
-      ::execl(program, program, "0", nullptr);
+      if (errors != nullptr) ::dup2(::open(errors, O_CREAT | O_APPEND | O_WRONLY, 0600), STDERR_FILENO);
+      ::execl(program, program, "0", profile, nullptr);
       ::_exit(127);
     }
     ::close(output[1]);
