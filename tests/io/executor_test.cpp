@@ -80,6 +80,33 @@ TEST_CASE("io::executor: dispatch is inline only in a task of the group") {
   CHECK(ran_on != std::this_thread::get_id());
 }
 
+TEST_CASE("io::executor: in a task of another group of the engine dispatch is not inline") {
+  engine e(two_packages());
+  io::service io(e);
+  for (std::uint32_t w = 0; w < 2; ++w) {
+    std::binary_semaphore ran{0};
+    e.run(
+         [&] {
+           const group_id own = e.workers().workers()[e.this_worker()->value].group;
+           const auto caller = std::this_thread::get_id();
+           bool within_call = true; // read by this thread alone
+           bool inline_there = false;
+           asio::dispatch(io.of(group_id{1 - own.value}), [&, caller] {
+             if (std::this_thread::get_id() == caller) inline_there = within_call;
+             ran.release();
+           });
+           within_call = false;
+           CHECK_FALSE(inline_there);
+           bool inline_here = false;
+           asio::dispatch(io.of(own), [&] { inline_here = true; });
+           CHECK(inline_here);
+           blocking([&] { ran.acquire(); }); // what was dispatched uses this frame
+         },
+         hint{.worker = worker_id{w}})
+        .get();
+  }
+}
+
 TEST_CASE("io::executor: its properties") {
   served_engine on(2);
   const io::executor plain = on.io.local();
