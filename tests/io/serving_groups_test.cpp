@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // Which group's workers serve a connection.
@@ -73,7 +74,7 @@ TEST_CASE("serving groups: where a group's only worker is in a long task, an idl
 TEST_CASE("serving groups: nearly all of what connections do is served in their groups") {
   profile p;
   p.workers.pin = pin_to::none;
-  p.topology.machine.source = synthetic_source{"pack:4 numa:1 l3:1 core:2 pu:1"};
+  p.topology.machine.source = synthetic_source{"pack:2 numa:2 l3:1 core:2 pu:1"}; // a group for each node
   std::atomic<std::uint64_t> served{0};
   std::atomic<std::uint64_t> at_home{0};
   engine e(p);
@@ -100,7 +101,8 @@ TEST_CASE("serving groups: nearly all of what connections do is served in their 
   for (const int fd : clients) ::close(fd);
   for (std::uint32_t g = 0; g < 4; ++g) CHECK(server.counts(group_id{g}).accepted == 10);
   CHECK(served == 4000);
-  // 99.6% to 99.9% while other programs have all CPUs. The rest was ready while no worker of the group had a CPU, which
-  // sanitizers make likely.
+  MESSAGE(at_home.load(), " of ", served.load(), " in their groups");
+  // Mostly 99.0% to 100% where other programs want all CPUs (docs/figures/http.md), and at times 98.4%: the rest was ready
+  // while no worker of the group had a CPU. So 99% would fail now and then. Sanitizers make that likely.
   CHECK((tests::sanitized || at_home * 100 >= served * 95));
 }
