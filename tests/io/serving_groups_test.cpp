@@ -106,3 +106,52 @@ TEST_CASE("serving groups: nearly all of what connections do is served in their 
   // while no worker of the group had a CPU. So 99% would fail now and then. Sanitizers make that likely.
   CHECK((tests::sanitized || at_home * 100 >= served * 95));
 }
+
+TEST_CASE("serving groups: a worker of another package takes coroutines of connections when enough of them "
+          "wait, and not before") {
+  constexpr std::uint32_t more_than_wait =
+      100'000; // also for tasks that take long, of which fewer are enough
+  for (const std::uint32_t minimum : {more_than_wait, 2U}) {
+    CAPTURE(minimum);
+    profile p = two_packages();
+    p.steal.minimum_at.cross_package = minimum;
+    p.dispatch.weights.spill.cross_package = 2 * more_than_wait;
+    p.blocking.stuck_after = std::chrono::hours{1}; // no domain stands still, whatever the system runs
+    engine e(p);
+    io::service io(e);
+    const group_id first{0};
+    constexpr int connections = 16;
+    std::vector<std::pair<io::unix_stream, io::unix_stream>> ends;
+    std::atomic<int> served{0};
+    const auto serve = [&](io::unix_stream& peer) -> task<> {
+      for (io::error_code why; !why;) {
+        char byte = 0;
+        co_await peer.async_read_some(asio::buffer(&byte, 1), io::use_task.into(why));
+        std::this_thread::sleep_for(200us); // it keeps its worker, and the others wait behind it
+        ++served;
+      }
+    };
+    for (int i = 0; i < connections; ++i) {
+      ends.emplace_back(io.of(first), io.of(first));
+      asio::local::connect_pair(ends.back().first, ends.back().second);
+    }
+    std::vector<future<void>> serving;
+    for (auto& pair : ends) serving.push_back(e.run([&] { return serve(pair.first); }, hint{.group = first}));
+    const auto stolen = [&] {
+      return e.metrics().total().stolen[static_cast<std::size_t>(level::cross_package)];
+    };
+    const auto ask_all = [&] {
+      const int before = served;
+      for (auto& pair : ends) REQUIRE(::send(pair.second.native_handle(), "x", 1, MSG_NOSIGNAL) == 1);
+      REQUIRE(within(30s, [&] { return served == before + connections; }));
+      return stolen() != 0;
+    };
+    if (minimum == more_than_wait) {
+      for (int round = 0; round < 50; ++round) CHECK_FALSE(ask_all());
+    } else {
+      CHECK(within(30s, ask_all));
+    }
+    for (auto& pair : ends) pair.second.close();
+    for (future<void>& f : serving) f.get();
+  }
+}
