@@ -19,7 +19,8 @@
 //     io_ready_to_served WORKLOAD [WORKERS [SAMPLES]]
 //
 // WORKLOAD: none, yielders (200 that never end), flood (tasks of 100 us from 8 producers), sockets (64 that are always
-// ready; then tasks from outside are timed).
+// ready; then tasks from outside are timed), others (the socket is of one of two groups, whose workers have nothing else to
+// do; WORKERS is of each group, and all those of the other one are in a long task, which sleeps).
 
 using namespace corewise;
 using namespace std::chrono_literals;
@@ -106,13 +107,34 @@ task<> yield_until(const std::atomic<bool>& over) {
   while (!over) co_await yield();
 }
 
+/// Keeps each worker of a group in a task that takes no CPU, until it is told to end. Returns when all are in theirs.
+void hold_all(engine& e, group_id of, const std::atomic<bool>& over) {
+  std::atomic<std::uint32_t> held{0};
+  const auto hold = [&](const auto& self, worker_id w) -> void {
+    const auto act = [&, w] {
+      if (*e.this_worker() != w) return self(self, w); // another one has stolen it
+      ++held;
+      while (!over) std::this_thread::sleep_for(1ms);
+    };
+    if (e.submit(act, {.worker = w}) != submit_result::accepted) std::abort();
+  };
+  const auto workers = e.workers().of_group(of);
+  for (const auto& w : workers) hold(hold, w.id);
+  while (held != workers.size()) std::this_thread::sleep_for(1ms);
+}
+
 const asio::ip::tcp::endpoint anywhere(asio::ip::address_v4::loopback(), 0);
 
-/// Times how long what is sent to a socket waits.
-void time_socket(io::service& service, int samples, std::vector<std::int64_t>& waits) {
+/// Times how long what is sent to a socket waits. With `in` the socket is of that group.
+void time_socket(io::service& service, int samples, std::vector<std::int64_t>& waits,
+                 std::optional<group_id> in = {}) {
+  io::listen_options options;
+  if (in) options.balance = io::listen_options::balancing::lightest;
   const io::listener server = io::listen(
-      service, anywhere, {}, [&](io::tcp_stream peer) { return note_waits(std::move(peer), waits); });
+      service, anywhere, options, [&](io::tcp_stream peer) { return note_waits(std::move(peer), waits); });
   const int fd = connected(server.port());
+  while (server.counts().accepted == 0) std::this_thread::sleep_for(1ms);
+  if (in && server.counts(*in).accepted == 0) std::abort();
   for (int i = 0; i < samples; ++i) {
     std::this_thread::sleep_for(1ms);
     const std::int64_t sent = now_ns();
@@ -161,7 +183,15 @@ int main(int argc, char** argv) {
   const std::string_view workload = argc > 1 ? argv[1] : "none";
   const int samples = argc > 3 ? std::atoi(argv[3]) : 2000;
   profile p;
-  p.workers.total = argc > 2 ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 2;
+  const std::uint32_t workers = argc > 2 ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 2;
+  const bool has_others = workload == "others";
+  if (has_others) {
+    p.topology.machine.source = synthetic_source{"pack:2 numa:1 l3:1 core:8 pu:1"};
+    p.workers.per_group = workers;
+    p.workers.pin = pin_to::none;
+  } else {
+    p.workers.total = workers;
+  }
   std::vector<std::int64_t> waits;
   waits.reserve(static_cast<std::size_t>(samples));
   std::atomic<bool> over{false};
@@ -169,13 +199,14 @@ int main(int argc, char** argv) {
   io::service service(e);
   if (workload == "yielders")
     for (int i = 0; i < 200; ++i) static_cast<void>(e.submit(yield_until(over)));
+  if (has_others) hold_all(e, group_id{1}, over);
   {
     std::optional<flood> tasks;
     if (workload == "flood") tasks.emplace(e);
     if (workload == "sockets")
       time_tasks(e, service, samples, waits);
     else
-      time_socket(service, samples, waits);
+      time_socket(service, samples, waits, has_others ? std::optional(group_id{0}) : std::nullopt);
   }
   over = true;
   e.shutdown(5s);
