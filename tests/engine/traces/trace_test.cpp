@@ -145,7 +145,9 @@ TEST_CASE("trace: a coroutine that goes on says for what it has waited") {
 }
 
 TEST_CASE("trace: workers sleep and wake, tasks block, and stolen ones say from where") {
-  engine e(small_profile(2));
+  profile own_tasks_stay = small_profile(2);
+  own_tasks_stay.dispatch.policy = "local_first";
+  engine e(own_tasks_stay);
   const auto both_sleep = [&] {
     return within(5s, [&] {
       const engine_dump d = e.dump();
@@ -154,13 +156,15 @@ TEST_CASE("trace: workers sleep and wake, tasks block, and stolen ones say from 
   };
   REQUIRE(both_sleep()); // so that one is woken
   trace_session session(e);
+  std::uint32_t victim = trace_event::none;
   gate both;
-  // One worker takes a task that submits to itself; another can only steal.
+  // A task submits to its own worker, and holds it until another worker has one of these tasks: it has stolen that.
   (void)e.submit([&] {
+    victim = e.this_worker()->value;
     for (int i = 0; i < 8; ++i) (void)e.submit([&] { both.pass(); });
-    blocking([] { std::this_thread::sleep_for(1ms); });
     both.wait_for(1);
     both.open();
+    blocking([] { std::this_thread::sleep_for(1ms); });
   });
   e.drain();
   REQUIRE(both_sleep());
@@ -168,12 +172,10 @@ TEST_CASE("trace: workers sleep and wake, tasks block, and stolen ones say from 
   CHECK(first(t, kind::blocking).at <= first(t, kind::unblocked).at);
   CHECK(first(t, kind::parked).worker < 2);
   CHECK(first(t, kind::woken).worker < 2);
-  for (const trace_event& s : t.events) {
-    if (s.what != kind::stolen) continue;
-    CHECK(s.worker < 2);
-    CHECK(s.count >= 1);
-    CHECK(s.distance == level::same_group);
-  }
+  const trace_event stolen = first(t, kind::stolen);
+  CHECK(stolen.worker == victim);
+  CHECK(stolen.count >= 1);
+  CHECK(stolen.distance == level::same_group);
   CHECK(first(t, kind::load).worker < 2);
 }
 
