@@ -4,6 +4,7 @@
 
 #include "affinity.hpp"
 #include "control_group.hpp"
+#include "usage.hpp"
 
 #include <corewise/engine/engine.hpp>
 #include <corewise/engine/parallel_for.hpp>
@@ -16,16 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <random>
 #include <string>
 #include <thread>
@@ -38,6 +36,7 @@ using std::chrono::steady_clock;
 namespace {
 
 namespace asio = io::asio;
+using tests::entries_in, tests::median, tests::usage, tests::used_now;
 
 int failures = 0;
 
@@ -56,31 +55,6 @@ struct books {
   std::atomic<std::uint64_t> broken{0}; ///< connections for which there was no descriptor
   std::atomic<std::uint64_t> beats{0};
 };
-
-/// What the process uses.
-struct usage {
-  double megabytes = 0;
-  double threads = 0;
-  double descriptors = 0;
-};
-
-double entries_in(const char* folder) {
-  return static_cast<double>(std::distance(std::filesystem::directory_iterator(folder), {}));
-}
-
-usage used_now() {
-  std::ifstream pages("/proc/self/statm");
-  double all = 0;
-  double resident = 0;
-  pages >> all >> resident;
-  return {resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6, entries_in("/proc/self/task"),
-          entries_in("/proc/self/fd")};
-}
-
-double median(std::vector<usage> of, double usage::* what) {
-  std::ranges::nth_element(of, of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2), {}, what);
-  return of[of.size() / 2].*what;
-}
 
 // --- what runs in the engine
 
