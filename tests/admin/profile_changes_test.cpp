@@ -19,7 +19,8 @@ TEST_CASE("admin: a profile is read, changed, refused with all errors, and rever
   CHECK(is(on.control("PUT /profile", base + "queues: {budget: 77}\n"), 200));
   CHECK(on.e.configuration().queues.budget == 77);
   CHECK(has(on.control("GET /profile"), "budget: 77"));
-  CHECK(on.logged("changed the profile"));
+  const std::string user = "user " + std::to_string(::geteuid());
+  CHECK(on.logged(user + ": changed the profile"));
 
   const std::string wrong = on.control("PUT /profile", "queues: {budgte: 1}\nidle: {park_timeout: soon}\n");
   CHECK(is(wrong, 422));
@@ -27,7 +28,7 @@ TEST_CASE("admin: a profile is read, changed, refused with all errors, and rever
   CHECK(has(wrong, "park_timeout"));
   CHECK(is(on.control("PUT /profile", base + "queues: {local: 16}\n"), 422)); // needs a restart
   CHECK(on.e.configuration().queues.budget == 77);
-  CHECK(on.logged("refused a profile"));
+  CHECK(on.logged(user + ": refused a profile"));
 
   CHECK(is(on.control("PUT /profile?revert_after=3s", base + "queues: {budget: 88}\n"), 200));
   CHECK(on.e.configuration().queues.budget == 88);
