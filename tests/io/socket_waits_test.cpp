@@ -387,5 +387,10 @@ TEST_CASE(
   };
   CHECK(waits("reads") == std::vector{wait_kind::read});
   CHECK(waits("writes") == std::vector{wait_kind::write});
+  CHECK(t.to_json().find(R"("name":"waits: io: read")") != std::string::npos);
+  const auto polled = std::ranges::find(t.events, trace_event::kind::polled, &trace_event::what);
+  REQUIRE(polled != t.events.end());
+  CHECK(polled->worker == 0);
+  CHECK(polled->count >= 1);
   for (const std::string& text : t.texts) CHECK(text.find("a step of") == std::string::npos);
 }
