@@ -99,3 +99,30 @@ TEST_CASE("metrics: the profile in force has a hash, and spare threads a limit")
   CHECK(e.metrics().profile_hash != before.profile_hash);
   CHECK(e.metrics().spare_threads_max == 4);
 }
+
+TEST_CASE("metrics: urgent tasks that slow cores run are counted, and no others") {
+  for (const std::uint32_t slow : {500U, 1024U}) {
+    CAPTURE(slow);
+    const std::uint64_t expected = slow < 1024 ? 1 : 0;
+    profile p = small_profile(2);
+    auto& machine = p.topology.machine;
+    machine.source = synthetic_source{"pack:1 numa:1 l3:1 core:2 pu:1"};
+    machine.kinds = {{cpu_set::range(0, 0), "P", 1024}, {cpu_set::range(1, 1), "E", slow}};
+    gate both;
+    engine e(p);
+    for (int i = 0; i < 2; ++i) CHECK(e.submit([&] { both.pass(); }, urgent) == submit_result::accepted);
+    both.wait_for(2); // one on each worker
+    both.open();
+    e.drain();
+    CHECK(e.submit([] {}, {.worker = worker_id{1}}) == submit_result::accepted); // it has no class
+    e.drain();
+    const metrics_snapshot m = e.metrics();
+    CHECK(m.total().latency_runs == 2);
+    CHECK(m.total().latency_runs_on_slow_cores == expected);
+    const auto json = nlohmann::json::parse(m.to_json());
+    for (const worker_metrics& w : m.workers) {
+      CHECK(w.latency_runs_on_slow_cores == (e.groups()[w.group].capacity < 1024 ? 1U : 0U));
+      CHECK(json["workers"][w.worker.value]["latency_tasks_on_slow_cores"] == w.latency_runs_on_slow_cores);
+    }
+  }
+}
