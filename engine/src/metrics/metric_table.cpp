@@ -196,7 +196,7 @@ constexpr worker_row of_workers[] = {
      [](const worker_metrics& w) { return static_cast<std::uint64_t>(w.stuck_for.count()); }},
     {"latency_tasks_on_slow_cores", counter, "tasks",
      "Tasks taken from the latency queue on a core of a slower kind than the fastest. Capacities are those "
-     "that the machine or its description states, not measured ones",
+     "that the machine or a machine file states, not measured ones",
      [](const worker_metrics& w) { return w.latency_runs_on_slow_cores; }},
     {"tasks_stolen", counter, "tasks", "Tasks taken from other workers, by how far the victim is",
      stolen_at<level::same_group>, "level", "same_group"},
