@@ -4,8 +4,8 @@
 #include "refused_thread.hpp"
 
 #include <doctest/doctest.h>
-#include <signal.h>
 
+#include <csignal>
 #include <filesystem>
 #include <iterator>
 #include <system_error>

@@ -10,11 +10,11 @@
 #include <corewise/topology/error.hpp>
 
 #include <doctest/doctest.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <memory>
 #include <mutex>
 #include <stop_token>
