@@ -10,6 +10,14 @@
 #ifndef COREWISE_SANITIZED
 #define COREWISE_SANITIZED false
 #endif
+#ifdef __has_feature
+#if __has_feature(undefined_behavior_sanitizer)
+#define COREWISE_OBJECTS_CHECKED true
+#endif
+#endif
+#ifndef COREWISE_OBJECTS_CHECKED
+#define COREWISE_OBJECTS_CHECKED false
+#endif
 
 namespace corewise::tests {
 
@@ -17,15 +25,7 @@ namespace corewise::tests {
 inline constexpr bool sanitized = COREWISE_SANITIZED;
 
 /// Whether UndefinedBehaviorSanitizer checks objects: without descriptors it takes each for none.
-#ifdef __has_feature
-#if __has_feature(undefined_behavior_sanitizer)
-inline constexpr bool objects_checked = true;
-#else
-inline constexpr bool objects_checked = false;
-#endif
-#else
-inline constexpr bool objects_checked = false;
-#endif
+inline constexpr bool objects_checked = COREWISE_OBJECTS_CHECKED;
 
 /// Whether it is built for a processor that the tests emulate.
 #ifdef COREWISE_EMULATED
@@ -37,3 +37,4 @@ inline constexpr bool emulated = false;
 } // namespace corewise::tests
 
 #undef COREWISE_SANITIZED
+#undef COREWISE_OBJECTS_CHECKED
