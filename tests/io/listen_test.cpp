@@ -190,11 +190,7 @@ TEST_CASE("listen: without descriptors connections wait") {
     return;
   }
   std::atomic<int> said{0};
-  engine_hooks hooks;
-  hooks.on_log_record = [&](const log_record& record) {
-    said += record.code == log_code::accept_paused ? 1 : 0;
-  };
-  engine e(served_engine::profile_of(2), hooks);
+  engine e(served_engine::profile_of(2), counting(log_code::accept_paused, said));
   io::service io(e);
   const io::listener server = io::listen(io, on_loopback(), {}, echo);
   std::vector<int> clients;

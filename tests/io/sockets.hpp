@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <stop_token>
@@ -58,6 +59,13 @@ inline corewise::task<> echo(corewise::io::tcp_stream peer) {
     co_await asio::async_write(peer, asio::buffer(bytes, n), corewise::io::use_task.into(why));
     if (why) co_return;
   }
+}
+
+/// Returns hooks that count the lines of the log with that code.
+inline corewise::engine_hooks counting(corewise::log_code of, std::atomic<int>& lines) {
+  corewise::engine_hooks hooks;
+  hooks.on_log_record = [of, &lines](const corewise::log_record& r) { lines += r.code == of ? 1 : 0; };
+  return hooks;
 }
 
 /// Connects as a plain client does. Returns the socket.

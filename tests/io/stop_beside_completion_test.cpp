@@ -58,43 +58,40 @@ task<std::string> read_all(io::unix_stream& from, std::size_t size, const Read& 
   co_return all;
 }
 
-} // namespace
-
-TEST_CASE("use_task: a stop beside the bytes of a read loses none of them") {
+/// Has a task `read(stream, buffer, token)` a text, of which the last bytes come beside the stop; in half of the rounds `early`
+/// bytes come before.
+template <class Read> void stop_beside_bytes(const std::string& text, std::size_t early, const Read& read) {
   served_engine on(4);
   int by_stopped = 0;
   for (int round = 0; round < rounds; ++round) {
     auto ends = make_pair(on.io);
     std::stop_source stop;
-    const auto read = [&](const asio::mutable_buffer& into, io::error_code& why) {
-      return ends.first.async_read_some(into, io::use_task(stop.get_token()).into(why));
+    const auto first = [&](const asio::mutable_buffer& into, io::error_code& why) {
+      return read(ends.first, into, io::use_task(stop.get_token()).into(why));
     };
-    auto reading = begun(on, round, [&] { return read_all(ends.first, 4, read, by_stopped); });
-    stop_beside(round, stop, [&] { REQUIRE(sent(ends.second, "abcd")); });
+    auto reading = begun(on, round, [&] { return read_all(ends.first, text.size(), first, by_stopped); });
+    const std::size_t before = round % 4 < 2 ? early : 0;
+    if (before != 0) REQUIRE(sent(ends.second, text.substr(0, before)));
+    stop_beside(round, stop, [&] { REQUIRE(sent(ends.second, text.substr(before))); });
     ::shutdown(ends.second.native_handle(), SHUT_WR);
-    CHECK(reading.get() == "abcd");
-  }
-  MESSAGE(by_stopped, " of ", rounds, " reads had the bytes");
-  CHECK(comes_to_rest(on.io));
-}
-
-TEST_CASE("use_task: a stop beside the bytes of a composed read loses none of them") {
-  served_engine on(4);
-  int by_stopped = 0;
-  for (int round = 0; round < rounds; ++round) {
-    auto ends = make_pair(on.io);
-    std::stop_source stop;
-    const auto read = [&](const asio::mutable_buffer& into, io::error_code& why) {
-      return asio::async_read(ends.first, into, io::use_task(stop.get_token()).into(why));
-    };
-    auto reading = begun(on, round, [&] { return read_all(ends.first, 8, read, by_stopped); });
-    if (round % 4 < 2) REQUIRE(sent(ends.second, "ab")); // earlier
-    stop_beside(round, stop, [&] { REQUIRE(sent(ends.second, round % 4 < 2 ? "cdefgh" : "abcdefgh")); });
-    ::shutdown(ends.second.native_handle(), SHUT_WR);
-    CHECK(reading.get() == "abcdefgh");
+    CHECK(reading.get() == text);
   }
   MESSAGE(by_stopped, " of ", rounds, " reads had all bytes");
   CHECK(comes_to_rest(on.io));
+}
+
+} // namespace
+
+TEST_CASE("use_task: a stop beside the bytes of a read loses none of them") {
+  stop_beside_bytes("abcd", 0, [](io::unix_stream& from, const auto& into, const auto& token) {
+    return from.async_read_some(into, token);
+  });
+}
+
+TEST_CASE("use_task: a stop beside the bytes of a composed read loses none of them") {
+  stop_beside_bytes("abcdefgh", 2, [](io::unix_stream& from, const auto& into, const auto& token) {
+    return asio::async_read(from, into, token);
+  });
 }
 
 TEST_CASE("use_task: a stop beside a connection leaves it to the accept, or to the next one") {
