@@ -181,7 +181,7 @@ TEST_CASE("workers: seats of the headroom come behind a group's workers, for quo
   CHECK(laid_out(with_quota(one_kind(1, 16), 1.5), with_headroom(99U)).layout.size() == 16);
   CHECK(laid_out(with_quota(one_kind(1, 16), 1.5), with_headroom(0U)).layout.size() == 2);
   CHECK(laid_out(with_quota(one_kind(1, 16), 1), with_headroom(3U)).layout.size() == 4);
-  CHECK(laid_out(with_quota(one_kind(1, 16), 1), with_headroom({})).layout.size() == 1); // one alone
+  CHECK(laid_out(with_quota(one_kind(1, 16), 1), with_headroom({})).layout.size() == 4); // one too
   CHECK(laid_out(one_kind(1, 16), with_headroom({})).layout.size() == 16);
 
   const laid_out of_total(two_hybrid_sockets(), with_headroom(4U, total(8)));

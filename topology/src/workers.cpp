@@ -133,8 +133,7 @@ counts count_seats(const topology& machine, const locality_groups& groups, const
   else {
     const double begun = at_begin;
     double most = begun + more;
-    if (at_begin != 1 && options.headroom != 0U) // one worker alone takes shorter ways
-      most = std::max(most, begun * automatic_headroom);
+    if (options.headroom != 0U) most = std::max(most, begun * automatic_headroom);
     seats = automatic(machine, groups, options, machine.cpus(), most);
   }
   return seats;

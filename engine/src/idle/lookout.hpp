@@ -35,7 +35,7 @@ class lookout {
 
   /// Returns whether it looks for tasks that age in slots. Call from any thread.
   bool slots_age() const noexcept {
-    // A sole worker takes from its slot as if it were alone (sole_taker.hpp), and no other could help it.
+    // No other worker could help the only one.
     return layout_.size() > 1 && wakes_.settings().slots_age();
   }
   /// Returns whether it looks for domains that stand still. Call from any thread.

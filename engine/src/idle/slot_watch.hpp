@@ -17,12 +17,14 @@ class slot_watch {
   explicit slot_watch(std::span<worker_queues* const> queues) : queues_(queues), seen_(queues.size()) {}
 
   /// Calls `aged(index, task)` for each task that has waited for `age`, and has been taken out of its slot.
-  /// Returns whether any slot was full. Cost: a cache line for each worker.
+  /// Returns whether any slot was full. Leaves out that of a sole taker: no other worker could help it. Cost: a cache line
+  /// for each worker, another one where the slot is full.
   template <class Aged>
   bool look(monotonic::time_point now, std::chrono::nanoseconds age, const Aged& aged) noexcept {
     bool any = false;
     for (std::size_t w = 0; w < queues_.size(); ++w) {
-      const sight at{queues_[w]->lifo.peek(), queues_[w]->started(), now};
+      sight at{queues_[w]->lifo.peek(), queues_[w]->started(), now};
+      if (at.task != nullptr && !queues_[w]->takers.shared()) at.task = nullptr;
       sight& before = seen_[w];
       any = any || at.task != nullptr;
       if (at.task == nullptr || at.task != before.task || at.started != before.started) {

@@ -82,9 +82,8 @@ rows workers() {
             .description =
                 "The number of workers that may come later, when a CPU quota grows or a profile asks "
                 "for more. Each has a thread from the start, which sleeps. `auto`: where a quota gives "
-                "two workers or more, but fewer than there are cores, up to three for each; else none. "
-                "One worker alone takes shorter ways. A smaller number than that of `auto` gives as many as "
-                "`auto`, and 0 gives none",
+                "fewer workers than there are cores, up to three for each; else none. "
+                "A smaller number than that of `auto` gives as many as `auto`, and 0 gives none",
             .note =
                 "CPUs that the process was not allowed to use at the start get no worker before a restart"}),
       with(choice_field<profile, pin_to>("workers.pin", COREWISE_AT(workers.pin),

@@ -9,10 +9,10 @@
 //
 // Invariant: while the worker is between T2 and T4 as the sole taker, no other thread takes.
 //
-// In an engine of one worker that worker is the sole taker, and takes without a locked instruction, until the
-// engine has ended. Then the thread that destroys the queued tasks takes them from there, though the worker
-// may still be in a task. That thread first says that it wants to take, and waits until the worker is not
-// about to take.
+// In an engine that began with one worker, that worker is the sole taker, and takes without a locked
+// instruction, until more workers come or the engine has ended. Then other workers, or the thread that
+// destroys the queued tasks, take from there, though the worker may be in a task. The thread that lets them
+// take first says so, and waits until the worker is not about to take.
 //
 //     worker                                     another thread that wants to take
 //     T1  inside = true                          S1  others = asked

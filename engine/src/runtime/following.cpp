@@ -116,7 +116,7 @@ void runtime::place_memory(std::span<const std::optional<std::uint32_t>> nodes) 
   for (std::size_t g = 0; g < nodes.size(); ++g) memory_[g]->move_to(nodes[g]);
 }
 
-/// Looks, and puts in force what has changed. Throws `std::bad_alloc`; then nothing has changed, but for where new memory
+/// Looks, and puts in force what has changed. Throws as `put_in_force`; then nothing has changed, but for where new memory
 /// comes from.
 runtime::followed runtime::go_by_host(bool at_once) {
   followed found;

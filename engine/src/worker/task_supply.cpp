@@ -16,7 +16,7 @@ task_supply::task_supply(shared& engine, const worker_place& place, const queue_
       classes_(engine.classes(place.group)),
       rules_(in_force),
       counts_(counts),
-      takers_(engine.layout().size() == 1) {}
+      takers_(engine.layout().at_begin() == 1) {}
 
 // --- pushing
 

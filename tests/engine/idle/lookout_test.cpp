@@ -25,7 +25,8 @@ constexpr worker_id sleeper{1};
 /// Two workers of a group: one runs a task that does not end, and the other one sleeps.
 class two_seats {
  public:
-  two_seats() {
+  /// `alone`: the workers take as one that began alone.
+  explicit two_seats(bool alone = false) : takers_(alone) {
     for (int w = 0; w < 2; ++w) rings_.emplace_back(4), inboxes_.emplace_back(4);
     boards_.push_back(std::make_unique<group_board>(2, entries_.data()));
     boards_[0]->active.store(2, std::memory_order_relaxed);
@@ -45,6 +46,7 @@ class two_seats {
   std::optional<std::chrono::nanoseconds> look(monotonic::time_point now) noexcept {
     return lookout_->look(now);
   }
+  detail::sole_taker& takers() noexcept { return takers_; }
   /// Fills the slot of the busy worker.
   void fill() { CHECK(queues_[busy.value]->lifo.put(&task_) == nullptr); }
   /// Returns whether the task is where another worker takes it, and that one has been woken.
@@ -72,7 +74,7 @@ class two_seats {
   std::vector<std::vector<detail::local_queue::cell>> rings_;
   std::vector<std::vector<detail::inbox::cell>> inboxes_;
   std::vector<detail::inbox::cell> class_cells_{detail::domain_classes::cells_needed};
-  detail::sole_taker takers_{false};
+  detail::sole_taker takers_;
   std::vector<std::unique_ptr<detail::worker_queues>> seats_;
   std::vector<detail::worker_queues*> queues_;
   detail::injection_queue injection_;
@@ -137,4 +139,19 @@ TEST_CASE("lookout: when all slots have been empty for 100 ms, it looks fifty ti
   thread.looks = 0;
   thread.pass(10s);
   CHECK(thread.looks <= 501);
+}
+
+TEST_CASE("lookout: the slot of a worker that began alone is left to it until others may take") {
+  two_seats seats(/*alone=*/true);
+  if (!seats.takers().alone()) {
+    MESSAGE("skipped: the kernel has no such barrier");
+    return;
+  }
+  looking_thread thread(seats, 1, /*early=*/false);
+  seats.fill();
+  thread.pass(1s);
+  CHECK_FALSE(seats.given());
+  CHECK(thread.looks <= 151); // the slot counts as empty
+  REQUIRE(seats.takers().share());
+  CHECK(thread.pass(1s, /*until_given=*/true) <= 25ms);
 }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <system_error>
 #include <thread>
 
 // Kernels that refuse a barrier, as old kernels and those of sandboxes do. By that barrier other threads come
@@ -69,5 +70,24 @@ TEST_CASE(
           const bool shared = takers.share() || takers.shared() || takers.begin_alone();
           const ending e = end_in_a_task();
           return int{shared} + 2 * int{e.dropped != 0} + 4 * int{e.runs != 0} + 8 * int{e.held != 0};
+        }) == 0);
+}
+
+TEST_CASE(
+    "refused barrier: if the kernel refuses it later, an engine that began with one worker gets no more") {
+  CHECK(tests::wrong_without(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, [] {
+          if (!detail::sole_taker(true).alone()) return tests::cannot_tell;
+          profile p = small_profile(1);
+          p.workers.headroom = 1;
+          engine e(p);
+          p.workers.total = 2;
+          bool refused = false;
+          try {
+            static_cast<void>(e.apply(p));
+          } catch (const std::system_error&) {
+            refused = true;
+          }
+          const bool as_before = e.metrics().total().active == 1 && e.run([] { return 7; }).get() == 7;
+          return int{!refused} + 2 * int{!as_before};
         }) == 0);
 }

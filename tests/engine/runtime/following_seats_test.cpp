@@ -2,6 +2,7 @@
 
 #include "following.hpp"
 #include "reloading.hpp"
+#include "sanitized.hpp"
 #include "topology/recorded_host.hpp"
 
 #include <corewise/engine/load.hpp>
@@ -63,17 +64,58 @@ TEST_CASE("following: the headroom of the profile also serves a reload") {
   CHECK(e.refresh()->workers_now == 5); // a number that the profile gives stays
 }
 
-TEST_CASE(
-    "following: headroom is no capacity for a balancer, and no more than one seat where one worker begins") {
+TEST_CASE("following: headroom is no capacity for a balancer") {
   const recorded_host host(16);
   host.quota("200000 100000");
   engine e(waiting(host));
   CHECK(e.workers().size() == 8);
   load_meter meter(e);
   CHECK(meter.read().capacity == 2);
-  host.quota("100000 100000");
-  engine alone(waiting(host));
-  CHECK(alone.workers().size() == 1);
+}
+
+TEST_CASE("following: an engine that began with one worker grows under load") {
+  const recorded_host host(16);
+  for (int round = 0; round < (sanitized || emulated ? 5 : 20); ++round) {
+    host.quota("100000 100000");
+    constexpr int rows = 400;
+    constexpr int a_row = 100;
+    std::atomic<int> ran{0};
+    std::atomic<int> row{0};
+    std::atomic<int> refused{0};
+    gate all;
+    engine e(waiting(host));
+    REQUIRE(active_workers(e) == 1);
+    REQUIRE(e.workers().size() == 4);
+    const auto submit = [&](auto f) {
+      if (e.submit(f) != submit_result::accepted) ++refused;
+    };
+    // Each row goes into the ring of the worker that runs it, and its last task makes the next one.
+    const auto next_row = [&](const auto& self) -> void {
+      if (++row > rows) return;
+      for (int i = 1; i < a_row; ++i) submit([&] { ++ran; });
+      submit([&] {
+        ++ran;
+        self(self);
+      });
+    };
+    submit([&] { next_row(next_row); });
+    while (row < 20 * round) std::this_thread::yield();
+    host.quota("400000 100000");
+    CHECK(e.refresh()->workers_now == 4);
+    e.drain();
+    CHECK(ran == rows * a_row);
+    CHECK(refused == 0);
+    // Four tasks that wait for each other, sent by one, need four workers.
+    submit([&] {
+      for (int i = 0; i < 4; ++i) submit([&] { all.pass(); });
+    });
+    all.wait_for(4);
+    all.open();
+    e.drain();
+    host.quota("100000 100000"); // and back
+    CHECK(e.refresh()->workers_now == 1);
+    CHECK(e.run([] { return 7; }).get() == 7);
+  }
 }
 
 TEST_CASE("following: an engine without seats for what the host allows names the key that gives some, once") {
@@ -86,6 +128,7 @@ TEST_CASE("following: an engine without seats for what the host allows names the
   profile p = waiting(host);
   SUBCASE("one worker began, and has no room") {
     host.quota("100000 100000");
+    p.workers.headroom = 0;
     change_log log;
     engine e(p, log.hooks());
     host.quota("50000 100000");

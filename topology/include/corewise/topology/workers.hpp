@@ -17,8 +17,8 @@ struct worker_options {
   std::optional<std::uint32_t> total;
   /// The CPU that the constructing thread runs on: where a quota's workers are taken from first.
   std::optional<std::uint32_t> start_cpu;
-  /// How many seats there are beyond the workers at the start; 0: none. Nothing: where a quota gives 2 workers or more, but
-  /// fewer than cores, three for each, at most one on each core or CPU; else none. A number from 1 on gives no fewer.
+  /// How many seats there are beyond the workers at the start; 0: none. Nothing: where a quota gives fewer workers than
+  /// cores, three for each, at most one on each core or CPU; else none. A number from 1 on gives no fewer.
   std::optional<std::uint32_t> headroom = 0;
   /// Which part of the host's quota these workers may use, above 0 and at most 1: another engine of the process may have
   /// the rest.
