@@ -5,6 +5,7 @@
 #include <corewise/engine/channel.hpp>
 #include <corewise/engine/oneshot.hpp>
 #include <corewise/engine/scope.hpp>
+#include <corewise/engine/task_local.hpp>
 #include <corewise/engine/when_all.hpp>
 #include <corewise/engine/yield.hpp>
 
@@ -93,6 +94,21 @@ void run_awaits(engine& e, std::uint64_t operations) {
   }(operations));
 }
 
+const task_local<std::uint64_t> bound_number{};
+
+task<std::uint64_t> read_bound() { co_return *bound_number.get(); }
+
+void run_bound_values(engine& e, std::uint64_t operations) {
+  run_counted(e, [](std::uint64_t times) -> task<> {
+    for (std::uint64_t i = 0; i < times; ++i) {
+      const task_local<std::uint64_t>::value bound(bound_number, i);
+      const std::uint64_t number = co_await read_bound();
+      check(number == i);
+      pass_operation();
+    }
+  }(operations));
+}
+
 void run_when_all(engine& e, std::uint64_t operations) {
   run_counted(e, [](std::uint64_t times) -> task<> {
     for (std::uint64_t i = 0; i < times; ++i) {
@@ -142,6 +158,9 @@ const kind oneshot_round_trip{"oneshot",
                               1, 10'000, run_oneshots};
 const kind oneshot_halves{"oneshot-halves", "the same by make_oneshot", 1, 10'000, run_halves};
 const kind awaits{"await", "a task<T> that is awaited and answers at once", 1, 10'000, run_awaits};
+const kind bound_value{"bound-value",
+                       "a task_local value that is bound, and read by a task<T> that is awaited", 1, 10'000,
+                       run_bound_values};
 const kind when_all_of_two{"when-all", "a when_all of two that answer at once", 1, 10'000, run_when_all};
 const kind channel_alone{"channel", "a value sent and received by the same coroutine, which never waits", 1,
                          10'000, run_channel};

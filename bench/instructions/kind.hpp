@@ -42,6 +42,7 @@ extern const kind yields;
 extern const kind oneshot_round_trip;
 extern const kind oneshot_halves;
 extern const kind awaits;
+extern const kind bound_value;
 extern const kind when_all_of_two;
 extern const kind channel_alone;
 extern const kind channel_hand_over;

@@ -31,7 +31,8 @@ template <class T> struct bound_object {
 /// all that a coroutine awaits. A task that is submitted is no child: pass what it needs with it.
 ///
 /// Tasks that bind nothing pay nothing. Cost of a value: some twenty instructions. Cost of `get`: a few loads
-/// for each value bound since, and for each parent in between. Nothing is allocated.
+/// for each value bound since, and for each parent in between. Together, where a coroutine that is awaited reads the value:
+/// 49 instructions (GCC 12), 81 (Clang 19) (bench/instructions, `bound-value` beside `await`). Nothing is allocated.
 template <class T> class task_local {
  public:
   task_local() noexcept = default;
