@@ -116,7 +116,7 @@ void runtime::place_memory(std::span<const std::optional<std::uint32_t>> nodes) 
   for (std::size_t g = 0; g < nodes.size(); ++g) memory_[g]->move_to(nodes[g]);
 }
 
-/// Looks, and puts in force what has changed. Throws as `put_in_force`; then nothing has changed, but for where new memory
+/// Looks, and puts in force what has changed. Throws `std::bad_alloc`; then nothing has changed, but for where new memory
 /// comes from.
 runtime::followed runtime::go_by_host(bool at_once) {
   followed found;
@@ -138,6 +138,10 @@ runtime::followed runtime::go_by_host(bool at_once) {
   for (const locality_group& g : groups_.groups()) change.workers_before += active_in(g.id);
   change.workers_now = std::accumulate(workers.begin(), workers.end(), std::uint32_t{0});
   found.lacks_seats = detail::lacks_seats(*this, settings, change.now, change.workers_now);
+  if (!let_more_take(workers)) {
+    found.doubt = detail::no_more_workers;
+    return found;
+  }
   const auto memory = detail::memory_nodes(machine_, groups_, change.now.nodes);
   const bool placed = settings.workers.memory == memory_on::node && machine_.nodes().size() > 1;
   change.text = text_of(

@@ -2,8 +2,6 @@
 #include "runtime/wanted_workers.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 namespace corewise {
 
@@ -26,6 +24,8 @@ apply_result runtime::apply(profile next) {
     if (apply_result result{detail::what_it_cannot(*this, next, host_.in_force(), workers)};
         !result.applied())
       return result;
+    if (!let_more_take(workers))
+      return {.refused = {{detail::workers_key(next), std::string(detail::no_more_workers)}}};
     calls = put_in_force(std::move(next), workers, speeds_at(host_.in_force()));
   }
   if (calls) supervisor_.call();
@@ -33,18 +33,16 @@ apply_result runtime::apply(profile next) {
   return {};
 }
 
-/// Lets others take from the queues of a worker that began alone, if more come. Changes then, in this order: the active
-/// workers; the words that are read behind fences; the rules that each worker takes in its own time. Then it makes every
-/// worker look up once. So a worker that has taken the rules knows whether it is active, and a worker that sleeps under older
-/// rules does not stay asleep. Call with the lock of `apply` held. Returns whether to call the supervisor, without the lock.
-/// Throws `std::bad_alloc`, and `std::system_error` where the kernel refuses a barrier that it had at the start; then nothing
-/// has changed.
+/// Changes, in this order: the active workers; the words that are read behind fences; the rules that each
+/// worker takes in its own time. Then it makes every worker look up once. So a worker that has taken the
+/// rules knows whether it is active, and a worker that sleeps under older rules does not stay asleep. Call with the lock
+/// of `apply` held. Returns whether to call the supervisor, without the lock. Throws `std::bad_alloc`; then nothing has
+/// changed.
 bool runtime::put_in_force(profile next, std::span<const std::uint32_t> workers,
                            std::span<const std::uint32_t> speeds) {
   auto made = std::make_unique<const detail::rules>(std::move(next), groups_, layout_, speeds);
   const detail::rules& in_force = *made; // not replaced while the lock is held
   rules_.make_room();
-  if (are_more_than_began(workers)) let_all_take();
   set_active(workers);
   for (std::size_t g = 0; g < group_states_.size(); ++g)
     group_states_[g]->set_speed(speeds.empty() ? 100 : speeds[g]);
@@ -61,17 +59,15 @@ bool runtime::put_in_force(profile next, std::span<const std::uint32_t> workers,
   return calls;
 }
 
-bool runtime::are_more_than_began(std::span<const std::uint32_t> workers) const noexcept {
-  return std::ranges::any_of(groups_.groups(), [&](const locality_group& g) {
+/// Lets all take from a worker that began alone (ADR 0038), if more workers are to take part than began. Returns false if
+/// the kernel refuses the barrier for that, which it had at the start: then there can be no more. Call before
+/// `put_in_force`, with the lock of `apply` held.
+bool runtime::let_more_take(std::span<const std::uint32_t> workers) noexcept {
+  const bool more = std::ranges::any_of(groups_.groups(), [&](const locality_group& g) {
     return workers[g.id.value] > layout_.at_begin(g.id);
   });
-}
-
-/// Ends the shorter ways of a worker that began alone (ADR 0038).
-void runtime::let_all_take() {
-  for (detail::worker* seat : seats_)
-    if (!seat->queues().takers.share())
-      throw std::system_error(errno, std::generic_category(), "more workers need the kernel's membarrier");
+  return !more ||
+         std::ranges::all_of(seats_, [](detail::worker* seat) { return seat->queues().takers.share(); });
 }
 
 /// More workers first: meanwhile there is always one.

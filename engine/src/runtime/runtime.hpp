@@ -157,8 +157,7 @@ class runtime : public std::enable_shared_from_this<runtime>, public detail::sha
   void follow_host() noexcept;
   void place_memory(std::span<const std::optional<std::uint32_t>> nodes) noexcept;
   void show_seats() noexcept;
-  bool are_more_than_began(std::span<const std::uint32_t> workers) const noexcept;
-  void let_all_take();
+  bool let_more_take(std::span<const std::uint32_t> workers) noexcept;
   void set_active(std::span<const std::uint32_t> workers) noexcept;
 
   void count_workers(metrics_snapshot& m) const;

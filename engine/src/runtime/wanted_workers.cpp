@@ -13,8 +13,6 @@ namespace corewise::detail {
 
 namespace {
 
-const char* workers_key(const profile& p) { return p.workers.total ? "workers.total" : "workers.per_group"; }
-
 /// Takes away the workers for which a group has no seat. `into`: null, or gives them to groups with a free seat and one of
 /// these CPUs: a total is dealt in proportion, and rounding may give a group one more worker of a smaller total than of a
 /// larger one. Returns how many are left without a seat.
@@ -40,6 +38,10 @@ std::uint32_t fit(const shared& engine, std::vector<std::uint32_t>& workers, con
 }
 
 } // namespace
+
+const char* workers_key(const profile& p) noexcept {
+  return p.workers.total ? "workers.total" : "workers.per_group";
+}
 
 std::vector<std::uint32_t> wanted_workers(const shared& engine, const profile& next,
                                           const host_allowance& allowed) {

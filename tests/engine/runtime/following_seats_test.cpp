@@ -71,6 +71,11 @@ TEST_CASE("following: headroom is no capacity for a balancer") {
   CHECK(e.workers().size() == 8);
   load_meter meter(e);
   CHECK(meter.read().capacity == 2);
+  host.quota("100000 100000");
+  engine one(waiting(host));
+  CHECK(one.workers().size() == 4);
+  load_meter meter_of_one(one);
+  CHECK(meter_of_one.read().capacity == 1);
 }
 
 TEST_CASE("following: an engine that began with one worker grows under load") {

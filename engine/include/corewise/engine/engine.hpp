@@ -228,8 +228,7 @@ class engine {
   /// workers may grow up to that of the seats (`workers.headroom`). An engine that shuts down refuses.
   /// Call from any thread, tasks included; it waits for no other thread but one that looks at the host just now, some
   /// files. Cost: a new policy object, and a wake-up for each sleeper. Throws `profile_error` with all that is wrong
-  /// with the profile, `std::bad_alloc`, and `std::system_error` where an engine that began with one worker is to have more
-  /// and the kernel refuses `membarrier` by now; then nothing has changed.
+  /// with the profile, `std::bad_alloc`; then nothing has changed.
   apply_result apply(profile p);
 
   /// Looks now at what the host allows, the CPU quota, the cpuset, the affinity mask and the CPUs online, and goes by
@@ -237,7 +236,7 @@ class engine {
   /// run the engine does so by itself (`topology.follow`), but takes more only when it has been more for 2 s. The
   /// affinity mask is that of the engine's thread named `/watch`, which begins with the first task. Call from any
   /// thread, tasks included. Cost: some twenty files, 0.2 ms; a change costs as much as `apply`. Throws
-  /// `std::bad_alloc` and `std::system_error`, as `apply`.
+  /// `std::bad_alloc`.
   std::optional<machine_change> refresh();
 
   metrics_snapshot metrics() const;
