@@ -4,17 +4,26 @@
 // check: pass -DPERMITS
 // check: pass -DFACING
 // check: pass -DFACING -DSAME
+// check: pass -DFACING -DTHREE
+// check: pass -DFACING -DTHREE -DSAME
+// check, cycles: pass -DFACING
+// check, cycles: pass -DFACING -DSAME
+// check, cycles: pass -DFACING -DTHREE
+// check, cycles: pass -DFACING -DTHREE -DSAME
 // check: fail -DPERMITS -DUNCLAIMED
 // check: fail -DPERMITS -DCLAIMED_LATE
 // check: fail -DPERMITS -DNO_MEETING
 // check: fail -DPERMITS -DSENT_BACK_UNCLAIMED
 // check: fail -DPERMITS -DLEFT_IN_LIST
 // check: fail -DFACING -DNOT_LOOKED
+// check, cycles: fail -DFACING -DUNORDERED
+// check, cycles: fail -DFACING -DSAME -DONE_SIDE_LOOKED
 //
 // With PERMITS one race waits for a permit of either of two semaphores. Two threads release one permit each.
-// With FACING two races send on one channel and receive from another, which have no room; with SAME the two
-// channels are one, so that each race finds its own other part there. Then both go on. A channel is its two
-// lists here: a sender and a receiver for each race. A lock is a d_step.
+// With FACING two races, or THREE, each send on one channel and receive from the next, which have no room; with
+// SAME the channels are one, so that each race finds its own other part there. Then two go on. A channel is its
+// two lists here: a sender and a receiver for each race. A lock is a d_step. No execution is endless: so races do
+// not send each other back for ever.
 //
 // UNCLAIMED             a waker does not claim the race
 // CLAIMED_LATE          a waker takes the permit before it claims, and keeps it when another part has won
@@ -22,6 +31,8 @@
 // SENT_BACK_UNCLAIMED   a race that finds something ready does not claim itself before it leaves the lists
 // LEFT_IN_LIST          a race that goes on leaves its other parts in their lists
 // NOT_LOOKED            a race enters a list without a look at whether something is there by now
+// UNORDERED             each race enters the list of senders first
+// ONE_SIDE_LOOKED       a race that sends and receives on one channel looks at one side of it when it enters the other
 
 #define NONE 255
 #define SELF 9
@@ -162,36 +173,78 @@ active proctype monitor() {
 
 #else // FACING
 
-// Race r sends on channel r and receives from channel 1 - r; with SAME both on channel 0.
+// Race r sends on channel r and receives from the next one; with SAME both on channel 0.
+#ifdef THREE
+#define RACES 3
+#else
+#define RACES 2
+#endif
 #ifdef SAME
 #define out_of(r) 0
 #define in_of(r) 0
 #else
 #define out_of(r) (r)
-#define in_of(r) (1 - (r))
+#define in_of(r) ((r + 1) % RACES)
+#endif
+#ifdef UNORDERED
+#define sends_first(r) true
+#else
+#define sends_first(r) (out_of(r) <= in_of(r))
+#endif
+#if defined(SAME) && !defined(ONE_SIDE_LOOKED)
+#define both_ways true
+#else
+#define both_ways false
 #endif
 
-bool sends[4];    // 2 * channel + race: its part stands in the list of senders
-bool receives[4]; // the same for receivers
-byte winner[2] = NONE;
-bool met[2];
-byte resumed[2];
+bool stands[2 * RACES * RACES]; // whether the race's part stands in that list of the channel
+#define SENDERS 0
+#define RECEIVERS 1
+#define at(list, channel, race) ((list * RACES + (channel)) * RACES + race)
+byte winner[RACES] = NONE;
+bool met[RACES];
+byte resumed[RACES];
 byte ended;
 byte sent, received;
 
 // part 0 sends, part 1 receives
 inline leave(r) {
-  d_step { sends[2 * out_of(r) + r] = 0 }
-  d_step { receives[2 * in_of(r) + r] = 0 }
+  d_step { stands[at(SENDERS, out_of(r), r)] = 0 }
+  d_step { stands[at(RECEIVERS, in_of(r), r)] = 0 }
+}
+
+// Takes the first other race in a list whose race no part has won, and drops those before it.
+inline pop(list, channel, gets) {
+  o = 0;
+  do
+  :: o < RACES && !(o != r && stands[at(list, channel, o)]) -> o++
+  :: o < RACES && o != r && stands[at(list, channel, o)] ->
+    stands[at(list, channel, o)] = 0;
+    if
+    :: winner[o] == NONE -> winner[o] = gets; taken = 1 - gets; sent++; received++; break
+    :: else -> o++
+    fi
+  :: o == RACES -> break
+  od
+}
+
+// Whether another race stands in a list.
+inline has_other(list, channel) {
+  o = 0;
+  do
+  :: o < RACES && !(o != r && stands[at(list, channel, o)]) -> o++
+  :: else -> break
+  od;
+  ready = ready || o < RACES;
+  o = 0
 }
 
 proctype race(byte r) {
-  byte o = 1 - r;
-  byte k, part;
+  byte o, k, part;
   bool ready, came;
   byte taken = NONE;
 again:
-  // step 1: take the other side, if it waits and no part of it has won
+  // step 1: take another race, if it waits and no part of it has won
   if
   :: k = 0
   :: k = 1
@@ -201,13 +254,8 @@ again:
   :: part < 2 && taken == NONE ->
     d_step {
       if
-      :: (k + part) % 2 == 0 && receives[2 * out_of(r) + o] ->
-        receives[2 * out_of(r) + o] = 0;
-        if :: winner[o] == NONE -> winner[o] = 1; taken = 0; sent++; received++ :: else fi
-      :: (k + part) % 2 == 1 && sends[2 * in_of(r) + o] ->
-        sends[2 * in_of(r) + o] = 0;
-        if :: winner[o] == NONE -> winner[o] = 0; taken = 1; sent++; received++ :: else fi
-      :: else
+      :: (k + part) % 2 == 0 -> pop(RECEIVERS, out_of(r), 1)
+      :: else -> pop(SENDERS, in_of(r), 0)
       fi;
       part++
     }
@@ -224,23 +272,26 @@ again:
   :: else
   fi;
   // step 2, in the order of the channels
+  o = 0;
   winner[r] = NONE;
   ready = 0;
   part = 0;
   do
   :: part < 2 && !ready ->
     d_step {
+#ifndef NOT_LOOKED
       if
-      :: (out_of(r) <= in_of(r)) == (part == 0) -> // sends
-#ifndef NOT_LOOKED
-        ready = receives[2 * out_of(r) + o];
+      :: sends_first(r) == (part == 0) || both_ways -> has_other(RECEIVERS, out_of(r))
+      :: else
+      fi;
+      if
+      :: sends_first(r) != (part == 0) || both_ways -> has_other(SENDERS, in_of(r))
+      :: else
+      fi;
 #endif
-        sends[2 * out_of(r) + r] = !ready
-      :: else ->
-#ifndef NOT_LOOKED
-        ready = sends[2 * in_of(r) + o];
-#endif
-        receives[2 * in_of(r) + r] = !ready
+      if
+      :: sends_first(r) == (part == 0) -> stands[at(SENDERS, out_of(r), r)] = !ready
+      :: else -> stands[at(RECEIVERS, in_of(r), r)] = !ready
       fi;
       part++
     }
@@ -258,7 +309,9 @@ again:
   d_step { came = met[r]; met[r] = 1 }
   if
   :: came
-  :: else -> resumed[r] == 1
+  :: else ->
+end:
+    resumed[r] == 1
   fi;
   taken = winner[r];
 done:
@@ -268,9 +321,14 @@ done:
 }
 
 init {
-  atomic { run race(0); run race(1) }
+  atomic { run race(0); run race(1);
+#ifdef THREE
+    run race(2)
+#endif
+  }
 }
 
+// Two have exchanged a value; a third one waits.
 active proctype monitor() {
   timeout -> assert(ended == 2 && sent == 1 && received == 1)
 }

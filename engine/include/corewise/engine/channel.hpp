@@ -359,7 +359,9 @@ template <class T> class channel {
   [[gnu::noinline, gnu::cold]] outcome join_race(detail::waiter& w, detail::waiter_list& own,
                                                  const detail::waiter_list& facing, bool possible, bits tail,
                                                  bits head) noexcept {
-    const bool ready = (tail & end::closed) != 0 || possible || facing.has_other(*w.part->race);
+    const detail::race_word& race = *w.part->race;
+    const bool ready = (tail & end::closed) != 0 || possible || facing.has_other(race) ||
+                       (w.part->both_sides && own.has_other(race));
     const outcome is = ready ? outcome::cannot : wait(own, &w);
     return unlock_both(tail, head), is;
   }

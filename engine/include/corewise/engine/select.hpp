@@ -41,11 +41,21 @@ inline std::size_t race_turn(std::size_t n) noexcept {
   return race_state % n;
 }
 
+/// Whether a part of a race waits for `Kind`.
+template <wait_kind Kind, class A> constexpr bool waits_for() {
+  if constexpr (requires { A::kind; })
+    return A::kind == Kind;
+  else
+    return false;
+}
+
 template <class T> using race_value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
 /// Awaits the first of several. Lives in the awaiting frame, as the awaiters do to which it refers.
 template <class... A> class [[nodiscard]] selecting {
   static constexpr std::size_t size = sizeof...(A);
+  static constexpr std::array<bool, size> sends{waits_for<wait_kind::send, A>()...};
+  static constexpr std::array<bool, size> receives{waits_for<wait_kind::receive, A>()...};
   using result = std::variant<race_value<decltype(std::declval<A&>().await_resume())>...>;
 
  public:
@@ -123,6 +133,11 @@ template <class... A> class [[nodiscard]] selecting {
       order[i] = index;
     });
     for (race_part& p : parts_) p.race = &race_;
+    if constexpr ((waits_for<wait_kind::send, A>() || ...) && (waits_for<wait_kind::receive, A>() || ...))
+      for (std::size_t i = 0; i < size; ++i)
+        for (std::size_t j = 0; j < size; ++j)
+          if (sends[i] && receives[j] && lists[i] == lists[j])
+            parts_[i].both_sides = parts_[j].both_sides = true;
     return order;
   }
   std::size_t winner() const noexcept {

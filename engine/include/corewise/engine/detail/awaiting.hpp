@@ -32,6 +32,7 @@ template <wait_kind Kind, class Source, class Waiter = waiter>
 class [[nodiscard]] awaiting : protected Waiter {
  public:
   using threads_may_wait = void;
+  static constexpr wait_kind kind = Kind;
 
   template <class... Args>
   explicit awaiting(Source source, Args&&... args) noexcept

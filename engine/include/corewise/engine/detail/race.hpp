@@ -16,7 +16,9 @@
 //
 // So a thread never has to claim two races at once, its own and that of the other side of a channel: in step
 // 1 no list has its own. Facing selects make progress. Of those in step 2, consider the one that has entered the list
-// with the highest address: no other one sends it back to step 1, and the others find it there in step 1.
+// with the highest address: no other one sends it back to step 1, and the others find it there in step 1. A race that
+// sends to a channel and receives from it looks at both sides before it enters either. Else two of them would each
+// stand on one side, find the other one there, and go back, perhaps for ever (tests/model/select.pml).
 //
 // A part may be granted while its coroutine still enters other lists. Both threads come to the *meeting* as
 // their last step. The one that comes second lets the coroutine go on.
@@ -36,6 +38,7 @@ struct resumption;
 /// One of the things for which a race waits.
 struct race_part {
   race_word* race = nullptr;
+  bool both_sides = false; ///< of one channel: another part of the race waits on its other side
 };
 
 class race_word {
