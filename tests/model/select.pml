@@ -10,6 +10,8 @@
 // check, cycles: pass -DFACING -DSAME
 // check, cycles: pass -DFACING -DTHREE
 // check, cycles: pass -DFACING -DTHREE -DSAME
+// check: pass -DFACING -DTHREE -DSAME -DONE_SIDED
+// check, cycles: pass -DFACING -DTHREE -DSAME -DONE_SIDED
 // check: fail -DPERMITS -DUNCLAIMED
 // check: fail -DPERMITS -DCLAIMED_LATE
 // check: fail -DPERMITS -DNO_MEETING
@@ -21,9 +23,9 @@
 //
 // With PERMITS one race waits for a permit of either of two semaphores. Two threads release one permit each.
 // With FACING two races, or THREE, each send on one channel and receive from the next, which have no room; with
-// SAME the channels are one, so that each race finds its own other part there. Then two go on. A channel is its
-// two lists here: a sender and a receiver for each race. A lock is a d_step. No execution is endless: so races do
-// not send each other back for ever.
+// SAME the channels are one, so that each race finds its own other part there; with ONE_SIDED the third only
+// sends. Then two go on. A channel is its two lists here: a sender and a receiver for each race. A lock is a
+// d_step. No execution is endless: so races do not send each other back for ever.
 //
 // UNCLAIMED             a waker does not claim the race
 // CLAIMED_LATE          a waker takes the permit before it claims, and keeps it when another part has won
@@ -191,10 +193,15 @@ active proctype monitor() {
 #else
 #define sends_first(r) (out_of(r) <= in_of(r))
 #endif
-#if defined(SAME) && !defined(ONE_SIDE_LOOKED)
-#define both_ways true
+#ifdef ONE_SIDED
+#define receives(r) (r != 2)
 #else
-#define both_ways false
+#define receives(r) true
+#endif
+#if defined(SAME) && !defined(ONE_SIDE_LOOKED)
+#define both_sides(r) receives(r)
+#else
+#define both_sides(r) false
 #endif
 
 bool stands[2 * RACES * RACES]; // whether the race's part stands in that list of the channel
@@ -255,7 +262,8 @@ again:
     d_step {
       if
       :: (k + part) % 2 == 0 -> pop(RECEIVERS, out_of(r), 1)
-      :: else -> pop(SENDERS, in_of(r), 0)
+      :: (k + part) % 2 == 1 && receives(r) -> pop(SENDERS, in_of(r), 0)
+      :: else
       fi;
       part++
     }
@@ -281,17 +289,17 @@ again:
     d_step {
 #ifndef NOT_LOOKED
       if
-      :: sends_first(r) == (part == 0) || both_ways -> has_other(RECEIVERS, out_of(r))
+      :: sends_first(r) == (part == 0) || both_sides(r) -> has_other(RECEIVERS, out_of(r))
       :: else
       fi;
       if
-      :: sends_first(r) != (part == 0) || both_ways -> has_other(SENDERS, in_of(r))
+      :: receives(r) && sends_first(r) != (part == 0) || both_sides(r) -> has_other(SENDERS, in_of(r))
       :: else
       fi;
 #endif
       if
       :: sends_first(r) == (part == 0) -> stands[at(SENDERS, out_of(r), r)] = !ready
-      :: else -> stands[at(RECEIVERS, in_of(r), r)] = !ready
+      :: else -> stands[at(RECEIVERS, in_of(r), r)] = receives(r) && !ready
       fi;
       part++
     }

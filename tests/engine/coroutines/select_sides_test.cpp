@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <coroutine>
+#include <memory>
 #include <utility>
 
 using namespace corewise;
@@ -50,13 +51,13 @@ TEST_CASE("select: a race that stands on one side of a channel sends another one
   engine e(small_profile(1));
   const auto enter = [](bool both) -> task<bool> {
     channel<int> c(0);
-    int value = 1;
+    int values[2]{};
     bool first = false;
     bool second = false;
     detail::race_word races[2]{detail::race_word(false), detail::race_word(false)};
     const detail::race_part parts[2]{{&races[0], both}, {&races[1], both}};
-    auto one = c.send(std::move(value));
-    auto other = c.send(std::move(value));
+    auto one = c.send(std::move(values[0]));
+    auto other = c.send(std::move(values[1]));
     co_await suspended_for{[&](auto h) {
       one.join_race(h);
       other.join_race(h);
@@ -72,6 +73,20 @@ TEST_CASE("select: a race that stands on one side of a channel sends another one
   };
   CHECK_FALSE(sync_wait(e, enter(true)));
   CHECK(sync_wait(e, enter(false)));
+}
+
+TEST_CASE("select: the two sides of a channel are told by their kind and one address") {
+  using whole = channel<std::unique_ptr<int>>;
+  static_assert(
+      detail::waits_for<wait_kind::send, decltype(std::declval<whole&>().send(std::unique_ptr<int>()))>());
+  static_assert(detail::waits_for<wait_kind::send, decltype(std::declval<channel<int>&>().send(
+                                                       std::declval<const int&>()))>());
+  static_assert(detail::waits_for<wait_kind::receive, decltype(std::declval<whole&>().receive())>());
+  channel<int> c(0);
+  int value = 1;
+  const auto to = c.send(std::move(value));
+  const auto from = c.receive();
+  CHECK(to.race_list() == from.race_list());
 }
 
 TEST_CASE("select: knows which of its parts are the two sides of one channel") {

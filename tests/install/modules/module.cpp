@@ -56,6 +56,8 @@ corewise::task<int> use_others(corewise::engine& e) {
   corewise::event set;
   set.set();
   co_await corewise::select(set.wait(), corewise::sleep_for(std::chrono::hours{1}));
+  corewise::channel<int> c(1);
+  co_await corewise::select(c.send(1), c.receive(), corewise::sleep_for(std::chrono::hours{1}));
   const auto ends = [](std::stop_token) -> corewise::task<int> { co_return 1; };
   co_await corewise::when_any(ends, ends);
   co_await corewise::yield();

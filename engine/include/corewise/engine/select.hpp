@@ -54,8 +54,6 @@ template <class T> using race_value = std::conditional_t<std::is_void_v<T>, std:
 /// Awaits the first of several. Lives in the awaiting frame, as the awaiters do to which it refers.
 template <class... A> class [[nodiscard]] selecting {
   static constexpr std::size_t size = sizeof...(A);
-  static constexpr std::array<bool, size> sends{waits_for<wait_kind::send, A>()...};
-  static constexpr std::array<bool, size> receives{waits_for<wait_kind::receive, A>()...};
   using result = std::variant<race_value<decltype(std::declval<A&>().await_resume())>...>;
 
  public:
@@ -133,6 +131,9 @@ template <class... A> class [[nodiscard]] selecting {
       order[i] = index;
     });
     for (race_part& p : parts_) p.race = &race_;
+    // No static members: GCC makes these unique in the process, too.
+    constexpr std::array<bool, size> sends{waits_for<wait_kind::send, A>()...};
+    constexpr std::array<bool, size> receives{waits_for<wait_kind::receive, A>()...};
     if constexpr ((waits_for<wait_kind::send, A>() || ...) && (waits_for<wait_kind::receive, A>() || ...))
       for (std::size_t i = 0; i < size; ++i)
         for (std::size_t j = 0; j < size; ++j)

@@ -15,10 +15,10 @@
 //     3. claim the race for itself, so that nothing is granted any more; leave the lists; again from 1
 //
 // So a thread never has to claim two races at once, its own and that of the other side of a channel: in step
-// 1 no list has its own. Facing selects make progress. Of those in step 2, consider the one that has entered the list
-// with the highest address: no other one sends it back to step 1, and the others find it there in step 1. A race that
-// sends to a channel and receives from it looks at both sides before it enters either. Else two of them would each
-// stand on one side, find the other one there, and go back, perhaps for ever (tests/model/select.pml).
+// 1 no list has its own. Facing selects make progress. Of those in step 2, consider one that is through with the list
+// of the highest address that any has entered: no other one sends it back to step 1, and the others find it there in
+// step 1. A race that sends to a channel and receives from it looks at both sides when it enters either. Else two of
+// them would each stand on one side, find the other one there, and go back, perhaps for ever (tests/model/select.pml).
 //
 // A part may be granted while its coroutine still enters other lists. Both threads come to the *meeting* as
 // their last step. The one that comes second lets the coroutine go on.
