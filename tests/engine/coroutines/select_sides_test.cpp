@@ -15,6 +15,9 @@ using namespace corewise;
 
 namespace {
 
+using parcel = std::unique_ptr<int>; // which moves
+using parcels = channel<parcel>;
+
 /// One side of a thing for which a race waits: notes how the race enters it.
 template <wait_kind Kind> struct one_side {
   static constexpr wait_kind kind = Kind;
@@ -50,8 +53,8 @@ TEST_CASE("select: a race that stands on one side of a channel sends another one
           "other side") {
   engine e(small_profile(1));
   const auto enter = [](bool both) -> task<bool> {
-    channel<int> c(0);
-    int values[2]{};
+    parcels c(0);
+    parcel values[2];
     bool first = false;
     bool second = false;
     detail::race_word races[2]{detail::race_word(false), detail::race_word(false)};
@@ -76,14 +79,12 @@ TEST_CASE("select: a race that stands on one side of a channel sends another one
 }
 
 TEST_CASE("select: the two sides of a channel are told by their kind and one address") {
-  using whole = channel<std::unique_ptr<int>>;
-  static_assert(
-      detail::waits_for<wait_kind::send, decltype(std::declval<whole&>().send(std::unique_ptr<int>()))>());
+  static_assert(detail::waits_for<wait_kind::send, decltype(std::declval<parcels&>().send(parcel()))>());
   static_assert(detail::waits_for<wait_kind::send, decltype(std::declval<channel<int>&>().send(
                                                        std::declval<const int&>()))>());
-  static_assert(detail::waits_for<wait_kind::receive, decltype(std::declval<whole&>().receive())>());
-  channel<int> c(0);
-  int value = 1;
+  static_assert(detail::waits_for<wait_kind::receive, decltype(std::declval<parcels&>().receive())>());
+  parcels c(0);
+  parcel value;
   const auto to = c.send(std::move(value));
   const auto from = c.receive();
   CHECK(to.race_list() == from.race_list());
