@@ -26,8 +26,7 @@ namespace {
 
 constexpr std::string_view request = "HEAD / HTTP/1.1\r\nHost: host:port\r\nConnection: close\r\n\r\n";
 constexpr std::string_view response =
-    "HTTP/1.1 200 OK\nContent-Length: 12\nContent-Type: text/plain; charset=utf-8\n"
-    "\nHello World!";
+    "HTTP/1.1 200 OK\nContent-Length: 12\nContent-Type: text/plain; charset=utf-8\n\nHello World!";
 
 profile one_worker() {
   profile p;
@@ -62,10 +61,14 @@ task<> ask(io::service& service, std::vector<asio::ip::tcp::endpoint> server, st
 
 int main(int argc, char** argv) {
   const auto number = [&](int i, std::size_t otherwise) {
-    return argc > i ? static_cast<std::size_t>(std::atoll(argv[i])) : otherwise;
+    return argc > i ? static_cast<std::size_t>(std::max(std::atoll(argv[i]), 0LL)) : otherwise;
   };
-  const std::size_t connections = std::max<std::size_t>(number(1, 20), 1);
-  const std::size_t requests = std::max<std::size_t>(number(2, 100'000), 1);
+  const std::size_t connections = number(1, 20);
+  const std::size_t requests = number(2, 100'000);
+  if (argc > 3 || connections == 0 || requests == 0) {
+    std::fputs("usage: io_socket [CONNECTIONS [REQUESTS]]\n", stderr);
+    return 2;
+  }
 
   std::atomic<std::size_t> served = 0;
   latch served_all(static_cast<std::uint32_t>(connections));
